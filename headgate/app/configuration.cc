@@ -245,6 +245,26 @@ void Apply(const GivenValues& given, Configuration& configuration) {
   }
 }
 
+void CheckTls(Configuration& configuration) {
+  const Settings& settings = configuration.settings;
+  if (settings.tls_certificate_file.size() != settings.tls_key_file.size()) {
+    configuration.AddProblem(
+        "tls_key_file",
+        fmt::format("there are {} certificates and {} keys", settings.tls_certificate_file.size(),
+                    settings.tls_key_file.size()),
+        "give each tls_certificate_file its tls_key_file, in the same order");
+  }
+  if (!settings.tls_client_ca_file.empty() && settings.tls_certificate_file.empty()) {
+    configuration.AddProblem("tls_client_ca_file",
+                             "only a server with a certificate can ask for it",
+                             "set tls_certificate_file and tls_key_file");
+  }
+  if (!settings.tls_client_name.empty() && settings.tls_client_ca_file.empty()) {
+    configuration.AddProblem("tls_client_name", "nobody vouches for the names of clients",
+                             "set tls_client_ca_file");
+  }
+}
+
 void CheckTogether(Configuration& configuration) {
   Settings& settings = configuration.settings;
   const auto given = [&](std::string_view name) {
@@ -263,8 +283,13 @@ void CheckTogether(Configuration& configuration) {
   if (settings.admin_listen == "none") settings.admin_listen.clear();
   const auto check_address = [&](std::string_view name, const std::string& text) {
     const auto address = ParseListenAddress(text);
-    if (!address.ok()) configuration.AddProblem(name, address.status(), kAddressForms);
+    if (!address.ok()) return configuration.AddProblem(name, address.status(), kAddressForms);
+    if (address->tls && settings.tls_certificate_file.empty()) {
+      configuration.AddProblem(name, fmt::format("'{}' needs a certificate", text),
+                               "set tls_certificate_file and tls_key_file");
+    }
   };
+  CheckTls(configuration);
   for (const std::string& text : settings.listen) check_address("listen", text);
   for (const std::string& text : settings.listen_resp) check_address("listen_resp", text);
   for (const std::string& text : settings.listen_http) check_address("listen_http", text);

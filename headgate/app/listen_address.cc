@@ -5,13 +5,20 @@
 #include <algorithm>
 
 namespace headgate::app {
+namespace {
+
+constexpr std::string_view kTls = "tls:";
+
+}  // namespace
 
 std::string_view AddressPart(std::string_view text) { return text.substr(0, text.find('?')); }
 
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   const std::string_view address = AddressPart(text);
   ListenAddress parsed;
-  HEADGATE_ASSIGN_OR_RETURN(parsed.endpoint, net::ParseEndpoint(address));
+  parsed.tls = address.starts_with(kTls);
+  HEADGATE_ASSIGN_OR_RETURN(parsed.endpoint,
+                            net::ParseEndpoint(address.substr(parsed.tls ? kTls.size() : 0)));
   std::string_view rest = text.substr(std::min(address.size() + 1, text.size()));
   while (!rest.empty()) {
     const std::string_view item = rest.substr(0, rest.find('&'));

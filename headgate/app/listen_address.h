@@ -1,6 +1,7 @@
 // An address to listen on, with the settings of this listener:
 //
 //   127.0.0.1:8080?fields=draft-7
+//   tls:127.0.0.1:8443             with TLS
 #pragma once
 
 #include <optional>
@@ -15,6 +16,7 @@ namespace headgate::app {
 
 struct ListenAddress {
   net::Endpoint endpoint;
+  bool tls = false;
   // The dialect of answers over HTTP; absent: rate_limit_fields.
   std::optional<wire::RateLimitDialect> fields{};
 };

@@ -14,6 +14,7 @@
 #include "headgate/app/connection_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/file_plan.h"
+#include "headgate/app/followed_certificates.h"
 #include "headgate/app/followed_mappings.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/listen_address.h"
@@ -139,6 +140,7 @@ class Process {
         rules_(settings_, engine_.limiter(), engine_.clock(), control_, log_),
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
+        certificates_(settings_, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.partition_secret = std::move(partition_secret);
     front_options_.figures = [this] { return Figures(); };
@@ -148,6 +150,7 @@ class Process {
       CollectSessions(fronts_, sink);
       CollectAuth(front_options_, fronts_, sink);
       mappings_.Collect(sink);
+      certificates_.Collect(sink);
       if (shared_ != nullptr) shared_->Collect(sink);
     });
   }
@@ -162,7 +165,7 @@ class Process {
                     {"effect", fmt::format("at most {} connections", files_.connections_max)},
                     {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
     }
-    if (!LoadRules() || !MakeFronts()) return kExitUsage;
+    if (!LoadRules() || !LoadCertificates() || !MakeFronts()) return kExitUsage;
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
@@ -197,6 +200,12 @@ class Process {
     return problems.empty() && mapping_problems.empty();
   }
 
+  bool LoadCertificates() {
+    const absl::Status status = certificates_.LoadFirst();
+    if (!status.ok()) console_.Error(std::string(status.message()), "see tls_certificate_file");
+    return status.ok();
+  }
+
   bool MakeFronts() {
     const uint32_t loops = ThreadsOf(settings_);
     if (store_) {
@@ -224,9 +233,10 @@ class Process {
 
   // False if the address cannot be used; listen_error_ and listen_hint_ then say why.
   bool Listen(const std::string& text, std::string_view announced, const Chooser& chooser,
-              const net::ListenOptions& options = {}) {
+              net::ListenOptions options = {}) {
     const ListenAddress address = *ParseListenAddress(text);
     const net::Endpoint& endpoint = address.endpoint;
+    if (address.tls) options.tls = certificates_.server();
     const auto bound = server_.Listen(
         endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); }, options);
     if (!bound.ok()) {
@@ -236,7 +246,7 @@ class Process {
                          : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
       return false;
     }
-    console_.out << announced << ' ' << bound->ToString() << std::endl;
+    console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
     if (!endpoint.loopback() && !front_options_.access.credential_set()) {
       log_.Warning(
           "credential.not_set",
@@ -292,6 +302,7 @@ class Process {
       if (kind == Signals::Kind::kReload) {
         rules_.Reload();
         mappings_.Reload();
+        certificates_.Reload();
       }
       stopped = stopped || kind == Signals::Kind::kStop;
     });
@@ -350,6 +361,7 @@ class Process {
   LiveRules rules_;
   FrontOptions front_options_;
   FollowedMappings mappings_;
+  FollowedCertificates certificates_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;
   std::string_view listen_hint_;

@@ -70,6 +70,11 @@ struct Settings {
   std::string hash_keys = "no";
   std::string hash_keys_secret_file;
 
+  std::vector<std::string> tls_certificate_file;
+  std::vector<std::string> tls_key_file;
+  std::string tls_client_ca_file;
+  std::vector<std::string> tls_client_name;
+
   std::string credential;
   std::string credential_file;
   std::vector<std::string> known_host;

@@ -18,6 +18,7 @@ constexpr std::string_view kAuth = "Forward-auth";
 constexpr std::string_view kRules = "Rules";
 constexpr std::string_view kMemory = "Memory";
 constexpr std::string_view kStore = "The store that instances share";
+constexpr std::string_view kTls = "TLS";
 constexpr std::string_view kAccess = "Access";
 constexpr std::string_view kConnections = "Connections";
 constexpr std::string_view kLog = "Log";
@@ -28,8 +29,8 @@ const std::array kSettings = {
             .target = &Settings::listen,
             .help = "An address for every protocol: HOST:PORT, :PORT (all interfaces), [v6]:PORT "
                     "or unix:PATH.",
-            .advice = "Give several for several addresses; \"none\" for none. Set a credential too "
-                      "if the address is not loopback.",
+            .advice = "With tls: before it, it speaks TLS. Give several for several addresses; "
+                      "\"none\" for none. Set a credential too if the address is not loopback.",
             .paths = Paths::kUnixAddresses},
     Setting{.name = "listen_resp",
             .group = kListening,
@@ -74,8 +75,9 @@ const std::array kSettings = {
     Setting{.name = "partition_key_secret_file",
             .group = kListening,
             .target = &Settings::partition_key_secret_file,
-            .help = "A file whose first line is a secret: RateLimit fields then have pk, a hash of the "
-                    "bucket.",
+            .help =
+                "A file whose first line is a secret: RateLimit fields then have pk, a hash of the "
+                "bucket.",
             .advice = "Set it if clients have several keys; give all instances the same secret.",
             .paths = Paths::kAll},
 
@@ -311,6 +313,34 @@ const std::array kSettings = {
         .help = "A file whose first line is the secret of the hashes; the same for every instance.",
         .advice = "Set it with hash_keys; keep it private.",
         .paths = Paths::kAll},
+
+    Setting{.name = "tls_certificate_file",
+            .group = kTls,
+            .target = &Settings::tls_certificate_file,
+            .help = "A certificate chain (PEM) for addresses that begin with tls:; followed while "
+                    "running.",
+            .advice = "Give several for several server names; clients that ask for none of them "
+                      "get the first.",
+            .paths = Paths::kAll},
+    Setting{.name = "tls_key_file",
+            .group = kTls,
+            .target = &Settings::tls_key_file,
+            .help = "The private key (PEM) of the certificate at the same position.",
+            .advice = "Keep it readable for the server alone.",
+            .paths = Paths::kAll},
+    Setting{.name = "tls_client_ca_file",
+            .group = kTls,
+            .target = &Settings::tls_client_ca_file,
+            .help = "The authorities (PEM) that sign the certificates of clients; clients then "
+                    "need one.",
+            .advice = "Set it if only your own services may connect.",
+            .paths = Paths::kAll},
+    Setting{.name = "tls_client_name",
+            .group = kTls,
+            .target = &Settings::tls_client_name,
+            .help = "A subject alternative name (DNS, URI or email) that clients' certificates "
+                    "may have.",
+            .advice = "Without one, every certificate that tls_client_ca_file signed will do."},
 
     Setting{
         .name = "credential",

@@ -21,9 +21,9 @@ constexpr int kReadsAwayPerTurn = 16;
 
 Connection::Connection(Loop& loop, FileDescriptor socket,
                        std::optional<ConnectionLimits::Slot> slot, const Peer& peer,
-                       const SessionChooser& choose_session, const TlsContext* tls)
+                       const SessionChooser& choose_session, std::shared_ptr<const TlsContext> tls)
     : loop_(loop),
-      transport_(Transport::Make(loop.events(), std::move(socket), *this, tls)),
+      transport_(Transport::Make(loop.events(), std::move(socket), *this, std::move(tls))),
       slot_(std::move(slot)),
       peer_(peer),
       choose_session_(choose_session),
@@ -33,6 +33,12 @@ Connection::Connection(Loop& loop, FileDescriptor socket,
   if (next_ != nullptr) next_->previous_ = this;
   loop_.connections_ = this;
   if (slot_) loop_.counters().connections_open.Add();
+  if (slot_ && !transport_->established()) {
+    const ServerOptions& options = loop_.shared().options;
+    const base::Duration sooner =
+        std::max(base::Duration(0), options.idle_timeout - options.request_timeout);
+    WaitUntil(Wait::kForHandshake, deadline_ - sooner);
+  }
 }
 
 Connection::~Connection() {
@@ -77,7 +83,7 @@ void Connection::Read() {
   switch (io.state) {
     case Transport::State::kWouldBlock:
       // During shutdown, an idle connection is closed once it has nothing more to read.
-      if (loop_.draining() && wait_ == Wait::kForRequest) return CutOff();
+      if (loop_.draining() && between_requests()) return CutOff();
       return transport_->AwaitRead();
     case Transport::State::kEnd:
       return OnInputEnd();
@@ -219,7 +225,7 @@ void Connection::Enter(State state, base::Instant now) {
   state_ = state;
   switch (state) {
     case State::kReading:
-      if (loop_.draining() && wait_ == Wait::kForRequest) {
+      if (loop_.draining() && between_requests()) {
         // Answer the bytes that have already arrived, then close this connection.
         return ++reads_in_drain_ > kReadsInDrainMax ? CutOff() : Read();
       }

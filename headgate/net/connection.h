@@ -34,7 +34,8 @@ class Connection final : private Transport::Owner {
  public:
   // `tls` is null for plain connections.
   Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Slot> slot,
-             const Peer& peer, const SessionChooser& choose_session, const TlsContext* tls);
+             const Peer& peer, const SessionChooser& choose_session,
+             std::shared_ptr<const TlsContext> tls);
   ~Connection();
   Connection(const Connection&) = delete;
 
@@ -57,6 +58,9 @@ class Connection final : private Transport::Owner {
 
   Connection* next() const { return next_; }
   bool in_request() const;
+  bool between_requests() const {
+    return wait_ == Wait::kForHandshake || wait_ == Wait::kForRequest;
+  }
 
  private:
   enum class State : uint8_t {
@@ -69,6 +73,7 @@ class Connection final : private Transport::Owner {
   };
   // The purpose of the current deadline.
   enum class Wait : uint8_t {
+    kForHandshake,  // or, if it is complete, for the first request
     kForRequest,
     kForRestOfRequest,
     kForAnswer,

@@ -47,6 +47,14 @@ void Connection::OnTick(base::Instant now) {
   if (now < deadline_ || state_ == State::kClosed) return;
   LoopCounters& counters = loop_.counters();
   switch (wait_) {
+    case Wait::kForHandshake: {
+      const ServerOptions& options = loop_.shared().options;
+      const base::Duration more = options.idle_timeout - options.request_timeout;
+      if (transport_->established() && more > base::Duration(0))
+        return WaitUntil(Wait::kForRequest, deadline_ + more);
+      counters.request_timeouts.Add();
+      break;
+    }
     case Wait::kForRequest:
       if (slot_) counters.idle_timeouts.Add();
       break;
@@ -71,7 +79,7 @@ void Connection::OnDrain() {
   if (state_ == State::kLingering) return CutOff();
   if (session_ != nullptr) session_->OnDrain();
   // Try to read one more request; if there is none, the connection closes.
-  if (state_ == State::kReading && wait_ == Wait::kForRequest) Read();
+  if (state_ == State::kReading && between_requests()) Read();
 }
 
 bool Connection::in_request() const {

@@ -211,10 +211,10 @@ struct Asker final : Stream::Owner {
 
 TEST(IndependentRequests, AreServedOverTlsToo) {
   const TestCertificate certificate;
-  FramedServer server(
-      Order::kIndependent, {},
-      {.tls = *TlsContext::LoadServer({.certificate_file = certificate.certificate_file(),
-                                       .key_file = certificate.key_file()})});
+  FramedServer server(Order::kIndependent, {},
+                      {.tls = *TlsServer::Load(
+                           {.certificates = {{.certificate_file = certificate.certificate_file(),
+                                              .key_file = certificate.key_file()}}})});
   base::SystemClock clock;
   EventLoop loop(clock);
   Asker asker;

@@ -105,7 +105,7 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
   }
   counters_.connections_accepted.Add();
   auto* const connection = new Connection(*this, std::move(socket), std::move(slot), PeerOf(peer),
-                                          listener.choose_session, listener.tls.get());
+                                          listener.choose_session, listener.tls_context());
   connection->Start();
 }
 
@@ -116,7 +116,7 @@ void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Lis
       std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
   if (refused_.size() >= refused_max) MakeWayForRefusal();
   auto* const connection = new Connection(*this, std::move(socket), std::nullopt, PeerOf(peer),
-                                          listener.choose_session, listener.tls.get());
+                                          listener.choose_session, listener.tls_context());
   refused_.push_back(connection);
   connection->Start();
 }

@@ -42,7 +42,11 @@ struct Shared {
 // The settings of an address, for one loop.
 struct Listener {
   SessionChooser choose_session;
-  std::shared_ptr<const TlsContext> tls;  // null: plain
+  std::shared_ptr<const TlsServer> tls;  // null: plain
+  // For the next connection; null: plain.
+  std::shared_ptr<const TlsContext> tls_context() const {
+    return tls == nullptr ? nullptr : tls->current();
+  }
   ConnectionLimits& limits;
   bool has_reserved_places = false;
 };

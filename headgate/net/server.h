@@ -17,7 +17,7 @@
 #include "headgate/net/server_options.h"
 #include "headgate/net/session.h"
 #include "headgate/net/spare_files.h"
-#include "headgate/net/tls_context.h"
+#include "headgate/net/tls_server.h"
 
 namespace headgate::net {
 
@@ -27,7 +27,7 @@ struct ListenOptions {
   // descriptors.
   uint32_t reserved_connections_max = 0;
   // If not null, connections to this address use TLS.
-  std::shared_ptr<const TlsContext> tls{};
+  std::shared_ptr<const TlsServer> tls{};
 };
 
 class Server {

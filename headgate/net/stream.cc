@@ -48,7 +48,7 @@ void Stream::OnSocket(absl::StatusOr<FileDescriptor> socket) {
     return Fail(
         std::string_view(socket.status().message().data(), socket.status().message().size()));
   const std::string& name = options_.server_name.empty() ? target_.host : options_.server_name;
-  transport_ = Transport::Make(loop_, *std::move(socket), *this, options_.tls.get(), name);
+  transport_ = Transport::Make(loop_, *std::move(socket), *this, options_.tls, name);
   connector_.reset();
   state_ = State::kHandshaking;
   ContinueHandshake();

@@ -1,4 +1,4 @@
-// For tests: creates a self-signed certificate for localhost and its key, as PEM files.
+// For tests: creates a self-signed certificate and its key, as PEM files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ namespace headgate::net {
 
 class TestCertificate {
  public:
-  TestCertificate() {
+  // `names`: its subject alternative names, as OpenSSL's configuration has them.
+  explicit TestCertificate(const char* names = "DNS:localhost,IP:127.0.0.1") {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-certificate-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     EVP_PKEY* const key = EVP_EC_gen("P-256");
@@ -30,7 +31,7 @@ class TestCertificate {
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                                reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
     X509_set_issuer_name(certificate, name);
-    Extend(certificate, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    Extend(certificate, NID_subject_alt_name, names);
     Extend(certificate, NID_basic_constraints, "CA:TRUE");
     EXPECT_GT(X509_sign(certificate, key, EVP_sha256()), 0);
     Write(certificate_file(), [&](FILE* file) { return PEM_write_X509(file, certificate); });

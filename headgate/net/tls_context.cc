@@ -1,15 +1,53 @@
 #include "headgate/net/tls_context.h"
 
 #include <fmt/format.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
 
 #include <boost/asio/ssl/context.hpp>
 #include <string_view>
 #include <utility>
 
+#include "headgate/base/check.h"
+#include "headgate/base/digest.h"
+
 namespace headgate::net {
 namespace {
 
 namespace ssl = boost::asio::ssl;
+
+// Whether one of the names is among the subject alternative names of the certificate.
+bool HasOneOf(X509* certificate, const std::vector<std::string>& names) {
+  auto* const alternatives = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  bool found = false;
+  for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(alternatives, i);
+    if (name->type != GEN_DNS && name->type != GEN_URI && name->type != GEN_EMAIL) continue;
+    const ASN1_STRING* const text = name->d.ia5;
+    const std::string_view value(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                                 static_cast<size_t>(ASN1_STRING_length(text)));
+    found = found || std::find(names.begin(), names.end(), value) != names.end();
+  }
+  GENERAL_NAMES_free(alternatives);
+  return found;
+}
+
+// For ALPN: HTTP/1.1 if the client offers it. The Redis protocol and SPOE have no name there.
+int ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_size,
+                   const unsigned char* offered, unsigned int offered_size, void* /*unused*/) {
+  constexpr std::string_view kHttp = "http/1.1";
+  for (unsigned int i = 0; i < offered_size; i += 1u + offered[i]) {
+    const std::string_view name(reinterpret_cast<const char*>(offered + i + 1), offered[i]);
+    if (name != kHttp) continue;
+    *chosen = offered + i + 1;
+    *chosen_size = offered[i];
+    return SSL_TLSEXT_ERR_OK;
+  }
+  return SSL_TLSEXT_ERR_NOACK;
+}
 
 std::vector<TlsProblem> LoadFiles(const TlsOptions& options, ssl::context& context) {
   std::vector<TlsProblem> problems;
@@ -46,28 +84,123 @@ struct TlsContext::State {
   explicit State(bool for_server)
       : is_server(for_server),
         context(for_server ? ssl::context::tls_server : ssl::context::tls_client) {
+    Prepare(context);
+  }
+
+  // Settings that clients and servers share.
+  static void Prepare(ssl::context& context) {
     context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                         ssl::context::no_tlsv1_1);
     // The protocols above define themselves where a message ends, so an end without close_notify
-    // truncates nothing.
-    SSL_CTX_set_options(context.native_handle(), SSL_OP_IGNORE_UNEXPECTED_EOF);
+    // truncates nothing. A renegotiation makes a server work for nothing.
+    SSL_CTX_set_options(context.native_handle(),
+                        SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     // A write may be retried from another buffer, and an idle connection keeps no buffers.
     SSL_CTX_set_mode(context.native_handle(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                                   SSL_MODE_RELEASE_BUFFERS);
   }
 
+  void ServeWith(const TlsServerOptions& options, const TlsTicketKeys& ticket_keys);
+  absl::Status LoadCertificates(const TlsServerOptions& options);
+  static int ChooseCertificate(SSL* ssl, int* alert, void* state);
+  static int CheckClient(int verified, X509_STORE_CTX* store);
+
   const bool is_server;
-  ssl::context context;
+  ssl::context context;  // of a server: with the first certificate
+  std::vector<ssl::context> others;
+  std::vector<std::string> client_names;
 };
+
+absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options) {
+  if (options.certificates.empty()) {
+    return absl::InvalidArgumentError("a TLS server needs a certificate and its key; give both");
+  }
+  for (size_t i = 0; i < options.certificates.size(); ++i) {
+    const TlsServerOptions::Certificate& files = options.certificates[i];
+    if (files.certificate_file.empty() || files.key_file.empty()) {
+      return absl::InvalidArgumentError("a TLS server needs a certificate and its key; give both");
+    }
+    ssl::context* into = &context;
+    if (i > 0) {
+      into = &others.emplace_back(ssl::context::tls_server);
+      Prepare(*into);
+    }
+    HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(
+        {.ca_file = {}, .certificate_file = files.certificate_file, .key_file = files.key_file},
+        *into)));
+  }
+  return FirstOf(LoadFiles({.ca_file = options.client_ca_file}, context));
+}
+
+void TlsContext::State::ServeWith(const TlsServerOptions& options,
+                                  const TlsTicketKeys& ticket_keys) {
+  SSL_CTX* const native = context.native_handle();
+  SSL_CTX_set_alpn_select_cb(native, &ChooseProtocol, nullptr);
+  if (!others.empty()) {
+    // Expands the macro SSL_CTX_set_tlsext_servername_callback.
+    SSL_CTX_callback_ctrl(native, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
+                          reinterpret_cast<void (*)()>(&ChooseCertificate));
+    SSL_CTX_set_tlsext_servername_arg(native, this);
+  }
+  TlsTicketKeys keys = ticket_keys;
+  SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), keys.size());
+  // The memory of sessions is the clients'.
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  // A session is resumed only under the terms for clients under which it began.
+  std::string terms = options.client_ca_file;
+  for (const std::string& name : options.client_names) terms.append(1, '\0').append(name);
+  const std::string digest = base::DigestHex(base::Digest::kSha256, terms).substr(0, 32);
+  SSL_CTX_set_session_id_context(native, reinterpret_cast<const unsigned char*>(digest.data()),
+                                 static_cast<unsigned int>(digest.size()));
+  if (options.client_ca_file.empty()) return;
+  // A ticket could outlive a revocation or a change of the authorities: each connection shows its
+  // certificate anew.
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+  client_names = options.client_names;
+  SSL_CTX_set_verify(native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, &CheckClient);
+}
+
+int TlsContext::State::ChooseCertificate(SSL* ssl, int* /*alert*/, void* state) {
+  const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (name == nullptr) return SSL_TLSEXT_ERR_OK;
+  auto& self = *static_cast<State*>(state);
+  const auto is_for = [&](ssl::context& context) {
+    X509* const certificate = SSL_CTX_get0_certificate(context.native_handle());
+    return X509_check_host(certificate, name, 0, 0, nullptr) == 1;
+  };
+  if (is_for(self.context)) return SSL_TLSEXT_ERR_OK;
+  for (ssl::context& other : self.others) {
+    if (!is_for(other)) continue;
+    SSL_set_SSL_CTX(ssl, other.native_handle());
+    break;
+  }
+  return SSL_TLSEXT_ERR_OK;
+}
+
+int TlsContext::State::CheckClient(int verified, X509_STORE_CTX* store) {
+  if (verified != 1 || X509_STORE_CTX_get_error_depth(store) != 0) return verified;
+  const auto* const ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const auto* const self = static_cast<const State*>(SSL_get_app_data(ssl));
+  if (self->client_names.empty()) return 1;
+  if (HasOneOf(X509_STORE_CTX_get_current_cert(store), self->client_names)) return 1;
+  X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);
+  return 0;
+}
 
 TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 TlsContext::~TlsContext() = default;
 
-ssl_ctx_st* TlsContext::native() const { return state_->context.native_handle(); }
-
 bool TlsContext::is_server() const { return state_->is_server; }
+
+ssl_st* TlsContext::NewConnection() const {
+  SSL* const ssl = SSL_new(state_->context.native_handle());
+  HEADGATE_CHECK(ssl != nullptr);
+  SSL_set_app_data(ssl, state_.get());
+  return ssl;
+}
 
 absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& options) {
   if (options.certificate_file.empty() != options.key_file.empty()) {
@@ -82,14 +215,11 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 
-absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::LoadServer(const TlsOptions& options) {
-  if (options.certificate_file.empty() || options.key_file.empty()) {
-    return absl::InvalidArgumentError("a TLS server needs a certificate and its key; give both");
-  }
+absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::LoadServer(
+    const TlsServerOptions& options, const TlsTicketKeys& ticket_keys) {
   auto state = std::make_unique<State>(true);
-  HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(options, state->context)));
-  if (!options.ca_file.empty())
-    state->context.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
+  HEADGATE_RETURN_IF_ERROR(state->LoadCertificates(options));
+  state->ServeWith(options, ticket_keys);
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 

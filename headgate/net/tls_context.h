@@ -2,6 +2,7 @@
 // by many connections.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,18 +10,38 @@
 
 #include "headgate/base/status.h"
 
-struct ssl_ctx_st;
+struct ssl_st;
 
 namespace headgate::net {
 
+// For outgoing connections.
 struct TlsOptions {
-  // The trusted authorities for the peer's certificate (PEM). If empty, a client trusts the
-  // system's authorities and a server requests no client certificate.
+  // The trusted authorities for the server's certificate (PEM). If empty, the system's.
   std::string ca_file{};
-  // The certificate chain of this side and its key (PEM). Both or neither; a server requires them.
+  // The certificate chain of this side and its key (PEM). Both or neither.
   std::string certificate_file{};
   std::string key_file{};
 };
+
+// For accepted connections.
+struct TlsServerOptions {
+  // A certificate chain and its key (PEM).
+  struct Certificate {
+    std::string certificate_file{};
+    std::string key_file{};
+  };
+  // At least one. A client gets the first one that is for the server name it asked for (SNI); if it
+  // asked for none, or there is none for it, the first of all.
+  std::vector<Certificate> certificates{};
+  // If not empty, clients need a certificate that one of these authorities (PEM) has signed.
+  std::string client_ca_file{};
+  // If not empty, one of these names must be among the names of the client's certificate: its
+  // subject alternative names of the kinds DNS, URI and email, compared as a whole.
+  std::vector<std::string> client_names{};
+};
+
+// The keys of session tickets, with which a client resumes a session.
+using TlsTicketKeys = std::array<unsigned char, 80>;
 
 // A file of TlsOptions that cannot be used.
 struct TlsProblem {
@@ -35,17 +56,19 @@ std::vector<TlsProblem> ProblemsOfFiles(const TlsOptions& options);
 
 class TlsContext {
  public:
-  // Load is for outgoing connections, LoadServer for accepted ones. InvalidArgument if a file
-  // cannot be used; the message names the file.
+  // Load is for outgoing connections, LoadServer for accepted ones (tls_server.h). InvalidArgument
+  // if a file cannot be used; the message names the file.
   static absl::StatusOr<std::shared_ptr<TlsContext>> Load(const TlsOptions& options);
-  static absl::StatusOr<std::shared_ptr<TlsContext>> LoadServer(const TlsOptions& options);
+  static absl::StatusOr<std::shared_ptr<TlsContext>> LoadServer(const TlsServerOptions& options,
+                                                                const TlsTicketKeys& ticket_keys);
   ~TlsContext();
 
  private:
   friend class TlsTransport;
   struct State;
   explicit TlsContext(std::unique_ptr<State> state);
-  ssl_ctx_st* native() const;
+  // The caller frees it, and keeps this context alive until then.
+  ssl_st* NewConnection() const;
   bool is_server() const;
 
   const std::unique_ptr<State> state_;

@@ -65,15 +65,17 @@ struct TlsTransport::Socket {
 };
 
 TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner,
-                           const TlsContext& context, const std::string& server_name)
-    : Transport(loop, std::move(socket), owner), ssl_(SSL_new(context.native())) {
-  HEADGATE_CHECK(ssl_ != nullptr);
+                           std::shared_ptr<const TlsContext> context,
+                           const std::string& server_name)
+    : Transport(loop, std::move(socket), owner),
+      context_(std::move(context)),
+      ssl_(context_->NewConnection()) {
   BIO* const bio = BIO_new(Socket::Method());
   HEADGATE_CHECK(bio != nullptr);
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);
-  if (context.is_server()) {
+  if (context_->is_server()) {
     SSL_set_accept_state(ssl_);
   } else {
     ExpectServer(server_name);
@@ -106,6 +108,8 @@ Transport::Io TlsTransport::Handshake() {
   if (io.state == State::kFailed) error_ = fmt::format("TLS: {}", error_);
   return io;
 }
+
+bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0; }
 
 // A record has at most 16 KiB; a larger buffer takes several records.
 Transport::Io TlsTransport::Read(std::span<char> buffer) {

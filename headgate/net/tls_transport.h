@@ -13,11 +13,12 @@ namespace headgate::net {
 
 class TlsTransport final : public Transport {
  public:
-  TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext& context,
-               const std::string& server_name);
+  TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner,
+               std::shared_ptr<const TlsContext> context, const std::string& server_name);
   ~TlsTransport() override;
 
   Io Handshake() override;
+  bool established() const override;
   Io Read(std::span<char> buffer) override;
   Io Write(std::string_view bytes) override;
   void FinishWriting() override;
@@ -36,6 +37,7 @@ class TlsTransport final : public Transport {
   Io Result(int returned, Ready& needs);
   void ExpectServer(const std::string& name);
 
+  const std::shared_ptr<const TlsContext> context_;
   ssl_st* const ssl_;
   bool input_ended_ = false;
   Ready read_needs_ = Ready::kToRead;

@@ -82,9 +82,11 @@ struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsa
 };
 
 std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
-                                           const TlsContext* tls, const std::string& server_name) {
+                                           std::shared_ptr<const TlsContext> tls,
+                                           const std::string& server_name) {
   if (tls == nullptr) return std::make_unique<PlainTransport>(loop, std::move(socket), owner);
-  return std::make_unique<TlsTransport>(loop, std::move(socket), owner, *tls, server_name);
+  return std::make_unique<TlsTransport>(loop, std::move(socket), owner, std::move(tls),
+                                        server_name);
 }
 
 Transport::Transport(EventLoop& loop, FileDescriptor socket, Owner& owner)

@@ -43,7 +43,7 @@ class Transport {
   // null for plain connections; it also decides between client and server side. `server_name` is
   // the name or address that a server's certificate must have.
   static std::unique_ptr<Transport> Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
-                                         const TlsContext* tls,
+                                         std::shared_ptr<const TlsContext> tls,
                                          const std::string& server_name = {});
 
   virtual ~Transport();
@@ -51,6 +51,8 @@ class Transport {
 
   // Optional: Read and Write do it if necessary. kDone when the handshake is complete; never kEnd.
   virtual Io Handshake() = 0;
+  // Whether the handshake is complete. A plain connection has none.
+  virtual bool established() const { return true; }
   virtual Io Read(std::span<char> buffer) = 0;
   // After kWouldBlock, the next Write must begin with the same bytes.
   virtual Io Write(std::string_view bytes) = 0;

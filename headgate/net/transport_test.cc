@@ -9,6 +9,7 @@
 #include <string>
 
 #include "headgate/net/test_certificate.h"
+#include "headgate/net/tls_server.h"
 
 namespace headgate::net {
 namespace {
@@ -86,9 +87,8 @@ class TransportPair : public ::testing::TestWithParam<Kind> {
   static void SetUpTestSuite() { certificate_ = new TestCertificate; }
   static void TearDownTestSuite() { delete certificate_; }
 
-  static TlsOptions ServerFiles() {
-    return {.certificate_file = certificate_->certificate_file(),
-            .key_file = certificate_->key_file()};
+  static TlsServerOptions::Certificate FilesOf(const TestCertificate& certificate) {
+    return {.certificate_file = certificate.certificate_file(), .key_file = certificate.key_file()};
   }
 
   void Connect(const std::string& server_name = "localhost") {
@@ -101,21 +101,18 @@ class TransportPair : public ::testing::TestWithParam<Kind> {
       client.Use(Transport::Make(loop, std::move(client_socket), client.owner(), nullptr));
       return;
     }
-    server_context = *TlsContext::LoadServer(server_files);
-    client_context = *TlsContext::Load(client_files);
-    server.Use(
-        Transport::Make(loop, std::move(server_socket), server.owner(), server_context.get()));
-    client.Use(Transport::Make(loop, std::move(client_socket), client.owner(), client_context.get(),
-                               server_name));
+    server.Use(Transport::Make(loop, std::move(server_socket), server.owner(),
+                               (*TlsServer::Load(server_options))->current()));
+    client.Use(Transport::Make(loop, std::move(client_socket), client.owner(),
+                               *TlsContext::Load(client_files), server_name));
   }
   bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 10s); }
 
   static inline TestCertificate* certificate_ = nullptr;
   base::SystemClock clock;
   EventLoop loop{clock};
-  TlsOptions server_files = ServerFiles();
+  TlsServerOptions server_options{.certificates = {FilesOf(*certificate_)}};
   TlsOptions client_files{.ca_file = certificate_->certificate_file()};
-  std::shared_ptr<TlsContext> server_context, client_context;
   End client, server;
 };
 
@@ -211,26 +208,80 @@ TEST_P(TlsPair, RefusesACertificateThatNobodyTrustedSigned) {
 }
 
 TEST_P(TlsPair, AServerMayAskForAClientsCertificate) {
-  server_files.ca_file = certificate_->certificate_file();
+  server_options.client_ca_file = certificate_->certificate_file();
   Connect();
   EXPECT_TRUE(Until([&] { return !server.error.empty(); }));
   EXPECT_THAT(server.error, HasSubstr("peer did not return a certificate"));
 }
 
 TEST_P(TlsPair, AClientsCertificateIsTakenWhereTheServerAsksForIt) {
-  server_files.ca_file = certificate_->certificate_file();
+  server_options.client_ca_file = certificate_->certificate_file();
   client_files.certificate_file = certificate_->certificate_file();
   client_files.key_file = certificate_->key_file();
   Connect();
   EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << server.error;
 }
 
+TEST_P(TlsPair, AClientsCertificateNeedsOneOfTheNames) {
+  const TestCertificate client_certificate("DNS:client.example,URI:spiffe://fleet/api");
+  server_options.client_ca_file = client_certificate.certificate_file();
+  client_files.certificate_file = client_certificate.certificate_file();
+  client_files.key_file = client_certificate.key_file();
+  for (const std::string_view name : {"client.example", "spiffe://fleet/api"}) {
+    server_options.client_names = {"another", std::string(name)};
+    Connect();
+    EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << server.error;
+    client = {};
+    server = {};
+  }
+  server_options.client_names = {"example", "spiffe://fleet", "localhost"};
+  Connect();
+  EXPECT_TRUE(Until([&] { return !server.error.empty(); }));
+  EXPECT_THAT(server.error, HasSubstr("certificate verify failed (hostname mismatch)"));
+}
+
+TEST_P(TlsPair, AServerWithSeveralCertificatesHasOneForEachName) {
+  const TestCertificate other("DNS:*.example.com");
+  server_options.certificates.push_back(FilesOf(other));
+  Connect("localhost");
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << client.error;
+  client = {};
+  server = {};
+  client_files.ca_file = other.certificate_file();
+  Connect("api.example.com");
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << client.error;
+  client = {};
+  server = {};
+  // There is none for this name, so the client gets the first one, which it does not trust.
+  Connect("example.org");
+  EXPECT_TRUE(Until([&] { return !client.error.empty(); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, TlsPair, ::testing::Values(Kind::kTls),
                          [](const auto&) { return "Tls"; });
 
 TEST(TlsContext, AServerNeedsACertificateAndItsKey) {
-  EXPECT_THAT(std::string(TlsContext::LoadServer({}).status().message()),
+  EXPECT_THAT(std::string(TlsServer::Load({}).status().message()),
               HasSubstr("a TLS server needs a certificate and its key"));
+  EXPECT_THAT(std::string(TlsServer::Load({.certificates = {{.certificate_file = "/nowhere/c.pem",
+                                                             .key_file = "/nowhere/k.pem"}}})
+                              .status()
+                              .message()),
+              HasSubstr("the certificate file '/nowhere/c.pem' cannot be used"));
+}
+
+TEST(TlsServer, KeepsItsCertificatesIfNewOnesCannotBeUsed) {
+  auto certificate = std::make_unique<TestCertificate>();
+  const auto server =
+      *TlsServer::Load({.certificates = {{.certificate_file = certificate->certificate_file(),
+                                          .key_file = certificate->key_file()}}});
+  const auto first = server->current();
+  EXPECT_TRUE(server->Reload().ok());
+  const auto second = server->current();
+  EXPECT_NE(second, first);
+  certificate.reset();
+  EXPECT_FALSE(server->Reload().ok());
+  EXPECT_EQ(server->current(), second);
 }
 
 }  // namespace

@@ -258,6 +258,13 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Reads of changed mappings, by result: loaded, refused. Refused mappings leave those in force "
      "unchanged.",
      {"result"}},
+    {Metric::kCertificateReloads,
+     "headgate_certificate_reloads_total",
+     kCounter,
+     "reloads",
+     "Reads of changed certificates, by result: loaded, refused. New connections get the "
+     "certificates in force if new ones are refused.",
+     {"result"}},
     {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",
      "Memory for unfinished requests and unread answers of connections that use more than 16 KiB "
      "each. Above max_buffer_bytes the largest and slowest are closed."},

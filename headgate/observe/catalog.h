@@ -78,6 +78,7 @@ enum class Metric : uint8_t {
   kAuthForgotten,
   kAuthHeld,
   kMappingReloads,
+  kCertificateReloads,
   kBufferBytes,
   kReceivedBytes,
   kSentBytes,

@@ -1,0 +1,48 @@
+// The certificates of the addresses with TLS on a running server: loaded at start, loaded again
+// when one of their files changes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "headgate/app/settings.h"
+#include "headgate/base/status.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/tls_server.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/watch/file/file_source.h"
+
+namespace headgate::app {
+
+// The files and names that the settings name.
+net::TlsServerOptions TlsOptionsOf(const Settings& settings);
+
+class FollowedCertificates {
+ public:
+  // All arguments must outlive this object, which lives on `loop`.
+  FollowedCertificates(const Settings& settings, net::EventLoop& loop, observe::Log& log);
+
+  // Loads the certificates for the first time, if the settings name any, and follows their files.
+  absl::Status LoadFirst();
+  // Null without certificates.
+  std::shared_ptr<const net::TlsServer> server() const { return server_; }
+  // Reads all files again, changed or not.
+  void Reload();
+
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  void OnChange();
+
+  const net::TlsServerOptions options_;
+  net::EventLoop& loop_;
+  observe::Log& log_;
+  std::shared_ptr<net::TlsServer> server_;
+  std::unique_ptr<watch::file::FileSource> source_;
+  std::atomic<uint64_t> loaded_{0};
+  std::atomic<uint64_t> refused_{0};
+};
+
+}  // namespace headgate::app
