@@ -3,11 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace headgate::app {
 namespace {
 
 constexpr std::string_view kTls = "tls:";
+
+absl::StatusOr<uint32_t> ParseMode(const net::Endpoint& endpoint, std::string_view text) {
+  if (!endpoint.is_unix())
+    return absl::InvalidArgumentError("only a Unix socket has a mode: unix:PATH?mode=0660");
+  uint32_t mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > 0777) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is not a mode: it has octal digits, such as 0660", text));
+  }
+  return mode;
+}
 
 }  // namespace
 
@@ -25,16 +38,19 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
     rest.remove_prefix(std::min(item.size() + 1, rest.size()));
     const std::string_view name = item.substr(0, item.find('='));
     const std::string_view value = item.substr(std::min(name.size() + 1, item.size()));
-    if (name != "fields") {
+    if (name == "fields") {
+      parsed.fields = wire::DialectByName(value);
+      if (!parsed.fields) {
+        return absl::InvalidArgumentError(fmt::format(
+            "'{}' is no dialect of rate limit fields: all, draft, draft-7, draft-6, draft-3, "
+            "github, twitter or none",
+            value));
+      }
+    } else if (name == "mode") {
+      HEADGATE_ASSIGN_OR_RETURN(parsed.mode, ParseMode(parsed.endpoint, value));
+    } else {
       return absl::InvalidArgumentError(
-          fmt::format("a listener has no setting '{}'; it has: fields", name));
-    }
-    parsed.fields = wire::DialectByName(value);
-    if (!parsed.fields) {
-      return absl::InvalidArgumentError(fmt::format(
-          "'{}' is no dialect of rate limit fields: all, draft, draft-7, draft-6, draft-3, github, "
-          "twitter or none",
-          value));
+          fmt::format("a listener has no setting '{}'; it has: fields, mode", name));
     }
   }
   return parsed;

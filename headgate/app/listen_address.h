@@ -2,6 +2,7 @@
 //
 //   127.0.0.1:8080?fields=draft-7
 //   tls:127.0.0.1:8443             with TLS
+//   unix:/run/headgate?mode=0660   a Unix socket whose file has these permissions
 #pragma once
 
 #include <optional>
@@ -19,6 +20,8 @@ struct ListenAddress {
   bool tls = false;
   // The dialect of answers over HTTP; absent: rate_limit_fields.
   std::optional<wire::RateLimitDialect> fields{};
+  // Only for a Unix socket; absent: as the process's umask has them.
+  std::optional<uint32_t> mode{};
 };
 
 // InvalidArgument with a message that says what is wrong and what would be valid.

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -90,8 +91,10 @@ absl::Status ListenError(const Endpoint& endpoint, int error) {
 
 enum class Sharing { kAlone, kFirstOfSeveral, kFurther };
 
-// Returns 0 or the error number.
-int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket) {
+// Returns 0 or the error number. `before_listen` runs while no client can connect yet.
+int BindAndListen(
+    SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket,
+    const std::function<bool()>& before_listen = [] { return true; }) {
   socket =
       FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
@@ -108,7 +111,7 @@ int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescr
   }
   if (::bind(fd, address.get(), address.size) != 0) return errno;
   if (sharing == Sharing::kFirstOfSeveral) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-  if (::listen(fd, backlog) != 0) return errno;
+  if (!before_listen() || ::listen(fd, backlog) != 0) return errno;
   return 0;
 }
 
@@ -188,7 +191,8 @@ int ConnectWithin(SocketAddress address, base::Duration timeout, FileDescriptor&
 
 }  // namespace
 
-absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog) {
+absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog,
+                                          std::optional<uint32_t> unix_mode) {
   ListeningSockets sockets;
   sockets.bound = endpoint;
   sockets.by_loop.resize(loops);
@@ -215,7 +219,9 @@ absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loo
     case Endpoint::Kind::kUnix: {
       RemoveStaleSocket(endpoint.address);
       FileDescriptor socket;
-      error = BindAndListen(Unix(endpoint.address), Sharing::kAlone, backlog, socket);
+      error = BindAndListen(Unix(endpoint.address), Sharing::kAlone, backlog, socket, [&] {
+        return !unix_mode || ::chmod(endpoint.address.c_str(), *unix_mode) == 0;
+      });
       sockets.by_loop[0].push_back(std::move(socket));
       break;
     }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <optional>
+
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/endpoint.h"
@@ -23,7 +25,9 @@ struct ListeningSockets {
 };
 
 // Returns non-blocking sockets that already listen. Errors name the address and suggest what to do.
-absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog);
+// `unix_mode`: the permissions of a Unix socket's file; absent: as the process's umask has them.
+absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog,
+                                          std::optional<uint32_t> unix_mode = std::nullopt);
 
 // Returns a connected, non-blocking socket; for localhost, to the first of its two addresses that
 // answers. Unavailable if nothing answers within `timeout`.

@@ -72,8 +72,9 @@ absl::StatusOr<Endpoint> Server::Listen(
     const ListenOptions& listen_options) {
   HEADGATE_CHECK(!state_->started);
   const auto loop_count = static_cast<uint32_t>(state_->shared.loops.size());
-  HEADGATE_ASSIGN_OR_RETURN(ListeningSockets sockets,
-                            ListenOn(endpoint, loop_count, state_->shared.options.backlog));
+  HEADGATE_ASSIGN_OR_RETURN(
+      ListeningSockets sockets,
+      ListenOn(endpoint, loop_count, state_->shared.options.backlog, listen_options.unix_mode));
   const uint32_t reserved = listen_options.reserved_connections_max;
   ConnectionLimits& limits = reserved == 0
                                  ? state_->shared.limits

@@ -28,6 +28,8 @@ struct ListenOptions {
   uint32_t reserved_connections_max = 0;
   // If not null, connections to this address use TLS.
   std::shared_ptr<const TlsServer> tls{};
+  // The permissions of a Unix socket's file; absent: as the process's umask has them.
+  std::optional<uint32_t> unix_mode{};
 };
 
 class Server {

@@ -144,6 +144,25 @@ class CommandLine(unittest.TestCase):
         service = {"HEADGATE_SERVICE_HOST": "10.0.0.1", "HEADGATE_PORT": "tcp://10.0.0.1:80", "HEADGATE_PORT_80_TCP_ADDR": "10.0.0.1"}
         self.assertEqual(headgate("serve", "--print-config", env={**os.environ, **service}).returncode, 0)
 
+    def test_a_unix_socket_has_the_mode_that_is_asked_for(self):
+        for mode in (0o600, 0o660, 0o666):
+            path = os.path.join(self.folder, f"{mode:o}.sock")
+            words = (BINARY, "serve", "--admin-listen", "none", "--listen", f"unix:{path}?mode={mode:04o}")
+            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+                self.assertEqual(server.stdout.readline(), f"listening on unix:{path}\n")
+                self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+                server.terminate()
+        for address, message in (
+            ("127.0.0.1:0?mode=0660", "only a Unix socket has a mode"),
+            ("unix:s?mode=0999", "'0999' is not a mode"),
+            ("unix:s?mode=7777", "'7777' is not a mode"),
+            ("unix:s?mode=", "'' is not a mode"),
+            ("unix:s?color=red", "a listener has no setting 'color'; it has: fields, mode"),
+        ):
+            result = run(BINARY, "serve", "--listen", address)
+            self.assertEqual(result.returncode, 2, address)
+            self.assertIn(message, result.stderr)
+
     def test_with_the_address_of_one_protocol_no_other_address_is_opened(self):
         path = os.path.join(self.folder, "resp.sock")
         server = subprocess.Popen([BINARY, "serve", "--listen-resp", f"unix:{path}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
