@@ -56,14 +56,20 @@ void AppendDecision(const DescriptorAnswer& outcome, std::string& out) {
 }  // namespace
 
 void AppendAnswer(const limiter::Response& response, std::string& out) {
-  out.append(R"({"allowed":)");
+  out.push_back('{');
+  AppendAnswerFields(response, out);
+  out.append("}\n");
+}
+
+void AppendAnswerFields(const limiter::Response& response, std::string& out) {
+  out.append(R"("allowed":)");
   base::AppendJsonBool(response.allowed, out);
   out.append(R"(,"decisions":[)");
   for (const DescriptorAnswer& outcome : response.descriptors) {
     if (out.back() == '}') out.push_back(',');
     AppendDecision(outcome, out);
   }
-  out.append("]}\n");
+  out.push_back(']');
 }
 
 }  // namespace headgate::front::api

@@ -12,4 +12,7 @@ namespace headgate::front::api {
 // never fit, `retry_after_ms` is null.
 void AppendAnswer(const limiter::Response& response, std::string& out);
 
+// The same without the braces around it and the line's end.
+void AppendAnswerFields(const limiter::Response& response, std::string& out);
+
 }  // namespace headgate::front::api

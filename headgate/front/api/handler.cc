@@ -6,7 +6,7 @@
 namespace headgate::front::api {
 
 CheckHandler::CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options)
-    : checker_(checker), answer_(checker, options) {}
+    : checker_(checker), answer_(checker, options), batch_(checker, answer_) {}
 
 void CheckHandler::AddRoutes(http::Router& router) {
   using Request = http::Request;
@@ -16,6 +16,12 @@ void CheckHandler::AddRoutes(http::Router& router) {
               .what = "may this request pass? 200 yes, 429 no",
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Decide(limiter::Operation::kTake, 1, request, response, now);
+              }});
+  router.Add({.methods = {"POST"},
+              .path = "/v1/checks",
+              .what = "the same for up to 1,000 requests, each decided by itself",
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                batch_.Handle(request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/peek",

@@ -1,12 +1,14 @@
 // The routes that decide:
 //
 //   POST /v1/check    decides and consumes              200 or 429
+//   POST /v1/checks   the same for up to 1,000        200
 //   POST /v1/peek     decides without consuming         200 or 429
 //   POST /v1/refund   gives back                        200; needs access to state
 //   POST /v1/reset    resets to the unused state        200; needs access to state
 #pragma once
 
 #include "headgate/front/answer/limit_answer.h"
+#include "headgate/front/api/batch_handler.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"
 #include "headgate/limiter/checker.h"
@@ -37,6 +39,7 @@ class CheckHandler {
 
   limiter::Checker& checker_;
   answer::LimitAnswer answer_;
+  BatchHandler batch_;
   CheckParser parser_;
   limiter::Request request_;
   limiter::Response decided_;
