@@ -1,6 +1,7 @@
 """Several instances that share one Redis enforce one limit together, and follow the failure policy
 while it is unreachable."""
 
+import json
 import select
 import signal
 import socket
@@ -60,6 +61,22 @@ class Fleet(FleetTest):
             return set(pool.map(look, range(requests)))
 
     metric = staticmethod(Headgate.metric)
+
+    def test_batches_of_checks_share_one_limit(self):
+        instances = [self.instance() for _ in range(2)]
+
+        def ask(instance):
+            check = {"domain": "edge", "descriptors": [{"entries": [{"key": "api_key", "value": "batch"}]}]}
+            window = {"domain": "edge", "descriptors": [{"entries": [{"key": "window", "value": "batch"}]}]}
+            body = json.dumps({"checks": [check, window] * 10})
+            results = []
+            for _ in range(5):
+                results += json.loads(instance.request("POST", "/v1/checks", body)[2])["results"]
+            return [sum(result["status"] == 200 for result in results[first::2]) for first in (0, 1)]
+
+        with ThreadPoolExecutor(2) as pool:
+            passed = list(pool.map(ask, instances))
+        self.assertEqual([sum(kind) for kind in zip(*passed)], [30, 12])
 
     def test_one_limit_for_all_instances(self):
         for sharing in ("exact", "leased"):

@@ -47,6 +47,15 @@ class Check(unittest.TestCase):
             for field in ("RateLimit: ", "RateLimit-Policy: ", "X-RateLimit-Remaining: 0", "Retry-After: "):
                 self.assertIn(field, denied)
 
+    def test_a_thousand_checks_in_one_request(self):
+        with Headgate("--rule", "api_key: 10/hour") as server:
+            check = {"descriptors": [{"entries": [{"key": "api_key", "value": "k1"}]}]}
+            other = {"descriptors": [{"entries": [{"key": "api_key", "value": "k2"}]}]}
+            status, _, body = server.request("POST", "/v1/checks", json.dumps({"checks": [check, other] * 500}))
+            self.assertEqual(status, 200)
+            statuses = [result["status"] for result in json.loads(body)["results"]]
+            self.assertEqual(statuses, [200] * 20 + [429] * 980)
+
     def test_refund_and_reset(self):
         with Headgate("--rule", "user: 5/hour") as server:
             server.check(user="ann", cost=5)

@@ -67,10 +67,16 @@ bool BatchHandler::Read(std::string_view body, http::Response& response) {
     http::AnswerProblem(400, error->detail, error->hint, response);
     return false;
   }
+  size_t descriptors = 0;
   for (size_t i = 0; i < checks_.size(); ++i) {
     if (!Parse(Of(body, checks_[i]), i, response)) return false;
+    descriptors += check_.descriptors.size();
   }
-  return true;
+  if (descriptors <= kBatchDescriptorsMax) return true;
+  http::AnswerProblem(
+      400, fmt::format("more than {} descriptors in all checks together", kBatchDescriptorsMax), "",
+      response);
+  return false;
 }
 
 bool BatchHandler::Parse(std::string_view text, size_t index, http::Response& response) {

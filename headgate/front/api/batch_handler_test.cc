@@ -120,6 +120,21 @@ TEST(Checks, AreAtMostAThousand) {
   EXPECT_THAT(response.body, HasSubstr("more than 1000 checks"));
 }
 
+TEST(Checks, HaveABoundOfDescriptorsTogether) {
+  CheckRig rig(kTenPer20s, kStart);
+  const auto with = [](size_t descriptors) {
+    const std::vector<std::string> all(descriptors,
+                                       R"({"entries":[{"key":"api_key","value":"k"}]})");
+    return fmt::format(R"({{"domain":"edge","descriptors":[{}]}})", fmt::join(all, ","));
+  };
+  std::vector<std::string> checks(kBatchDescriptorsMax / 64, with(64));
+  EXPECT_EQ(Post(rig.router, "/v1/checks", Batch(checks)).status, 200);
+  checks.push_back(with(1));
+  const http::Response response = Post(rig.router, "/v1/checks", Batch(checks));
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body, HasSubstr("more than 4096 descriptors in all checks together"));
+}
+
 // A server whose store answers later.
 struct SharedRig {
   SharedRig() {
