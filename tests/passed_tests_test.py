@@ -68,6 +68,11 @@ class PassedTests(unittest.TestCase):
         self.run_tests()
         self.assertEqual(self.skipped(), ["data"])
 
+    def test_without_a_repository_every_test_runs(self):
+        shutil.rmtree(self.root / ".git")
+        self.assertEqual(self.skipped(), [])
+        self.run_tests()
+
     def test_an_edit_while_tests_run_is_not_taken_for_tested(self):
         self.write("data.txt", "good 2")
         self.assertEqual(self.skipped(), [])
