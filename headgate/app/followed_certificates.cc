@@ -6,6 +6,7 @@
 #include <vector>
 
 namespace headgate::app {
+namespace {
 
 net::TlsServerOptions TlsOptionsOf(const Settings& settings) {
   net::TlsServerOptions options{.client_ca_file = settings.tls_client_ca_file,
@@ -16,6 +17,8 @@ net::TlsServerOptions TlsOptionsOf(const Settings& settings) {
   }
   return options;
 }
+
+}  // namespace
 
 FollowedCertificates::FollowedCertificates(const Settings& settings, net::EventLoop& loop,
                                            observe::Log& log)

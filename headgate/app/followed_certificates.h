@@ -15,9 +15,6 @@
 
 namespace headgate::app {
 
-// The files and names that the settings name.
-net::TlsServerOptions TlsOptionsOf(const Settings& settings);
-
 class FollowedCertificates {
  public:
   // All arguments must outlive this object, which lives on `loop`.

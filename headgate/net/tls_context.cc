@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "headgate/base/check.h"
-#include "headgate/base/digest.h"
 
 namespace headgate::net {
 namespace {
@@ -147,12 +146,6 @@ void TlsContext::State::ServeWith(const TlsServerOptions& options,
   SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), keys.size());
   // The memory of sessions is the clients'.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-  // A session is resumed only under the terms for clients under which it began.
-  std::string terms = options.client_ca_file;
-  for (const std::string& name : options.client_names) terms.append(1, '\0').append(name);
-  const std::string digest = base::DigestHex(base::Digest::kSha256, terms).substr(0, 32);
-  SSL_CTX_set_session_id_context(native, reinterpret_cast<const unsigned char*>(digest.data()),
-                                 static_cast<unsigned int>(digest.size()));
   if (options.client_ca_file.empty()) return;
   // A ticket could outlive a revocation or a change of the authorities: each connection shows its
   // certificate anew.

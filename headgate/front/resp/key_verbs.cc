@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "headgate/base/hash.h"
+#include "headgate/front/resp/decide_on_turn.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::front::resp {
@@ -80,34 +81,30 @@ void KeyVerbs::Reset(std::string_view key, const store::LimitEntry& limit, base:
 
 absl::StatusOr<bool> KeyVerbs::DelShared(const wire::RespParser& command,
                                          const ThrottleTurn& turn) {
-  if (turn.pending.waiting()) return false;
-  if (!turn.pending.settled().empty()) {
-    const absl::Status status = ReplyDeleted(turn.pending.settled(), turn.output);
-    turn.pending.Forget();
-    if (!status.ok()) return status;
-    return true;
-  }
-  // A reset is the same under every limit of the bucket's algorithm.
-  HEADGATE_ASSIGN_OR_RETURN(
-      const algorithm::Limit any,
-      algorithm::Limit::Make({.requests = 1, .period = std::chrono::seconds(1)}));
-  HEADGATE_ASSIGN_OR_RETURN(const store::LimitHandle limit, checker_.store().limits().Intern(any));
-  batch_.clear();
-  for (size_t i = 1; i < command.size(); ++i) {
-    batch_.push_back({.request = {.key = HashOf(command[i]),
-                                  .limit = limit.get(),
-                                  .cost = 0,
-                                  .operation = Operation::kReset},
-                      .terms = checker_.decider().default_terms()});
-  }
-  const auto name = [&](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(checker_.naming(), command[1 + index], out);
+  store::LimitHandle limit;
+  const auto read = [&]() -> absl::Status {
+    // A reset is the same under every limit of the bucket's algorithm.
+    HEADGATE_ASSIGN_OR_RETURN(
+        const algorithm::Limit any,
+        algorithm::Limit::Make({.requests = 1, .period = std::chrono::seconds(1)}));
+    HEADGATE_ASSIGN_OR_RETURN(limit, checker_.store().limits().Intern(any));
+    batch_.clear();
+    for (size_t i = 1; i < command.size(); ++i) {
+      batch_.push_back({.request = {.key = HashOf(command[i]),
+                                    .limit = limit.get(),
+                                    .cost = 0,
+                                    .operation = Operation::kReset},
+                        .terms = checker_.decider().default_terms()});
+    }
+    return absl::OkStatus();
   };
-  if (!checker_.decider().Decide(batch_, name, &turn.pending, turn.now)) return false;
-  HEADGATE_RETURN_IF_ERROR(ReplyDeleted(
-      base::Strided<const limiter::Settled>::Of(std::span(batch_), &limiter::BatchEntry::settled),
-      turn.output));
-  return true;
+  return DecideOnTurn(checker_, batch_, turn,
+                      {.read = read,
+                       .key = [&](size_t index) { return command[1 + index]; },
+                       .reply =
+                           [&](base::Strided<const limiter::Settled> settled) {
+                             return ReplyDeleted(settled, turn.output);
+                           }});
 }
 
 absl::Status KeyVerbs::ReplyDeleted(base::Strided<const limiter::Settled> settled,

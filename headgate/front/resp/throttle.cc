@@ -91,7 +91,7 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
     }
     send();
     counters_.errors.Add();
-    wire::RespWriter(output, wire::RespVersion::k2).Error(kStoreUnreachable);
+    wire::RespWriter(output, wire::RespVersion::k2).Error(fmt::format("ERR {}", kStoreUnreachable));
   }
   send();
   for (const limiter::Outcome outcome :

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "headgate/base/hash.h"
+#include "headgate/front/resp/decide_on_turn.h"
 #include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/front/resp/throttle_reply.h"
 #include "headgate/front/resp/throttle_script.h"
@@ -19,22 +20,13 @@ constexpr size_t kWordsPerKey = 5;
 
 absl::StatusOr<bool> ThrottleGroup::Answer(const wire::RespParser& command,
                                            const ThrottleTurn& turn) {
-  if (turn.pending.waiting()) return false;
-  if (!turn.pending.settled().empty()) {
-    const absl::Status status = Reply(turn.pending.settled(), turn.output);
-    turn.pending.Forget();
-    if (!status.ok()) return status;
-    return true;
-  }
-  HEADGATE_RETURN_IF_ERROR(Read(command));
-  const auto name = [&](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(checker_.naming(), command[1 + kWordsPerKey * index], out);
-  };
-  if (!checker_.decider().Decide(batch_, name, &turn.pending, turn.now)) return false;
-  HEADGATE_RETURN_IF_ERROR(Reply(
-      base::Strided<const limiter::Settled>::Of(std::span(batch_), &limiter::BatchEntry::settled),
-      turn.output));
-  return true;
+  return DecideOnTurn(checker_, batch_, turn,
+                      {.read = [&] { return Read(command); },
+                       .key = [&](size_t index) { return command[1 + kWordsPerKey * index]; },
+                       .reply =
+                           [&](base::Strided<const limiter::Settled> settled) {
+                             return Reply(settled, turn.output);
+                           }});
 }
 
 absl::Status ThrottleGroup::Read(const wire::RespParser& command) {
@@ -81,7 +73,7 @@ absl::Status ThrottleGroup::Reply(base::Strided<const limiter::Settled> settled,
     limited = limited || !settled[i].decision.allowed;
     unavailable = unavailable || outcome == limiter::Outcome::kUnavailable;
   }
-  if (unavailable) return absl::UnavailableError("the shared store cannot be reached");
+  if (unavailable) return absl::UnavailableError(std::string(kStoreUnreachable));
   wire::RespWriter reply(output, wire::RespVersion::k2);
   reply.Array(1 + settled.size());
   reply.Integer(limited ? 1 : 0);

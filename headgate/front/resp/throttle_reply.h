@@ -13,7 +13,7 @@
 namespace headgate::front::resp {
 
 inline constexpr size_t kThrottleReplyBytesMax = 4 + 5 * wire::kRespNumberBytesMax;
-inline constexpr std::string_view kStoreUnreachable = "ERR the shared store cannot be reached";
+inline constexpr std::string_view kStoreUnreachable = "the shared store cannot be reached";
 
 inline int64_t SecondsUp(base::Duration d) {
   constexpr int64_t kNsPerSecond = 1'000'000'000;
