@@ -21,7 +21,7 @@ class ConnectionWatch {
   void Step(const net::Counters& counters, base::Instant now);
 
  private:
-  static constexpr size_t kCauses = 5;
+  static constexpr size_t kCauses = 6;
   struct Seen {
     uint64_t logged = 0;  // the counter when it was last logged
     base::Instant quiet_until;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+#include <vector>
 
 namespace headgate::app {
 namespace {
@@ -22,6 +24,12 @@ absl::StatusOr<uint32_t> ParseMode(const net::Endpoint& endpoint, std::string_vi
   return mode;
 }
 
+absl::StatusOr<base::IpNetwork> ParseProxies(std::string_view text) {
+  if (const auto network = base::ParseIpNetwork(text)) return *network;
+  return absl::InvalidArgumentError(fmt::format(
+      "'{}' is not a network: it is written 10.0.0.0/8, 2001:db8::/32, 10.0.0.1 or unix", text));
+}
+
 }  // namespace
 
 std::string_view AddressPart(std::string_view text) { return text.substr(0, text.find('?')); }
@@ -32,6 +40,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   parsed.tls = address.starts_with(kTls);
   HEADGATE_ASSIGN_OR_RETURN(parsed.endpoint,
                             net::ParseEndpoint(address.substr(parsed.tls ? kTls.size() : 0)));
+  std::vector<base::IpNetwork> proxies;
   std::string_view rest = text.substr(std::min(address.size() + 1, text.size()));
   while (!rest.empty()) {
     const std::string_view item = rest.substr(0, rest.find('&'));
@@ -48,11 +57,18 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
       }
     } else if (name == "mode") {
       HEADGATE_ASSIGN_OR_RETURN(parsed.mode, ParseMode(parsed.endpoint, value));
+    } else if (name == "proxy_from") {
+      if (value == "unix") {
+        parsed.proxies.unix_sockets = true;
+      } else {
+        HEADGATE_ASSIGN_OR_RETURN(proxies.emplace_back(), ParseProxies(value));
+      }
     } else {
       return absl::InvalidArgumentError(
-          fmt::format("a listener has no setting '{}'; it has: fields, mode", name));
+          fmt::format("a listener has no setting '{}'; it has: fields, mode, proxy_from", name));
     }
   }
+  parsed.proxies.networks = base::IpNetworkSet(std::move(proxies));
   return parsed;
 }
 

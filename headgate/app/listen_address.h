@@ -2,6 +2,7 @@
 //
 //   127.0.0.1:8080?fields=draft-7
 //   tls:127.0.0.1:8443             with TLS
+//   :8080?proxy_from=10.0.0.0/8    connections from this network begin with a PROXY header
 //   unix:/run/headgate?mode=0660   a Unix socket whose file has these permissions
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/net/endpoint.h"
+#include "headgate/net/server.h"
 #include "headgate/wire/http_fields.h"
 
 namespace headgate::app {
@@ -20,6 +22,8 @@ struct ListenAddress {
   bool tls = false;
   // The dialect of answers over HTTP; absent: rate_limit_fields.
   std::optional<wire::RateLimitDialect> fields{};
+  // Whose connections begin with a PROXY header.
+  net::ProxyTrust proxies{};
   // Only for a Unix socket; absent: as the process's umask has them.
   std::optional<uint32_t> mode{};
 };

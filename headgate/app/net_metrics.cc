@@ -10,6 +10,7 @@ void CollectConnections(const net::Counters& counters, observe::Sink& sink) {
   sink.Set(Metric::kConnectionsRefused, {"address_limit"}, counters.refused_address_limit);
   sink.Set(Metric::kConnectionsRefused, {"admin_limit"}, counters.refused_reserved_limit);
   sink.Set(Metric::kConnectionsRefused, {"no_files"}, counters.refused_no_files);
+  sink.Set(Metric::kConnectionsRefused, {"proxy_header"}, counters.refused_proxy_header);
   sink.Set(Metric::kConnectionsRefused, {"protocol"}, counters.refused_protocol);
   sink.Set(Metric::kAcceptErrors, {}, counters.accept_errors);
   sink.Set(Metric::kConnectionsClosed, {"protocol_error"}, counters.protocol_errors);

@@ -238,6 +238,7 @@ class Process {
     const net::Endpoint& endpoint = address.endpoint;
     if (address.tls) options.tls = certificates_.server();
     options.unix_mode = address.mode;
+    options.proxies = address.proxies;
     const auto bound = server_.Listen(
         endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); }, options);
     if (!bound.ok()) {

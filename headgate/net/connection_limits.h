@@ -6,28 +6,19 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/base/ip_address.h"
 #include "headgate/base/time.h"
-
-struct sockaddr_storage;
+#include "headgate/net/peer.h"
 
 namespace headgate::net {
-
-// Empty for a Unix socket.
-std::optional<base::IpAddress> IpOf(const sockaddr_storage& address);
 
 // Connections with the same key count as one address: an IPv4 address, an IPv6 /64 network (the
 // usual allocation of one host), or all Unix sockets together.
 using AddressKey = base::IpAddress;
-AddressKey KeyOf(const sockaddr_storage& address);
-// Whether the address is a loopback address or a Unix socket.
-bool IsLoopback(const sockaddr_storage& address);
-// "10.0.0.7:50000" (also for IPv4 mapped into IPv6), "[2001:db8::1]:50000" or "unix".
-std::string AddressText(const sockaddr_storage& address);
+AddressKey KeyOf(const Peer& peer);
 
 class ConnectionLimits {
  public:

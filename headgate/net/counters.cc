@@ -9,6 +9,7 @@ Counters& Counters::operator+=(const Counters& other) {
   refused_address_limit += other.refused_address_limit;
   refused_reserved_limit += other.refused_reserved_limit;
   refused_no_files += other.refused_no_files;
+  refused_proxy_header += other.refused_proxy_header;
   accept_errors += other.accept_errors;
   refused_protocol += other.refused_protocol;
   protocol_errors += other.protocol_errors;
@@ -31,6 +32,7 @@ Counters LoopCounters::Read() const {
           .refused_address_limit = refused_address_limit.value(),
           .refused_reserved_limit = refused_reserved_limit.value(),
           .refused_no_files = refused_no_files.value(),
+          .refused_proxy_header = refused_proxy_header.value(),
           .accept_errors = accept_errors.value(),
           .refused_protocol = refused_protocol.value(),
           .protocol_errors = protocol_errors.value(),

@@ -17,6 +17,8 @@ struct Counters {
   uint64_t refused_address_limit = 0;   // connections_per_address_max reached
   uint64_t refused_reserved_limit = 0;  // the reserved places of an address are all taken
   uint64_t refused_no_files = 0;        // no descriptor was left for the connection
+  // A trusted proxy sent no valid PROXY header, or none in time.
+  uint64_t refused_proxy_header = 0;
   // Failed attempts to accept; the connection stays in the system's queue.
   uint64_t accept_errors = 0;
   uint64_t refused_protocol = 0;  // this address does not serve the client's protocol
@@ -38,7 +40,7 @@ struct Counters {
 struct alignas(64) LoopCounters {
   base::Counter connections_open, connections_accepted, refused_total_limit, refused_address_limit;
   base::Counter refused_reserved_limit, refused_no_files, accept_errors;
-  base::Counter refused_protocol, protocol_errors;
+  base::Counter refused_proxy_header, refused_protocol, protocol_errors;
   base::Counter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
   base::Counter buffers_shed, buffer_bytes;
   base::Counter bytes_read, bytes_written;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "headgate/net/connection.h"
+#include "headgate/net/proxied_arrival.h"
 
 namespace headgate::net {
 namespace {
@@ -36,10 +37,6 @@ constexpr size_t kShedToSixteenths = 15;
 // Capacity that the shared output buffer keeps between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
-Peer PeerOf(const sockaddr_storage& address) {
-  return {.loopback = IsLoopback(address), .ip = IpOf(address), .address = AddressText(address)};
-}
-
 uint32_t PerAddressMax(const ServerOptions& options) {
   if (options.connections_per_address_max != 0) return options.connections_per_address_max;
   return std::max(1u, options.connections_max / 4);
@@ -59,6 +56,7 @@ Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock
 Loop::~Loop() {
   Stop();
   acceptors_.clear();
+  arrivals_.clear();
   while (connections_ != nullptr) delete connections_;
 }
 
@@ -83,17 +81,46 @@ void Loop::ReleaseOutput() {
   if (output_.capacity() > kOutputCapacityKept) std::string().swap(output_);
 }
 
-void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with,
-                 const Listener& listener) {
-  if (peer.ss_family != AF_UNIX) {
+void Loop::Arrive(FileDescriptor socket, const sockaddr_storage& address, AcceptedWith with,
+                  const Listener& listener) {
+  if (address.ss_family != AF_UNIX) {
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }
+  const Peer peer = PeerOf(address);
   // Spare descriptors serve clients only on addresses with reserved places.
   if (with == AcceptedWith::kSpareFile && !listener.has_reserved_places) {
     counters_.refused_no_files.Add();
     return Refuse(std::move(socket), peer, listener);
   }
+  if (listener.proxies.Trusts(peer)) return AwaitProxyHeader(std::move(socket), peer, listener);
+  Adopt(std::move(socket), peer, listener);
+}
+
+void Loop::AwaitProxyHeader(FileDescriptor socket, const Peer& proxy, const Listener& listener) {
+  const size_t awaited_max =
+      std::max<size_t>(1, shared_.options.proxy_headers_awaited_max / shared_.loops.size());
+  if (arrivals_.size() >= awaited_max) GiveUp(*arrivals_.front());
+  const base::Instant deadline = shared_.clock.Now() + shared_.options.proxy_header_timeout;
+  arrivals_.push_back(
+      std::make_shared<ProxiedArrival>(*this, std::move(socket), proxy, listener, deadline));
+  arrivals_.back()->Read();
+}
+
+std::shared_ptr<ProxiedArrival> Loop::Forget(ProxiedArrival& arrival) {
+  const auto found = std::find_if(arrivals_.begin(), arrivals_.end(),
+                                  [&](const auto& held) { return held.get() == &arrival; });
+  std::shared_ptr<ProxiedArrival> forgotten = std::move(*found);
+  arrivals_.erase(found);
+  return forgotten;
+}
+
+void Loop::GiveUp(ProxiedArrival& arrival) {
+  counters_.refused_proxy_header.Add();
+  Forget(arrival)->Close();
+}
+
+void Loop::Adopt(FileDescriptor socket, const Peer& peer, const Listener& listener) {
   ConnectionLimits::Refusal refusal{};
   std::optional<ConnectionLimits::Slot> slot = listener.limits.Enter(KeyOf(peer), refusal);
   if (!slot) {
@@ -104,18 +131,18 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
     return Refuse(std::move(socket), peer, listener);
   }
   counters_.connections_accepted.Add();
-  auto* const connection = new Connection(*this, std::move(socket), std::move(slot), PeerOf(peer),
+  auto* const connection = new Connection(*this, std::move(socket), std::move(slot), peer,
                                           listener.choose_session, listener.tls_context());
   connection->Start();
 }
 
 // Keeps a refused connection until its client has shown which protocol it speaks, to tell it the
 // reason.
-void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener) {
+void Loop::Refuse(FileDescriptor socket, const Peer& peer, const Listener& listener) {
   const size_t refused_max =
       std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
   if (refused_.size() >= refused_max) MakeWayForRefusal();
-  auto* const connection = new Connection(*this, std::move(socket), std::nullopt, PeerOf(peer),
+  auto* const connection = new Connection(*this, std::move(socket), std::nullopt, peer,
                                           listener.choose_session, listener.tls_context());
   refused_.push_back(connection);
   connection->Start();
@@ -145,6 +172,7 @@ awaitable<void> Loop::Tick() {
          connection = connection->next()) {
       connection->OnTick(now);
     }
+    while (!arrivals_.empty() && arrivals_.front()->deadline() <= now) GiveUp(*arrivals_.front());
   }
 }
 
@@ -228,6 +256,8 @@ void Loop::Drain() {
   for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
   draining_ = true;
   acceptors_.clear();
+  // Their proxies have not sent a whole header, although it is the first that they send.
+  while (!arrivals_.empty()) Forget(*arrivals_.back())->Close();
   for (Connection* connection = connections_; connection != nullptr;
        connection = connection->next()) {
     connection->OnDrain();

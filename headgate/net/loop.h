@@ -24,8 +24,8 @@
 namespace headgate::net {
 
 class Connection;
-
 class Loop;
+class ProxiedArrival;
 
 // Shared by all loops of a server.
 struct Shared {
@@ -47,6 +47,7 @@ struct Listener {
   std::shared_ptr<const TlsContext> tls_context() const {
     return tls == nullptr ? nullptr : tls->current();
   }
+  ProxyTrust proxies;
   ConnectionLimits& limits;
   bool has_reserved_places = false;
 };
@@ -66,8 +67,8 @@ class Loop {
   void Post(std::function<void()> work) { events_.Post(std::move(work)); }
 
   // On the loop's thread: takes over an accepted connection.
-  void Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with,
-             const Listener& listener);
+  void Arrive(FileDescriptor socket, const sockaddr_storage& address, AcceptedWith with,
+              const Listener& listener);
   // On the loop's thread: accepts the connections that already wait, stops listening, and lets
   // every connection finish.
   void Drain();
@@ -79,6 +80,11 @@ class Loop {
   bool TakeMadeWay() { return std::exchange(made_way_, false); }
   // Cuts off the refused connections that still wait for their reason: they hold spare descriptors.
   void MakeWayForAll();
+
+  // For arrivals behind proxies, on the loop's thread: serves a connection whose client is known,
+  void Adopt(FileDescriptor socket, const Peer& peer, const Listener& listener);
+  // and drops an arrival, which lives at least as long as what is returned.
+  std::shared_ptr<ProxiedArrival> Forget(ProxiedArrival& arrival);
 
   // For connections, on the loop's thread:
   Shared& shared() { return shared_; }
@@ -110,7 +116,10 @@ class Loop {
   boost::asio::awaitable<void> Tick();
   void ResumeWoken();
   void DestroyClosed();
-  void Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener);
+  void Refuse(FileDescriptor socket, const Peer& peer, const Listener& listener);
+  void AwaitProxyHeader(FileDescriptor socket, const Peer& proxy, const Listener& listener);
+  // Closes it: its header did not come in time, or too many wait for theirs.
+  void GiveUp(ProxiedArrival& arrival);
   void MakeWayForRefusal();
   void ShedBuffers();
 
@@ -125,6 +134,8 @@ class Loop {
   std::vector<Connection*> woken_;
   // Connections that wait for the reason of their refusal, oldest first.
   std::vector<Connection*> refused_;
+  // Connections that wait for their PROXY header, oldest first.
+  std::vector<std::shared_ptr<ProxiedArrival>> arrivals_;
   // A refused connection was cut off; its descriptor is closed after this turn.
   bool made_way_ = false;
   size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed

@@ -51,7 +51,7 @@ Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops,
     // A posted function must be copyable.
     const auto shared_socket = std::make_shared<FileDescriptor>(std::move(socket));
     loops[taker]->Post([&loop = *loops[taker], &mine = listeners[taker], shared_socket, peer,
-                        with] { loop.Adopt(std::move(*shared_socket), peer, with, mine); });
+                        with] { loop.Arrive(std::move(*shared_socket), peer, with, mine); });
   };
 }
 
@@ -86,6 +86,7 @@ absl::StatusOr<Endpoint> Server::Listen(
   for (uint32_t i = 0; i < loop_count; ++i) {
     listeners.push_back({.choose_session = sessions(i),
                          .tls = listen_options.tls,
+                         .proxies = listen_options.proxies,
                          .limits = limits,
                          .has_reserved_places = reserved != 0});
   }
@@ -102,7 +103,7 @@ absl::StatusOr<Endpoint> Server::Listen(
           std::move(socket), spares_kept,
           [&loop, &mine = listeners[i]](FileDescriptor connection, const sockaddr_storage& peer,
                                         AcceptedWith with) {
-            loop.Adopt(std::move(connection), peer, with, mine);
+            loop.Arrive(std::move(connection), peer, with, mine);
           });
     }
   }

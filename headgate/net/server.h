@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "headgate/base/clock.h"
+#include "headgate/base/ip_network_set.h"
 #include "headgate/base/status.h"
 #include "headgate/net/counters.h"
 #include "headgate/net/endpoint.h"
@@ -21,12 +22,25 @@
 
 namespace headgate::net {
 
+// Who is believed about the address of a connection's client.
+struct ProxyTrust {
+  base::IpNetworkSet networks{};
+  bool unix_sockets = false;
+
+  bool Trusts(const Peer& peer) const {
+    return peer.ip ? networks.Contains(*peer.ip) : unix_sockets;
+  }
+};
+
 struct ListenOptions {
   // If not 0, connections to this address do not count against connections_max. The address has
   // this many places of its own, which clients of other addresses cannot occupy, and may use spare
   // descriptors.
   uint32_t reserved_connections_max = 0;
-  // If not null, connections to this address use TLS.
+  // Peers whose connections begin with a PROXY header, which names their client. Connections of
+  // others begin as usual.
+  ProxyTrust proxies{};
+  // If not null, connections to this address use TLS. A PROXY header comes before it.
   std::shared_ptr<const TlsServer> tls{};
   // The permissions of a Unix socket's file; absent: as the process's umask has them.
   std::optional<uint32_t> unix_mode{};

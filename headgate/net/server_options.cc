@@ -12,9 +12,13 @@ std::vector<std::string> ServerOptions::Validate() const {
   const struct {
     const char* name;
     base::Duration value;
-  } durations[] = {{"request_timeout", request_timeout}, {"idle_timeout", idle_timeout},
-                   {"write_timeout", write_timeout},     {"linger_timeout", linger_timeout},
-                   {"refusal_timeout", refusal_timeout}, {"tick", tick}};
+  } durations[] = {{"request_timeout", request_timeout},
+                   {"idle_timeout", idle_timeout},
+                   {"write_timeout", write_timeout},
+                   {"linger_timeout", linger_timeout},
+                   {"refusal_timeout", refusal_timeout},
+                   {"proxy_header_timeout", proxy_header_timeout},
+                   {"tick", tick}};
   for (const auto& [name, value] : durations) {
     if (value < std::chrono::milliseconds(1) || value > std::chrono::hours(24 * 365)) {
       problems.push_back(fmt::format("{} must be between 1 ms and a year", name));
@@ -25,6 +29,8 @@ std::vector<std::string> ServerOptions::Validate() const {
   if (buffer_bytes_max < (size_t{1} << 20))
     problems.push_back("buffer_bytes_max must be at least 1 MiB");
   if (refusals_max < threads) problems.push_back("refusals_max must be at least threads");
+  if (proxy_headers_awaited_max < threads)
+    problems.push_back("proxy_headers_awaited_max must be at least threads");
   if (backlog < 1) problems.push_back("backlog must be at least 1");
   return problems;
 }

@@ -23,6 +23,10 @@ struct ServerOptions {
   uint32_t refusals_max = 64;
   // How long a refused connection may take to show which protocol it speaks.
   base::Duration refusal_timeout = std::chrono::seconds(1);
+  // How long a trusted proxy may take to send the PROXY header, and how many connections may wait
+  // for theirs, in total. At this number, the one that has waited longest is closed.
+  base::Duration proxy_header_timeout = std::chrono::seconds(3);
+  uint32_t proxy_headers_awaited_max = 1024;
   // The time from the first byte of a request to its last. Raise it for slow links.
   base::Duration request_timeout = std::chrono::seconds(10);
   // The time without a request in progress. Raise it if clients keep pools of idle connections.

@@ -11,17 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "headgate/base/ip_address.h"
 #include "headgate/base/time.h"
+#include "headgate/net/peer.h"
 
 namespace headgate::net {
-
-// The other end of a connection.
-struct Peer {
-  bool loopback = true;                 // a loopback address or a Unix socket
-  std::optional<base::IpAddress> ip{};  // absent for a Unix socket
-  std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
-};
 
 // Counts and times the requests of a front's sessions on one loop, on that loop's thread.
 class RequestMeter {

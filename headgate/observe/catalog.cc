@@ -213,7 +213,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "connections",
      "Connections refused with an error, by reason: total_limit, address_limit, admin_limit (the "
      "admin address has a limit of its own), no_files (out of file descriptors), protocol (not "
-     "spoken on this address).",
+     "spoken on this address), proxy_header (a trusted proxy sent no valid PROXY header in time).",
      {"reason"}},
     {Metric::kAcceptErrors, "headgate_accept_errors_total", kCounter, "attempts",
      "Attempts to accept a connection that failed, mostly because file descriptors or memory ran "

@@ -64,6 +64,12 @@ class Breaker {
     if (state_ == State::kOpen) open_until_ = std::min(open_until_, now);
   }
 
+  // Whether a probe has been permitted for at least `idle`, and no call came to be it. The owner of
+  // the breaker should then send one; otherwise the breaker of an idle client stays open.
+  bool LacksProbe(base::Duration idle, base::BootTime now) const {
+    return state_ != State::kClosed && !probing_ && now - open_until_ >= idle;
+  }
+
   State state() const { return state_; }
   // If open: when the probe is permitted.
   base::BootTime open_until() const { return open_until_; }

@@ -88,6 +88,18 @@ TEST(Breaker, ProbesAtOnceWhereThereIsASignOfLife) {
   EXPECT_EQ(breaker.Ask(At(100ms)), Pass::kRefused) << "and one at a time";
 }
 
+TEST(Breaker, LacksAProbeOnlyWhileNobodyAsks) {
+  Breaker breaker(kExact, 1);
+  EXPECT_FALSE(breaker.LacksProbe(1s, At(100s))) << "it is closed";
+  Fail(breaker, 5, At(0s));
+  EXPECT_FALSE(breaker.LacksProbe(1s, At(1499ms)));
+  EXPECT_TRUE(breaker.LacksProbe(1s, At(1500ms)));
+  ASSERT_EQ(breaker.Ask(At(1500ms)), Pass::kProbe);
+  EXPECT_FALSE(breaker.LacksProbe(1s, At(1500ms))) << "the probe is under way";
+  breaker.Finish(Pass::kProbe, Outcome::kNeither, At(1600ms));
+  EXPECT_TRUE(breaker.LacksProbe(1s, At(1600ms)));
+}
+
 TEST(Breaker, SpreadsItsProbes) {
   const BreakerOptions options{.no_progress = 0s};
   std::vector<base::BootTime> until;

@@ -157,7 +157,8 @@ class CommandLine(unittest.TestCase):
             ("unix:s?mode=0999", "'0999' is not a mode"),
             ("unix:s?mode=7777", "'7777' is not a mode"),
             ("unix:s?mode=", "'' is not a mode"),
-            ("unix:s?color=red", "a listener has no setting 'color'; it has: fields, mode"),
+            ("unix:s?color=red", "a listener has no setting 'color'; it has: fields, mode, proxy_from"),
+            ("127.0.0.1:0?proxy_from=ten", "'ten' is not a network"),
         ):
             result = run(BINARY, "serve", "--listen", address)
             self.assertEqual(result.returncode, 2, address)

@@ -521,12 +521,14 @@ void Client::LookAtHistories(base::BootTime now) {
   }
 }
 
+// Where no call came to be the breaker's probe, the question for the time is the probe.
 void Client::LookAtClocks(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsSentinel(shard->index())) continue;
     const base::BootTime asked = loop_.Now();
+    const bool probes = shard->breaker().LacksProbe(kLookInterval, now);
     PendingCall& call = Acquire(
-        "", kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
+        "", probes ? options_.timeout : kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
           const std::optional<base::Instant> clock = answer.ok() ? ClockIn(**answer) : std::nullopt;
           if (!clock) return;
           const auto missed = shard.clock_watch().OnAnswer(*clock, asked, loop_.Now());
@@ -535,6 +537,7 @@ void Client::LookAtClocks(base::BootTime now) {
           reports_.PauseMissed(shard.name(), *missed);
         });
     call.own = true;
+    if (probes) call.pass = shard->breaker().Ask(now);
     constexpr std::string_view kWords[] = {"TIME"};
     AppendCommand(call.body, kWords);
     shard->Send(call, now);

@@ -287,6 +287,16 @@ TEST(Client, LeavesAServerAloneThatKeepsFailing) {
   EXPECT_EQ(test.client->ReadCounters().breakers_open, 1u);
 }
 
+TEST(Client, ClosesABreakerForWhichNoCallComes) {
+  FakeRedis server(InTurn(std::vector<std::string>(5, "-LOADING it loads its data\r\n")));
+  TestClient test(server, TopologyKind::kSingle, {.no_progress = 0s});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(test.Call(), "UNAVAILABLE");
+  ASSERT_EQ(test.client->ReadCounters().breakers_open, 1u);
+  EXPECT_TRUE(
+      test.loop.RunUntil([&] { return test.client->ReadCounters().breakers_open == 0; }, 20s));
+  EXPECT_EQ(server.count("EVALSHA"), 5);
+}
+
 TEST(Client, SpeaksTheOldProtocolWhereTheServerKnowsNoOther) {
   FakeRedis server(InTurn({"-ERR unknown command `HELLO`\r\n"}, "HELLO"));
   TestClient test(server);

@@ -1,0 +1,25 @@
+// The other end of a connection.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "headgate/base/ip_address.h"
+
+struct sockaddr_storage;
+
+namespace headgate::net {
+
+struct Peer {
+  bool loopback = true;                 // a loopback address or a Unix socket
+  std::optional<base::IpAddress> ip{};  // absent for a Unix socket
+  std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
+};
+
+Peer PeerOf(const sockaddr_storage& address);
+// A client that a proxy names. It is never local, even if it has a loopback address: that is an
+// address of the proxy's machine.
+Peer PeerBehindProxy(const base::IpAddress& ip, uint16_t port);
+
+}  // namespace headgate::net
