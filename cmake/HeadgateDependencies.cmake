@@ -4,12 +4,7 @@ find_package(absl REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Boost 1.81 EXACT REQUIRED)  # headers alone
 
-# Debian's libyaml-dev brings no package file for CMake.
-find_library(HEADGATE_LIBYAML yaml REQUIRED)
-find_path(HEADGATE_LIBYAML_INCLUDE yaml.h REQUIRED)
-add_library(libyaml::libyaml UNKNOWN IMPORTED)
-set_target_properties(libyaml::libyaml PROPERTIES IMPORTED_LOCATION ${HEADGATE_LIBYAML}
-                      INTERFACE_INCLUDE_DIRECTORIES ${HEADGATE_LIBYAML_INCLUDE})
+include(FindLibyaml)
 
 if(HEADGATE_BUILD_SERVER)
   find_package(OpenSSL 3 REQUIRED)
@@ -17,7 +12,6 @@ if(HEADGATE_BUILD_SERVER)
   find_package(prometheus-cpp REQUIRED COMPONENTS core)
   find_package(CLI11 REQUIRED)
   find_package(nlohmann_json REQUIRED)
-  find_package(OpenSSL REQUIRED)
 endif()
 if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
   # The headers that nearly every source includes in the end.

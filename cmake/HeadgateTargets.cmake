@@ -23,7 +23,8 @@ function(headgate_library)
 
   if(sources)
     add_library(${target} STATIC ${sources})
-    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${target} PUBLIC ${uses} ${A_LINKS} PRIVATE $<BUILD_INTERFACE:headgate_flags>)
     if(TARGET headgate_pch)
       target_precompile_headers(${target} REUSE_FROM headgate_pch)

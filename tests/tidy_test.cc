@@ -100,9 +100,10 @@ const SourceFile* CMakeOf(std::string_view folder) {
   return nullptr;
 }
 
-// HTTP and files use loops and descriptors; rule sources and stores are opened by one folder each.
+// HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by one folder each.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
-  return ((folder == "http" || folder == "disk") && lower == "net") ||
+  return ((folder == "http" || folder == "disk" || folder == "access") && lower == "net") ||
+         (folder == "http" && lower == "access") ||
          (folder == "watch" && lower == "watch/file") ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Fronts share what they say about a decision; the two of forward-auth share the judge.
@@ -240,6 +241,8 @@ TEST(Floors, NamespaceIsTheFolder) {
   for (const SourceFile* file : Code()) {
     if (file->folder().empty()) continue;
     std::string expected = "headgate::" + std::string(file->folder());
+    // Its readers are other programs.
+    if (file->folder() == "library") expected = "headgate";
     if (const size_t slash = expected.find('/'); slash != expected.npos)
       expected.replace(slash, 1, "::");
     for (const SourceLine& line : Lines(file->code)) {

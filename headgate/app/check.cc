@@ -9,7 +9,7 @@
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
-#include "headgate/app/random_secret.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/base/clock.h"
 #include "headgate/front/api/check_answer.h"
@@ -229,7 +229,7 @@ int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descr
     return kExitUsage;
   }
 
-  store::MemoryStore store({.max_buckets = 4096, .secret = RandomSecret()});
+  store::MemoryStore store({.max_buckets = 4096, .secret = base::RandomHashSecret()});
   limiter::Limiter limiter(store, nullptr);
   const base::Instant now = base::DisciplinedClock(base::SystemClock()).Now();
   absl::Status status = limiter.OnRules(loaded.result.rules, now);

@@ -6,6 +6,7 @@
 
 #include "headgate/app/check.h"
 #include "headgate/app/explain.h"
+#include "headgate/app/hash_password.h"
 #include "headgate/app/help.h"
 #include "headgate/app/serve.h"
 #include "headgate/app/validate.h"
@@ -93,6 +94,7 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "check") return Check(rest, console);
   if (name == "validate") return Validate(rest, console);
   if (name == "explain") return Explain(rest, console);
+  if (name == "hash-password") return HashPassword(rest, console);
   if (name == "scenario") return Scenario(rest, console);
   return Version(rest, console);
 }

@@ -1,6 +1,6 @@
 #include "headgate/app/engine.h"
 
-#include "headgate/app/random_secret.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/app/version.h"
 
 namespace headgate::app {
@@ -20,8 +20,8 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
       started_at_(system_clock.BootNow()),
       store_({.max_buckets = settings.max_buckets,
               .max_limits = static_cast<uint32_t>(settings.max_limits),
-              .secret = RandomSecret()}),
-      metrics_({.workers = workers, .secret = RandomSecret()}),
+              .secret = base::RandomHashSecret()}),
+      metrics_({.workers = workers, .secret = base::RandomHashSecret()}),
       snapshot_(settings.snapshot, store_, log, &spare_files),
       // Restore first: it replaces the store's hash secret by the snapshot's, before any request.
       limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),

@@ -8,7 +8,9 @@ namespace headgate::app {
 
 FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
     : engine(shared_engine),
-      access{.credential = settings.credential},
+      access(
+          {.credential = settings.credential,
+           .users = settings.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
       http{.bounds = {.body_bytes_max = settings.max_body_bytes},
            .hosts = http::KnownHosts(settings.known_host)},
       resp_name(engine.metrics().AddFront("resp")),
@@ -21,7 +23,7 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
 Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer)
     : check(fronts.checker_, answer),
       auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_, fronts.auth_counters_),
-      router("Headgate", fronts.options_.access) {
+      router("Headgate", fronts.options_.access, fronts.PostToLoop()) {
   check.AddRoutes(router);
   if (fronts.options_.has_auth) auth.AddRoutes(router);
   fronts.AddAdminRoutes(router);
@@ -43,16 +45,21 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
       events_(events),
       resp_({.checker = checker_,
              .access = options.access,
+             .post = PostToLoop(),
              .version = std::string(kVersion),
              .loop = loop,
              .clients = &options.clients,
              .scripts = &options.scripts,
              .figures = options.figures}),
-      admin_router_("Headgate, the admin address", options.access),
+      admin_router_("Headgate, the admin address", options.access, PostToLoop()),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),
       http_meter_(options.engine.metrics(), options.http_name, loop),
       spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
+}
+
+access::Post Fronts::PostToLoop() const {
+  return [&events = events_](std::function<void()> work) { events.Post(std::move(work)); };
 }
 
 front::answer::LimitAnswerOptions Fronts::AnswerIn(Dialect dialect) const {

@@ -8,15 +8,15 @@
 #include <optional>
 #include <span>
 
+#include "headgate/access/access.h"
 #include "headgate/app/engine.h"
-#include "headgate/app/random_secret.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/app/shared_stores.h"
 #include "headgate/front/api/handler.h"
 #include "headgate/front/auth/handler.h"
 #include "headgate/front/mux/mux.h"
 #include "headgate/front/resp/context.h"
 #include "headgate/front/spoe/session.h"
-#include "headgate/http/access.h"
 #include "headgate/http/router.h"
 #include "headgate/http/session.h"
 #include "headgate/limiter/checker.h"
@@ -29,7 +29,7 @@ struct FrontOptions {
   FrontOptions(const Settings& settings, Engine& engine);
 
   Engine& engine;
-  http::Access access;
+  access::Access access;
   http::Options http;
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
@@ -48,7 +48,7 @@ struct FrontOptions {
   std::string partition_secret;  // empty: no pk
   front::auth::LiveMappings mappings;
   front::auth::Repeats repeats{{}};
-  const base::HashSecret repeats_secret = RandomSecret();
+  const base::HashSecret repeats_secret = base::RandomHashSecret();
 };
 
 // Reports the sessions that all loops have begun, by protocol.
@@ -124,6 +124,7 @@ class Fronts {
   front::mux::Sessions::Factory Http(http::Handler& handler);
   void AddAdminRoutes(http::Router& router);
   HttpFront& HttpIn(Dialect dialect);
+  access::Post PostToLoop() const;
   front::answer::LimitAnswerOptions AnswerIn(Dialect dialect) const;
   front::auth::JudgeOptions JudgeOptionsOf() const;
 

@@ -26,6 +26,9 @@ Work on rules
   headgate explain edge api_key=k1      show which rule applies, and why the others do not
   headgate scenario login.scenario      run a test of rules, written as text, in virtual time
 
+Manage users
+  headgate hash-password                make the hash of a password for the file of users
+
   headgate help COMMAND                 the options and examples of one command
   headgate version
 
@@ -149,8 +152,21 @@ constexpr std::string_view kVersionHelp = R"(headgate version: which build this 
   --json    as JSON
 )";
 
-const std::array<std::string, 6> kCommands = {"serve",   "check",    "validate",
-                                              "explain", "scenario", "version"};
+constexpr std::string_view kHashPassword =
+    R"(headgate hash-password: the hash of a password, for the file of users
+
+  headgate hash-password                type the password twice; it is not shown
+  headgate hash-password <password.txt  its first line
+
+The hash goes into a line of the file that the setting users_file names:
+
+  NAME RIGHTS HASH                      RIGHTS: check,refund,read,admin
+
+Exit status: 0 printed, 2 no password, or two different ones.
+)";
+
+const std::array<std::string, 7> kCommands = {"serve",    "check",         "validate", "explain",
+                                              "scenario", "hash-password", "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -188,6 +204,7 @@ std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);
   if (command == "scenario") return std::string(kScenario);
+  if (command == "hash-password") return std::string(kHashPassword);
   if (command == "version") return std::string(kVersionHelp);
   return "";
 }

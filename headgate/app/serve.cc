@@ -16,11 +16,12 @@
 #include "headgate/app/file_plan.h"
 #include "headgate/app/followed_certificates.h"
 #include "headgate/app/followed_mappings.h"
+#include "headgate/app/followed_users.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/listen_address.h"
 #include "headgate/app/live_rules.h"
 #include "headgate/app/net_metrics.h"
-#include "headgate/app/random_secret.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/app/resident_memory.h"
 #include "headgate/app/returned_memory.h"
 #include "headgate/app/rule_files.h"
@@ -63,7 +64,7 @@ observe::LogOptions LogOptionsOf(const Settings& settings) {
               settings.log_format == "json" ? observe::LogFormat::kJson : observe::LogFormat::kText,
           .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain
                                                              : observe::ClientKeys::kHashed,
-          .secret = RandomSecret()};
+          .secret = base::RandomHashSecret()};
 }
 
 // Reads the credential from the first line of credential_file.
@@ -141,6 +142,7 @@ class Process {
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
         certificates_(settings_, control_, log_),
+        users_(settings_, front_options_.access, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.partition_secret = std::move(partition_secret);
     front_options_.figures = [this] { return Figures(); };
@@ -151,6 +153,7 @@ class Process {
       CollectAuth(front_options_, fronts_, sink);
       mappings_.Collect(sink);
       certificates_.Collect(sink);
+      users_.Collect(sink);
       if (shared_ != nullptr) shared_->Collect(sink);
     });
   }
@@ -165,7 +168,7 @@ class Process {
                     {"effect", fmt::format("at most {} connections", files_.connections_max)},
                     {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
     }
-    if (!LoadRules() || !LoadCertificates() || !MakeFronts()) return kExitUsage;
+    if (!LoadRules() || !LoadCertificates() || !LoadUsers() || !MakeFronts()) return kExitUsage;
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
@@ -203,6 +206,15 @@ class Process {
   bool LoadCertificates() {
     const absl::Status status = certificates_.LoadFirst();
     if (!status.ok()) console_.Error(std::string(status.message()), "see tls_certificate_file");
+    return status.ok();
+  }
+
+  bool LoadUsers() {
+    const absl::Status status = users_.LoadFirst();
+    if (!status.ok()) {
+      console_.Error(fmt::format("users_file: {}", std::string(status.message())),
+                     "`headgate hash-password` makes the hash of a password");
+    }
     return status.ok();
   }
 
@@ -249,7 +261,7 @@ class Process {
       return false;
     }
     console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
-    if (!endpoint.loopback() && !front_options_.access.credential_set()) {
+    if (!endpoint.loopback() && !front_options_.access.has_logins()) {
       log_.Warning(
           "credential.not_set",
           {{"address", bound->ToString()},
@@ -305,6 +317,7 @@ class Process {
         rules_.Reload();
         mappings_.Reload();
         certificates_.Reload();
+        users_.Reload();
       }
       stopped = stopped || kind == Signals::Kind::kStop;
     });
@@ -339,6 +352,7 @@ class Process {
     // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
     const bool all = server_.Drain(settings_.drain_timeout);
+    front_options_.access.End();
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
     const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
@@ -364,6 +378,7 @@ class Process {
   FrontOptions front_options_;
   FollowedMappings mappings_;
   FollowedCertificates certificates_;
+  FollowedUsers users_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;
   std::string_view listen_hint_;

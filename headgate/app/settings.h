@@ -77,6 +77,7 @@ struct Settings {
 
   std::string credential;
   std::string credential_file;
+  std::string users_file;
   std::vector<std::string> known_host;
 
   uint64_t threads = 0;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <latch>
 
-#include "headgate/app/random_secret.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/app/store_log.h"
 #include "headgate/base/text.h"
 #include "headgate/store/open/open_backend.h"
@@ -21,7 +21,7 @@ constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
 
 // For jitter alone.
 uint64_t RandomSeed() {
-  const base::HashSecret secret = RandomSecret();
+  const base::HashSecret secret = base::RandomHashSecret();
   uint64_t seed;
   std::memcpy(&seed, secret.bytes.data(), sizeof seed);
   return seed;
@@ -29,7 +29,7 @@ uint64_t RandomSeed() {
 
 // A name for this process that no other process has.
 std::string RandomName() {
-  const base::HashSecret secret = RandomSecret();
+  const base::HashSecret secret = base::RandomHashSecret();
   std::string name;
   for (size_t i = 0; i < 16; ++i) base::AppendHex(secret.bytes[i], name);
   return name;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/access/access.h"
 #include "headgate/base/text.h"
 #include "headgate/base/time.h"
 #include "headgate/http/body.h"
@@ -16,10 +17,19 @@
 
 namespace headgate::http {
 
+// The login of a connection: whose Authorization field was verified last, or is being verified. The
+// connection's next requests with the same field need no other look.
+struct ConnectionLogin {
+  std::string field{};  // empty: none was verified
+  access::Identity identity{};
+  std::unique_ptr<access::PendingLogin> pending{};
+};
+
 // Per connection: the place for the state of a handler that waits for something.
 class Suspension {
  public:
   std::function<void()> wake;  // the handler calls it, on the loop's thread
+  ConnectionLogin login{};
 
   // The handler's state on this connection if it is of this type, otherwise null.
   template <typename T>

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "headgate/base/check.h"
@@ -28,25 +27,6 @@ bool Contains(const std::vector<std::string>& methods, std::string_view method) 
 
 }  // namespace
 
-bool IsAuthenticated(const Request& request, const Access& access) {
-  const std::string_view field = request.Field("Authorization");
-  const size_t space = field.find(' ');
-  if (!access.credential_set() || space == std::string_view::npos) return false;
-  const std::string_view scheme = field.substr(0, space);
-  std::string_view presented = field.substr(space);
-  presented.remove_prefix(std::min(presented.find_first_not_of(' '), presented.size()));
-  if (EqualsIgnoreCase(scheme, "Bearer")) return access.Matches(presented);
-  if (!EqualsIgnoreCase(scheme, "Basic")) return false;
-
-  std::string user_and_password;
-  if (!absl::Base64Unescape(absl::string_view(presented.data(), presented.size()),
-                            &user_and_password))
-    return false;
-  const size_t colon = user_and_password.find(':');
-  return colon != std::string::npos &&
-         access.Matches(std::string_view(user_and_password).substr(colon + 1));
-}
-
 void Router::Add(Route route) {
   HEADGATE_CHECK(route.path.starts_with('/'));
   HEADGATE_CHECK(route.match == Route::Match::kExact || route.path.ends_with('/'));
@@ -66,7 +46,7 @@ void Router::Add(Route route) {
 void Router::Handle(const Request& request, Response& response, base::Instant now) {
   const Found found = Find(request);
   if (found.route == nullptr) return AnswerNotFound(request, found.path, response);
-  if (!Passes(*found.route, request, response)) return;
+  if (!Passes(*found.route, request, response, now)) return;
   // A response to GET is a snapshot of state: it must not be cached, and its type must not be
   // guessed.
   if (!found.route->methods.empty() && RoutedMethod(request.method) == "GET") {
@@ -82,7 +62,7 @@ Handler::Reception Router::Receive(const Request& head, Response& response, base
   if (!receives_) return {};
   const Route* const route = Find(head).route;
   if (route == nullptr || !route->receive) return {};
-  if (!Passes(*route, head, response)) return {.kind = Reception::Kind::kRefused};
+  if (!Passes(*route, head, response, now)) return {.kind = Reception::Kind::kRefused};
   return {.kind = Reception::Kind::kInParts, .sink = route->receive(head, now)};
 }
 
@@ -124,22 +104,9 @@ void Router::AnswerNotFound(const Request& request, const Route* path, Response&
                 response);
 }
 
-bool Router::Passes(const Route& route, const Request& request, Response& response) const {
-  if (route.needs == Needs::kStateAccess &&
-      !access_.MayUseState(request.peer, IsAuthenticated(request, access_))) {
-    if (access_.credential_set()) {
-      response.AddField("WWW-Authenticate", R"(Bearer realm="headgate", Basic realm="headgate")");
-      AnswerProblem(401, "this request needs the server's credential",
-                    "send Authorization: Bearer CREDENTIAL, or Basic with it as the password",
-                    response);
-    } else {
-      AnswerProblem(403, "without a credential on the server, only its own machine may do this",
-                    "set a credential on the server and send it, or send the request from the "
-                    "server's machine",
-                    response);
-    }
-    return false;
-  }
+bool Router::Passes(const Route& route, const Request& request, Response& response,
+                    base::Instant now) const {
+  if (route.needs && !login_.Allows(*route.needs, request, response, now)) return false;
   return route.methods.empty() || !HasBody(request.method) || TakesBody(route, request, response);
 }
 

@@ -1,21 +1,20 @@
 // The table of routes: which handler serves a path, and what it accepts. Fronts add their routes;
 // several fronts may share one address. All refusals follow from the table, in this order: 404, 405
-// with Allow, access to state (401, 403), the body's coding and type (415).
+// with Allow, rights (401, 403, 429), the body's coding and type (415).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "headgate/http/access.h"
+#include "headgate/access/access.h"
 #include "headgate/http/handler.h"
+#include "headgate/http/login_check.h"
 
 namespace headgate::http {
-
-// The access that a route needs; see access.h.
-enum class Needs : uint8_t { kNothing, kStateAccess };
 
 struct Route {
   enum class Match : uint8_t {
@@ -27,8 +26,8 @@ struct Route {
   std::vector<std::string> methods;
   std::string path;  // as sent: neither percent-decoded nor normalized
   Match match = Match::kExact;
-  std::string what{};  // one line for the list that GET / returns
-  Needs needs = Needs::kNothing;
+  std::string what{};                    // one line for the list that GET / returns
+  std::optional<access::Right> needs{};  // absent: anybody may use the route
   // The accepted media types, for methods that have a body. Empty: any.
   std::vector<std::string> content_types = {"application/json"};
   // Whether requests may name any host. Only for routes that a web page cannot misuse.
@@ -42,8 +41,10 @@ struct Route {
 
 class Router final : public Handler {
  public:
-  // `title` is the first line of GET /, which lists the routes. `access` must outlive the router.
-  Router(std::string title, const Access& access) : title_(std::move(title)), access_(access) {}
+  // `title` is the first line of GET /, which lists the routes. `access` must outlive the router;
+  // `post` runs work on the thread of the router.
+  Router(std::string title, access::Access& access, access::Post post = {})
+      : title_(std::move(title)), login_(access, std::move(post)) {}
 
   // If several routes match a path, exact routes win, otherwise those with the longest prefix. Only
   // the routes that win determine which methods the path accepts.
@@ -61,18 +62,15 @@ class Router final : public Handler {
   Found Find(const Request& request) const;
   void AnswerNotFound(const Request& request, const Route* path, Response& response) const;
   // Each returns false after it has refused the request.
-  bool Passes(const Route& route, const Request& request, Response& response) const;
+  bool Passes(const Route& route, const Request& request, Response& response,
+              base::Instant now) const;
   bool TakesBody(const Route& route, const Request& request, Response& response) const;
   void AnswerIndex(Response& response) const;
 
   const std::string title_;
-  const Access& access_;
+  const LoginCheck login_;
   std::vector<Route> routes_;  // the most specific first
   bool receives_ = false;      // whether any route receives bodies in parts
 };
-
-// Whether the Authorization field of the request contains the credential, as `Bearer <credential>`
-// or as the password of `Basic`.
-bool IsAuthenticated(const Request& request, const Access& access);
 
 }  // namespace headgate::http

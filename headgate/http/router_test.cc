@@ -22,13 +22,13 @@ struct Ask {
 
 class HttpRouter : public ::testing::Test {
  protected:
-  HttpRouter() {
+  explicit HttpRouter(access::AccessOptions options = {}) : access(std::move(options)) {
     router.Add({.methods = {"GET"}, .path = "/get", .what = "gets", .handle = Answer("got")});
     router.Add({.methods = {"POST"}, .path = "/post", .what = "posts", .handle = Answer("posted")});
     router.Add({.methods = {"GET"},
                 .path = "/state",
                 .what = "state",
-                .needs = Needs::kStateAccess,
+                .needs = access::Right::kAdmin,
                 .handle = Answer("secret")});
     router.Add({.methods = {"GET"}, .path = "/both", .what = "both", .handle = Answer("got")});
     router.Add({.methods = {"POST"}, .path = "/both", .what = "both", .handle = Answer("posted")});
@@ -62,7 +62,7 @@ class HttpRouter : public ::testing::Test {
     return response;
   }
 
-  Access access;
+  access::Access access;
   Router router{"Headgate", access};
 };
 
@@ -133,8 +133,12 @@ TEST_F(HttpRouter, WithoutACredentialStateIsForItsOwnMachine) {
       "\n");
 }
 
-TEST_F(HttpRouter, WithACredentialStateIsForWhoeverPresentsIt) {
-  access.credential = "s3cret";
+class HttpRouterWithCredential : public HttpRouter {
+ protected:
+  HttpRouterWithCredential() : HttpRouter({.credential = "s3cret", .failures_per_minute = 1000}) {}
+};
+
+TEST_F(HttpRouterWithCredential, StateIsForWhoeverPresentsIt) {
   for (const bool loopback : {true, false}) {
     const Response response = Handle({.target = "/state", .loopback = loopback});
     EXPECT_EQ(response.status, 401);
@@ -245,11 +249,10 @@ TEST_F(HttpRouter, ARouteSaysWhichBodiesItTakes) {
   EXPECT_EQ(Handle({.method = "PUT", .target = "/any"}).body, "any");
 }
 
-TEST_F(HttpRouter, ABodyInPartsIsRefusedBeforeItIsRead) {
-  access.credential = "s3cret";
+TEST_F(HttpRouterWithCredential, ABodyInPartsIsRefusedBeforeItIsRead) {
   router.Add({.methods = {"PUT"},
               .path = "/large",
-              .needs = Needs::kStateAccess,
+              .needs = access::Right::kAdmin,
               .receive = [](const Request&, base::Instant) { return std::make_unique<NoSink>(); }});
   using Kind = Handler::Reception::Kind;
   EXPECT_EQ(Receive({.method = "PUT", .target = "/large"}).kind, Kind::kRefused);

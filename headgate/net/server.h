@@ -22,7 +22,7 @@
 
 namespace headgate::net {
 
-// Who is believed about the address of a connection's client.
+// The peers that are believed about the address of a connection's client.
 struct ProxyTrust {
   base::IpNetworkSet networks{};
   bool unix_sockets = false;

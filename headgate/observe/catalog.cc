@@ -265,6 +265,20 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Reads of changed certificates, by result: loaded, refused. New connections get the "
      "certificates in force if new ones are refused.",
      {"result"}},
+    {Metric::kUserReloads,
+     "headgate_user_reloads_total",
+     kCounter,
+     "reloads",
+     "Reads of the changed file of users, by result: loaded, refused. If it is refused, the users "
+     "stay as they are.",
+     {"result"}},
+    {Metric::kLogins,
+     "headgate_logins_total",
+     kCounter,
+     "logins",
+     "Logins, by result: accepted, wrong (no such user, or another password), limited (too many "
+     "wrong ones of this user from this address), busy (too many are being verified).",
+     {"result"}},
     {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",
      "Memory for unfinished requests and unread answers of connections that use more than 16 KiB "
      "each. Above max_buffer_bytes the largest and slowest are closed."},

@@ -79,6 +79,8 @@ enum class Metric : uint8_t {
   kAuthHeld,
   kMappingReloads,
   kCertificateReloads,
+  kUserReloads,
+  kLogins,
   kBufferBytes,
   kReceivedBytes,
   kSentBytes,

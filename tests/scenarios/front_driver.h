@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/http/access.h"
+#include "headgate/access/access.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/net/session.h"
@@ -31,7 +31,7 @@ class FrontDriver : public Driver {
   explicit FrontDriver(Decides decides);
 
   limiter::Checker& checker() { return *checker_; }
-  const http::Access& access() const { return access_; }
+  access::Access& access() { return access_; }
 
   // Sends bytes as the event loop would; returns the answers.
   std::string Send(net::Session& session, std::string_view bytes, base::Instant now);
@@ -44,7 +44,7 @@ class FrontDriver : public Driver {
   redis_host::LuaSharedStore scripts_{store_.limits(), now_};
   std::optional<limiter::SharedDecider> fleet_;
   std::optional<limiter::Checker> checker_;
-  const http::Access access_;
+  access::Access access_;
 };
 
 }  // namespace headgate::testing

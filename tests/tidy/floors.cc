@@ -3,7 +3,8 @@
 namespace headgate::tidy {
 namespace {
 
-const Folders kHttpFront = {"limiter", "rule", "algorithm", "wire", "http", "net", "base"};
+const Folders kHttpFront = {"limiter", "rule",   "algorithm", "wire",
+                            "http",    "access", "net",       "base"};
 Folders With(Folders folders, const Folders& more) {
   folders.insert(more.begin(), more.end());
   return folders;
@@ -20,9 +21,11 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"store", {2, {"algorithm", "base"}}},
       {"limiter", {3, {"rule", "store", "algorithm", "base"}}},
       {"testing", {4, {"limiter", "rule", "store", "algorithm", "base"}}},
+      {"library", {4, {"limiter", "rule", "store", "algorithm", "base"}}},
       {"net", {4, {"base"}}},
       {"disk", {4, {"net", "base"}}},
-      {"http", {4, {"net", "base"}}},
+      {"access", {4, {"store", "algorithm", "net", "base"}}},
+      {"http", {4, {"access", "net", "base"}}},
       {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
       {"jwt", {2, {"wire", "base"}}},
       {"mapping", {4, {"rule", "jwt", "wire", "base"}}},
@@ -35,14 +38,13 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"front/api", {5, With({"front/answer", "observe"}, kHttpFront)}},
       {"front/auth", {5, With({"front/answer", "mapping"}, kHttpFront)}},
       {"front/spoe", {5, With({"front/auth", "front/answer", "mapping"}, kHttpFront)}},
-      {"front/mux", {5, {"http", "net", "base"}}},
+      {"front/mux", {5, {"access", "http", "net", "base"}}},
       {"front/admin", {5, With({"observe"}, kHttpFront)}},
       {"app",
-       {6,
-        With({"front/resp", "front/api", "front/auth", "front/spoe", "front/answer", "front/admin",
-              "front/mux", "store/open", "watch/file", "watch", "observe", "mapping", "disk",
-              "testing", "store"},
-             kHttpFront)}},
+       {6, With({"front/resp", "front/api", "front/auth", "front/spoe", "front/answer",
+                 "front/admin", "front/mux", "store/open", "watch/file", "watch", "observe",
+                 "mapping", "disk", "testing", "store"},
+                kHttpFront)}},
   };
   return floors;
 }

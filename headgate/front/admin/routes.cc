@@ -39,7 +39,7 @@ void AddRoutes(AdminSources sources, http::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/v1/rules",
               .what = "the rules and their limits",
-              .needs = http::Needs::kStateAccess,
+              .needs = access::Right::kRead,
               .handle = [rules = sources.rules](const Request& request, Response& response,
                                                 base::Instant) {
                 const std::optional<size_t> from = From(request.target);
@@ -56,7 +56,7 @@ void AddRoutes(AdminSources sources, http::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/metrics",
               .what = "metrics, as Prometheus reads them",
-              .needs = http::Needs::kStateAccess,
+              .needs = access::Right::kRead,
               .handle = [metrics = std::move(sources.metrics)](const Request&, Response& response,
                                                                base::Instant) {
                 response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");

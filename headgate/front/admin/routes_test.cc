@@ -43,7 +43,7 @@ class Rules final : public rule::RuleSet {
 
 class Admin : public ::testing::Test {
  protected:
-  Admin() {
+  explicit Admin(access::AccessOptions options = {}) : access(std::move(options)) {
     AddRoutes({.rules = [this] { return rules; },
                .metrics = [] { return std::string("headgate_decisions_total 1\n"); },
                .readiness = [this] { return readiness; }},
@@ -63,7 +63,7 @@ class Admin : public ::testing::Test {
   std::shared_ptr<Rules> rules = std::make_shared<Rules>();
   absl::Status readiness;
   net::Peer peer;
-  http::Access access;
+  access::Access access;
   http::Router router{"Headgate", access};
 };
 
@@ -100,9 +100,17 @@ TEST_F(Admin, RevealsStateOnlyToWhoMaySeeIt) {
   EXPECT_EQ(Get("/v1/rules").status, 403);
   EXPECT_EQ(Get("/healthz").status, 200);
   EXPECT_EQ(Get("/readyz").status, 200);
-  access.credential = "secret";
+}
+
+class AdminWithCredential : public Admin {
+ protected:
+  AdminWithCredential() : Admin({.credential = "secret"}) {}
+};
+
+TEST_F(AdminWithCredential, RevealsStateOnlyToWhoHasIt) {
   EXPECT_EQ(Get("/metrics").status, 401);
   EXPECT_EQ(Get("/v1/rules").status, 401);
+  EXPECT_EQ(Get("/healthz").status, 200);
 }
 
 TEST_F(Admin, ShowsRulesWithTheirLimits) {

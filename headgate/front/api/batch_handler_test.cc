@@ -150,7 +150,7 @@ struct SharedRig {
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter, 0, decider, {}};
   CheckHandler handler{checker, {}};
-  http::Access access;
+  access::Access access;
   http::Router router{"Headgate", access};
   http::Suspension suspension;
   int woken = 0;

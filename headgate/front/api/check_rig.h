@@ -18,8 +18,8 @@ namespace headgate::front::api {
 struct CheckRig {
   // Without `rules` nothing has been loaded.
   CheckRig(std::shared_ptr<const rule::RuleSet> rules, answer::LimitAnswerOptions check_options,
-           base::Instant now)
-      : handler(checker, check_options) {
+           base::Instant now, access::AccessOptions access_options = {})
+      : handler(checker, check_options), access(std::move(access_options)) {
     if (rules != nullptr) HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
     handler.AddRoutes(router);
   }
@@ -43,7 +43,7 @@ struct CheckRig {
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter};
   CheckHandler handler;
-  http::Access access;
+  access::Access access;
   http::Router router{"Headgate", access};
   http::Options options;
   http::Session session{router, options, {}};

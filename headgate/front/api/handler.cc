@@ -14,32 +14,35 @@ void CheckHandler::AddRoutes(http::Router& router) {
   router.Add({.methods = {"POST"},
               .path = "/v1/check",
               .what = "may this request pass? 200 yes, 429 no",
+              .needs = access::Right::kCheck,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Decide(limiter::Operation::kTake, 1, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/checks",
               .what = "the same for up to 1,000 requests, each decided by itself",
+              .needs = access::Right::kCheck,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 batch_.Handle(request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/peek",
               .what = "the same, consuming nothing",
+              .needs = access::Right::kCheck,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Decide(limiter::Operation::kPeek, 0, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/refund",
               .what = "give back what a check took",
-              .needs = http::Needs::kStateAccess,
+              .needs = access::Right::kRefund,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Change(limiter::Operation::kRefund, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/reset",
               .what = "reset the buckets, as if never used",
-              .needs = http::Needs::kStateAccess,
+              .needs = access::Right::kAdmin,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Change(limiter::Operation::kReset, request, response, now);
               }});

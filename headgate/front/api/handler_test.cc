@@ -81,6 +81,8 @@ std::string Body2(const std::string& key_a, const std::string& key_b) {
 struct Server : CheckRig {
   explicit Server(std::shared_ptr<Rules> rules, answer::LimitAnswerOptions check_options = {})
       : CheckRig(std::move(rules), check_options, kStart) {}
+  Server(std::shared_ptr<Rules> rules, access::AccessOptions access_options)
+      : CheckRig(std::move(rules), {}, kStart, std::move(access_options)) {}
 
   http::Response Post(const std::string& path, const std::string& body,
                       base::Instant now = kStart) {
@@ -237,12 +239,11 @@ TEST(ChangesOfState, AreForWhoMayMakeThem) {
     EXPECT_EQ(server.Post(path, Body("api_key")).status, 403);
   for (const char* path : {"/v1/check", "/v1/peek"})
     EXPECT_EQ(server.Post(path, Body("api_key")).status, 200);
-  server.access.credential = "secret";
-  server.peer.loopback = true;
+  Server locked(TenPer20s(), access::AccessOptions{.credential = "secret"});
   for (const char* path : {"/v1/refund", "/v1/reset"})
-    EXPECT_EQ(server.Post(path, Body("api_key")).status, 401);
+    EXPECT_EQ(locked.Post(path, Body("api_key")).status, 401);
   for (const char* path : {"/v1/check", "/v1/peek"})
-    EXPECT_EQ(server.Post(path, Body("api_key")).status, 200);
+    EXPECT_EQ(locked.Post(path, Body("api_key")).status, 200);
 }
 
 TEST(Errors, AreProblemsWithTheReason) {

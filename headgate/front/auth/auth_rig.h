@@ -61,7 +61,7 @@ struct AuthRig {
   Counters counters;
   const JudgeOptions options{.mappings = mappings, .repeats = repeats, .secret = secret};
   AuthHandler handler{checker, {}, options, loop, counters};
-  const http::Access access{};
+  access::Access access;
   http::Router router{"test", access};
 };
 

@@ -52,11 +52,11 @@ void ClientList::Registration::AppendLine(base::Instant now, std::string& out) c
       "id={} addr={} laddr= fd=-1 name={} age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 "
       "multi=-1 qbuf=0 "
       "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} "
-      "user=default redir={} resp={} lib-name={} lib-ver={}",
+      "user={} redir={} resp={} lib-name={} lib-ver={}",
       id_, address_, client_.name, seconds_since(first_input_ns_), seconds_since(last_input_ns_),
       client_.tracking ? "t" : "N", command != nullptr ? command->name : "NULL",
-      client_.tracking ? 0 : -1, static_cast<int>(client_.version), client_.library_name,
-      client_.library_version);
+      client_.identity.logged_in() ? client_.identity.user : "default", client_.tracking ? 0 : -1,
+      static_cast<int>(client_.version), client_.library_name, client_.library_version);
 }
 
 std::string ClientList::Lines(std::span<const uint64_t> ids, base::Instant now) const {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/access/access.h"
 #include "headgate/base/time.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/wire/resp_writer.h"
@@ -22,7 +23,7 @@ namespace headgate::front::resp {
 struct ClientState {
   uint64_t id = 0;
   wire::RespVersion version = wire::RespVersion::k2;
-  bool authenticated = false;
+  access::Identity identity{};
   bool tracking = false;
   std::string name{};
   std::string library_name{};

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "headgate/access/rights.h"
 
 namespace headgate::front::resp {
 
@@ -43,17 +46,11 @@ enum class Verb : uint8_t {
   kHttp,
 };
 
-// The access that a command needs.
-enum class Needs : uint8_t {
-  kNothing,
-  kState,  // changes state by hand or reveals it; http::Access decides
-};
-
 struct CommandSpec {
   std::string_view name;  // lower case
   Verb verb;
   int arity;  // number of words including the command name; -n: at least n
-  Needs needs = Needs::kNothing;
+  std::optional<access::Right> needs{};  // absent: anybody may send it
   // For cluster clients: the positions of the keys, as COMMAND reports them.
   int first_key = 0;
   int last_key = 0;

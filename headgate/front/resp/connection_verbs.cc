@@ -24,40 +24,77 @@ constexpr std::string_view kWrongPassword =
 
 }  // namespace
 
-bool ConnectionVerbs::LogIn(std::string_view user, std::string_view password) const {
-  // Without a credential everybody is the default user, with any password, as in Redis.
-  const bool matches = !access_.credential_set() || access_.Matches(password);
-  if (matches && user == kDefaultUser) return true;
-  counters_.logins_refused.Add();
-  return false;
+ConnectionVerbs::Answered ConnectionVerbs::LogIn(std::string_view user, std::string_view password,
+                                                 const LoginTurn& turn, RespWriter& refusal) const {
+  using Result = access::Login::Result;
+  if (!access_.has_logins()) {
+    // Everybody is the default user, with any password, as in Redis.
+    if (user == kDefaultUser) return Answered::kWell;
+    refusal.Error(kWrongPassword);
+    return Answered::kWithError;
+  }
+  std::optional<access::Login> login;
+  if (turn.pending != nullptr) {
+    login = turn.pending->result();
+  } else {
+    turn.pending = std::make_unique<access::PendingLogin>(turn.wake);
+    login = access_.LogIn(user, password, turn.peer, turn.now, post_, *turn.pending);
+  }
+  if (!login) return Answered::kLater;
+  turn.pending.reset();
+  switch (login->result) {
+    case Result::kAccepted:
+      turn.client.identity = std::move(login->identity);
+      return Answered::kWell;
+    case Result::kWrong:
+      refusal.Error(kWrongPassword);
+      break;
+    case Result::kLimited:
+      refusal.Error(fmt::format(
+          "ERR too many failed logins of this user from this address; try again in {} s",
+          std::chrono::ceil<std::chrono::seconds>(login->retry_after).count()));
+      break;
+    case Result::kBusy:
+      refusal.Error("ERR too many logins are being verified; try again");
+      break;
+  }
+  return Answered::kWithError;
 }
 
-bool ConnectionVerbs::Auth(const RespParser& command, ClientState& client,
-                           RespWriter& reply) const {
-  if (command.size() > 3) return Refuse(reply, "ERR syntax error");
-  if (command.size() == 2 && !access_.credential_set()) {
-    return Refuse(reply,
-                  "ERR AUTH <password> called without any password configured for the default "
-                  "user. Are you sure your "
-                  "configuration is correct?");
+ConnectionVerbs::Answered ConnectionVerbs::Auth(const RespParser& command, const LoginTurn& turn,
+                                                RespWriter& reply) const {
+  const auto refuse = [&](std::string_view error) {
+    reply.Error(error);
+    return Answered::kWithError;
+  };
+  if (command.size() > 3) return refuse("ERR syntax error");
+  if (command.size() == 2 && !access_.has_logins()) {
+    return refuse(
+        "ERR AUTH <password> called without any password configured for the default "
+        "user. Are you sure your "
+        "configuration is correct?");
   }
   const bool with_user = command.size() == 3;
-  if (!LogIn(with_user ? command[1] : kDefaultUser, command[command.size() - 1]))
-    return Refuse(reply, kWrongPassword);
-  client.authenticated = true;
-  return Accept(reply);
+  const Answered answered =
+      LogIn(with_user ? command[1] : kDefaultUser, command[command.size() - 1], turn, reply);
+  if (answered == Answered::kWell) reply.Simple("OK");
+  return answered;
 }
 
 // Errors use the version spoken so far, the reply uses the version agreed on.
-bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client,
-                            std::string& output) const {
+ConnectionVerbs::Answered ConnectionVerbs::Hello(const RespParser& command, const LoginTurn& turn,
+                                                 std::string& output) const {
+  ClientState& client = turn.client;
   RespWriter refusal(output, client.version);
+  const auto refuse = [&](std::string_view error) {
+    refusal.Error(error);
+    return Answered::kWithError;
+  };
   RespVersion version = client.version;
   if (command.size() > 1) {
     const std::optional<int64_t> number = wire::RespNumber(command[1]);
-    if (!number) return Refuse(refusal, "ERR Protocol version is not an integer or out of range");
-    if (*number != 2 && *number != 3)
-      return Refuse(refusal, "NOPROTO unsupported protocol version");
+    if (!number) return refuse("ERR Protocol version is not an integer or out of range");
+    if (*number != 2 && *number != 3) return refuse("NOPROTO unsupported protocol version");
     version = *number == 3 ? RespVersion::k3 : RespVersion::k2;
   }
   std::optional<size_t> auth_at;
@@ -69,16 +106,16 @@ bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client,
       i += 3;
     } else if (base::EqualsIgnoreCase(command[i], "setname") && following >= 1) {
       name = command[i + 1];
-      if (!IsClientName(*name)) return Refuse(refusal, kBadClientName);
+      if (!IsClientName(*name)) return refuse(kBadClientName);
       i += 2;
     } else {
-      return Refuse(refusal, fmt::format("ERR Syntax error in HELLO option '{}'",
-                                         command[i].substr(0, kEchoedMax)));
+      return refuse(
+          fmt::format("ERR Syntax error in HELLO option '{}'", command[i].substr(0, kEchoedMax)));
     }
   }
   if (auth_at) {
-    if (!LogIn(command[*auth_at], command[*auth_at + 1])) return Refuse(refusal, kWrongPassword);
-    client.authenticated = true;
+    const Answered answered = LogIn(command[*auth_at], command[*auth_at + 1], turn, refusal);
+    if (answered != Answered::kWell) return answered;
   }
   if (name) client.name = *name;
   client.version = version;
@@ -96,7 +133,7 @@ bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client,
   for (const std::string_view text : {"mode", "standalone", "role", "master"}) reply.Bulk(text);
   reply.Bulk("modules");
   reply.Array(0);
-  return true;
+  return Answered::kWell;
 }
 
 bool ConnectionVerbs::Select(const RespParser& command, RespWriter& reply) const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "headgate/access/access.h"
 #include "headgate/front/resp/client_list.h"
 #include "headgate/front/resp/connection_verbs.h"
 #include "headgate/front/resp/counters.h"
@@ -14,7 +15,6 @@
 #include "headgate/front/resp/server_verbs.h"
 #include "headgate/front/resp/throttle.h"
 #include "headgate/front/resp/throttle_group.h"
-#include "headgate/http/access.h"
 #include "headgate/limiter/checker.h"
 
 namespace headgate::front::resp {
@@ -22,7 +22,8 @@ namespace headgate::front::resp {
 // The services that the front uses. They must outlive the context.
 struct Services {
   limiter::Checker& checker;  // of this loop
-  const http::Access& access;
+  access::Access& access;
+  access::Post post{};            // to the thread of this loop
   std::string version;            // Headgate's version, for INFO
   uint32_t loop = 0;              // makes client numbers unique among loops
   ClientList* clients = nullptr;  // of all loops; null if this loop is the only one
@@ -40,7 +41,7 @@ class Context {
         key_verbs(services.checker),
         rule_verbs(services.checker),
         script_verbs(services.scripts != nullptr ? *services.scripts : own_scripts_),
-        connection_verbs(services.access, counters),
+        connection_verbs(services.access, services.post),
         server_verbs(services.version, services.figures),
         clients(services.clients != nullptr ? *services.clients : own_clients_),
         next_client_(uint64_t{services.loop} << 40) {}
@@ -49,7 +50,7 @@ class Context {
 
   uint64_t NextClientId() { return ++next_client_; }
 
-  const http::Access& access;
+  access::Access& access;
   Counters counters;
   ThrottleBatch throttle;
   ThrottleGroup throttle_group;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
 #include "headgate/store/memory.h"
 #include "headgate/wire/resp_writer.h"
@@ -27,14 +28,19 @@ struct OwnLimits final : limiter::Observer {
 };
 
 struct World {
-  explicit World(http::Access a = {})
-      : access(std::move(a)), context({.checker = checker, .access = access, .version = "1.2.3"}) {}
+  explicit World(access::AccessOptions options = {})
+      : access(std::move(options)),
+        context({.checker = checker,
+                 .access = access,
+                 .post = [this](auto work) { posted.Add(std::move(work)); },
+                 .version = "1.2.3"}) {}
 
   store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
   OwnLimits own_limits;
   limiter::Limiter limiter{store, &own_limits};
   limiter::Checker checker{limiter};
-  http::Access access;
+  access::PostedWork posted;
+  access::Access access;
   Context context;
 };
 

@@ -7,9 +7,8 @@
 namespace headgate::front::resp {
 
 struct alignas(64) Counters {
-  base::Counter commands;        // answered, with a value or an error
-  base::Counter errors;          // answered with an error
-  base::Counter logins_refused;  // a wrong password or user
+  base::Counter commands;  // answered, with a value or an error
+  base::Counter errors;    // answered with an error
 };
 
 }  // namespace headgate::front::resp

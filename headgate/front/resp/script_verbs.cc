@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headgate/base/digest.h"
+#include "headgate/wire/digest.h"
 #include "headgate/base/text.h"
 #include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/front/resp/verb_replies.h"
@@ -44,7 +44,7 @@ bool ScriptVerbs::Script(const wire::RespParser& command, bool may_use_state,
     if (command.size() != 3) return WrongCount(reply, "script", "load");
     if (const auto script = cache_.OfText(command[2]); !script.ok())
       return Refuse(reply, fmt::format("ERR {}", View(script.status().message())));
-    reply.Bulk(base::DigestHex(base::Digest::kSha1, command[2]));
+    reply.Bulk(wire::DigestHex(wire::Digest::kSha1, command[2]));
     return true;
   }
   if (base::EqualsIgnoreCase(sub, "exists")) {
@@ -55,7 +55,7 @@ bool ScriptVerbs::Script(const wire::RespParser& command, bool may_use_state,
   }
   if (base::EqualsIgnoreCase(sub, "flush")) {
     if (!may_use_state)
-      return Refuse(reply, "NOPERM SCRIPT FLUSH needs the access that HG.RESET needs");
+      return Refuse(reply, "NOPERM SCRIPT FLUSH needs the rights that HG.RESET needs");
     cache_.Flush();
     return Accept(reply);
   }

@@ -1,6 +1,6 @@
 #include "headgate/front/resp/scripts.h"
 
-#include "headgate/base/digest.h"
+#include "headgate/wire/digest.h"
 #include "headgate/base/text.h"
 
 namespace headgate::front::resp {
@@ -37,7 +37,7 @@ absl::StatusOr<ScriptHandle> ScriptCache::OfText(std::string_view text) {
   if (ScriptHandle seen = Seen(text)) return seen;
   HEADGATE_ASSIGN_OR_RETURN(ThrottleScript parsed, ThrottleScript::Parse(text));
   ScriptHandle script = std::make_shared<const ThrottleScript>(std::move(parsed));
-  shared_.Put(base::DigestHex(base::Digest::kSha1, text), script);
+  shared_.Put(wire::DigestHex(wire::Digest::kSha1, text), script);
   Remember(text, script);
   return script;
 }

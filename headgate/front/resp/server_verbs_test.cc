@@ -23,8 +23,8 @@ const net::Peer kNear{.loopback = true, .address = "127.0.0.1:40000"};
 
 // A server with non-zero figures.
 struct CountingWorld : World {
-  explicit CountingWorld(http::Access a = {})
-      : World(std::move(a)),
+  explicit CountingWorld(access::AccessOptions options = {})
+      : World(std::move(options)),
         counting({.checker = checker, .access = access, .version = "1.2.3", .figures = [] {
                     return ServerFigures{.uptime = std::chrono::hours(25),
                                          .memory_bytes = 12'345'678,
@@ -79,9 +79,9 @@ TEST(Info, CountsForThoseWhoMaySeeIt) {
 }
 
 TEST(Info, CountsNothingForOthers) {
-  const http::Access locked{.credential = "secret"};
-  for (const auto& access : {std::optional(locked), std::optional<http::Access>()}) {
-    CountingWorld world(access.value_or(http::Access{}));
+  const access::AccessOptions locked{.credential = "secret"};
+  for (const auto& access : {std::optional(locked), std::optional<access::AccessOptions>()}) {
+    CountingWorld world(access.value_or(access::AccessOptions{}));
     const std::string info = Ask(world.counting, kFarAway, "INFO all\r\n");
     EXPECT_THAT(info, AllOf(HasSubstr("loading:0"), HasSubstr("redis_version:")));
     for (const char* field : {"uptime", "clients", "memory", "commands", "connections", "keys"}) {

@@ -11,6 +11,7 @@
 namespace headgate::front::resp {
 namespace {
 
+using access::Right;
 using wire::RespParser;
 using wire::RespWriter;
 
@@ -22,13 +23,14 @@ RespSession::RespSession(Context& context, const net::Peer& peer)
       client_{.id = context.NextClientId()},
       registration_(context.clients, client_, peer.address),
       verbs_(context.rule_verbs, [this] { wake_(); }) {
-  ChooseBounds();
+  UpdateRights();
 }
 
 net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
   const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
   registration_.OnInput(now);
+  if (rights_generation_ != context_.access.generation()) UpdateRights();
   Pass pass{.rest = {input.data(), input.size()},
             .output_pause = output.size() + kOutputPauseBytes};
   Progress progress;
@@ -93,7 +95,7 @@ bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
 
 RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const ThrottleTurn& turn) {
   const auto added = [](bool yes) { return yes ? Collected::kYes : Collected::kWaits; };
-  if (spec == nullptr) return Collected::kNo;
+  if (spec == nullptr || !May(Right::kCheck)) return Collected::kNo;
   switch (spec->verb) {
     case Verb::kThrottle:
       return added(context_.throttle.Add(ThrottleForm::kCell, parser_, turn));
@@ -167,7 +169,7 @@ bool RespSession::Accepts(const CommandSpec* spec, RespWriter& reply) const {
     reply.Error(fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
     return false;
   }
-  return spec->needs != Needs::kState || !MayNotUseState(spec->name, reply);
+  return !spec->needs || !Refuses(*spec->needs, spec->name, reply);
 }
 
 // Longer than a screen because the switch has one case for each verb.
@@ -197,7 +199,7 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kEvalSha:
       return RunScript(false, turn);
     case Verb::kScript:
-      return done(context_.script_verbs.Script(parser_, MayUseState(), reply));
+      return done(context_.script_verbs.Script(parser_, May(Right::kAdmin), reply));
     case Verb::kHgCheck:
       return RunRuleVerb(RuleVerb::kCheck, turn);
     case Verb::kHgPeek:
@@ -212,21 +214,13 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kEcho:
       reply.Bulk(parser_[1]);
       return done(true);
-    case Verb::kHello: {
-      const bool accepted = connection.Hello(parser_, client_, turn.output);
-      registration_.Describe(client_);
-      ChooseBounds();
-      return done(accepted);
-    }
-    case Verb::kAuth: {
-      const bool accepted = connection.Auth(parser_, client_, reply);
-      ChooseBounds();
-      return done(accepted);
-    }
+    case Verb::kHello:
+    case Verb::kAuth:
+      return RunLogin(spec->verb, turn);
     case Verb::kSelect:
       return done(connection.Select(parser_, reply));
     case Verb::kInfo:
-      return done(server.Info(parser_, MayUseState(), reply));
+      return done(server.Info(parser_, May(Right::kRead), reply));
     case Verb::kClient:
       return RunClient(turn);
     case Verb::kCommand:
@@ -381,7 +375,8 @@ RespSession::Ran RespSession::Conclude(const absl::StatusOr<bool>& answered,
 
 RespSession::Ran RespSession::RunClient(const ThrottleTurn& turn) {
   RespWriter reply(turn.output, client_.version);
-  if (RevealsClients(parser_[1]) && MayNotUseState("client|list", reply)) return Ran::kFailed;
+  if (RevealsClients(parser_[1]) && Refuses(Right::kRead, "client|list", reply))
+    return Ran::kFailed;
   const bool done = AnswerClient(
       parser_, {.state = client_, .clients = context_.clients, .registration = registration_},
       reply, turn.now);
@@ -421,9 +416,12 @@ bool RespSession::Unknown(RespWriter& reply) const {
   return false;
 }
 
-bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) const {
-  if (MayUseState()) return false;
-  if (context_.access.credential_set()) {
+bool RespSession::Refuses(Right right, std::string_view command, RespWriter& reply) const {
+  if (May(right)) return false;
+  if (client_.identity.logged_in()) {
+    reply.Error(fmt::format("NOPERM User {} has no permissions to run the '{}' command",
+                            client_.identity.user, command));
+  } else if (context_.access.has_logins()) {
     reply.Error("NOAUTH Authentication required.");
   } else {
     reply.Error(
@@ -435,16 +433,32 @@ bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) co
   return true;
 }
 
+RespSession::Ran RespSession::RunLogin(Verb verb, const ThrottleTurn& turn) {
+  using Answered = ConnectionVerbs::Answered;
+  const LoginTurn login{
+      .client = client_, .pending = login_, .peer = peer_, .wake = wake_, .now = turn.now};
+  RespWriter reply(turn.output, client_.version);
+  const ConnectionVerbs& verbs = context_.connection_verbs;
+  const Answered answered = verb == Verb::kHello ? verbs.Hello(parser_, login, turn.output)
+                                                 : verbs.Auth(parser_, login, reply);
+  if (answered == Answered::kLater) return Ran::kWaits;
+  UpdateRights();
+  return answered == Answered::kWell ? Ran::kDone : Ran::kFailed;
+}
+
 void RespSession::ResetClient() {
   const uint64_t id = client_.id;
   client_ = ClientState{.id = id};
   transaction_.End();
-  registration_.Describe(client_);
-  ChooseBounds();
+  UpdateRights();
 }
 
-void RespSession::ChooseBounds() {
-  const bool before_login = context_.access.credential_set() && !client_.authenticated;
+void RespSession::UpdateRights() {
+  access::Access& access = context_.access;
+  rights_generation_ = access.generation();
+  rights_ = access.RightsOf(peer_, client_.identity);
+  registration_.Describe(client_);
+  const bool before_login = access.has_logins() && !client_.identity.logged_in();
   parser_.set_bounds(before_login ? kBoundsBeforeLogin : kBounds);
 }
 

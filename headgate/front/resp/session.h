@@ -26,8 +26,8 @@
 
 namespace headgate::front::resp {
 
-// The bounds of a command, and the bounds before a login if a credential is set. A check needs no
-// login, so the smaller bounds leave room for a check of some 28 entries.
+// The bounds of a command, and the bounds before a login if logins are configured. A check may need
+// no login, so the smaller bounds leave room for a check of some 28 entries.
 inline constexpr wire::RespBounds kBounds{};
 inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
                                                      .bulk_bytes_max = 16 << 10,
@@ -83,9 +83,12 @@ class RespSession final : public net::Session {
   // first command that is another verb, incomplete, or malformed.
   void AskAhead(std::string_view input, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
-  bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
-  // If the client may not use state, writes the reason and returns true.
-  bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
+  bool May(access::Right right) const { return rights_.Has(right); }
+  // If the client may not do this, writes the reason and returns true.
+  bool Refuses(access::Right right, std::string_view command, wire::RespWriter& reply) const;
+  Ran RunLogin(Verb verb, const ThrottleTurn& turn);
+  // Brings the rights of the client up to date. Call it after each change of its identity.
+  void UpdateRights();
   Ran RunClient(const ThrottleTurn& turn);
   Ran RunScript(bool by_text, const ThrottleTurn& turn);
   Ran RunKeyVerb(Verb verb, const ThrottleTurn& turn);
@@ -99,10 +102,12 @@ class RespSession final : public net::Session {
   // Executes the next command of the transaction. Returns false if it waits.
   bool ExecuteNext(const ThrottleTurn& turn);
   void ResetClient();
-  void ChooseBounds();
 
   Context& context_;
   const net::Peer peer_;
+  access::Rights rights_;
+  uint64_t rights_generation_ = 0;
+  std::unique_ptr<access::PendingLogin> login_;
   wire::RespParser parser_;
   ClientState client_;
   ClientList::Registration registration_;

@@ -34,7 +34,7 @@ struct Row {
   std::string answered;
 };
 // Runs each row in a conversation of its own.
-void ExpectRows(const std::vector<Row>& rows, const http::Access& access = {}) {
+void ExpectRows(const std::vector<Row>& rows, const access::AccessOptions& access = {}) {
   for (const Row& row : rows) {
     World world(access);
     Conversation client(world);
@@ -92,7 +92,7 @@ TEST(RespSession, HelloRefusesWhatItDoesNotUnderstand) {
 }
 
 TEST(RespSession, ALoginNeedsTheCredential) {
-  const http::Access access{.credential = "secret"};
+  const access::AccessOptions access{.credential = "secret"};
   ExpectRows(
       {
           {"AUTH secret\r\n", "+OK\r\n"},
@@ -116,7 +116,7 @@ TEST(RespSession, ALoginNeedsTheCredential) {
   World world(access);
   Conversation client(world);
   client.Send("AUTH wrong\r\nAUTH default wrong\r\nAUTH secret\r\n");
-  EXPECT_EQ(world.context.counters.logins_refused.value(), 2u);
+  EXPECT_EQ(world.access.logins(access::Login::Result::kWrong), 2u);
 }
 
 TEST(RespSession, WithoutACredentialALoginIsAMisunderstanding) {
@@ -133,7 +133,7 @@ TEST(RespSession, WithoutACredentialALoginIsAMisunderstanding) {
 
 // Before a login, a client can make the server buffer fewer bytes.
 TEST(RespSession, BoundsAreTighterBeforeALogin) {
-  const http::Access access{.credential = "secret"};
+  const access::AccessOptions access{.credential = "secret"};
   ExpectRows({{"*65\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n"},
               {"*100\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n"},
               {"*1\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n"},

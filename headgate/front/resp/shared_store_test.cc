@@ -73,7 +73,7 @@ class Side {
   limiter::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
   limiter::SharedDecider fleet_;
   limiter::Checker checker_;
-  const http::Access access_;
+  access::Access access_;
   Context context_;
   RespSession session_;
   std::string rest_;
@@ -336,7 +336,7 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   limiter::SharedDecider fleet(shared, store, {.on_store_failure = rule::OnStoreFailure::kDeny});
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker(limiter, 0, fleet, {});
-  const http::Access access;
+  access::Access access;
   Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;

@@ -41,7 +41,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   limiter::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
   limiter::SharedDecider fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
-  const http::Access access;
+  access::Access access;
   Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string input;

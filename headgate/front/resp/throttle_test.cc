@@ -398,7 +398,7 @@ TEST(ClThrottle, MoreLimitsThanTheStoreHoldsMakeWayForEachOther) {
   store::MemoryStore store(store::MemoryOptions{.max_buckets = 64, .max_limits = 2});
   limiter::Limiter limiter(store, nullptr);
   limiter::Checker checker(limiter);
-  const http::Access access;
+  access::Access access;
   Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;

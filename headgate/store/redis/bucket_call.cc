@@ -7,7 +7,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
-#include "headgate/base/digest.h"
+#include "headgate/wire/digest.h"
 #include "headgate/store/big_endian.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -98,7 +98,7 @@ absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
 }  // namespace
 
 std::string HashedName(std::string_view name) {
-  return "hg:{" + base::DigestHex(base::Digest::kSha256, name).substr(0, 32) + "}";
+  return "hg:{" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32) + "}";
 }
 
 std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {

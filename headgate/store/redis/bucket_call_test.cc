@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "headgate/base/digest.h"
+#include "headgate/wire/digest.h"
 #include "headgate/store/big_endian.h"
 
 namespace headgate::store::redis {
@@ -40,8 +40,8 @@ TEST_F(BucketCalls, AreOneKeyAndItsArguments) {
   EXPECT_THAT(command, ::testing::StartsWith(fmt::format(
                            "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$6\r\nhg:{{k}}\r\n",
                            call.script().sha1)));
-  EXPECT_EQ(call.script().sha1, base::DigestHex(base::Digest::kSha1, call.script().text));
-  EXPECT_EQ(base::DigestHex(base::Digest::kSha1, "abc"),
+  EXPECT_EQ(call.script().sha1, wire::DigestHex(wire::Digest::kSha1, call.script().text));
+  EXPECT_EQ(wire::DigestHex(wire::Digest::kSha1, "abc"),
             "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 

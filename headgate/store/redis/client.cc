@@ -521,7 +521,7 @@ void Client::LookAtHistories(base::BootTime now) {
   }
 }
 
-// Where no call came to be the breaker's probe, the question for the time is the probe.
+// If no call came to be the breaker's probe, the question for the time is the probe.
 void Client::LookAtClocks(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsSentinel(shard->index())) continue;

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "headgate/base/digest.h"
+#include "headgate/wire/digest.h"
 #include "headgate/store/redis/script_texts.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -23,7 +23,7 @@ const std::array<Script, 5>& Scripts() {
 }  // namespace
 
 Script MakeScript(std::string_view name, std::string_view text) {
-  Script script{.name = name, .text = text, .sha1 = base::DigestHex(base::Digest::kSha1, text)};
+  Script script{.name = name, .text = text, .sha1 = wire::DigestHex(wire::Digest::kSha1, text)};
   const auto head = [](std::string_view verb, std::string_view which) {
     std::string words;
     wire::RespWriter writer(words, wire::RespVersion::k2);

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace headgate::base {
+namespace headgate::wire {
 
 enum class Digest : uint8_t { kSha1, kSha256 };
 
 // In lower-case hex digits.
 std::string DigestHex(Digest digest, std::string_view text);
 
-}  // namespace headgate::base
+}  // namespace headgate::wire

@@ -3,8 +3,8 @@
 
 #include "headgate/base/hash.h"
 
-namespace headgate::app {
+namespace headgate::base {
 
-base::HashSecret RandomSecret();
+HashSecret RandomHashSecret();
 
-}  // namespace headgate::app
+}  // namespace headgate::base

@@ -1,4 +1,4 @@
-#include "headgate/app/random_secret.h"
+#include "headgate/base/random_secret.h"
 
 #include <sys/random.h>
 
@@ -6,10 +6,10 @@
 
 #include "headgate/base/check.h"
 
-namespace headgate::app {
+namespace headgate::base {
 
-base::HashSecret RandomSecret() {
-  base::HashSecret secret{};
+HashSecret RandomHashSecret() {
+  HashSecret secret{};
   ssize_t count = 0;
   do {
     count = ::getrandom(secret.bytes.data(), secret.bytes.size(), 0);
@@ -19,4 +19,4 @@ base::HashSecret RandomSecret() {
   return secret;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::base

@@ -1,0 +1,49 @@
+# The headers that an installed Headgate has. A program that embeds it includes those of the first list; the others are
+# included by them. tests/integration/test_library.py checks that the two lists are complete.
+set(HEADGATE_PUBLIC_HEADERS
+  algorithm/decide.h
+  algorithm/decision.h
+  algorithm/limit.h
+  base/clock.h
+  base/hash.h
+  base/random_secret.h
+  base/time.h
+  library/limiter.h
+  limiter/checker.h
+  limiter/limiter.h
+  limiter/observer.h
+  rule/builder.h
+  rule/descriptor.h
+  rule/load.h
+  rule/problem.h
+  rule/rule_set.h
+  store/memory.h
+  store/store.h)
+
+set(HEADGATE_INNER_HEADERS
+  algorithm/bucket.h
+  algorithm/fixed_window.h
+  algorithm/leaky_queue.h
+  algorithm/sliding_window_counter.h
+  algorithm/sliding_window_log.h
+  algorithm/token_bucket.h
+  base/check.h
+  base/status.h
+  base/strided.h
+  base/wide.h
+  limiter/bucket_name.h
+  limiter/decider.h
+  limiter/memory_decider.h
+  limiter/mode.h
+  limiter/pending.h
+  limiter/settled.h
+  rule/document.h
+  rule/joined_text.h
+  rule/rule_tree.h
+  rule/wildcard_index.h
+  store/fair_victim.h
+  store/hit_arena.h
+  store/limit_class.h
+  store/limit_table.h
+  store/segment.h
+  store/spin_lock.h)

@@ -1,0 +1,246 @@
+#include "headgate/access/access.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <array>
+#include <utility>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/base/check.h"
+#include "headgate/base/random_secret.h"
+
+namespace headgate::access {
+namespace {
+
+constexpr std::string_view kDefaultUser = "default";
+// Passwords that were verified and are remembered.
+constexpr size_t kVerifiedMax = 10'000;
+// Users and addresses whose failed logins are counted.
+constexpr uint64_t kFailureBucketsMax = 1 << 16;
+
+std::string RandomBytes(size_t count) {
+  std::string bytes(count, '\0');
+  auto* const out = static_cast<unsigned char*>(static_cast<void*>(bytes.data()));
+  HEADGATE_CHECK(RAND_bytes(out, static_cast<int>(count)) == 1);
+  return bytes;
+}
+
+bool Equal(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Computed for users that do not exist, so that the time does not tell whether they do.
+const PasswordHash& HashOfNobody() {
+  static const PasswordHash hash = *ParsePasswordHash(HashPassword(RandomBytes(16)));
+  return hash;
+}
+
+}  // namespace
+
+std::string_view Name(Login::Result result) {
+  constexpr std::array<std::string_view, Login::kResults> kNames = {"accepted", "wrong", "limited",
+                                                                    "busy"};
+  return kNames[static_cast<size_t>(result)];
+}
+
+PendingLogin::PendingLogin(std::function<void()> wake) : state_(std::make_shared<State>()) {
+  state_->wake = std::move(wake);
+}
+
+PendingLogin::~PendingLogin() { state_->wake = nullptr; }
+
+Access::Access(AccessOptions options)
+    : credential_(std::move(options.credential)),
+      has_users_(options.users != nullptr),
+      waiting_max_(options.waiting_max),
+      digest_key_(RandomBytes(32)),
+      users_(std::move(options.users)) {
+  if (has_users_) anonymous_ = users_->anonymous;
+  if (!has_logins()) return;
+  failures_ = std::make_unique<store::MemoryStore>(store::MemoryOptions{
+      .max_buckets = kFailureBucketsMax, .max_limits = 1, .secret = base::RandomHashSecret()});
+  const auto limit = algorithm::Limit::Make(
+      {.requests = options.failures_per_minute, .period = std::chrono::minutes(1)});
+  HEADGATE_CHECK(limit.ok());
+  auto handle = failures_->limits().Intern(*limit);
+  HEADGATE_CHECK(handle.ok());
+  failure_limit_ = *std::move(handle);
+  if (has_users_) worker_ = std::thread([this] { Run(); });
+}
+
+Access::~Access() { End(); }
+
+void Access::End() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  has_job_.notify_all();
+  if (worker_.joinable()) worker_.join();
+}
+
+void Access::Replace(std::shared_ptr<const UserTable> users) {
+  HEADGATE_CHECK(has_users_ && users != nullptr);
+  const std::lock_guard lock(mutex_);
+  users_ = std::move(users);
+  anonymous_ = users_->anonymous;
+  verified_.clear();
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+Rights Access::WithoutLogin(const net::Peer& peer) const {
+  if (has_users_) return anonymous_.load(std::memory_order_relaxed);
+  return credential_.empty() && peer.loopback ? Rights::All() : Rights::Of(Right::kCheck);
+}
+
+Rights Access::RightsOf(const net::Peer& peer, Identity& identity) {
+  if (!identity.logged_in()) return WithoutLogin(peer);
+  if (!has_users_) return identity.rights;
+  if (const uint64_t generation = this->generation(); identity.generation != generation) {
+    const std::lock_guard lock(mutex_);
+    const bool by_credential = identity.password == PasswordHash();
+    if (!by_credential) {
+      const auto user = users_->users.find(identity.user);
+      if (user == users_->users.end() || user->second.password != identity.password) {
+        identity = {};
+        return users_->anonymous;
+      }
+      identity.rights = user->second.rights;
+    }
+    identity.generation = generation_.load(std::memory_order_relaxed);
+  }
+  return identity.rights;
+}
+
+std::optional<Login> Access::LogIn(std::string_view user, std::string_view password,
+                                   const net::Peer& peer, base::Instant now, const Post& post,
+                                   PendingLogin& pending) {
+  if (!has_logins()) return Count({.result = Login::Result::kWrong});
+  const base::Hash128 failures = FailuresKey(user, peer);
+  if (const auto wait = LimitedFor(failures, now))
+    return Count({.result = Login::Result::kLimited, .retry_after = *wait});
+  const bool by_credential = user.empty() || user == kDefaultUser;
+  if (by_credential && IsCredential(password)) {
+    return Count({.result = Login::Result::kAccepted,
+                  .identity = {.user = std::string(kDefaultUser), .rights = Rights::All()}});
+  }
+  if (!has_users_ || user.empty()) return Refuse(failures, now);
+  Digest digest = DigestOf(user, password);
+  if (std::optional<Identity> identity = Known(digest))
+    return Count({.result = Login::Result::kAccepted, .identity = *std::move(identity)});
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= waiting_max_) return Count({.result = Login::Result::kBusy});
+    jobs_.push_back({.user = std::string(user),
+                     .password = std::string(password),
+                     .digest = std::move(digest),
+                     .failures = failures,
+                     .now = now,
+                     .post = post,
+                     .state = pending.state_});
+  }
+  has_job_.notify_one();
+  return std::nullopt;
+}
+
+Login Access::Count(Login login) {
+  logins_[static_cast<size_t>(login.result)].fetch_add(1, std::memory_order_relaxed);
+  return login;
+}
+
+Login Access::Refuse(const base::Hash128& failures, base::Instant now) {
+  const store::TakeRequest request{.key = failures, .limit = failure_limit_.get()};
+  algorithm::Decision decision;
+  failures_->Take({&request, 1}, {&decision, 1}, now);
+  return Count({.result = Login::Result::kWrong});
+}
+
+std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures, base::Instant now) {
+  const store::TakeRequest request{
+      .key = failures, .limit = failure_limit_.get(), .operation = store::Operation::kPeek};
+  algorithm::Decision decision;
+  failures_->Take({&request, 1}, {&decision, 1}, now);
+  if (decision.allowed) return std::nullopt;
+  return decision.retry_after;
+}
+
+base::Hash128 Access::FailuresKey(std::string_view user, const net::Peer& peer) const {
+  base::KeyHasher hasher(failures_->hash_secret(), base::KeyKind::kRaw);
+  hasher.Add(user);
+  hasher.Add(peer.ip ? base::ToString(*peer.ip) : std::string("unix"));
+  return hasher.Finish();
+}
+
+Access::Digest Access::DigestOf(std::string_view user, std::string_view password) const {
+  std::string text = std::to_string(user.size());
+  text.append(":").append(user).append(password);
+  Digest digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  HMAC(EVP_sha256(), digest_key_.data(), static_cast<int>(digest_key_.size()),
+       static_cast<const unsigned char*>(static_cast<const void*>(text.data())), text.size(),
+       static_cast<unsigned char*>(static_cast<void*>(digest.data())), &size);
+  OPENSSL_cleanse(text.data(), text.size());
+  digest.resize(size);
+  return digest;
+}
+
+bool Access::IsCredential(std::string_view password) const {
+  return !credential_.empty() && Equal(password, credential_);
+}
+
+std::optional<Identity> Access::Known(const Digest& digest) {
+  const std::lock_guard lock(mutex_);
+  const auto found = verified_.find(digest);
+  if (found == verified_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Access::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    has_job_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+    if (ending_) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    if (!job.state.expired()) Verify(job);
+    OPENSSL_cleanse(job.password.data(), job.password.size());
+    lock.lock();
+  }
+}
+
+void Access::Verify(Job& job) {
+  PasswordHash expected = HashOfNobody();
+  Identity identity;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto user = users_->users.find(job.user);
+    if (user != users_->users.end()) {
+      expected = user->second.password;
+      identity = {.user = job.user,
+                  .rights = user->second.rights,
+                  .password = expected,
+                  .generation = generation_.load(std::memory_order_relaxed)};
+    }
+  }
+  const bool matches = Matches(expected, job.password) && identity.logged_in();
+  if (matches) {
+    const std::lock_guard lock(mutex_);
+    if (verified_.size() >= kVerifiedMax) verified_.clear();
+    if (identity.generation == generation_.load(std::memory_order_relaxed))
+      verified_.emplace(std::move(job.digest), identity);
+  }
+  Login login = matches ? Count({.result = Login::Result::kAccepted, .identity = identity})
+                        : Refuse(job.failures, job.now);
+  job.post([state = job.state, login = std::move(login)]() mutable {
+    const auto waiting = state.lock();
+    if (waiting == nullptr || !waiting->wake) return;
+    waiting->result = std::move(login);
+    waiting->wake();
+  });
+}
+
+}  // namespace headgate::access

@@ -1,0 +1,176 @@
+// Decides who may do what, in the same way for every protocol.
+//
+//   users are stated          the rights of the user that logged in; `*` without a login
+//   only a credential         everything after a login with it; checks without one
+//   neither                   everything from this machine; checks from elsewhere
+//
+// Thread-safe: all loops share one. A password whose hash was compared before is recognised at
+// once; otherwise a thread of its own computes the hash, because that takes too long for a loop.
+// Failed logins are limited per user and address.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/access/rights.h"
+#include "headgate/access/user_table.h"
+#include "headgate/base/counter.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/time.h"
+#include "headgate/net/peer.h"
+#include "headgate/store/memory.h"
+
+namespace headgate::access {
+
+// The user that a client has shown to be. Without a user the client has not logged in.
+struct Identity {
+  std::string user{};
+  Rights rights{};
+  // The password that was presented, and the table in which it was found.
+  PasswordHash password{};
+  uint64_t generation = 0;
+
+  bool logged_in() const { return !user.empty(); }
+};
+
+struct Login {
+  enum class Result : uint8_t {
+    kAccepted,
+    kWrong,    // no such user, or another password
+    kLimited,  // too many wrong ones; nothing was compared
+    kBusy,     // too many are being verified
+  };
+  static constexpr size_t kResults = 4;
+
+  Result result = Result::kWrong;
+  Identity identity{};
+  base::Duration retry_after{0};  // if limited
+};
+
+// The result of a login as metrics name it.
+std::string_view Name(Login::Result result);
+
+// A login that is being verified. If it is destroyed before, the result is dropped. Used on one
+// thread.
+class PendingLogin {
+ public:
+  // `wake` is called on the client's thread when there is a result.
+  explicit PendingLogin(std::function<void()> wake);
+  ~PendingLogin();
+  PendingLogin(const PendingLogin&) = delete;
+
+  const std::optional<Login>& result() const { return state_->result; }
+
+ private:
+  friend class Access;
+  struct State {
+    std::function<void()> wake;  // null: nobody waits any more
+    std::optional<Login> result;
+  };
+  std::shared_ptr<State> state_;
+};
+
+// Runs work on the thread of a client.
+using Post = std::function<void(std::function<void()> work)>;
+
+struct AccessOptions {
+  std::string credential{};  // empty: not set
+  // Null: no users are stated.
+  std::shared_ptr<const UserTable> users{};
+  // Failed logins of one user from one address: this many at once, and per minute.
+  uint64_t failures_per_minute = 10;
+  // Logins that wait for the computation of a hash.
+  uint32_t waiting_max = 128;
+};
+
+class Access {
+ public:
+  explicit Access(AccessOptions options = {});
+  // Logins that wait are forgotten.
+  ~Access();
+  Access(const Access&) = delete;
+
+  // Whether a client can log in at all.
+  bool has_logins() const { return !credential_.empty() || has_users_; }
+  bool has_users() const { return has_users_; }
+
+  // No login is verified after it. Call it before the threads end to which `post` leads.
+  void End();
+
+  // Replaces the users. A client keeps its login if user and password are as before, with the rights
+  // of the new table.
+  void Replace(std::shared_ptr<const UserTable> users);
+  // Changes when the users change.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  // The rights of clients on this other end without a login.
+  Rights WithoutLogin(const net::Peer& peer) const;
+  // The rights of the client. Brings the identity up to date if the users have changed.
+  Rights RightsOf(const net::Peer& peer, Identity& identity);
+
+  // An absent result comes later, in `pending`; then `post` is called from another thread. The
+  // credential is the password of the user "default"; an empty `user` stands for this one too.
+  std::optional<Login> LogIn(std::string_view user, std::string_view password,
+                             const net::Peer& peer, base::Instant now, const Post& post,
+                             PendingLogin& pending);
+
+  // Logins by result. From any thread.
+  uint64_t logins(Login::Result result) const {
+    return logins_[static_cast<size_t>(result)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  using Digest = std::string;
+
+  struct Job {
+    std::string user;
+    std::string password;
+    Digest digest;
+    base::Hash128 failures;
+    base::Instant now;
+    Post post;
+    std::weak_ptr<PendingLogin::State> state;
+  };
+
+  Login Count(Login login);
+  Login Refuse(const base::Hash128& failures, base::Instant now);
+  // If too many failed: when the next may be tried.
+  std::optional<base::Duration> LimitedFor(const base::Hash128& failures, base::Instant now);
+  base::Hash128 FailuresKey(std::string_view user, const net::Peer& peer) const;
+  Digest DigestOf(std::string_view user, std::string_view password) const;
+  bool IsCredential(std::string_view password) const;
+  std::optional<Identity> Known(const Digest& digest);
+  void Run();
+  void Verify(Job& job);
+
+  const std::string credential_;
+  const bool has_users_;
+  const uint32_t waiting_max_;
+  const std::string digest_key_;
+  std::atomic<uint64_t> generation_{1};
+  std::atomic<Rights> anonymous_;
+  std::array<std::atomic<uint64_t>, Login::kResults> logins_{};
+
+  std::unique_ptr<store::MemoryStore> failures_;  // null without logins
+  store::LimitHandle failure_limit_;
+
+  std::mutex mutex_;
+  std::shared_ptr<const UserTable> users_;  // never null if has_users_
+  absl::flat_hash_map<Digest, Identity> verified_;
+  std::deque<Job> jobs_;
+  std::condition_variable has_job_;
+  bool ending_ = false;
+  std::thread worker_;  // only with users
+};
+
+}  // namespace headgate::access

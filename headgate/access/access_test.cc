@@ -1,0 +1,188 @@
+#include "headgate/access/access.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "headgate/access/access_rig.h"
+
+namespace headgate::access {
+namespace {
+
+using namespace std::chrono_literals;
+using Result = Login::Result;
+
+constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
+
+net::Peer At(const char* address) {
+  return {.loopback = false, .ip = base::ParseIpAddress(address), .address = address};
+}
+const net::Peer kLocal{.loopback = true, .ip = base::ParseIpAddress("127.0.0.1")};
+const net::Peer kElsewhere = At("192.0.2.1");
+
+std::shared_ptr<const UserTable> Users(
+    const std::vector<std::tuple<std::string, std::string, Rights>>& users, Rights anonymous = {}) {
+  auto table = std::make_shared<UserTable>();
+  for (const auto& [name, password, rights] : users)
+    table->users.emplace(name, User{*ParsePasswordHash(HashPassword(password)), rights});
+  table->anonymous = anonymous;
+  return table;
+}
+
+struct Door {
+  explicit Door(AccessOptions options) : access(std::move(options)) {}
+
+  // Waits for the result if it comes later; `waited` tells whether it did.
+  Login LogIn(std::string_view user, std::string_view password,
+              const net::Peer& peer = kElsewhere) {
+    bool woken = false;
+    PendingLogin pending([&] { woken = true; });
+    const auto login = access.LogIn(
+        user, password, peer, now, [this](auto work) { posted.Add(std::move(work)); }, pending);
+    waited = !login;
+    if (login) return *login;
+    EXPECT_FALSE(pending.result());
+    EXPECT_TRUE(posted.RunNext());
+    EXPECT_TRUE(woken);
+    return pending.result().value_or(Login{.result = Result::kBusy});
+  }
+
+  base::Instant now = kStart;
+  PostedWork posted;
+  bool waited = false;
+  Access access;
+};
+
+TEST(Access, WithoutLoginsOnlyThisMachineMayDoEverything) {
+  Door door({});
+  Identity nobody;
+  EXPECT_FALSE(door.access.has_logins());
+  EXPECT_EQ(door.access.RightsOf(kLocal, nobody), Rights::All());
+  EXPECT_EQ(door.access.RightsOf(kElsewhere, nobody), Rights::Of(Right::kCheck));
+}
+
+TEST(Access, OnlyTheCredentialMatches) {
+  Door door({.credential = "s3cret-\xff", .failures_per_minute = 1'000'000});
+  Identity nobody;
+  EXPECT_EQ(door.access.RightsOf(kLocal, nobody), Rights::Of(Right::kCheck));
+  Login login = door.LogIn("", "s3cret-\xff");
+  EXPECT_EQ(login.result, Result::kAccepted);
+  EXPECT_EQ(door.access.RightsOf(kElsewhere, login.identity), Rights::All());
+  EXPECT_EQ(door.LogIn("default", "s3cret-\xff").result, Result::kAccepted);
+  EXPECT_EQ(door.LogIn("admin", "s3cret-\xff").result, Result::kWrong);
+  for (const std::string_view wrong : {"", "s3cret-", "s3cret-\xff\xff"})
+    EXPECT_EQ(door.LogIn("", wrong).result, Result::kWrong);
+  const std::string right = "s3cret-\xff";
+  for (size_t i = 0; i < right.size(); ++i) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      std::string other = right;
+      other[i] = static_cast<char>(static_cast<unsigned char>(other[i]) ^ (1u << bit));
+      EXPECT_EQ(door.LogIn("", other).result, Result::kWrong) << i << ", bit " << bit;
+    }
+  }
+}
+
+TEST(Access, WithoutACredentialNothingMatches) {
+  Door door({});
+  EXPECT_EQ(door.LogIn("", "").result, Result::kWrong);
+}
+
+TEST(Access, AUserHasItsRightsFromAnywhere) {
+  Door door(
+      {.users = Users({{"ann", "apple", Rights::Of(Right::kRefund)}}, Rights::Of(Right::kCheck))});
+  Identity nobody;
+  EXPECT_EQ(door.access.RightsOf(kLocal, nobody), Rights::Of(Right::kCheck));
+  Login login = door.LogIn("ann", "apple");
+  ASSERT_EQ(login.result, Result::kAccepted);
+  EXPECT_EQ(login.identity.user, "ann");
+  EXPECT_EQ(door.access.RightsOf(kLocal, login.identity), Rights::Of(Right::kRefund));
+  EXPECT_EQ(door.access.logins(Result::kAccepted), 1u);
+}
+
+TEST(Access, RefusesWrongPasswordsAndUnknownUsersAlike) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}})});
+  EXPECT_EQ(door.LogIn("ann", "pear").result, Result::kWrong);
+  EXPECT_TRUE(door.waited);
+  EXPECT_EQ(door.LogIn("bob", "apple").result, Result::kWrong);
+  EXPECT_TRUE(door.waited) << "the hash of nobody is computed";
+  EXPECT_EQ(door.LogIn("", "apple").result, Result::kWrong);
+  EXPECT_EQ(door.access.logins(Result::kWrong), 3u);
+}
+
+TEST(Access, KnowsAPasswordThatWasVerified) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}})});
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
+  EXPECT_TRUE(door.waited);
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
+  EXPECT_FALSE(door.waited);
+  EXPECT_EQ(door.LogIn("ann", "pear").result, Result::kWrong);
+  EXPECT_TRUE(door.waited);
+}
+
+TEST(Access, LimitsFailedLoginsPerUserAndAddress) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}, {"bob", "beer", Rights::All()}}),
+             .failures_per_minute = 2});
+  EXPECT_EQ(door.LogIn("ann", "a").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("ann", "b").result, Result::kWrong);
+  const Login limited = door.LogIn("ann", "apple");
+  EXPECT_EQ(limited.result, Result::kLimited) << "the right password, too: else one could guess on";
+  EXPECT_EQ(limited.retry_after, 30s);
+  EXPECT_EQ(door.LogIn("bob", "beer").result, Result::kAccepted);
+  EXPECT_EQ(door.LogIn("ann", "apple", At("192.0.2.2")).result, Result::kAccepted);
+  door.now = door.now + 30s;
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
+}
+
+TEST(Access, LimitsGuessesOfTheCredential) {
+  Door door({.credential = "secret", .failures_per_minute = 2});
+  EXPECT_EQ(door.LogIn("", "a").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("", "b").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("", "secret").result, Result::kLimited);
+}
+
+TEST(Access, RefusesLoginsBeyondThoseThatWait) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}), .waiting_max = 0});
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kBusy);
+}
+
+TEST(Access, FollowsChangesOfTheUsers) {
+  const auto before = Users({{"ann", "apple", Rights::All()}, {"bob", "beer", Rights::All()}});
+  Door door({.users = before});
+  Login ann = door.LogIn("ann", "apple");
+  Login bob = door.LogIn("bob", "beer");
+  auto after = std::make_shared<UserTable>(*before);
+  after->users.at("ann").rights = Rights::Of(Right::kCheck);
+  after->users.erase("bob");
+  after->anonymous = Rights::Of(Right::kRead);
+  door.access.Replace(after);
+  EXPECT_EQ(door.access.RightsOf(kElsewhere, ann.identity), Rights::Of(Right::kCheck));
+  EXPECT_EQ(door.access.RightsOf(kElsewhere, bob.identity), Rights::Of(Right::kRead));
+  EXPECT_FALSE(bob.identity.logged_in());
+  EXPECT_EQ(door.LogIn("bob", "beer").result, Result::kWrong);
+  door.access.Replace(Users({{"ann", "avocado", Rights::All()}}));
+  EXPECT_EQ(door.access.RightsOf(kElsewhere, ann.identity), Rights());
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kWrong);
+}
+
+TEST(Access, TheCredentialIsAUserBesideTheOthers) {
+  Door door({.credential = "secret", .users = Users({{"ann", "apple", Rights()}})});
+  Login login = door.LogIn("default", "secret");
+  ASSERT_EQ(login.result, Result::kAccepted);
+  door.access.Replace(Users({}));
+  EXPECT_EQ(door.access.RightsOf(kElsewhere, login.identity), Rights::All());
+}
+
+TEST(Access, AClientThatLeavesIsForgotten) {
+  PostedWork posted;
+  Access access({.users = Users({{"ann", "apple", Rights::All()}})});
+  {
+    PendingLogin pending([] { FAIL() << "nobody waits"; });
+    EXPECT_FALSE(access.LogIn(
+        "ann", "apple", kElsewhere, kStart, [&](auto work) { posted.Add(std::move(work)); },
+        pending));
+  }
+  access.End();
+}
+
+}  // namespace
+}  // namespace headgate::access

@@ -1,0 +1,65 @@
+#include "headgate/access/user_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate::access {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kHash = "$scrypt$ln=4,r=1,p=1$c2FsdA$" + std::string(43, 'A');
+
+std::string ErrorOf(const std::string& text) {
+  const auto table = ParseUsers(text);
+  return table.ok() ? "no error" : std::string(table.status().message());
+}
+
+TEST(UserTable, ReadsUsersAndWhoHasNotLoggedIn) {
+  const auto table = ParseUsers("# who may do what\n\nann  check,refund\t" + kHash +
+                                "  # Ann\r\nops admin " + kHash + "\n* check -\n");
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->users.size(), 2u);
+  const Rights ann = table->users.at("ann").rights;
+  EXPECT_TRUE(ann.Has(Right::kCheck) && ann.Has(Right::kRefund));
+  EXPECT_FALSE(ann.Has(Right::kRead) || ann.Has(Right::kAdmin));
+  const Rights ops = table->users.at("ops").rights;
+  EXPECT_TRUE(ops.Has(Right::kCheck) && ops.Has(Right::kRefund) && ops.Has(Right::kRead));
+  EXPECT_EQ(table->anonymous, Rights::Of(Right::kCheck));
+}
+
+TEST(UserTable, WithoutALineForThemClientsWithoutALoginMayDoNothing) {
+  const auto table = ParseUsers("");
+  ASSERT_TRUE(table.ok());
+  EXPECT_TRUE(table->anonymous.empty());
+}
+
+TEST(UserTable, NamesEveryWrongLineAndNoSecret) {
+  const std::string error = ErrorOf("ann check\nbob chek " + kHash + "\ncarl check hunter2\n");
+  EXPECT_THAT(error, HasSubstr("line 1: a line has a name, rights and the hash of a password"));
+  EXPECT_THAT(error, HasSubstr("line 2: 'chek' is not a right: check, refund, read or admin"));
+  EXPECT_THAT(error, HasSubstr("line 3: it is not a hash of `headgate hash-password`"));
+  EXPECT_THAT(error, Not(HasSubstr("hunter2")));
+}
+
+TEST(UserTable, RefusesWhatIsStatedTwiceOrCannotBeSent) {
+  EXPECT_THAT(ErrorOf("a check " + kHash + "\na admin " + kHash), HasSubstr("'a' is stated twice"));
+  EXPECT_THAT(ErrorOf("* check -\n* admin -\n"), HasSubstr("stated twice"));
+  EXPECT_THAT(ErrorOf("* check " + kHash), HasSubstr("write -"));
+  EXPECT_THAT(ErrorOf("a:b check " + kHash), HasSubstr("colons"));
+  EXPECT_THAT(ErrorOf("\xc3\xa4 check " + kHash), HasSubstr("ASCII"));
+  EXPECT_EQ(ErrorOf(std::string(128, 'n') + " check " + kHash), "no error");
+  EXPECT_THAT(ErrorOf(std::string(129, 'n') + " check " + kHash), HasSubstr("128"));
+}
+
+TEST(UserTable, HasABound) {
+  std::string text;
+  for (size_t i = 0; i < UserTable::kUsersMax; ++i)
+    text += "u" + std::to_string(i) + " check " + kHash + "\n";
+  EXPECT_EQ(ErrorOf(text), "no error");
+  EXPECT_THAT(ErrorOf(text + "one-more check " + kHash), HasSubstr("more than 10000 users"));
+}
+
+}  // namespace
+}  // namespace headgate::access

@@ -1,0 +1,44 @@
+// Whether a request may do what it asks for: by the login in its Authorization field, or without.
+//
+//   Authorization: Basic <base64 of user:password>
+//   Authorization: Bearer <user:password>             if users are stated
+//   Authorization: Bearer <credential>                also the password of Basic
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/access/access.h"
+#include "headgate/http/handler.h"
+
+namespace headgate::http {
+
+// One per loop; not thread-safe.
+class LoginCheck {
+ public:
+  LoginCheck(access::Access& access, access::Post post) : access_(access), post_(std::move(post)) {}
+
+  // Returns false after it has refused the request, or if the answer comes later
+  // (`response.later`).
+  bool Allows(access::Right right, const Request& request, Response& response,
+              base::Instant now) const;
+
+ private:
+  struct Presented {
+    std::string user;
+    std::string password;
+  };
+  std::optional<Presented> Read(std::string_view field) const;
+  // Returns null after it has refused the request, or if the login comes later.
+  access::Identity* IdentityOf(const Request& request, Response& response, base::Instant now,
+                               ConnectionLogin& kept) const;
+  void AnswerFailure(const access::Login& login, Response& response) const;
+  void AnswerMissing(Response& response) const;
+
+  access::Access& access_;
+  const access::Post post_;
+};
+
+}  // namespace headgate::http

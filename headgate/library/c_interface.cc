@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headgate/library/headgate.h"
+#include "headgate/library/limiter.h"
+
+struct headgate_limiter {
+  headgate::Limiter limiter;
+};
+
+namespace headgate {
+namespace {
+
+// The entries of a call, without memory of their own for the usual number.
+class Entries {
+ public:
+  Entries(const headgate_entry* entries, size_t count) {
+    valid_ = count > 0 && count <= rule::kEntriesMax && entries != nullptr;
+    if (!valid_) return;
+    for (size_t i = 0; i < count; ++i) {
+      valid_ = valid_ && entries[i].key != nullptr && entries[i].value != nullptr;
+      if (valid_) entries_[i] = {entries[i].key, entries[i].value};
+    }
+    count_ = count;
+  }
+  bool valid() const { return valid_; }
+  std::span<const rule::Entry> all() const { return {entries_.data(), count_}; }
+
+ private:
+  bool valid_ = false;
+  size_t count_ = 0;
+  std::array<rule::Entry, rule::kEntriesMax> entries_;
+};
+
+void Say(std::string_view message, char* error, size_t error_size) {
+  if (error == nullptr || error_size == 0) return;
+  const size_t size = std::min(message.size(), error_size - 1);
+  std::memcpy(error, message.data(), size);
+  error[size] = '\0';
+}
+
+void Say(const absl::Status& status, char* error, size_t error_size) {
+  Say(std::string_view(status.message().data(), status.message().size()), error, error_size);
+}
+
+int ResultOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return HEADGATE_OK;
+    case absl::StatusCode::kNotFound:
+      return HEADGATE_NOT_FOUND;
+    case absl::StatusCode::kInvalidArgument:
+      return HEADGATE_INVALID;
+    default:
+      return HEADGATE_NOT_POSSIBLE;
+  }
+}
+
+std::vector<std::string> LinesOf(const char* text) {
+  std::vector<std::string> lines;
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") != line.npos) lines.emplace_back(line);
+  }
+  return lines;
+}
+
+std::vector<RuleText> FilesOf(const char* rule_file) {
+  if (rule_file == nullptr) return {};
+  return {{.name = "rule_file", .text = rule_file}};
+}
+
+headgate_verdict AsC(const Verdict& verdict) {
+  return {.allowed = verdict.allowed ? 1 : 0,
+          .limited = verdict.limited ? 1 : 0,
+          .limit = verdict.limit,
+          .remaining = verdict.remaining,
+          .retry_after = verdict.retry_after.count(),
+          .reset_after = verdict.reset_after.count(),
+          .wait = verdict.wait.count()};
+}
+
+// No exception leaves the library; the only one that can occur says that there is no memory.
+template <typename Act>
+int Guarded(const Act& act) {
+  try {
+    return act();
+  } catch (const std::exception&) {
+    return HEADGATE_NOT_POSSIBLE;
+  }
+}
+
+using Ask = Verdict (Limiter::*)(std::span<const rule::Entry>, uint64_t, std::string_view);
+
+int Answer(headgate_limiter* limiter, Ask ask, const char* domain, const Entries& entries,
+           uint64_t cost, headgate_verdict* verdict) {
+  if (limiter == nullptr || verdict == nullptr || domain == nullptr || *domain == '\0' ||
+      !entries.valid()) {
+    return HEADGATE_INVALID;
+  }
+  return Guarded([&] {
+    *verdict = AsC((limiter->limiter.*ask)(entries.all(), cost, domain));
+    return HEADGATE_OK;
+  });
+}
+
+}  // namespace
+}  // namespace headgate
+
+using headgate::Entries;
+
+extern "C" {
+
+const char* headgate_version(void) { return HEADGATE_VERSION; }
+
+headgate_limiter* headgate_new(const char* rules, char* error, size_t error_size) {
+  return headgate_new_from(rules, nullptr, 0, nullptr, 0, error, error_size);
+}
+
+headgate_limiter* headgate_new_from(const char* rules, const char* rule_file, uint64_t max_buckets,
+                                    const void* snapshot, size_t snapshot_size, char* error,
+                                    size_t error_size) {
+  try {
+    headgate::LimiterOptions options{.rules = headgate::LinesOf(rules),
+                                     .files = headgate::FilesOf(rule_file)};
+    if (max_buckets > 0) options.max_buckets = max_buckets;
+    if (snapshot != nullptr)
+      options.snapshot.assign(static_cast<const char*>(snapshot), snapshot_size);
+    auto made = headgate::Limiter::Make(options);
+    if (made.ok()) return new headgate_limiter{*std::move(made)};
+    headgate::Say(made.status(), error, error_size);
+  } catch (const std::exception& exception) {
+    headgate::Say(exception.what(), error, error_size);
+  }
+  return nullptr;
+}
+
+void headgate_free(headgate_limiter* limiter) { delete limiter; }
+
+int headgate_check(headgate_limiter* limiter, const headgate_entry* entries, size_t count,
+                   uint64_t cost, headgate_verdict* verdict) {
+  return headgate_check_in(limiter, "default", entries, count, cost, verdict);
+}
+
+int headgate_check_in(headgate_limiter* limiter, const char* domain, const headgate_entry* entries,
+                      size_t count, uint64_t cost, headgate_verdict* verdict) {
+  constexpr headgate::Ask kCheck = &headgate::Limiter::Check;
+  return headgate::Answer(limiter, kCheck, domain, Entries(entries, count), cost, verdict);
+}
+
+int headgate_peek(headgate_limiter* limiter, const char* domain, const headgate_entry* entries,
+                  size_t count, uint64_t cost, headgate_verdict* verdict) {
+  return headgate::Answer(limiter, &headgate::Limiter::Peek, domain, Entries(entries, count), cost,
+                          verdict);
+}
+
+int headgate_refund(headgate_limiter* limiter, const char* domain, const headgate_entry* entries,
+                    size_t count, uint64_t cost) {
+  const Entries descriptor(entries, count);
+  if (limiter == nullptr || domain == nullptr || !descriptor.valid()) return HEADGATE_INVALID;
+  return headgate::Guarded(
+      [&] { return headgate::ResultOf(limiter->limiter.Refund(descriptor.all(), cost, domain)); });
+}
+
+int headgate_reset(headgate_limiter* limiter, const char* domain, const headgate_entry* entries,
+                   size_t count) {
+  const Entries descriptor(entries, count);
+  if (limiter == nullptr || domain == nullptr || !descriptor.valid()) return HEADGATE_INVALID;
+  return headgate::Guarded(
+      [&] { return headgate::ResultOf(limiter->limiter.Reset(descriptor.all(), domain)); });
+}
+
+int headgate_set_rules(headgate_limiter* limiter, const char* rules, const char* rule_file,
+                       char* error, size_t error_size) {
+  if (limiter == nullptr) return HEADGATE_INVALID;
+  return headgate::Guarded([&] {
+    const absl::Status status =
+        limiter->limiter.SetRules(headgate::LinesOf(rules), headgate::FilesOf(rule_file));
+    if (!status.ok()) headgate::Say(status, error, error_size);
+    return headgate::ResultOf(status);
+  });
+}
+
+void headgate_maintain(headgate_limiter* limiter) {
+  if (limiter != nullptr) limiter->limiter.Maintain();
+}
+
+int headgate_snapshot(headgate_limiter* limiter, void* buffer, size_t capacity, size_t* size) {
+  if (limiter == nullptr || size == nullptr || (buffer == nullptr && capacity > 0))
+    return HEADGATE_INVALID;
+  return headgate::Guarded([&] {
+    const std::string bytes = limiter->limiter.Snapshot();
+    *size = bytes.size();
+    if (bytes.size() > capacity) return static_cast<int>(HEADGATE_TOO_SMALL);
+    std::memcpy(buffer, bytes.data(), bytes.size());
+    return static_cast<int>(HEADGATE_OK);
+  });
+}
+
+}  // extern "C"

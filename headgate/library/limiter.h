@@ -1,0 +1,122 @@
+// Rate limits in your own program, in a few lines:
+//
+//   auto limiter = headgate::Limiter::Make({.rules = {"api_key: 100/minute burst 20"}});
+//   if (auto verdict = limiter->Check("api_key", key)) {
+//     Serve();
+//   } else {
+//     RetryAfter(verdict.retry_after);
+//   }
+//
+// A rule names a key; each value of the key has a bucket of its own. docs/guides/embedding.md has
+// more, and docs/reference/rules.md all rules.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "headgate/base/clock.h"
+#include "headgate/rule/descriptor.h"
+#include "headgate/store/store.h"
+
+namespace headgate {
+
+// The text of a rule file, and a name for messages about it.
+struct RuleText {
+  std::string name;
+  std::string text;
+};
+
+struct LimiterOptions {
+  // Rules of one line each, in the domain "default": "api_key: 100/minute burst 20".
+  std::vector<std::string> rules{};
+  // Rule files, each with a domain of its own.
+  std::vector<RuleText> files{};
+  // The most buckets in memory, 38 bytes each. Beyond it, those that lose least are forgotten.
+  uint64_t max_buckets = 1u << 20;
+  // The buckets that an earlier limiter saved; empty: none.
+  std::string snapshot{};
+  // Both must outlive the limiter. Null: the system's clock, and buckets in memory. With a store of
+  // your own, `max_buckets` and `snapshot` have no meaning.
+  const base::Clock* clock = nullptr;
+  store::Store* store = nullptr;
+};
+
+// The answer to one request. True if the request may pass.
+struct Verdict {
+  bool allowed = true;
+  // Whether a rule applied. Otherwise everything passes, and the numbers are 0.
+  bool limited = false;
+  uint64_t limit = 0;      // requests per window, or the burst of a bucket
+  uint64_t remaining = 0;  // requests that would still pass now
+  // Until the same request may pass; 0 if it may now, the largest duration if it never will.
+  std::chrono::nanoseconds retry_after{0};
+  std::chrono::nanoseconds reset_after{0};  // until the bucket is as if never used
+  std::chrono::nanoseconds wait{0};         // queue rules: how long to hold the request
+
+  explicit operator bool() const { return allowed; }
+};
+
+// Any number of threads may use one limiter at once. It starts no thread, and opens no file and no
+// socket.
+class Limiter {
+ public:
+  // InvalidArgument with every problem of the rules, one per line. DataLoss or Unimplemented if the
+  // snapshot cannot be read.
+  static absl::StatusOr<Limiter> Make(const LimiterOptions& options);
+  Limiter(Limiter&&) noexcept;
+  Limiter& operator=(Limiter&&) noexcept;
+  ~Limiter();
+
+  // Takes `cost` if the request may pass; otherwise takes nothing.
+  Verdict Check(std::string_view key, std::string_view value, uint64_t cost = 1);
+  // The same for a descriptor of several entries, such as {{"api_key", key}, {"path", path}}.
+  // At most 32 entries; with more, and with none, no request passes.
+  Verdict Check(std::span<const rule::Entry> entries, uint64_t cost = 1,
+                std::string_view domain = rule::kDefaultDomain);
+  // Answers like Check, and takes nothing.
+  Verdict Peek(std::span<const rule::Entry> entries, uint64_t cost = 1,
+               std::string_view domain = rule::kDefaultDomain);
+
+  // Decides about several descriptors at once; one verdict for each. If the rule file of the domain
+  // says `all_or_nothing: true`, nothing is taken unless all of them pass. InvalidArgument if there
+  // are none, or more than 64.
+  absl::StatusOr<std::vector<Verdict>> CheckAll(std::span<const rule::Descriptor> descriptors,
+                                                std::string_view domain = rule::kDefaultDomain);
+
+  // Gives back what a check took. NotFound if no rule applies; FailedPrecondition for a queue.
+  absl::Status Refund(std::span<const rule::Entry> entries, uint64_t cost = 1,
+                      std::string_view domain = rule::kDefaultDomain);
+  // Makes the bucket as if never used. NotFound if no rule applies.
+  absl::Status Reset(std::span<const rule::Entry> entries,
+                     std::string_view domain = rule::kDefaultDomain);
+
+  // Replaces the rules; what was taken under the old ones stays taken. InvalidArgument with every
+  // problem, and then the old rules stay in force.
+  absl::Status SetRules(const std::vector<std::string>& rules,
+                        const std::vector<RuleText>& files = {});
+
+  // Frees expired buckets, and follows corrections of the system's clock. Optional: call it every
+  // few seconds from one thread.
+  void Maintain();
+
+  // The buckets as bytes, for the `snapshot` of a later limiter. Keep them private. Empty with a
+  // store of your own.
+  std::string Snapshot();
+
+ private:
+  struct State;
+  explicit Limiter(std::unique_ptr<State> state);
+  Verdict Ask(store::Operation operation, std::span<const rule::Entry> entries, uint64_t cost,
+              std::string_view domain);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headgate
