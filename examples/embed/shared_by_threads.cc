@@ -8,7 +8,8 @@
 #include "headgate/library/limiter.h"
 
 int main() {
-  auto made = headgate::Limiter::Make({.rules = {"api_key,path=/search: 1000/hour"}});
+  auto made = headgate::Limiter::Make(
+      {.rules = {"api_key,path=/search: 1000/hour fixed_window first_hit"}});
   if (!made.ok()) return 1;
   headgate::Limiter& limiter = *made;
   const headgate::rule::Entry entries[] = {{"api_key", "ann"}, {"path", "/search"}};
@@ -27,7 +28,7 @@ int main() {
 
   if (!limiter.Refund(entries, 10).ok()) return 1;
   std::printf("%d left after a refund\n", static_cast<int>(limiter.Peek(entries, 0).remaining));
-  if (!limiter.SetRules({"api_key,path=/search: 2000/hour"}).ok()) return 1;
+  if (!limiter.SetRules({"api_key,path=/search: 2000/hour fixed_window first_hit"}).ok()) return 1;
   std::printf("%s\n", limiter.Check(entries, 500) ? "500 more pass under the new rule"
                                                   : "the new rule denies");
   return 0;

@@ -1,16 +1,15 @@
-/* Rate limits in your own program: the C interface of libheadgate.
- *
- *   headgate_limiter* limiter = headgate_new("api_key: 100/minute burst 20", error, sizeof error);
- *   headgate_entry entry = {"api_key", key};
- *   headgate_verdict verdict;
- *   if (headgate_check(limiter, &entry, 1, 1, &verdict) == HEADGATE_OK && verdict.allowed) serve();
- *
- * Any number of threads may use one limiter at once. Texts are UTF-8 and end with a zero byte. All
- * times are nanoseconds. No function keeps a pointer that it was given.
- *
- * Symbols have a version (HEADGATE_1). A later library keeps them; new functions come with a new
- * version. docs/guides/embedding.md has an example for Python.
- */
+// Rate limits in your own program: the C interface of libheadgate.
+//
+//   headgate_limiter* limiter = headgate_new("api_key: 100/minute burst 20", error, sizeof error);
+//   headgate_entry entry = {"api_key", key};
+//   headgate_verdict verdict;
+//   if (headgate_check(limiter, &entry, 1, 1, &verdict) == HEADGATE_OK && verdict.allowed) serve();
+//
+// Any number of threads may use one limiter at once. Texts are UTF-8 and end with a zero byte. All
+// times are nanoseconds. No function keeps a pointer that it was given.
+//
+// Symbols have a version (HEADGATE_1). A later library keeps them; new functions come with a new
+// version. docs/guides/embedding.md has an example for Python.
 #pragma once
 
 #include <stddef.h>
@@ -28,79 +27,79 @@ extern "C" {
 
 typedef struct headgate_limiter headgate_limiter;
 
-/* A key and its value, such as api_key and k1. */
+// A key and its value, such as api_key and k1.
 typedef struct {
   const char* key;
   const char* value;
 } headgate_entry;
 
-/* The answer to one request. */
+// The answer to one request.
 typedef struct {
-  int32_t allowed;     /* 1: the request may pass */
-  int32_t limited;     /* 1: a rule applied; otherwise the numbers are 0 */
-  uint64_t limit;      /* requests per window, or the burst of a bucket */
-  uint64_t remaining;  /* requests that would still pass now */
-  int64_t retry_after; /* until the same request may pass; INT64_MAX: never */
-  int64_t reset_after; /* until the bucket is as if never used */
-  int64_t wait;        /* queue rules: how long to hold the request */
+  int32_t allowed;      // 1: the request may pass
+  int32_t limited;      // 1: a rule applied; otherwise the numbers are 0
+  uint64_t limit;       // requests per window, or the burst of a bucket
+  uint64_t remaining;   // requests that would still pass now
+  int64_t retry_after;  // until the same request may pass; INT64_MAX: never
+  int64_t reset_after;  // until the bucket is as if never used
+  int64_t wait;         // queue rules: how long to hold the request
 } headgate_verdict;
 
-/* The results of functions; negative ones are errors, and then nothing has changed. */
+// The results of functions; negative ones are errors, and then nothing has changed.
 enum {
   HEADGATE_OK = 0,
-  HEADGATE_INVALID = -1,      /* wrong arguments, rules or snapshot */
-  HEADGATE_NOT_FOUND = -2,    /* no rule applies */
-  HEADGATE_NOT_POSSIBLE = -3, /* for example a refund to a queue */
-  HEADGATE_TOO_SMALL = -4     /* the buffer is too small */
+  HEADGATE_INVALID = -1,       // wrong arguments, rules or snapshot
+  HEADGATE_NOT_FOUND = -2,     // no rule applies
+  HEADGATE_NOT_POSSIBLE = -3,  // for example a refund to a queue
+  HEADGATE_TOO_SMALL = -4      // the buffer is too small
 };
 
-/* The version of the library, such as "0.1.0". */
+// The version of the library, such as "0.1.0".
 HEADGATE_API const char* headgate_version(void);
 
-/* A limiter with these rules: one per line, in the domain "default". NULL if they are not valid, or
- * if there is no memory; `error`, if not NULL, then gets a message of at most `error_size` bytes
- * with its zero byte. */
+// A limiter with these rules: one per line, in the domain "default". NULL if they are not valid, or
+// if there is no memory; `error`, if not NULL, then gets a message of at most `error_size` bytes
+// with its zero byte.
 HEADGATE_API headgate_limiter* headgate_new(const char* rules, char* error, size_t error_size);
 
-/* The same with the text of a rule file (YAML), at most `max_buckets` buckets (0: 1,048,576), and
- * the buckets of a snapshot (NULL: none). `rules` may be NULL. */
+// The same with the text of a rule file (YAML), at most `max_buckets` buckets (0: 1,048,576), and
+// the buckets of a snapshot (NULL: none). `rules` may be NULL.
 HEADGATE_API headgate_limiter* headgate_new_from(const char* rules, const char* rule_file,
                                                  uint64_t max_buckets, const void* snapshot,
                                                  size_t snapshot_size, char* error,
                                                  size_t error_size);
 
-/* No thread may use the limiter any more. NULL is allowed. */
+// No thread may use the limiter any more. NULL is allowed.
 HEADGATE_API void headgate_free(headgate_limiter* limiter);
 
-/* Takes `cost` if the request may pass; otherwise takes nothing. At most 32 entries. */
+// Takes `cost` if the request may pass; otherwise takes nothing. At most 32 entries.
 HEADGATE_API int headgate_check(headgate_limiter* limiter, const headgate_entry* entries,
                                 size_t count, uint64_t cost, headgate_verdict* verdict);
-/* The same in a domain. */
+// The same in a domain.
 HEADGATE_API int headgate_check_in(headgate_limiter* limiter, const char* domain,
                                    const headgate_entry* entries, size_t count, uint64_t cost,
                                    headgate_verdict* verdict);
-/* Answers like headgate_check_in, and takes nothing. */
+// Answers like headgate_check_in, and takes nothing.
 HEADGATE_API int headgate_peek(headgate_limiter* limiter, const char* domain,
                                const headgate_entry* entries, size_t count, uint64_t cost,
                                headgate_verdict* verdict);
-/* Gives back what a check took. */
+// Gives back what a check took.
 HEADGATE_API int headgate_refund(headgate_limiter* limiter, const char* domain,
                                  const headgate_entry* entries, size_t count, uint64_t cost);
-/* Makes the bucket as if never used. */
+// Makes the bucket as if never used.
 HEADGATE_API int headgate_reset(headgate_limiter* limiter, const char* domain,
                                 const headgate_entry* entries, size_t count);
 
-/* Replaces the rules; what was taken under the old ones stays taken. After an error the old rules
- * stay in force. Either text may be NULL. */
+// Replaces the rules; what was taken under the old ones stays taken. After an error the old rules
+// stay in force. Either text may be NULL.
 HEADGATE_API int headgate_set_rules(headgate_limiter* limiter, const char* rules,
                                     const char* rule_file, char* error, size_t error_size);
 
-/* Frees expired buckets, and follows corrections of the system's clock. Optional: call it every few
- * seconds from one thread. */
+// Frees expired buckets, and follows corrections of the system's clock. Optional: call it every few
+// seconds from one thread.
 HEADGATE_API void headgate_maintain(headgate_limiter* limiter);
 
-/* Writes the buckets to `buffer`, for a later limiter, and their size to `*size`. If `capacity` is
- * too small, writes only the size, and returns HEADGATE_TOO_SMALL. Keep the bytes private. */
+// Writes the buckets to `buffer`, for a later limiter, and their size to `*size`. If `capacity` is
+// too small, writes only the size, and returns HEADGATE_TOO_SMALL. Keep the bytes private.
 HEADGATE_API int headgate_snapshot(headgate_limiter* limiter, void* buffer, size_t capacity,
                                    size_t* size);
 

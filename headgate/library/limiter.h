@@ -77,7 +77,7 @@ class Limiter {
   // Takes `cost` if the request may pass; otherwise takes nothing.
   Verdict Check(std::string_view key, std::string_view value, uint64_t cost = 1);
   // The same for a descriptor of several entries, such as {{"api_key", key}, {"path", path}}.
-  // At most 32 entries; with more, and with none, no request passes.
+  // At most 32 entries: with more, and in a domain without a name, no request passes.
   Verdict Check(std::span<const rule::Entry> entries, uint64_t cost = 1,
                 std::string_view domain = rule::kDefaultDomain);
   // Answers like Check, and takes nothing.

@@ -1,0 +1,140 @@
+"""The library as others use it: installed, found by CMake, called from C++, C and Python."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import BINARY, INTEGRATION, require, run
+
+ROOT = os.path.abspath(os.path.join(INTEGRATION, "../.."))
+BUILD = os.path.dirname(os.path.dirname(os.path.abspath(BINARY)))
+EMBED = os.path.join(ROOT, "examples/embed")
+
+ANN = "ann passes, 1 left\nann passes, 0 left\nann waits 30 s\nbob passes, 1 left\n"
+
+C_PROGRAM = """
+#include <headgate.h>
+#include <stdio.h>
+int main(void) {
+  char error[200];
+  headgate_limiter* limiter = headgate_new("k: 1/hour", error, sizeof error);
+  headgate_entry entry = {"k", "v"};
+  headgate_verdict verdict;
+  for (int i = 0; i < 2; ++i) {
+    if (headgate_check(limiter, &entry, 1, 1, &verdict) != HEADGATE_OK) return 1;
+    printf("%d", verdict.allowed);
+  }
+  headgate_free(limiter);
+  return 0;
+}
+"""
+
+
+def done(test, *command, **kwargs):
+    result = run(*command, timeout=600, **kwargs)
+    test.assertEqual(result.returncode, 0, result.stdout[-3000:] + result.stderr[-3000:])
+    return result.stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        require("cmake", "ninja")
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.prefix = os.path.join(cls.folder, "prefix")
+        subprocess.run(("cmake", "--install", BUILD, "--component", "library", "--prefix", cls.prefix), check=True, capture_output=True)
+        cls.library = os.path.join(cls.prefix, "lib/libheadgate.so")
+
+    def test_the_examples_are_built_against_it_and_run(self):
+        build = os.path.join(self.folder, "embed")
+        done(self, "cmake", "-S", EMBED, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        done(self, "cmake", "--build", build)
+        self.assertEqual(done(self, os.path.join(build, "ten_lines")), ANN)
+        self.assertEqual(
+            done(self, os.path.join(build, "shared_by_threads")),
+            "1000 of 4000 passed\n10 left after a refund\n500 more pass under the new rule\n",
+        )
+        self.assertEqual(done(self, os.path.join(build, "custom_store")), "4 of 20 passed, 2 buckets\n")
+
+    def test_python_calls_the_c_interface(self):
+        self.assertEqual(done(self, "python3", os.path.join(EMBED, "limiter.py"), self.library), ANN)
+
+    def test_a_c_compiler_takes_the_header(self):
+        source = os.path.join(self.folder, "program.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(C_PROGRAM)
+        program = os.path.join(self.folder, "program")
+        words = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{self.prefix}/include", source, "-o", program)
+        done(self, "cc", *words, self.library, f"-Wl,-rpath,{self.prefix}/lib")
+        self.assertEqual(done(self, program), "10")
+
+    def test_only_the_functions_of_the_header_are_visible_and_have_a_version(self):
+        with open(os.path.join(self.prefix, "include/headgate.h"), encoding="utf-8") as file:
+            declared = set(re.findall(r"\b(headgate_\w+)\(", file.read()))
+        lines = done(self, "nm", "-D", "--defined-only", self.library).splitlines()
+        visible = {line.split()[-1] for line in lines if line.split()[-2] in "TDBVW"}
+        self.assertEqual(visible, {f"{name}@@HEADGATE_1" for name in declared})
+
+    def test_the_library_needs_no_library_of_the_server(self):
+        needed = done(self, "readelf", "-d", self.library)
+        self.assertNotRegex(needed, r"libssl|libcrypto|libspdlog|libprometheus")
+
+
+class Subproject(unittest.TestCase):
+    def test_a_project_can_take_the_source_in(self):
+        require("cmake", "ninja")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+                file.write(
+                    "cmake_minimum_required(VERSION 3.25)\nproject(outer CXX)\n"
+                    f"add_subdirectory({ROOT} headgate)\n"
+                    "add_executable(program program.cc)\ntarget_link_libraries(program PRIVATE headgate_library)\n"
+                )
+            with open(os.path.join(folder, "program.cc"), "w", encoding="utf-8") as file:
+                file.write("int main() {}\n")
+            done(self, "cmake", "-S", folder, "-B", os.path.join(folder, "build"), "-G", "Ninja")
+            targets = done(self, "ninja", "-C", os.path.join(folder, "build"), "-t", "targets", "all")
+            self.assertIn("libheadgate_library.a", targets)
+            self.assertNotIn("headgate_net", targets)
+
+
+class Headers(unittest.TestCase):
+    def test_the_list_of_public_headers_is_complete(self):
+        with open(os.path.join(ROOT, "cmake/PublicHeaders.cmake"), encoding="utf-8") as file:
+            lists = re.findall(r"set\((\w+)\n(.*?)\)", file.read(), re.S)
+        public, inner = (set(text.split()) for _, text in lists)
+        reached = set()
+
+        def visit(header):
+            if header in reached:
+                return
+            reached.add(header)
+            with open(os.path.join(ROOT, "headgate", header), encoding="utf-8") as file:
+                for included in re.findall(r'#include "headgate/([^"]+)"', file.read()):
+                    visit(included)
+
+        for header in public:
+            visit(header)
+        self.assertEqual(reached, public | inner)
+        self.assertFalse(public & inner)
+
+    def test_the_reference_has_every_public_header(self):
+        with open(os.path.join(ROOT, "cmake/PublicHeaders.cmake"), encoding="utf-8") as file:
+            public = set(re.search(r"HEADGATE_PUBLIC_HEADERS\n(.*?)\)", file.read(), re.S).group(1).split())
+        with open(os.path.join(ROOT, "docs/Doxyfile"), encoding="utf-8") as file:
+            documented = set(re.findall(r"headgate/(\S+\.h)", file.read()))
+        self.assertEqual(documented, public | {"library/headgate.h"})
+
+    def test_the_reference_is_made_without_a_warning(self):
+        require("doxygen")
+        with tempfile.TemporaryDirectory() as folder:
+            done(self, "doxygen", os.path.join(ROOT, "docs/Doxyfile"), cwd=ROOT, env={**os.environ, "HEADGATE_REFERENCE": folder})
+            self.assertTrue(os.path.exists(os.path.join(folder, "html/classheadgate_1_1Limiter.html")))
+
+
+if __name__ == "__main__":
+    unittest.main()
