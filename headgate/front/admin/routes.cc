@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "headgate/front/admin/openapi.h"
 #include "headgate/front/admin/rules_json.h"
 #include "headgate/http/problem.h"
 
@@ -61,6 +62,13 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                                                                base::Instant) {
                 response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
                 response.body = metrics();
+              }});
+  router.Add({.methods = {"GET"},
+              .path = "/openapi.json",
+              .what = "the description of this API (OpenAPI 3.1)",
+              .handle = [](const Request&, Response& response, base::Instant) {
+                response.AddField("Content-Type", "application/json");
+                response.body = kOpenApi;
               }});
   router.Add({.methods = {"GET"},
               .path = "/healthz",

@@ -1,6 +1,7 @@
 // The routes about the process and its state:
 //
 //   GET /v1/rules   the rules and their limits, JSON   needs access to state
+//   GET /openapi.json  the description of all paths    for everybody
 //   GET /metrics    Prometheus text                    needs access to state
 //   GET /healthz    200 while the process lives
 //   GET /readyz     200 while it has rules and accepts requests, else 503 with the reason

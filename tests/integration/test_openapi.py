@@ -1,0 +1,215 @@
+"""Drives a server by its own description: every operation with valid and invalid bodies, every status
+that is described, and every answer compared with its schema."""
+
+import base64
+import http.client
+import json
+import os
+import tempfile
+import unittest
+
+import jsonschema
+
+from harness import BINARY, Headgate, RedisServer, require_redis, run, until
+
+RULES = """domain: default
+descriptors:
+- key: api_key
+  rate_limit: {unit: minute, requests_per_unit: 5}
+- key: line
+  rate_limit: {unit: minute, requests_per_unit: 60, algorithm: leaky_bucket, queue: true, name: line}
+- key: nothing
+  rate_limit: {unlimited: true}
+- key: month
+  rate_limit: {unit: month, requests_per_unit: 3}
+"""
+
+# One change each that makes a valid body invalid.
+SPOILERS = (
+    lambda body: body.update(surprise=1),
+    lambda body: body.update(domain=""),
+    lambda body: body.update(descriptors=[]),
+    lambda body: body.pop("descriptors"),
+    lambda body: body.update(cost=-1),
+    lambda body: body.update(cost=2**63),
+    lambda body: body.update(cost="1"),
+    lambda body: body["descriptors"][0].update(entries=[]),
+    lambda body: body["descriptors"][0].update(entries=33 * body["descriptors"][0]["entries"]),
+    lambda body: body["descriptors"][0]["entries"][0].pop("value"),
+    lambda body: body["descriptors"][0]["entries"][0].update(key=""),
+    lambda body: body["descriptors"][0].update(limit={"requests_per_unit": 1, "unit": "fortnight"}),
+    lambda body: body["descriptors"][0].update(limit={"unit": "day"}),
+    lambda body: body.update(descriptors=65 * body["descriptors"]),
+)
+
+
+def body_of(key, value="v", **more):
+    return {"descriptors": [{"entries": [{"key": key, "value": value}]}], **more}
+
+
+class OpenApi(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.rules = os.path.join(self.folder, "rules.yaml")
+        with open(self.rules, "w", encoding="utf-8") as file:
+            file.write(RULES)
+        self.seen = set()
+
+    def serve(self, *more):
+        self.server = self.enterContext(Headgate("--rules", self.rules, *more))
+        _, fields, text = self.send("GET", "/openapi.json")
+        self.assertEqual(fields["content-type"], "application/json")
+        self.api = json.loads(text)
+
+    def send(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        connection.request(method, path, body=text, headers={**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})})
+        response = connection.getresponse()
+        answer = response.read().decode()
+        connection.close()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, answer
+
+    def schema(self, schema):
+        return jsonschema.Draft202012Validator({**schema, "components": self.api["components"]})
+
+    def ask(self, method, template, *, path=None, body=None, headers=None, expect=None):
+        """Sends a request and compares the answer with its description."""
+        status, fields, text = self.send(method, path or template, body, headers)
+        operation = self.api["paths"][template][method.lower()]
+        self.assertIn(str(status), operation["responses"], f"{method} {template} answered {status}: {text}")
+        described = operation["responses"][str(status)]
+        content = described.get("content", {})
+        if text:
+            kind = fields["content-type"].split(";")[0]
+            self.assertIn(kind, content, f"{method} {template} {status}")
+            if kind.endswith("json"):
+                self.schema(content[kind]["schema"]).validate(json.loads(text))
+        self.seen.add((template, str(status)))
+        if expect is not None:
+            self.assertEqual(status, expect, text)
+        return text
+
+    def test_the_document_describes_every_path_and_is_well_formed(self):
+        self.serve("--auth-header", "X-API-Key")
+        self.assertEqual(self.api["openapi"], "3.1.0")
+        listed = set()
+        for line in self.send("GET", "/")[2].splitlines()[2:]:
+            methods, path = line.split()[:2]
+            path = path.removesuffix("...")
+            for method in ["get"] if methods == "ANY" else methods.lower().split(","):
+                listed.add((method, "/auth/{path}" if path in ("/auth", "/auth/") else path))
+        described = {(method, path) for path, item in self.api["paths"].items() for method in item}
+        self.assertEqual(described, listed | {("get", "/")})
+        ids = [operation["operationId"] for item in self.api["paths"].values() for operation in item.values()]
+        self.assertEqual(len(ids), len(set(ids)))
+        for name, schema in self.api["components"]["schemas"].items():
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.assertIn(f'"#/components/schemas/{name}"', json.dumps(self.api), "it is used")
+        for item in self.api["paths"].values():
+            for operation in item.values():
+                for content in operation.get("requestBody", {}).get("content", {}).values():
+                    self.schema(content["schema"]).validate(content["example"])
+
+    def test_the_server_takes_the_bodies_that_the_description_allows_and_no_others(self):
+        self.serve()
+        bodies = [
+            body_of("api_key", "a", cost=0),
+            body_of("nobody", "x", domain="default"),
+            body_of("line"),
+            body_of("nothing"),
+            body_of("month"),
+            {"descriptors": [{"entries": [{"key": "k", "value": ""}], "cost": 2, "limit": {"requests_per_unit": 3, "unit": unit}}]
+             for unit in ("second",)},
+            {"descriptors": 64 * [{"entries": 32 * [{"key": "k", "value": "v"}]}], "cost": 2**63 - 1},
+        ]
+        for body in bodies:
+            self.schema(self.api["components"]["schemas"]["Check"]).validate(body)
+            for path in ("/v1/check", "/v1/peek"):
+                self.assertIn(json.loads(self.ask("POST", path, body=body))["allowed"], (True, False))
+            self.ask("POST", "/v1/checks", body={"checks": [body, body]}, expect=200)
+        for spoil in SPOILERS:
+            body = body_of("api_key")
+            spoil(body)
+            self.assertFalse(self.schema(self.api["components"]["schemas"]["Check"]).is_valid(body), body)
+            for path in ("/v1/check", "/v1/peek", "/v1/refund", "/v1/reset"):
+                self.ask("POST", path, body=body, expect=400)
+            self.ask("POST", "/v1/checks", body={"checks": [body_of("api_key"), body]}, expect=400)
+        self.ask("POST", "/v1/checks", body={"checks": []}, expect=400)
+        self.ask("POST", "/v1/checks", body={"checks": 1001 * [body_of("k")]}, expect=400)
+
+    def test_every_status_that_is_described_occurs(self):
+        password = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        users = os.path.join(self.folder, "users")
+        with open(users, "w", encoding="utf-8") as file:
+            file.write(f"ann admin {password}\nbob - {password}\n".replace("bob -", "bob refund") + f"eve check {password}\n")
+
+        def login(user, word="apple"):
+            return {"Authorization": "Basic " + base64.b64encode(f"{user}:{word}".encode()).decode()}
+
+        self.serve("--users-file", users, "--auth-header", "X-API-Key")
+        changing = ("/v1/check", "/v1/checks", "/v1/peek", "/v1/refund", "/v1/reset")
+        ann = login("ann")
+        for path in changing:
+            body = body_of("api_key", path)
+            wrap = (lambda check: {"checks": [check]}) if path == "/v1/checks" else (lambda check: check)
+            self.ask("POST", path, body=wrap(body), headers=ann, expect=200)
+            self.ask("POST", path, body="{", headers=ann, expect=400)
+            self.ask("POST", path, body=wrap(body), expect=401)
+            self.ask("POST", path, body=wrap(body), headers=login("eve" if path in ("/v1/refund", "/v1/reset") else "bob"), expect=403)
+            self.ask("POST", path, body=wrap(body), headers={**ann, "Content-Encoding": "gzip"}, expect=415)
+        for path in ("/v1/check", "/v1/peek"):
+            self.ask("POST", path, body=body_of("api_key", "b", cost=6), headers=ann, expect=429)
+        for path in ("/v1/refund", "/v1/reset"):
+            self.ask("POST", path, body=body_of("nobody"), headers=ann, expect=404)
+        self.ask("POST", "/v1/refund", body=body_of("line"), headers=ann, expect=409)
+        for path in ("/v1/rules", "/metrics"):
+            self.ask("GET", path, headers=ann, expect=200)
+            self.ask("GET", path, expect=401)
+            self.ask("GET", path, headers=login("eve"), expect=403)
+        self.ask("GET", "/v1/rules", path="/v1/rules?from=x", headers=ann, expect=400)
+        for path in ("/", "/healthz", "/readyz", "/openapi.json"):
+            self.ask("GET", path, expect=200)
+
+        for _ in range(11):
+            self.ask("GET", "/metrics", headers=login("bob", "guess"))
+        for path in changing:
+            body = body_of("api_key", "c")
+            self.ask("POST", path, body={"checks": [body]} if path == "/v1/checks" else body, headers=login("bob"))
+        for path in ("/v1/rules", "/metrics"):
+            self.ask("GET", path, headers=login("bob"), expect=429)
+
+        with_key = {"X-API-Key": "k"}
+        for status in 5 * [200] + [429]:
+            self.ask("GET", "/auth/{path}", path="/auth/a", headers=with_key, expect=status)
+        self.ask("GET", "/auth/{path}", path="/auth/a", expect=401)
+        self.expect_the_rest()
+
+    def expect_the_rest(self):
+        """Statuses that need a server of another kind: no rules yet, or a store that is away."""
+        require_redis()
+        redis = self.enterContext(RedisServer())
+        rules = RULES.replace("requests_per_unit: 5}", "requests_per_unit: 5, on_store_failure: deny}")
+        with open(self.rules, "w", encoding="utf-8") as file:
+            file.write(rules)
+        self.serve("--store", f"redis://127.0.0.1:{redis.port}", "--auth-header", "X-API-Key", "--drain-delay", "20s")
+        self.ask("POST", "/v1/check", body=body_of("api_key"), expect=200)
+        redis.kill()
+        body = body_of("api_key", "new")
+        for path in ("/v1/check", "/v1/peek", "/v1/refund", "/v1/reset"):
+            self.ask("POST", path, body=body, expect=503)
+        self.ask("GET", "/auth/{path}", path="/auth/a", headers={"X-API-Key": "other"}, expect=503)
+        results = json.loads(self.ask("POST", "/v1/checks", body={"checks": [body]}, expect=200))["results"]
+        self.assertEqual(results[0]["status"], 503)
+        self.server.process.terminate()
+        until(lambda: self.send("GET", "/readyz")[0] == 503, 10, "it goes down")
+        self.ask("GET", "/readyz", expect=503)
+
+        described = {(path, status) for path, item in self.api["paths"].items() for operation in item.values() for status in operation["responses"]}
+        # Without rules yet, which ends the start with files; a mapping decides about the others.
+        unseen = {("/v1/checks", "503"), ("/v1/rules", "503"), ("/metrics", "503"), ("/auth/{path}", "400"), ("/auth/{path}", "403")}
+        self.assertEqual(described - self.seen, unseen)
+
+
+if __name__ == "__main__":
+    unittest.main()
