@@ -122,7 +122,7 @@ bool IsTest(std::string_view name) {
       continue;
     }
     if (!file.path.ends_with("_test.cc")) continue;
-    for (const std::string_view macro : {"TEST", "TEST_F", "TEST_P"}) {
+    for (const std::string_view macro : {"TEST", "TEST_F", "TEST_P", "TYPED_TEST"}) {
       const std::string test =
           fmt::format("{}({}, {})", macro, name.substr(0, dot), name.substr(dot + 1));
       if (file.text.find(test) != std::string::npos) return true;

@@ -9,9 +9,9 @@
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
-#include "headgate/base/random_secret.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/base/clock.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/front/api/check_answer.h"
 #include "headgate/http/client.h"
 #include "headgate/limiter/checker.h"

@@ -1,7 +1,7 @@
 #include "headgate/app/engine.h"
 
-#include "headgate/base/random_secret.h"
 #include "headgate/app/version.h"
+#include "headgate/base/random_secret.h"
 
 namespace headgate::app {
 namespace {

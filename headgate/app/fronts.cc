@@ -21,7 +21,7 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
       retry_after_jitter_percent(static_cast<uint32_t>(settings.retry_after_jitter)) {}
 
 Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer)
-    : check(fronts.checker_, answer),
+    : check(fronts.checker_, answer, fronts.options_.reservation_secret),
       auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_, fronts.auth_counters_),
       router("Headgate", fronts.options_.access, fronts.PostToLoop()) {
   check.AddRoutes(router);

@@ -10,8 +10,8 @@
 
 #include "headgate/access/access.h"
 #include "headgate/app/engine.h"
-#include "headgate/base/random_secret.h"
 #include "headgate/app/shared_stores.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/front/api/handler.h"
 #include "headgate/front/auth/handler.h"
 #include "headgate/front/mux/mux.h"
@@ -45,7 +45,8 @@ struct FrontOptions {
   const bool has_auth;
   const wire::RateLimitDialect dialect;
   const uint32_t retry_after_jitter_percent;
-  std::string partition_secret;  // empty: no pk
+  std::string partition_secret;    // empty: no pk
+  std::string reservation_secret;  // empty: that of the store
   front::auth::LiveMappings mappings;
   front::auth::Repeats repeats{{}};
   const base::HashSecret repeats_secret = base::RandomHashSecret();

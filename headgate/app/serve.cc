@@ -21,7 +21,6 @@
 #include "headgate/app/listen_address.h"
 #include "headgate/app/live_rules.h"
 #include "headgate/app/net_metrics.h"
-#include "headgate/base/random_secret.h"
 #include "headgate/app/resident_memory.h"
 #include "headgate/app/returned_memory.h"
 #include "headgate/app/rule_files.h"
@@ -29,6 +28,7 @@
 #include "headgate/app/signals.h"
 #include "headgate/app/store_settings.h"
 #include "headgate/app/version.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/disk/files.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/readable.h"
@@ -76,14 +76,23 @@ void ReadCredential(Configuration& configuration) {
   settings.credential = *std::move(credential);
 }
 
-// The secret in partition_key_secret_file, or empty.
-std::string ReadPartitionSecret(Configuration& configuration) {
-  const std::string& path = configuration.settings.partition_key_secret_file;
-  if (path.empty()) return {};
-  auto secret = disk::ReadFirstLine(path);
-  if (secret.ok()) return *std::move(secret);
-  configuration.AddProblem("partition_key_secret_file", secret.status());
-  return {};
+// The secrets of files; empty if no file is configured.
+struct Secrets {
+  std::string partition_key;
+  std::string reservation;
+};
+
+Secrets ReadSecrets(Configuration& configuration) {
+  const auto read = [&](std::string_view setting, const std::string& path) -> std::string {
+    if (path.empty()) return {};
+    auto secret = disk::ReadFirstLine(path);
+    if (secret.ok()) return *std::move(secret);
+    configuration.AddProblem(setting, secret.status());
+    return {};
+  };
+  const Settings& settings = configuration.settings;
+  return {.partition_key = read("partition_key_secret_file", settings.partition_key_secret_file),
+          .reservation = read("reservation_secret_file", settings.reservation_secret_file)};
 }
 
 // Runs before anything starts, so that an unwritable snapshot is reported now and not when the
@@ -128,8 +137,7 @@ absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
 class Process {
  public:
   Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
-          std::string partition_secret, const FilePlan& files, const Console& console,
-          const Signals& signals)
+          Secrets secrets, const FilePlan& files, const Console& console, const Signals& signals)
       : configuration_(configuration),
         settings_(configuration.settings),
         store_(store),
@@ -144,7 +152,8 @@ class Process {
         certificates_(settings_, control_, log_),
         users_(settings_, front_options_.access, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
-    front_options_.partition_secret = std::move(partition_secret);
+    front_options_.partition_secret = std::move(secrets.partition_key);
+    front_options_.reservation_secret = std::move(secrets.reservation);
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
@@ -395,10 +404,10 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   if (!parsed) return kExitUsage;
   Configuration configuration = Configure(*parsed, ProcessEnvironment());
   std::optional<StoreSettings> store;
-  std::string partition_secret;
+  Secrets secrets;
   if (!parsed->print_config) {
     ReadCredential(configuration);
-    partition_secret = ReadPartitionSecret(configuration);
+    secrets = ReadSecrets(configuration);
     CheckSnapshot(configuration);
     store = ReadStoreSettings(configuration);
   }
@@ -418,8 +427,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   // Made before any other thread, so that all threads inherit the blocked signals.
   const Signals signals;
   try {
-    return Process(configuration, store, std::move(partition_secret), *files, console, signals)
-        .Run();
+    return Process(configuration, store, std::move(secrets), *files, console, signals).Run();
   } catch (const boost::system::system_error& error) {
     console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
     return kExitUnreachable;

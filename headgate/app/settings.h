@@ -32,6 +32,7 @@ struct Settings {
   std::string rate_limit_fields = "all";
   uint64_t retry_after_jitter = 0;
   std::string partition_key_secret_file;
+  std::string reservation_secret_file;
 
   std::string auth;
   std::string auth_header;

@@ -80,6 +80,13 @@ const std::array kSettings = {
                 "bucket.",
             .advice = "Set it if clients have several keys; give all instances the same secret.",
             .paths = Paths::kAll},
+    Setting{
+        .name = "reservation_secret_file",
+        .group = kListening,
+        .target = &Settings::reservation_secret_file,
+        .help = "A file whose first line is a secret: it seals the reservations of /v1/reserve.",
+        .advice = "Set it if another instance may settle them; give all instances the same secret.",
+        .paths = Paths::kAll},
 
     Setting{.name = "auth",
             .group = kAuth,

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <latch>
 
-#include "headgate/base/random_secret.h"
 #include "headgate/app/store_log.h"
+#include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
 #include "headgate/store/open/open_backend.h"
 

@@ -32,7 +32,7 @@ struct HashSecret {
 };
 
 // The kind of key that is hashed. It keeps keys of different kinds apart.
-enum class KeyKind : uint32_t { kRaw = 1, kRule = 2, kOverride = 3, kPart = 4 };
+enum class KeyKind : uint32_t { kRaw = 1, kRule = 2, kOverride = 3, kPart = 4, kOnce = 5 };
 
 Hash128 HashBytes(const HashSecret& secret, KeyKind kind, std::string_view bytes);
 

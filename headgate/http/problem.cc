@@ -24,6 +24,7 @@ constexpr StatusName kStatusNames[] = {
     {405, "Method Not Allowed"},
     {408, "Request Timeout"},
     {409, "Conflict"},
+    {410, "Gone"},
     {411, "Length Required"},
     {413, "Content Too Large"},
     {414, "URI Too Long"},

@@ -39,4 +39,12 @@ base::Hash128 OverrideBucketKey(const base::HashSecret& secret, std::string_view
   return hasher.Finish();
 }
 
+base::Hash128 OnceBucketKey(const base::HashSecret& secret, std::string_view domain,
+                            std::string_view id) {
+  base::KeyHasher hasher(secret, base::KeyKind::kOnce);
+  hasher.Add(domain);
+  hasher.Add(id);
+  return hasher.Finish();
+}
+
 }  // namespace headgate::limiter

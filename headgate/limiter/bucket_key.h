@@ -21,4 +21,8 @@ base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view dom
 base::Hash128 OverrideBucketKey(const base::HashSecret& secret, std::string_view domain,
                                 std::span<const rule::Entry> entries, rule::Unit unit);
 
+// The key that remembers the id of a request.
+base::Hash128 OnceBucketKey(const base::HashSecret& secret, std::string_view domain,
+                            std::string_view id);
+
 }  // namespace headgate::limiter

@@ -85,6 +85,16 @@ void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain,
   Finish(naming, begin, out);
 }
 
+void AppendOnceBucket(const BucketNaming& naming, std::string_view domain, std::string_view id,
+                      std::string& out) {
+  const size_t begin = out.size();
+  out.append("hg:{i|");
+  AppendEncoded(domain, out);
+  out.push_back('|');
+  AppendEncoded(id, out);
+  Finish(naming, begin, out);
+}
+
 void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key,
                           std::string& out) {
   const size_t begin = out.size();

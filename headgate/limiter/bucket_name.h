@@ -4,6 +4,7 @@
 //                                           index in its rule
 //   hg:{o|edge|api_key=k1#minute}           of a limit that came with the request
 //   hg:{t|user123}                          of CL.THROTTLE
+//   hg:{i|edge|4f1c-22}                     remembers the id of a request to a domain
 //   hg:{h|0f1e…}                            any of them as a keyed hash, to keep keys private
 //
 // The braces contain the whole name, so a Redis Cluster hashes all of it to choose the slot. Text
@@ -32,6 +33,8 @@ void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
                       size_t limit_index, std::string& out);
 void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain,
                           std::span<const rule::Entry> entries, rule::Unit unit, std::string& out);
+void AppendOnceBucket(const BucketNaming& naming, std::string_view domain, std::string_view id,
+                      std::string& out);
 void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key,
                           std::string& out);
 

@@ -20,6 +20,10 @@ using algorithm::Decision;
 namespace {
 
 constexpr size_t kOverridesCachedMax = 1024;
+constexpr size_t kOnceLimitsCachedMax = 16;
+
+// The request of a batch that remembers the id belongs to no descriptor.
+constexpr uint32_t kOfOnce = UINT32_MAX;
 
 // Whether `a` is tighter than `b`: a denial is tighter than an allowance, then the longer wait,
 // then the smaller rest.
@@ -62,11 +66,19 @@ std::string Unasked(Operation operation, const rule::Rule* rule) {
   }
 }
 
+// The first request has passed, so this one does, whatever the limit says now.
+void MakeRepeated(DescriptorAnswer& answer) {
+  answer.outcome = Outcome::kRepeated;
+  answer.decision.allowed = true;
+  answer.decision.retry_after = base::Duration(0);
+}
+
 }  // namespace
 
 std::string_view Name(Outcome outcome) {
   constexpr std::array<std::string_view, kOutcomeCount> kNames{
-      "allowed", "denied", "shadow_denied", "never_fits", "no_rule", "unlimited", "unavailable"};
+      "allowed", "denied",    "shadow_denied", "never_fits",
+      "no_rule", "unlimited", "unavailable",   "repeated"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
@@ -96,6 +108,8 @@ struct Checker::Scratch {
   std::vector<BatchEntry> batch;
   std::vector<Source> sources;  // by position in the batch
   absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
+  absl::flat_hash_map<int64_t, store::LimitHandle> once_limits;  // by window
+  store::LimitHandle once_limit;                                 // of this request
 };
 
 Checker::Checker(Limiter& limiter, uint32_t worker)
@@ -130,7 +144,7 @@ void Checker::TakeUpRules() {
 
 absl::Status Checker::Check(const Request& request, Response& response, base::Instant now,
                             Pending* pending) {
-  response.waiting = false;
+  response.waiting = response.repeated = false;
   HEADGATE_RETURN_IF_ERROR(Validate(request));
   TakeUpRules();
   if (!decider_.may_wait()) {
@@ -155,11 +169,13 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
 
   // Rules in shadow never block another rule: they are decided after the others, and in an
   // all-or-nothing domain they consume only if the others allowed.
-  const bool joined = call.request.operation == Operation::kTake &&
-                      call.rules.rules->AllOrNothing(call.request.domain);
+  const bool once = call.request.operation == Operation::kTake && !call.request.once.id.empty();
+  const bool joined = once || (call.request.operation == Operation::kTake &&
+                               call.rules.rules->AllOrNothing(call.request.domain));
   std::vector<BatchEntry>& batch = scratch_->batch;
   batch.clear();
   scratch_->sources.clear();
+  if (once) HEADGATE_RETURN_IF_ERROR(AddOnce(call));
   HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/false));
   const size_t enforced = batch.size();
   for (size_t i = 1; joined && i < enforced; ++i) {
@@ -170,6 +186,7 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
 
   response.waiting = !DecidePart(call, 0, enforced);
   if (response.waiting) return absl::OkStatus();
+  response.repeated = once && !batch[0].settled.decision.allowed;
   if (enforced < batch.size()) {
     const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
     const auto shadows = std::span(batch).subspan(enforced);
@@ -191,6 +208,8 @@ bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
   const std::span<BatchEntry> part = std::span(scratch_->batch).subspan(first, count);
   const auto name = [&](size_t index, std::string& out) {
     const Scratch::Source& source = scratch_->sources[first + index];
+    if (source.descriptor == kOfOnce)
+      return AppendOnceBucket(naming_, call.request.domain, call.request.once.id, out);
     const rule::Descriptor& descriptor = call.request.descriptors[source.descriptor];
     const Matched& matched = scratch_->matched[source.descriptor];
     if (matched.rule != nullptr) {
@@ -228,6 +247,34 @@ void Checker::Match(const Call& call) {
       }
     }
   }
+}
+
+// A window of one request, in which an id is used up. If the store is unreachable, it remembers
+// nothing, and the request is decided like any other.
+absl::Status Checker::AddOnce(const Call& call) {
+  const Once& once = call.request.once;
+  HEADGATE_ASSIGN_OR_RETURN(scratch_->once_limit, OnceLimit(once.window));
+  scratch_->batch.push_back({.request = {.key = OnceBucketKey(limiter_.store_.hash_secret(),
+                                                              call.request.domain, once.id),
+                                         .limit = scratch_->once_limit.get()},
+                             .terms = {.on_store_failure = rule::OnStoreFailure::kAllow,
+                                       .sharing = rule::Sharing::kExact}});
+  scratch_->sources.push_back({kOfOnce, 0, &scratch_->once_limit->limit});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::LimitHandle> Checker::OnceLimit(base::Duration window) {
+  auto& cache = scratch_->once_limits;
+  if (const auto found = cache.find(window.count()); found != cache.end()) return found->second;
+  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
+                            algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
+                                                    .requests = 1,
+                                                    .period = window,
+                                                    .align = algorithm::Align::kFirstHit}));
+  HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
+  if (cache.size() >= kOnceLimitsCachedMax) cache.clear();
+  cache.emplace(window.count(), handle);
+  return handle;
 }
 
 absl::Status Checker::AddRequests(const Call& call, bool shadow) {
@@ -306,6 +353,7 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
 absl::Status Checker::Conclude(const Call& call, Response& response) {
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
     const Scratch::Source& source = scratch_->sources[i];
+    if (source.descriptor == kOfOnce) continue;
     const Settled& settled = scratch_->batch[i].settled;
     DescriptorAnswer& outcome = response.descriptors[source.descriptor];
     const base::Duration wait = std::max(outcome.decision.wait, settled.decision.wait);
@@ -334,6 +382,7 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
       const bool must_be_known = changes && outcome.outcome == Outcome::kUnavailable;
       if (shadow && !outcome.decision.allowed && !must_be_known)
         outcome.outcome = Outcome::kShadowDenied;
+      if (response.repeated) MakeRepeated(outcome);
       if (outcome.outcome == Outcome::kUnavailable) unavailable = &outcome;
     }
     if (outcome.rule != nullptr && outcome.rule->quota_mode) {

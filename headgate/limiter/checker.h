@@ -34,6 +34,14 @@ namespace headgate::limiter {
 
 using store::Operation;
 
+// Makes a repeated request count once, also if another instance of a fleet gets the repetition. The
+// first request that passes is remembered; a later one with the same id passes and takes nothing. A
+// request with an id takes from all of its descriptors, or from none.
+struct Once {
+  std::string_view id{};     // in its domain; empty: the request has none
+  base::Duration window{0};  // how long it is remembered; at least 1 s if there is an id
+};
+
 struct Request {
   std::string_view domain;
   std::span<const rule::Descriptor> descriptors;
@@ -41,6 +49,7 @@ struct Request {
   // cost 0. kRefund: gives the costs back, at most what is consumed, and answers with the new rest.
   // kReset: makes the buckets as if never used.
   Operation operation = Operation::kTake;
+  Once once{};  // only for kTake
 };
 
 // The answer for one descriptor.
@@ -69,6 +78,7 @@ struct Response {
   // Not decided yet: call again with the same arguments when the Pending is ready. The other fields
   // have no meaning until then.
   bool waiting = false;
+  bool repeated = false;                      // a request with this id has passed before
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
 };
 
@@ -130,10 +140,12 @@ class Checker {
   void TakeUpRules();
   absl::Status Decide(const Call& call, Response& response);
   void Match(const Call& call);
+  absl::Status AddOnce(const Call& call);
   absl::Status AddRequests(const Call& call, bool shadow);
   absl::Status AddRule(const Call& call, uint32_t descriptor, const Matched& matched);
   absl::Status AddOverride(const Call& call, uint32_t descriptor, Matched& matched);
   absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
+  absl::StatusOr<store::LimitHandle> OnceLimit(base::Duration window);
   bool DecidePart(const Call& call, size_t first, size_t count);
   absl::Status Conclude(const Call& call, Response& response);
   void Observe(const Call& call, size_t descriptor, Outcome outcome) const;

@@ -360,6 +360,86 @@ TEST_F(LimiterTest, LoweringAndRaisingALimitAddsNothing) {
   EXPECT_EQ(Remaining("user", kStart, "w"), 0u);
 }
 
+class OnceTest : public LimiterTest {
+ protected:
+  const Response& CheckOnce(std::string_view id, const std::vector<std::string>& keys,
+                            Instant now = kStart) {
+    std::vector<rule::Entry> entries;
+    for (const std::string& key : keys) entries.push_back({key, "v"});
+    std::vector<rule::Descriptor> descriptors;
+    for (const rule::Entry& entry : entries) descriptors.push_back({.entries = {&entry, 1}});
+    EXPECT_TRUE(
+        checker
+            .Check({.domain = "d", .descriptors = descriptors, .once = {id, 10min}}, response, now)
+            .ok());
+    return response;
+  }
+};
+
+TEST_F(OnceTest, ARequestWithAnIdCountsOnce) {
+  FirstKeyRules rules;
+  rules.Add("user", {{.requests = 2, .period = 1h}});
+  Publish(rules);
+  EXPECT_TRUE(CheckOnce("one", {"user"}).allowed);
+  EXPECT_FALSE(response.repeated);
+  EXPECT_TRUE(CheckOnce("one", {"user"}).allowed);
+  EXPECT_TRUE(response.repeated);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kRepeated);
+  EXPECT_EQ(response.descriptors[0].decision.remaining, 1u);
+  EXPECT_EQ(Remaining("user"), 1u);
+  EXPECT_TRUE(CheckOnce("two", {"user"}).allowed);
+  EXPECT_EQ(Remaining("user"), 0u);
+  EXPECT_TRUE(CheckOnce("one", {"user"}).allowed) << "it has passed, and nothing is left now";
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 0s);
+}
+
+TEST_F(OnceTest, ADeniedRequestIsDecidedAnew) {
+  FirstKeyRules rules;
+  rules.Add("user", {{.requests = 1, .period = 1h}});
+  Publish(rules);
+  EXPECT_TRUE(CheckOnce("one", {"user"}).allowed);
+  EXPECT_FALSE(CheckOnce("two", {"user"}).allowed);
+  EXPECT_FALSE(response.repeated);
+  EXPECT_FALSE(CheckOnce("two", {"user"}).allowed);
+  EXPECT_TRUE(CheckOnce("two", {"user"}, kStart + 1h).allowed);
+  EXPECT_FALSE(response.repeated);
+  EXPECT_TRUE(CheckOnce("two", {"user"}, kStart + 1h).repeated);
+}
+
+TEST_F(OnceTest, AnIdIsForgottenAfterItsWindow) {
+  FirstKeyRules rules;
+  rules.Add("user", {{.requests = 9, .period = 24h}});
+  Publish(rules);
+  CheckOnce("one", {"user"});
+  EXPECT_TRUE(CheckOnce("one", {"user"}, kStart + 10min - 1ns).repeated);
+  EXPECT_FALSE(CheckOnce("one", {"user"}, kStart + 10min).repeated);
+}
+
+TEST_F(OnceTest, ARequestWithAnIdTakesFromAllDescriptorsOrNone) {
+  FirstKeyRules rules;
+  rules.Add("narrow", {{.requests = 1, .period = 1h}});
+  rules.Add("wide", {{.requests = 10, .period = 1h}, {.requests = 20, .period = 24h}});
+  rules.Add("shadow", {{.requests = 1, .period = 1h}}).shadow_mode = true;
+  Publish(rules);
+  EXPECT_TRUE(CheckOnce("one", {"wide", "shadow", "narrow"}).allowed);
+  EXPECT_FALSE(CheckOnce("two", {"wide", "narrow"}).allowed);
+  EXPECT_EQ(Remaining("wide"), 9u);
+  EXPECT_TRUE(CheckOnce("one", {"wide", "shadow", "narrow"}).allowed);
+  EXPECT_TRUE(response.repeated);
+  EXPECT_EQ(Remaining("wide"), 9u);
+  EXPECT_EQ(Remaining("shadow"), 0u);
+}
+
+TEST_F(OnceTest, WithoutALimitThereIsNothingToRepeat) {
+  FirstKeyRules rules;
+  rules.Add("free", {}).unlimited = true;
+  Publish(rules);
+  CheckOnce("one", {"free", "other"});
+  EXPECT_TRUE(CheckOnce("one", {"free", "other"}).allowed);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kUnlimited);
+  EXPECT_EQ(response.descriptors[1].outcome, Outcome::kNoRule);
+}
+
 TEST_F(LimiterTest, RulesThatDoNotFitAreRefusedAndTheOldOnesStay) {
   store::MemoryOptions options = Options();
   options.max_rule_limits = 2;

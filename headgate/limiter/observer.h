@@ -20,8 +20,9 @@ enum class Outcome : uint8_t {
   kNoRule,
   kUnlimited,
   kUnavailable,  // the store is unreachable, and the rule refuses requests then
+  kRepeated,     // passed before, with the same id
 };
-inline constexpr int kOutcomeCount = 7;
+inline constexpr int kOutcomeCount = 8;
 std::string_view Name(Outcome outcome);
 
 struct DecisionEvent {

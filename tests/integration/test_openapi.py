@@ -10,7 +10,7 @@ import unittest
 
 import jsonschema
 
-from harness import BINARY, Headgate, RedisServer, require_redis, run, until
+from harness import BINARY, Headgate, RedisServer, require_redis, run, until, wait
 
 RULES = """domain: default
 descriptors:
@@ -135,6 +135,15 @@ class OpenApi(unittest.TestCase):
             for path in ("/v1/check", "/v1/peek", "/v1/refund", "/v1/reset"):
                 self.ask("POST", path, body=body, expect=400)
             self.ask("POST", "/v1/checks", body={"checks": [body_of("api_key"), body]}, expect=400)
+            self.ask("POST", "/v1/reserve", body=body, expect=400)
+        for more in ({"id": ""}, {"id": 129 * "x"}, {"expires_ms": 999}, {"expires_ms": 3600001}):
+            body = body_of("api_key", **more)
+            self.assertFalse(self.schema(self.api["components"]["schemas"]["Reserve"]).is_valid(body), body)
+            self.ask("POST", "/v1/reserve", body=body, expect=400)
+        self.ask("POST", "/v1/reserve", body=body_of("api_key", "r", id="x", expires_ms=1000), expect=200)
+        for body in ({}, {"reservation": "abcd"}, {"reservation": "abcd", "cost": 1, "costs": [1]}, {"reservation": "abcd", "costs": []}):
+            self.assertFalse(self.schema(self.api["components"]["schemas"]["Settle"]).is_valid(body), body)
+            self.ask("POST", "/v1/settle", body=body, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": []}, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": 1001 * [body_of("k")]}, expect=400)
 
@@ -148,7 +157,7 @@ class OpenApi(unittest.TestCase):
             return {"Authorization": "Basic " + base64.b64encode(f"{user}:{word}".encode()).decode()}
 
         self.serve("--users-file", users, "--auth-header", "X-API-Key")
-        changing = ("/v1/check", "/v1/checks", "/v1/peek", "/v1/refund", "/v1/reset")
+        changing = ("/v1/check", "/v1/checks", "/v1/peek", "/v1/reserve", "/v1/refund", "/v1/reset")
         ann = login("ann")
         for path in changing:
             body = body_of("api_key", path)
@@ -158,8 +167,19 @@ class OpenApi(unittest.TestCase):
             self.ask("POST", path, body=wrap(body), expect=401)
             self.ask("POST", path, body=wrap(body), headers=login("eve" if path in ("/v1/refund", "/v1/reset") else "bob"), expect=403)
             self.ask("POST", path, body=wrap(body), headers={**ann, "Content-Encoding": "gzip"}, expect=415)
-        for path in ("/v1/check", "/v1/peek"):
+        for path in ("/v1/check", "/v1/peek", "/v1/reserve"):
             self.ask("POST", path, body=body_of("api_key", "b", cost=6), headers=ann, expect=429)
+        reserved = json.loads(self.ask("POST", "/v1/reserve", body=body_of("api_key", "r"), headers=ann, expect=200))
+        settlement = {"reservation": reserved["reservation"], "cost": 2}
+        self.ask("POST", "/v1/settle", body=settlement, expect=401)
+        self.ask("POST", "/v1/settle", body=settlement, headers=login("bob"), expect=403)
+        self.ask("POST", "/v1/settle", body=settlement, headers={**ann, "Content-Encoding": "gzip"}, expect=415)
+        self.ask("POST", "/v1/settle", body={**settlement, "cost": -1}, headers=ann, expect=400)
+        self.ask("POST", "/v1/settle", body=settlement, headers=ann, expect=200)
+        self.ask("POST", "/v1/settle", body=settlement, headers=ann, expect=409)
+        short = json.loads(self.ask("POST", "/v1/reserve", body=body_of("api_key", "s", expires_ms=1000), headers=ann, expect=200))
+        wait(1.1)
+        self.ask("POST", "/v1/settle", body={"reservation": short["reservation"], "costs": [0]}, headers=ann, expect=410)
         for path in ("/v1/refund", "/v1/reset"):
             self.ask("POST", path, body=body_of("nobody"), headers=ann, expect=404)
         self.ask("POST", "/v1/refund", body=body_of("line"), headers=ann, expect=409)
@@ -173,8 +193,8 @@ class OpenApi(unittest.TestCase):
 
         for _ in range(11):
             self.ask("GET", "/metrics", headers=login("bob", "guess"))
-        for path in changing:
-            body = body_of("api_key", "c")
+        for path in (*changing, "/v1/settle"):
+            body = settlement if path == "/v1/settle" else body_of("api_key", "c")
             self.ask("POST", path, body={"checks": [body]} if path == "/v1/checks" else body, headers=login("bob"))
         for path in ("/v1/rules", "/metrics"):
             self.ask("GET", path, headers=login("bob"), expect=429)
@@ -196,7 +216,7 @@ class OpenApi(unittest.TestCase):
         self.ask("POST", "/v1/check", body=body_of("api_key"), expect=200)
         redis.kill()
         body = body_of("api_key", "new")
-        for path in ("/v1/check", "/v1/peek", "/v1/refund", "/v1/reset"):
+        for path in ("/v1/check", "/v1/peek", "/v1/reserve", "/v1/refund", "/v1/reset"):
             self.ask("POST", path, body=body, expect=503)
         self.ask("GET", "/auth/{path}", path="/auth/a", headers={"X-API-Key": "other"}, expect=503)
         results = json.loads(self.ask("POST", "/v1/checks", body={"checks": [body]}, expect=200))["results"]
@@ -207,7 +227,7 @@ class OpenApi(unittest.TestCase):
 
         described = {(path, status) for path, item in self.api["paths"].items() for operation in item.values() for status in operation["responses"]}
         # Without rules yet, which ends the start with files; a mapping decides about the others.
-        unseen = {("/v1/checks", "503"), ("/v1/rules", "503"), ("/metrics", "503"), ("/auth/{path}", "400"), ("/auth/{path}", "403")}
+        unseen = {("/v1/checks", "503"), ("/v1/settle", "503"), ("/v1/settle", "404"), ("/v1/rules", "503"), ("/metrics", "503"), ("/auth/{path}", "400"), ("/auth/{path}", "403")}
         self.assertEqual(described - self.seen, unseen)
 
 

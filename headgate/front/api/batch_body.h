@@ -11,8 +11,8 @@
 namespace headgate::front::api {
 
 inline constexpr size_t kChecksMax = 1000;
-// All checks together have at most this many. They are decided in one go, and other connections wait
-// meanwhile.
+// All checks together have at most this many. They are decided in one go, and other connections
+// wait meanwhile.
 inline constexpr size_t kBatchDescriptorsMax = 4096;
 
 // The place of one check in the body.

@@ -23,9 +23,16 @@ class CheckParser {
   // descriptor without a cost gets the cost of the whole request, if that has one.
   std::optional<BodyError> Parse(std::string_view body, limiter::Request& request);
 
+  // How long a reservation can be settled; absent if the last body does not say.
+  const std::optional<base::Duration>& expires() const { return reader_.expires(); }
+
  private:
   CheckReader reader_;
   std::string text_;  // strings that contained escapes
 };
+
+// The error of a request that has a field which only another path takes.
+std::optional<BodyError> Misplaced(limiter::Operation operation, const limiter::Request& request,
+                                   const CheckParser& parser);
 
 }  // namespace headgate::front::api

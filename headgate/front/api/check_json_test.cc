@@ -138,7 +138,7 @@ struct BadBody {
 };
 
 constexpr char kWholeCost[] = " must be a whole number from 0 to 9223372036854775807";
-constexpr char kTopFields[] = "its fields are domain, descriptors, cost";
+constexpr char kTopFields[] = "its fields are domain, descriptors, cost, id, expires_ms";
 constexpr char kDescriptorFields[] = "its fields are entries, cost, limit";
 constexpr char kEntryFields[] = "its fields are key, value";
 constexpr char kLimitFields[] = "its fields are requests_per_unit, unit";

@@ -6,11 +6,18 @@
 #include <span>
 
 #include "headgate/base/text.h"
+#include "headgate/front/api/reservation.h"
 #include "headgate/http/handler.h"
 
 namespace headgate::front::api {
 namespace {
 
+constexpr uint64_t kExpiresMsMin = 1000;
+constexpr uint64_t kExpiresMsMax =
+    std::chrono::duration_cast<std::chrono::milliseconds>(kReservationExpiresMax).count();
+constexpr size_t kIdBytesMax = 128;
+// Clients retry and hedge within seconds.
+constexpr base::Duration kIdRemembered = std::chrono::minutes(10);
 constexpr uint64_t kCostMax = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kRequestsMax = std::numeric_limits<uint32_t>::max();
 // The part of a body that an error quotes, in bytes.
@@ -29,6 +36,8 @@ constexpr FieldRow kFields[] = {
     {Where::kTop, "domain", Field::kDomain, JsonKind::kString},
     {Where::kTop, "descriptors", Field::kDescriptors, JsonKind::kArray},
     {Where::kTop, "cost", Field::kRequestCost, JsonKind::kNumber},
+    {Where::kTop, "id", Field::kId, JsonKind::kString},
+    {Where::kTop, "expires_ms", Field::kExpires, JsonKind::kNumber},
     {Where::kDescriptor, "entries", Field::kEntries, JsonKind::kArray},
     {Where::kDescriptor, "cost", Field::kCost, JsonKind::kNumber},
     {Where::kDescriptor, "limit", Field::kLimit, JsonKind::kObject},
@@ -80,6 +89,8 @@ std::string FieldNames(Where where) {
 
 void CheckReader::Begin() {
   domain_ = rule::kDefaultDomain;
+  id_ = {};
+  expires_.reset();
   cost_.reset();
   entries_.clear();
   building_.clear();
@@ -96,7 +107,8 @@ limiter::Request CheckReader::Finish() {
          .cost = b.cost ? b.cost : cost_,
          .override_limit = b.limit});
   }
-  return {.domain = domain_, .descriptors = descriptors_};
+  return {
+      .domain = domain_, .descriptors = descriptors_, .once = {.id = id_, .window = kIdRemembered}};
 }
 
 bool CheckReader::BeginObject() {
@@ -179,6 +191,11 @@ bool CheckReader::String(std::string_view text) {
     case Field::kDomain:
       domain_ = text;
       break;
+    case Field::kId:
+      if (text.size() > kIdBytesMax)
+        return Fail(fmt::format("{} is longer than {} bytes", Path(), kIdBytesMax));
+      id_ = text;
+      break;
     case Field::kKey:
       entries_.back().key = text;
       break;
@@ -198,13 +215,19 @@ bool CheckReader::String(std::string_view text) {
 
 bool CheckReader::Number(std::optional<uint64_t> value) {
   if (!IsExpected(JsonKind::kNumber)) return false;
-  const uint64_t most = field_ == Field::kRequestsPerUnit ? kRequestsMax : kCostMax;
-  if (!value || *value > most) {
-    return Fail(fmt::format("{} must be a whole number from 0 to {}", Path(), most));
+  const auto [least, most] = field_ == Field::kRequestsPerUnit
+                                 ? std::pair{uint64_t{0}, kRequestsMax}
+                             : field_ == Field::kExpires ? std::pair{kExpiresMsMin, kExpiresMsMax}
+                                                         : std::pair{uint64_t{0}, kCostMax};
+  if (!value || *value < least || *value > most) {
+    return Fail(fmt::format("{} must be a whole number from {} to {}", Path(), least, most));
   }
   switch (field_) {
     case Field::kRequestCost:
       cost_ = value;
+      break;
+    case Field::kExpires:
+      expires_ = std::chrono::milliseconds(*value);
       break;
     case Field::kCost:
       building_.back().cost = value;

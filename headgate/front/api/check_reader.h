@@ -43,6 +43,8 @@ class CheckReader {
   // Call it after the whole document. The result points to the strings of the events and to this
   // reader's memory.
   limiter::Request Finish();
+  // How long a reservation can be settled, if the document says so.
+  const std::optional<base::Duration>& expires() const { return expires_; }
   const std::optional<BodyError>& error() const { return error_; }
 
   // The object or array that the next event belongs to, and the field in it. Public for the table
@@ -62,6 +64,8 @@ class CheckReader {
     kDomain,
     kDescriptors,
     kRequestCost,
+    kId,
+    kExpires,
     kEntries,
     kCost,
     kLimit,
@@ -93,6 +97,8 @@ class CheckReader {
   std::string Child(std::string_view name) const;
 
   std::string_view domain_;
+  std::string_view id_;
+  std::optional<base::Duration> expires_;
   std::optional<uint64_t> cost_;
   std::vector<rule::Entry> entries_;  // of all descriptors
   std::vector<Building> building_;

@@ -5,8 +5,12 @@
 
 namespace headgate::front::api {
 
-CheckHandler::CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options)
-    : checker_(checker), answer_(checker, options), batch_(checker, answer_) {}
+CheckHandler::CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options,
+                           std::string reservation_secret)
+    : checker_(checker),
+      answer_(checker, options),
+      batch_(checker, answer_),
+      reserve_(checker, answer_, std::move(reservation_secret)) {}
 
 void CheckHandler::AddRoutes(http::Router& router) {
   using Request = http::Request;
@@ -33,6 +37,20 @@ void CheckHandler::AddRoutes(http::Router& router) {
                 Decide(limiter::Operation::kPeek, 0, request, response, now);
               }});
   router.Add({.methods = {"POST"},
+              .path = "/v1/reserve",
+              .what = "take an estimated cost, to be corrected later",
+              .needs = access::Right::kCheck,
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                reserve_.Reserve(request, response, now);
+              }});
+  router.Add({.methods = {"POST"},
+              .path = "/v1/settle",
+              .what = "correct a reservation to its real cost",
+              .needs = access::Right::kCheck,
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                reserve_.Settle(request, response, now);
+              }});
+  router.Add({.methods = {"POST"},
               .path = "/v1/refund",
               .what = "give back what a check took",
               .needs = access::Right::kRefund,
@@ -51,7 +69,7 @@ void CheckHandler::AddRoutes(http::Router& router) {
 void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
                           const http::Request& request, http::Response& response,
                           base::Instant now) {
-  if (!Parse(request, response) || !Settle(operation, request, response, now)) return;
+  if (!Parse(operation, request, response) || !Settle(operation, request, response, now)) return;
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
@@ -63,7 +81,7 @@ void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
 
 void CheckHandler::Change(limiter::Operation operation, const http::Request& request,
                           http::Response& response, base::Instant now) {
-  if (!Parse(request, response) || !Settle(operation, request, response, now)) return;
+  if (!Parse(operation, request, response) || !Settle(operation, request, response, now)) return;
   if (!limiter::AnyRule(decided_)) {
     return http::AnswerProblem(404,
                                "no rule applies to any of the descriptors: nothing was changed",
@@ -89,8 +107,10 @@ bool CheckHandler::Settle(limiter::Operation operation, const http::Request& req
   return status.ok();
 }
 
-bool CheckHandler::Parse(const http::Request& request, http::Response& response) {
-  const std::optional<BodyError> error = parser_.Parse(request.body, request_);
+bool CheckHandler::Parse(limiter::Operation operation, const http::Request& request,
+                         http::Response& response) {
+  std::optional<BodyError> error = parser_.Parse(request.body, request_);
+  if (!error) error = Misplaced(operation, request_, parser_);
   if (error) http::AnswerProblem(400, error->detail, error->hint, response);
   return !error;
 }

@@ -2,6 +2,7 @@
 //
 //   POST /v1/check    decides and consumes              200 or 429
 //   POST /v1/checks   the same for up to 1,000        200
+//   POST /v1/reserve, /v1/settle: see reserve_handler.h
 //   POST /v1/peek     decides without consuming         200 or 429
 //   POST /v1/refund   gives back                        200; needs access to state
 //   POST /v1/reset    resets to the unused state        200; needs access to state
@@ -10,6 +11,7 @@
 #include "headgate/front/answer/limit_answer.h"
 #include "headgate/front/api/batch_handler.h"
 #include "headgate/front/api/check_json.h"
+#include "headgate/front/api/reserve_handler.h"
 #include "headgate/http/router.h"
 #include "headgate/limiter/checker.h"
 
@@ -19,7 +21,9 @@ namespace headgate::front::api {
 class CheckHandler {
  public:
   // `checker` belongs to the loop and must outlive the handler.
-  CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options);
+  // `reservation_secret`: see ReserveHandler.
+  CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options,
+               std::string reservation_secret = {});
   CheckHandler(const CheckHandler&) = delete;
   CheckHandler& operator=(const CheckHandler&) = delete;
 
@@ -35,11 +39,12 @@ class CheckHandler {
               http::Response& response, base::Instant now);
   void Change(limiter::Operation operation, const http::Request& request, http::Response& response,
               base::Instant now);
-  bool Parse(const http::Request& request, http::Response& response);
+  bool Parse(limiter::Operation operation, const http::Request& request, http::Response& response);
 
   limiter::Checker& checker_;
   answer::LimitAnswer answer_;
   BatchHandler batch_;
+  ReserveHandler reserve_;
   CheckParser parser_;
   limiter::Request request_;
   limiter::Response decided_;

@@ -1,0 +1,94 @@
+#include "headgate/front/api/reservation.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <charconv>
+
+#include "absl/strings/escaping.h"
+#include "headgate/base/json.h"
+#include "headgate/rule/rule_names.h"
+
+namespace headgate::front::api {
+namespace {
+
+constexpr size_t kSealBytes = 32;
+constexpr int64_t kNanosPerMs = 1'000'000;
+
+std::string SealOf(std::string_view payload, std::string_view secret) {
+  std::string seal(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       static_cast<const unsigned char*>(static_cast<const void*>(payload.data())), payload.size(),
+       static_cast<unsigned char*>(static_cast<void*>(seal.data())), &size);
+  seal.resize(size);
+  return seal;
+}
+
+void AppendField(std::string_view name, std::string_view text, std::string& out) {
+  out.append("\"").append(name).append("\":");
+  base::AppendJsonString(text, out);
+}
+
+void AppendDescriptor(const rule::Descriptor& descriptor, std::string& out) {
+  out.append(R"({"entries":[)");
+  for (const rule::Entry& entry : descriptor.entries) {
+    if (out.back() == '}') out.push_back(',');
+    out.push_back('{');
+    AppendField("key", entry.key, out);
+    out.push_back(',');
+    AppendField("value", entry.value, out);
+    out.push_back('}');
+  }
+  out.append(R"(],"cost":)");
+  base::AppendJsonNumber(descriptor.cost.value_or(1), out);
+  if (const auto& limit = descriptor.override_limit) {
+    out.append(R"(,"limit":{"requests_per_unit":)");
+    base::AppendJsonNumber(uint64_t{limit->requests_per_unit}, out);
+    out.push_back(',');
+    AppendField("unit", rule::Name(limit->unit), out);
+    out.push_back('}');
+  }
+  out.push_back('}');
+}
+
+}  // namespace
+
+std::optional<std::string> SealReservation(const limiter::Request& request, std::string_view id,
+                                           base::Instant expiry, std::string_view secret) {
+  std::string payload = std::to_string(expiry.ns / kNanosPerMs) + " {";
+  AppendField("id", id, payload);
+  payload.push_back(',');
+  AppendField("domain", request.domain, payload);
+  payload.append(R"(,"descriptors":[)");
+  for (const rule::Descriptor& descriptor : request.descriptors) {
+    if (payload.back() == '}') payload.push_back(',');
+    AppendDescriptor(descriptor, payload);
+  }
+  payload.append("]}");
+  const std::string sealed = SealOf(payload, secret) + payload;
+  std::string token = absl::WebSafeBase64Escape(absl::string_view(sealed.data(), sealed.size()));
+  if (token.size() > kReservationBytesMax) return std::nullopt;
+  return token;
+}
+
+std::optional<OpenedReservation> OpenReservation(std::string_view token, std::string_view secret) {
+  std::string sealed;
+  if (token.size() > kReservationBytesMax ||
+      !absl::WebSafeBase64Unescape(absl::string_view(token.data(), token.size()), &sealed) ||
+      sealed.size() <= kSealBytes) {
+    return std::nullopt;
+  }
+  const std::string_view payload = std::string_view(sealed).substr(kSealBytes);
+  if (CRYPTO_memcmp(SealOf(payload, secret).data(), sealed.data(), kSealBytes) != 0)
+    return std::nullopt;
+  int64_t expiry_ms = 0;
+  const char* const end = payload.data() + payload.size();
+  const auto [space, error] = std::from_chars(payload.data(), end, expiry_ms);
+  if (error != std::errc() || space == end) return std::nullopt;
+  return OpenedReservation{.expiry = base::Instant::FromNanos(expiry_ms * kNanosPerMs),
+                           .check = std::string(space + 1, end)};
+}
+
+}  // namespace headgate::front::api

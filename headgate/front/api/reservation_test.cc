@@ -1,0 +1,63 @@
+#include "headgate/front/api/reservation.h"
+
+#include <gtest/gtest.h>
+
+#include "headgate/front/api/check_json.h"
+
+namespace headgate::front::api {
+namespace {
+
+constexpr base::Instant kExpiry = base::Instant::FromNanos(1'790'000'000'123'000'000);
+
+std::string Sealed(std::string_view secret = "s") {
+  static const rule::Entry kEntries[] = {{"api_key", "k\"1\xc3\xa4"}, {"path", ""}};
+  const rule::Descriptor descriptors[] = {
+      {.entries = kEntries, .cost = 500},
+      {.entries = {kEntries, 1}, .override_limit = rule::OverrideLimit{7, rule::Unit::kWeek}}};
+  return *SealReservation({.domain = "edge", .descriptors = descriptors}, "id-1", kExpiry, secret);
+}
+
+TEST(Reservation, ComesBackAsItWasSealed) {
+  const auto opened = OpenReservation(Sealed(), "s");
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->expiry, kExpiry);
+  CheckParser parser;
+  limiter::Request request;
+  ASSERT_FALSE(parser.Parse(opened->check, request)) << opened->check;
+  EXPECT_EQ(request.domain, "edge");
+  EXPECT_EQ(request.once.id, "id-1");
+  ASSERT_EQ(request.descriptors.size(), 2u);
+  EXPECT_EQ(request.descriptors[0].entries[0].value, "k\"1\xc3\xa4");
+  EXPECT_EQ(request.descriptors[0].entries[1].value, "");
+  EXPECT_EQ(request.descriptors[0].cost, 500u);
+  EXPECT_EQ(request.descriptors[1].cost, 1u);
+  EXPECT_EQ(request.descriptors[1].override_limit->requests_per_unit, 7u);
+  EXPECT_EQ(request.descriptors[1].override_limit->unit, rule::Unit::kWeek);
+}
+
+TEST(Reservation, NoOtherSecretAndNoChangeOpensIt) {
+  const std::string token = Sealed();
+  EXPECT_FALSE(OpenReservation(token, "other"));
+  for (size_t i = 0; i < token.size(); ++i) {
+    std::string changed = token;
+    changed[i] = changed[i] == 'A' ? 'B' : 'A';
+    const auto opened = OpenReservation(changed, "s");
+    // The last character may have bits that mean nothing.
+    if (opened) {
+      EXPECT_EQ(opened->check, OpenReservation(token, "s")->check) << i;
+    }
+  }
+  for (const char* const none : {"", "A", "AAAA", "!!!"}) EXPECT_FALSE(OpenReservation(none, "s"));
+  EXPECT_FALSE(OpenReservation(token.substr(0, token.size() - 4), "s"));
+}
+
+TEST(Reservation, HasABound) {
+  const std::string value(kReservationBytesMax, 'x');
+  const rule::Entry entry{"k", value};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  EXPECT_FALSE(
+      SealReservation({.domain = "d", .descriptors = {&descriptor, 1}}, "i", kExpiry, "s"));
+}
+
+}  // namespace
+}  // namespace headgate::front::api

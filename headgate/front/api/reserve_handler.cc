@@ -1,0 +1,298 @@
+#include "headgate/front/api/reserve_handler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/base/json.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/base/text.h"
+#include "headgate/front/api/check_answer.h"
+#include "headgate/front/api/reservation.h"
+#include "headgate/http/problem.h"
+
+namespace headgate::front::api {
+namespace {
+
+namespace json = boost::json;
+using limiter::Operation;
+
+constexpr base::Duration kExpiresDefault = std::chrono::minutes(10);
+// An id is remembered for this long after its settlement, so that none settles twice.
+constexpr base::Duration kSettledRemembered = kReservationExpiresMax;
+// Different requests may have the same id.
+constexpr std::string_view kReservation = "reserve|";
+constexpr std::string_view kSettlement = "settle|";
+constexpr std::string_view kForm = R"(send {"reservation": "…", "cost": 123})";
+
+std::string RandomHex() {
+  std::string hex;
+  for (size_t i = 0; i < 12; ++i) base::AppendHex(base::RandomHashSecret().bytes[i], hex);
+  return hex;
+}
+
+// The costs that a settlement states: one for all descriptors, or one for each.
+std::optional<std::vector<uint64_t>> CostsIn(const json::object& body) {
+  const auto number = [](const json::value& value) -> std::optional<uint64_t> {
+    if (value.is_int64() && value.get_int64() >= 0) return static_cast<uint64_t>(value.get_int64());
+    return std::nullopt;
+  };
+  const json::value* const one = body.if_contains("cost");
+  const json::value* const each = body.if_contains("costs");
+  if ((one == nullptr) == (each == nullptr)) return std::nullopt;
+  std::vector<uint64_t> costs;
+  if (one != nullptr) {
+    const auto cost = number(*one);
+    if (!cost) return std::nullopt;
+    return std::vector<uint64_t>{*cost};
+  }
+  if (!each->is_array() || each->get_array().empty()) return std::nullopt;
+  for (const json::value& value : each->get_array()) {
+    const auto cost = number(value);
+    if (!cost) return std::nullopt;
+    costs.push_back(*cost);
+  }
+  return costs;
+}
+
+}  // namespace
+
+// A settlement under way. Its steps are done one after the other, because the store can be asked
+// again only about the step that waits.
+struct ReserveHandler::Settling {
+  enum class Step : uint8_t {
+    kUseUp,     // the reservation's id
+    kRefund,    // what was estimated too much
+    kTake,      // what was estimated too little
+    kTakeRest,  // or as much of it as there is
+    kLook,      // at the state, for the answer
+    kDone,
+  };
+
+  explicit Settling(http::Suspension* suspension) : pending([suspension] { suspension->wake(); }) {}
+
+  limiter::Pending pending;
+  Step step = Step::kUseUp;
+  bool opened = false;
+  std::string check;  // the body of the check that was reserved
+  std::string once;   // the id of the settlement
+  std::vector<uint64_t> reserved;
+  std::vector<uint64_t> used;
+  std::vector<uint64_t> lacking;  // by descriptor: not taken, because it was not there
+  std::vector<uint64_t> rest;     // what is left to take of it
+};
+
+ReserveHandler::ReserveHandler(limiter::Checker& checker, answer::LimitAnswer& answer,
+                               std::string secret)
+    : checker_(checker), answer_(answer), secret_(std::move(secret)), id_begin_(RandomHex()) {}
+
+std::string_view ReserveHandler::secret() const {
+  if (!secret_.empty()) return secret_;
+  const auto& bytes = checker_.store().hash_secret().bytes;
+  return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
+}
+
+void ReserveHandler::Reserve(const http::Request& request, http::Response& response,
+                             base::Instant now) {
+  if (const auto error = parser_.Parse(request.body, check_))
+    return http::AnswerProblem(400, error->detail, error->hint, response);
+  // A reservation may be settled once, so it needs an id of its own.
+  const std::string given = fmt::format("{}-{}", id_begin_, ids_given_ + 1);
+  const bool named = !check_.once.id.empty();
+  const std::string_view id = named ? check_.once.id : std::string_view(given);
+  const base::Duration expires = parser_.expires().value_or(kExpiresDefault);
+  const auto token = SealReservation(check_, id, now + expires, secret());
+  if (!token) {
+    return http::AnswerProblem(
+        400, fmt::format("the reservation would be longer than {} bytes", kReservationBytesMax),
+        "reserve fewer descriptors at once", response);
+  }
+  check_.operation = Operation::kTake;
+  const std::string once = std::string(kReservation).append(id);
+  if (named) check_.once.id = once;
+  check_.once.window = kSettledRemembered;
+  limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
+  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  if (!status.ok()) return answer_.AnswerError(status, 503, response);
+  response.later = decided_.waiting;
+  if (response.later) return;
+  if (!named) ++ids_given_;
+  answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
+  response.status = decided_.allowed ? 200 : 429;
+  response.AddField("Content-Type", "application/json");
+  response.body.push_back('{');
+  AppendAnswerFields(decided_, response.body);
+  if (decided_.allowed) {
+    fmt::format_to(std::back_inserter(response.body), R"(,"reservation":"{}","expires_in_ms":{})",
+                   *token, std::chrono::duration_cast<std::chrono::milliseconds>(expires).count());
+  }
+  response.body.append("}\n");
+  if (const auto state = answer_.StateOf(check_, 1, decided_, now)) {
+    answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
+      response.AddField(name, value);
+    });
+  }
+}
+
+void ReserveHandler::Settle(const http::Request& request, http::Response& response,
+                            base::Instant now) {
+  if (!checker_.may_wait()) {
+    Settling settling(nullptr);
+    if (!Open(request.body, settling, now, response)) return;
+    if (!DoSteps(settling, now, response)) return;
+    return AnswerSettled(settling, response);
+  }
+  HEADGATE_CHECK(request.suspension != nullptr);
+  Settling& settling = request.suspension->Ensure<Settling>(request.suspension);
+  if (!settling.opened && !Open(request.body, settling, now, response)) return;
+  if (!DoSteps(settling, now, response)) {
+    if (!response.later) settling.opened = false;
+    return;
+  }
+  AnswerSettled(settling, response);
+  settling.opened = false;
+}
+
+bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Instant now,
+                          http::Response& response) {
+  const auto refuse = [&](int status, std::string_view detail, std::string_view hint) {
+    http::AnswerProblem(status, detail, hint, response);
+    return false;
+  };
+  json::error_code code;
+  const json::value parsed = json::parse(json::string_view(body.data(), body.size()), code);
+  if (code || !parsed.is_object()) return refuse(400, "the body is not a JSON object", kForm);
+  const json::object& object = parsed.get_object();
+  const json::value* const token = object.if_contains("reservation");
+  auto costs = CostsIn(object);
+  if (token == nullptr || !token->is_string() || !costs || object.size() != 2) {
+    return refuse(400, "the body has a reservation and its cost, or the costs of its descriptors",
+                  kForm);
+  }
+  const json::string& text = token->get_string();
+  const auto opened = OpenReservation({text.data(), text.size()}, secret());
+  if (!opened) {
+    return refuse(400, "this is not a reservation of this server",
+                  "set reservation_secret_file if another instance made it");
+  }
+  settling.check = opened->check;
+  if (parser_.Parse(settling.check, check_)) return refuse(400, "this reservation is too old", "");
+  if (now >= opened->expiry) {
+    return refuse(410, "the reservation has expired; it stays taken as estimated",
+                  "reserve with a longer expires_ms");
+  }
+  const size_t count = check_.descriptors.size();
+  if (costs->size() == 1) costs->resize(count, costs->front());
+  if (costs->size() != count)
+    return refuse(400, fmt::format("the reservation has {} descriptors", count), "");
+  settling.step = Settling::Step::kUseUp;
+  settling.once = std::string(kSettlement).append(check_.once.id);
+  settling.used = *std::move(costs);
+  settling.reserved.clear();
+  for (const rule::Descriptor& descriptor : check_.descriptors)
+    settling.reserved.push_back(descriptor.cost.value_or(1));
+  settling.lacking.assign(count, 0);
+  settling.rest.assign(count, 0);
+  settling.opened = true;
+  return true;
+}
+
+bool ReserveHandler::Ask(Operation operation, const Settling& settling, base::Instant now,
+                         limiter::Pending* pending, http::Response& response) {
+  check_.descriptors = descriptors_;
+  check_.operation = operation;
+  check_.once = {};
+  if (settling.step == Settling::Step::kUseUp)
+    check_.once = {.id = settling.once, .window = kSettledRemembered};
+  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  if (!status.ok()) {
+    answer_.AnswerError(status, 503, response);
+    return false;
+  }
+  response.later = decided_.waiting;
+  return !response.later;
+}
+
+bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Response& response) {
+  using Step = Settling::Step;
+  limiter::Pending* const pending = checker_.may_wait() ? &settling.pending : nullptr;
+  if (parser_.Parse(settling.check, check_)) return false;
+  const std::vector<rule::Descriptor> reserved(check_.descriptors.begin(),
+                                               check_.descriptors.end());
+  const auto with_costs = [&](const auto& cost_of) {
+    descriptors_ = reserved;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < reserved.size(); ++i) {
+      descriptors_[i].cost = cost_of(i);
+      sum += std::min<uint64_t>(*descriptors_[i].cost, 1);
+    }
+    return sum > 0;
+  };
+  const auto above = [](uint64_t a, uint64_t b) { return a > b ? a - b : 0; };
+  while (settling.step != Step::kDone) {
+    switch (settling.step) {
+      case Step::kUseUp:
+        with_costs([](size_t) { return uint64_t{0}; });
+        if (!Ask(Operation::kTake, settling, now, pending, response)) return false;
+        if (decided_.repeated) {
+          http::AnswerProblem(409, "the reservation has been settled", "", response);
+          return false;
+        }
+        settling.step = Step::kRefund;
+        break;
+      case Step::kRefund:
+        if (with_costs([&](size_t i) { return above(settling.reserved[i], settling.used[i]); }) &&
+            !Ask(Operation::kRefund, settling, now, pending, response))
+          return false;
+        settling.step = Step::kTake;
+        break;
+      case Step::kTake:
+        if (!with_costs([&](size_t i) { return above(settling.used[i], settling.reserved[i]); })) {
+          settling.step = Step::kLook;
+          break;
+        }
+        if (!Ask(Operation::kTake, settling, now, pending, response)) return false;
+        for (size_t i = 0; i < decided_.descriptors.size(); ++i) {
+          const limiter::DescriptorAnswer& answer = decided_.descriptors[i];
+          if (decided_.allowed || !answer.has_decision() || answer.decision.allowed) continue;
+          settling.rest[i] = std::min(answer.decision.remaining, *descriptors_[i].cost);
+          settling.lacking[i] = *descriptors_[i].cost - settling.rest[i];
+        }
+        settling.step = Step::kTakeRest;
+        break;
+      case Step::kTakeRest:
+        if (with_costs([&](size_t i) { return settling.rest[i]; }) &&
+            !Ask(Operation::kTake, settling, now, pending, response))
+          return false;
+        settling.step = Step::kLook;
+        break;
+      case Step::kLook:
+        with_costs([](size_t) { return uint64_t{0}; });
+        if (!Ask(Operation::kPeek, settling, now, pending, response)) return false;
+        settling.step = Step::kDone;
+        break;
+      case Step::kDone:
+        break;
+    }
+  }
+  return true;
+}
+
+void ReserveHandler::AnswerSettled(const Settling& settling, http::Response& response) {
+  response.AddField("Content-Type", "application/json");
+  response.body.append(R"({"uncovered":[)");
+  for (size_t i = 0; i < settling.lacking.size(); ++i) {
+    if (i > 0) response.body.push_back(',');
+    base::AppendJsonNumber(settling.lacking[i], response.body);
+  }
+  response.body.append("],");
+  AppendAnswerFields(decided_, response.body);
+  response.body.append("}\n");
+}
+
+}  // namespace headgate::front::api

@@ -1,0 +1,244 @@
+#include "headgate/front/api/reserve_handler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "headgate/front/api/check_rig.h"
+#include "headgate/front/api/handler.h"
+#include "headgate/limiter/shared_decider.h"
+#include "headgate/rule/builder.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::front::api {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
+
+std::shared_ptr<const rule::RuleSet> TokensPerHour(uint64_t requests) {
+  return CheckRig::OneRule({.algorithm = algorithm::Algorithm::kFixedWindow,
+                            .requests = requests,
+                            .period = 1h,
+                            .align = algorithm::Align::kFirstHit});
+}
+
+json Body(uint64_t cost, json more = json::object()) {
+  json body = {{"domain", "edge"},
+               {"cost", cost},
+               {"descriptors", {{{"entries", {{{"key", "api_key"}, {"value", "ann"}}}}}}}};
+  body.update(more);
+  return body;
+}
+
+// The same server with a store that answers at once, and with one that answers later.
+struct Desk {
+  virtual ~Desk() = default;
+  virtual http::Response Post(const std::string& path, const std::string& body) = 0;
+
+  int status = 0;
+  json Ask(const std::string& path, const json& body) {
+    const http::Response response = Post(path, body.dump());
+    status = response.status;
+    return json::parse(response.body);
+  }
+  uint64_t Remaining() { return Ask("/v1/peek", Body(0))["decisions"][0]["remaining"]; }
+  std::string Reserve(uint64_t cost, const json& more = json::object()) {
+    const json answer = Ask("/v1/reserve", Body(cost, more));
+    EXPECT_EQ(status, 200) << answer;
+    return answer.value("reservation", "");
+  }
+  json Settle(const std::string& reservation, uint64_t cost) {
+    return Ask("/v1/settle", {{"reservation", reservation}, {"cost", cost}});
+  }
+
+  base::Instant now = kStart;
+};
+
+http::Request RequestOf(const std::string& path, const std::string& body) {
+  http::Request request;
+  request.method = "POST";
+  request.target = path;
+  request.fields = {{"Content-Type", "application/json"}};
+  request.body = body;
+  return request;
+}
+
+struct MemoryDesk final : Desk {
+  explicit MemoryDesk(uint64_t requests = 1000) : rig(TokensPerHour(requests), {}, kStart) {}
+  http::Response Post(const std::string& path, const std::string& body) override {
+    http::Response response;
+    rig.router.Handle(RequestOf(path, body), response, now);
+    return response;
+  }
+  CheckRig rig;
+};
+
+struct SharedDesk final : Desk {
+  explicit SharedDesk(uint64_t requests = 1000) {
+    HEADGATE_CHECK(limiter.OnRules(TokensPerHour(requests), now).ok());
+    handler.AddRoutes(router);
+    suspension.wake = [this] { ++woken; };
+  }
+  http::Response Post(const std::string& path, const std::string& body) override {
+    http::Request request = RequestOf(path, body);
+    request.suspension = &suspension;
+    while (true) {
+      http::Response response;
+      router.Handle(request, response, now);
+      if (!response.later) return response;
+      shared.AnswerAll();
+    }
+  }
+
+  store::MemoryStore store{{.max_buckets = 4096}};
+  testing::ManualSharedStore shared{store, now};
+  limiter::SharedDecider decider{shared, store, {}};
+  limiter::Limiter limiter{store, nullptr};
+  limiter::Checker checker{limiter, 0, decider, {}};
+  CheckHandler handler{checker, {}};
+  access::Access access;
+  http::Router router{"Headgate", access};
+  http::Suspension suspension;
+  int woken = 0;
+};
+
+template <typename D>
+struct Reservations : ::testing::Test {
+  D desk;
+};
+using Desks = ::testing::Types<MemoryDesk, SharedDesk>;
+TYPED_TEST_SUITE(Reservations, Desks);
+
+TYPED_TEST(Reservations, WhatWasEstimatedTooMuchComesBack) {
+  const std::string reservation = this->desk.Reserve(500);
+  EXPECT_EQ(this->desk.Remaining(), 500u);
+  const json settled = this->desk.Settle(reservation, 320);
+  EXPECT_EQ(this->desk.status, 200);
+  EXPECT_EQ(settled["uncovered"], json({0}));
+  EXPECT_EQ(settled["decisions"][0]["remaining"], 680);
+  EXPECT_EQ(this->desk.Remaining(), 680u);
+}
+
+TYPED_TEST(Reservations, WhatWasEstimatedTooLittleIsTakenAsFarAsItIsThere) {
+  const std::string little = this->desk.Reserve(100);
+  EXPECT_EQ(this->desk.Settle(little, 300)["uncovered"], json({0}));
+  EXPECT_EQ(this->desk.Remaining(), 700u);
+  const std::string much = this->desk.Reserve(100);
+  EXPECT_EQ(this->desk.Settle(much, 1000)["uncovered"], json({300}));
+  EXPECT_EQ(this->desk.Remaining(), 0u);
+}
+
+TYPED_TEST(Reservations, SettleOnce) {
+  const std::string reservation = this->desk.Reserve(500);
+  this->desk.Settle(reservation, 0);
+  EXPECT_EQ(this->desk.Remaining(), 1000u);
+  this->desk.Settle(reservation, 0);
+  EXPECT_EQ(this->desk.status, 409);
+  this->desk.Reserve(100);
+  this->desk.Settle(reservation, 0);
+  EXPECT_EQ(this->desk.Remaining(), 900u) << "the other reservation is not touched";
+}
+
+TYPED_TEST(Reservations, StayTakenAfterTheirExpiry) {
+  const std::string reservation = this->desk.Reserve(500, {{"expires_ms", 5000}});
+  this->desk.now = kStart + 5s;
+  const json answer = this->desk.Settle(reservation, 0);
+  EXPECT_EQ(this->desk.status, 410);
+  EXPECT_THAT(answer["detail"], HasSubstr("stays taken"));
+  EXPECT_EQ(this->desk.Remaining(), 500u);
+  const std::string other = this->desk.Reserve(100, {{"expires_ms", 5000}});
+  this->desk.now = kStart + 10s - 1ns;
+  this->desk.Settle(other, 0);
+  EXPECT_EQ(this->desk.status, 200);
+}
+
+TYPED_TEST(Reservations, AreNotGivenToARequestThatIsDenied) {
+  const json answer = this->desk.Ask("/v1/reserve", Body(1001));
+  EXPECT_EQ(this->desk.status, 429);
+  EXPECT_FALSE(answer.contains("reservation"));
+  EXPECT_EQ(this->desk.Remaining(), 1000u);
+}
+
+TYPED_TEST(Reservations, ARetriedReservationWithAnIdIsTheSame) {
+  const std::string first = this->desk.Reserve(500, {{"id", "call-7"}});
+  const std::string again = this->desk.Reserve(500, {{"id", "call-7"}});
+  EXPECT_EQ(this->desk.Remaining(), 500u);
+  this->desk.Settle(first, 100);
+  EXPECT_EQ(this->desk.status, 200);
+  this->desk.Settle(again, 100);
+  EXPECT_EQ(this->desk.status, 409);
+  EXPECT_EQ(this->desk.Remaining(), 900u);
+}
+
+TYPED_TEST(Reservations, EachDescriptorHasItsOwnCost) {
+  json body = Body(0);
+  body["descriptors"].push_back(body["descriptors"][0]);
+  body["descriptors"][0]["cost"] = 100;
+  body["descriptors"][1] = {{"entries", {{{"key", "api_key"}, {"value", "bob"}}}}, {"cost", 200}};
+  const std::string reservation = this->desk.Ask("/v1/reserve", body)["reservation"];
+  const auto settle = [&](const json& costs) {
+    return this->desk.Ask("/v1/settle", {{"reservation", reservation}, {"costs", costs}});
+  };
+  settle({1, 2, 3});
+  EXPECT_EQ(this->desk.status, 400);
+  const json settled = settle({150, 10});
+  EXPECT_EQ(settled["decisions"][0]["remaining"], 850);
+  EXPECT_EQ(settled["decisions"][1]["remaining"], 990);
+}
+
+TYPED_TEST(Reservations, RefuseWhatIsNone) {
+  const std::string reservation = this->desk.Reserve(1);
+  for (const std::string& body :
+       {std::string("{"), std::string("[]"), std::string("{}"), std::string(R"({"cost":1})"),
+        R"({"reservation":")" + reservation + R"("})",
+        R"({"reservation":")" + reservation + R"(","cost":-1})",
+        R"({"reservation":")" + reservation + R"(","cost":1.5})",
+        R"({"reservation":")" + reservation + R"(","costs":[]})",
+        R"({"reservation":")" + reservation + R"(","cost":1,"costs":[1]})",
+        R"({"reservation":")" + reservation + R"(","cost":1,"more":1})",
+        std::string(R"({"reservation":"abcd","cost":1})")}) {
+    EXPECT_EQ(this->desk.Post("/v1/settle", body).status, 400) << body;
+  }
+  EXPECT_EQ(this->desk.Remaining(), 999u);
+  for (const uint64_t expires : {uint64_t{999}, uint64_t{3'600'001}}) {
+    this->desk.Ask("/v1/reserve", Body(1, {{"expires_ms", expires}}));
+    EXPECT_EQ(this->desk.status, 400);
+  }
+}
+
+TYPED_TEST(Reservations, ACheckWithAnIdCountsOnce) {
+  const json more = {{"id", "call-7"}};
+  EXPECT_EQ(this->desk.Ask("/v1/check", Body(600, more))["allowed"], true);
+  EXPECT_EQ(this->desk.Ask("/v1/check", Body(600, more))["allowed"], true);
+  EXPECT_EQ(this->desk.Remaining(), 400u);
+  const json checks = {
+      {"checks", {Body(100, more), Body(100, {{"id", "call-8"}}), Body(100, {{"id", "call-8"}})}}};
+  for (const json& result : this->desk.Ask("/v1/checks", checks)["results"])
+    EXPECT_EQ(result["status"], 200);
+  EXPECT_EQ(this->desk.Remaining(), 300u);
+  this->desk.Reserve(100, more);
+  EXPECT_EQ(this->desk.Remaining(), 200u) << "a reservation is another request";
+}
+
+TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
+  for (const char* const path : {"/v1/peek", "/v1/refund", "/v1/reset"}) {
+    EXPECT_THAT(this->desk.Ask(path, Body(1, {{"id", "x"}}))["detail"], HasSubstr("have an id"));
+    EXPECT_EQ(this->desk.status, 400);
+  }
+  EXPECT_THAT(this->desk.Ask("/v1/check", Body(1, {{"expires_ms", 2000}}))["detail"],
+              HasSubstr("only /v1/reserve"));
+  this->desk.Ask("/v1/check", Body(1, {{"id", ""}}));
+  EXPECT_EQ(this->desk.status, 400);
+  this->desk.Ask("/v1/check", Body(1, {{"id", std::string(128, 'x')}}));
+  EXPECT_EQ(this->desk.status, 200);
+  this->desk.Ask("/v1/check", Body(1, {{"id", std::string(129, 'x')}}));
+  EXPECT_EQ(this->desk.status, 400);
+}
+
+}  // namespace
+}  // namespace headgate::front::api

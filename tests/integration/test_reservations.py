@@ -1,0 +1,99 @@
+"""Reservations and repeated checks across restarts, and across instances that share a real Redis."""
+
+import json
+import os
+import tempfile
+import unittest
+
+from harness import Headgate, RedisServer, require_redis
+
+RULE = ("--rule", "user: 1000/hour fixed_window first_hit")
+
+
+def body(cost, **more):
+    return {"descriptors": [{"entries": [{"key": "user", "value": "ann"}]}], "cost": cost, **more}
+
+
+class Reservations(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def post(self, server, path, content):
+        status, _, text = server.request("POST", path, json.dumps(content), {"Content-Type": "application/json"})
+        return status, json.loads(text)
+
+    def reserve(self, server, cost, **more):
+        status, answer = self.post(server, "/v1/reserve", body(cost, **more))
+        self.assertEqual(status, 200, answer)
+        return answer["reservation"]
+
+    def settle(self, server, reservation, cost):
+        return self.post(server, "/v1/settle", {"reservation": reservation, "cost": cost})
+
+    def remaining(self, server):
+        return self.post(server, "/v1/peek", body(0))[1]["decisions"][0]["remaining"]
+
+    def fleet(self, *more):
+        require_redis()
+        secret = os.path.join(self.folder, "secret")
+        with open(secret, "w", encoding="utf-8") as file:
+            file.write("a secret of the fleet\n")
+        self.redis = self.enterContext(RedisServer())
+        store = ("--store", f"redis://127.0.0.1:{self.redis.port}", "--reservation-secret-file", secret)
+        return [self.enterContext(Headgate(*RULE, *store, *more)) for _ in range(2)]
+
+    def test_a_reservation_survives_a_restart_with_the_snapshot(self):
+        snapshot = ("--snapshot", os.path.join(self.folder, "buckets.snapshot"))
+        first = self.enterContext(Headgate(*RULE, *snapshot))
+        open_one, settled = self.reserve(first, 300), self.reserve(first, 200)
+        self.assertEqual(self.settle(first, settled, 100)[0], 200)
+        self.assertEqual(self.post(first, "/v1/check", body(50, id="call-1"))[0], 200)
+        self.assertEqual(first.stop(), 0)
+        second = self.enterContext(Headgate(*RULE, *snapshot))
+        self.assertEqual(self.remaining(second), 550)
+        self.assertEqual(self.settle(second, open_one, 0)[0], 200)
+        self.assertEqual(self.settle(second, open_one, 0)[0], 409)
+        self.assertEqual(self.settle(second, settled, 0)[0], 409)
+        self.assertEqual(self.post(second, "/v1/check", body(50, id="call-1"))[0], 200)
+        self.assertEqual(self.remaining(second), 850)
+
+    def test_without_a_snapshot_a_reservation_ends_with_the_server(self):
+        first = self.enterContext(Headgate(*RULE))
+        reservation = self.reserve(first, 300)
+        second = self.enterContext(Headgate(*RULE))
+        status, answer = self.settle(second, reservation, 0)
+        self.assertEqual(status, 400)
+        self.assertIn("not a reservation of this server", answer["detail"])
+
+    def test_another_instance_settles_it(self):
+        ann, bob = self.fleet()
+        reservation = self.reserve(ann, 500)
+        status, answer = self.settle(bob, reservation, 320)
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(self.settle(ann, reservation, 0)[0], 409)
+        self.assertEqual(self.settle(bob, reservation, 0)[0], 409)
+        for server in (ann, bob):
+            server.stop()
+        self.assertEqual(self.remaining(self.enterContext(Headgate(*RULE, "--store", f"redis://127.0.0.1:{self.redis.port}"))), 680)
+
+    def test_a_retry_at_another_instance_counts_once(self):
+        ann, bob = self.fleet()
+        for i in range(20):
+            for server in (ann, bob, ann):
+                self.assertEqual(self.post(server, "/v1/check", body(10, id=f"call-{i}"))[0], 200)
+        repeated = 'headgate_decisions_total{domain="default",rule="user",outcome="repeated"}'
+        self.assertEqual(ann.metric(repeated) + bob.metric(repeated), 40)
+        for server in (ann, bob):
+            server.stop()
+        self.assertEqual(self.remaining(self.enterContext(Headgate(*RULE, "--store", f"redis://127.0.0.1:{self.redis.port}"))), 800)
+
+    def test_while_the_store_is_away_checks_with_an_id_are_decided_like_others(self):
+        ann, bob = self.fleet()
+        self.redis.kill()
+        for server in (ann, bob):
+            self.assertEqual(self.post(server, "/v1/check", body(1, id="call"))[0], 200)
+            self.assertEqual(self.post(server, "/v1/check", body(1, id="call"))[0], 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
