@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headgate/app/check.h"
+#include "headgate/app/completion.h"
 #include "headgate/app/explain.h"
 #include "headgate/app/hash_password.h"
 #include "headgate/app/help.h"
@@ -57,6 +58,27 @@ int Scenario(const std::vector<std::string>& arguments, const Console& console) 
       [&](std::string_view what, std::string_view hint) { console.Error(what, hint); });
 }
 
+int Completion(const std::vector<std::string>& arguments, const Console& console) {
+  const auto script = arguments.size() == 1 ? CompletionFor(arguments[0]) : std::nullopt;
+  if (!script) {
+    console.Error("`headgate completion` takes the name of a shell",
+                  "headgate completion bash, zsh or fish");
+    return kExitUsage;
+  }
+  console.out << *script;
+  return kExitOk;
+}
+
+int Manual(const std::vector<std::string>& arguments, const Console& console) {
+  if (!arguments.empty()) {
+    console.Error(fmt::format("unknown argument '{}' to `headgate man`", arguments[0]),
+                  "headgate man | man -l -");
+    return kExitUsage;
+  }
+  console.out << ManualPage();
+  return kExitOk;
+}
+
 int Version(const std::vector<std::string>& arguments, const Console& console) {
   if (arguments.empty()) {
     console.out << "headgate " << kVersion << '\n';
@@ -94,6 +116,8 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "check") return Check(rest, console);
   if (name == "validate") return Validate(rest, console);
   if (name == "explain") return Explain(rest, console);
+  if (name == "completion") return Completion(rest, console);
+  if (name == "man") return Manual(rest, console);
   if (name == "hash-password") return HashPassword(rest, console);
   if (name == "scenario") return Scenario(rest, console);
   return Version(rest, console);

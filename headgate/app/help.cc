@@ -29,6 +29,10 @@ Work on rules
 Manage users
   headgate hash-password                make the hash of a password for the file of users
 
+Set up a shell
+  headgate completion bash|zsh|fish     complete commands and options
+  headgate man                          the manual page
+
   headgate help COMMAND                 the options and examples of one command
   headgate version
 
@@ -165,8 +169,29 @@ The hash goes into a line of the file that the setting users_file names:
 Exit status: 0 printed, 2 no password, or two different ones.
 )";
 
-const std::array<std::string, 7> kCommands = {"serve",    "check",         "validate", "explain",
-                                              "scenario", "hash-password", "version"};
+constexpr std::string_view kCompletion =
+    R"text(headgate completion: complete commands and options in a shell
+
+  headgate completion bash|zsh|fish     print the script
+
+  eval "$(headgate completion bash)"                        in ~/.bashrc
+  headgate completion zsh >~/.zfunc/_headgate               with ~/.zfunc in fpath, before compinit
+  headgate completion fish >~/.config/fish/completions/headgate.fish
+
+Exit status: 0 printed, 2 another shell.
+)text";
+
+constexpr std::string_view kMan = R"(headgate man: the manual page
+
+  headgate man | man -l -               read it
+  headgate man >headgate.1              install it
+
+Exit status: 0 printed.
+)";
+
+const std::array<std::string, 9> kCommands = {"serve",      "check",    "validate",
+                                              "explain",    "scenario", "hash-password",
+                                              "completion", "man",      "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -205,6 +230,8 @@ std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "explain") return std::string(kExplain);
   if (command == "scenario") return std::string(kScenario);
   if (command == "hash-password") return std::string(kHashPassword);
+  if (command == "completion") return std::string(kCompletion);
+  if (command == "man") return std::string(kMan);
   if (command == "version") return std::string(kVersionHelp);
   return "";
 }

@@ -1,0 +1,84 @@
+#include "headgate/app/command_words.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "headgate/app/help.h"
+#include "headgate/app/settings.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr std::string_view kFlagBegin = "  --";
+
+// "  --rules PATH          decide by these rules" as the help writes it.
+std::optional<CommandFlag> FlagIn(std::string_view line) {
+  if (!line.starts_with(kFlagBegin)) return std::nullopt;
+  line.remove_prefix(2);
+  const size_t help_at = line.find("  ");
+  if (help_at == line.npos) return std::nullopt;
+  const std::string_view words = line.substr(0, help_at);
+  const size_t space = words.find(' ');
+  std::string_view help = line.substr(help_at);
+  help.remove_prefix(std::min(help.find_first_not_of(' '), help.size()));
+  CommandFlag flag{.name = std::string(words.substr(0, space)), .help = std::string(help)};
+  if (space != words.npos) flag.argument = words.substr(space + 1);
+  flag.takes_path = flag.argument == "PATH";
+  return flag;
+}
+
+std::string SummaryIn(std::string_view help) {
+  const std::string_view line = help.substr(0, help.find('\n'));
+  return std::string(line.substr(line.find(": ") + 2));
+}
+
+CommandFlag FlagOfSetting(const Setting& setting) {
+  CommandFlag flag{.name = FlagOf(setting), .help = std::string(setting.help)};
+  // A flag without a value means yes.
+  if (setting.choices == kNoOrYes) return flag;
+  flag.argument = setting.is_list() ? "TEXT" : TypeOf(setting);
+  std::transform(flag.argument.begin(), flag.argument.end(), flag.argument.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  flag.takes_path = setting.paths == Paths::kAll;
+  if (flag.takes_path) flag.argument = "PATH";
+  if (setting.choices.empty()) return flag;
+  flag.argument = "WORD";
+  std::string_view rest = setting.choices;
+  while (!rest.empty()) {
+    const std::string_view choice = rest.substr(0, rest.find('|'));
+    flag.choices.emplace_back(choice);
+    rest.remove_prefix(std::min(choice.size() + 1, rest.size()));
+  }
+  return flag;
+}
+
+}  // namespace
+
+std::vector<CommandWords> AllCommandWords() {
+  std::vector<CommandWords> commands;
+  for (const std::string& name : CommandNames()) {
+    const std::string help = HelpOf(name);
+    CommandWords command{.name = name, .summary = SummaryIn(help), .flags = {}};
+    const bool is_serve = name == "serve";
+    std::string_view rest = help;
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+      const auto flag = FlagIn(line);
+      // The help of serve shows the most used settings; here they are all.
+      const bool is_setting =
+          flag && is_serve &&
+          std::any_of(AllSettings().begin(), AllSettings().end(),
+                      [&](const Setting& setting) { return FlagOf(setting) == flag->name; });
+      if (flag && !is_setting) command.flags.push_back(*flag);
+    }
+    if (is_serve) {
+      for (const Setting& setting : AllSettings()) command.flags.push_back(FlagOfSetting(setting));
+    }
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+}  // namespace headgate::app
