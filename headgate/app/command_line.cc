@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "headgate/app/bench.h"
 #include "headgate/app/check.h"
 #include "headgate/app/completion.h"
 #include "headgate/app/explain.h"
@@ -116,6 +117,7 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "check") return Check(rest, console);
   if (name == "validate") return Validate(rest, console);
   if (name == "explain") return Explain(rest, console);
+  if (name == "bench") return Bench(rest, console);
   if (name == "completion") return Completion(rest, console);
   if (name == "man") return Manual(rest, console);
   if (name == "hash-password") return HashPassword(rest, console);

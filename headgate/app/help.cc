@@ -26,15 +26,11 @@ Work on rules
   headgate explain edge api_key=k1      show which rule applies, and why the others do not
   headgate scenario login.scenario      run a test of rules, written as text, in virtual time
 
-Manage users
-  headgate hash-password                make the hash of a password for the file of users
-
-Set up a shell
-  headgate completion bash|zsh|fish     complete commands and options
-  headgate man                          the manual page
+Measure it
+  headgate bench --rate 20000           how long the answers take, corrected for coordinated omission
 
   headgate help COMMAND                 the options and examples of one command
-  headgate version
+  also: headgate hash-password, completion, man, version
 
 Exit status: 0 done or allowed, 1 denied or a scenario failed, 2 wrong usage, files or settings, 3 server not reached
 or address not available, 4 snapshot not written, 5 undecided.
@@ -169,6 +165,35 @@ The hash goes into a line of the file that the setting users_file names:
 Exit status: 0 printed, 2 no password, or two different ones.
 )";
 
+constexpr std::string_view kBench =
+    R"(headgate bench: how many decisions a server gives, and how long they take
+
+  headgate bench                              as many CL.THROTTLE as it answers, over 50 connections
+  headgate bench --rate 20000 --plot out.svg  how long clients wait if 20,000 requests come each second
+  headgate bench --http --key api_key         /v1/check
+
+Without --rate (closed loop) each connection sends its next request when it has the answer to the last one. With --rate
+(open loop) requests become due at that rate, whatever the server does, and a latency begins when its request is due: a
+server that stalls cannot hide the requests that it kept from being sent.
+
+  --server HOST:PORT    the server to ask (127.0.0.1:8080); also unix:PATH
+  --http                ask /v1/check instead of CL.THROTTLE
+  --rate N              requests per second, in all; 0: as many as are answered
+  --connections N       connections (50)
+  --duration DURATION   how long (10s)
+  --pipeline N          without --rate: CL.THROTTLE sent at once on each connection (1)
+  --keys N              different keys, drawn evenly (1000)
+  --domain DOMAIN       with --http: the rules' domain ("default")
+  --key NAME            with --http: the descriptor's key ("api_key"); its values are bench0, bench1, ...
+  --credential-file PATH  with --http: the first line is sent as the bearer token
+  --plot PATH           write a picture of the latencies (SVG)
+  --json                print JSON
+
+CL.THROTTLE has a limit of 1,000,000 per minute with a burst of 1,000,000 for each key. Progress goes to stderr.
+
+Exit status: 0 done, 1 some answers were errors, 2 wrong usage, 3 server not reached, or it closed a connection.
+)";
+
 constexpr std::string_view kCompletion =
     R"text(headgate completion: complete commands and options in a shell
 
@@ -189,9 +214,9 @@ constexpr std::string_view kMan = R"(headgate man: the manual page
 Exit status: 0 printed.
 )";
 
-const std::array<std::string, 9> kCommands = {"serve",      "check",    "validate",
-                                              "explain",    "scenario", "hash-password",
-                                              "completion", "man",      "version"};
+const std::array<std::string, 10> kCommands = {"serve",    "check",  "validate",      "explain",
+                                               "scenario", "bench",  "hash-password", "completion",
+                                               "man",      "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -230,6 +255,7 @@ std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "explain") return std::string(kExplain);
   if (command == "scenario") return std::string(kScenario);
   if (command == "hash-password") return std::string(kHashPassword);
+  if (command == "bench") return std::string(kBench);
   if (command == "completion") return std::string(kCompletion);
   if (command == "man") return std::string(kMan);
   if (command == "version") return std::string(kVersionHelp);

@@ -33,6 +33,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"store/open", {5, {"store/redis", "store", "net", "base"}}},
       {"watch/file", {5, {"rule", "disk", "net", "base"}}},
       {"watch", {5, {"watch/file", "rule", "net", "base"}}},
+      {"bench", {5, {"wire", "http", "net", "base"}}},
       {"front/resp", {5, With({"store", "observe"}, kHttpFront)}},
       {"front/answer", {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "base"}}},
       {"front/api", {5, With({"front/answer", "observe"}, kHttpFront)}},
@@ -42,8 +43,8 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"front/admin", {5, With({"observe"}, kHttpFront)}},
       {"app",
        {6, With({"front/resp", "front/api", "front/auth", "front/spoe", "front/answer",
-                 "front/admin", "front/mux", "store/open", "watch/file", "watch", "observe",
-                 "mapping", "disk", "testing", "store"},
+                 "front/admin", "front/mux", "store/open", "watch/file", "watch", "bench",
+                 "observe", "mapping", "disk", "testing", "store"},
                 kHttpFront)}},
   };
   return floors;

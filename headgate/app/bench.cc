@@ -1,0 +1,157 @@
+#include "headgate/app/bench.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "headgate/app/arguments.h"
+#include "headgate/base/clock.h"
+#include "headgate/bench/load.h"
+#include "headgate/bench/report.h"
+#include "headgate/disk/files.h"
+#include "headgate/net/endpoint.h"
+#include "headgate/rule/duration.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr base::Duration kSecond = std::chrono::seconds(1);
+constexpr uint64_t kConnectionsMax = 50'000;
+constexpr uint64_t kRateMax = 10'000'000;
+
+struct BenchArguments {
+  std::string server = "127.0.0.1:8080";
+  bool http = false;
+  uint64_t connections = 50;
+  uint64_t rate = 0;
+  uint64_t pipeline = 1;
+  uint64_t keys = 1000;
+  std::string duration = "10s";
+  std::string domain = "default";
+  std::string key = "api_key";
+  std::string credential_file;
+  std::optional<std::string> plot;
+  bool as_json = false;
+};
+
+struct Plan {
+  bench::LoadOptions load;
+  base::Duration duration{0};
+};
+
+std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& console) {
+  const auto refuse = [&](std::string_view what, std::string_view hint) {
+    console.Error(what, hint);
+    return std::nullopt;
+  };
+  const auto endpoint = net::ParseEndpoint(arguments.server);
+  if (!endpoint.ok())
+    return refuse(std::string(endpoint.status().message()), "for example --server 127.0.0.1:8080");
+  const auto duration = rule::ParseDuration(arguments.duration);
+  if (!duration.ok() || *duration < kSecond || *duration > std::chrono::hours(24))
+    return refuse(
+        fmt::format("--duration '{}' is not a duration from 1s to 24h", arguments.duration),
+        "--duration 30s");
+  if (arguments.connections < 1 || arguments.connections > kConnectionsMax)
+    return refuse(fmt::format("--connections must be from 1 to {}", kConnectionsMax), "");
+  if (arguments.rate > kRateMax)
+    return refuse(fmt::format("--rate must be at most {}", kRateMax), "");
+  if (arguments.keys < 1) return refuse("--keys must be at least 1", "");
+  if (arguments.pipeline < 1 || arguments.pipeline > 1000)
+    return refuse("--pipeline must be from 1 to 1000", "");
+  if (arguments.pipeline > 1 && (arguments.http || arguments.rate > 0))
+    return refuse("--pipeline is for CL.THROTTLE without --rate",
+                  "remove --pipeline, or --http and --rate");
+  Plan plan{
+      .load = {.talk = {.http = arguments.http, .domain = arguments.domain, .key = arguments.key},
+               .connections = static_cast<uint32_t>(arguments.connections),
+               .rate = arguments.rate,
+               .pipeline = static_cast<uint32_t>(arguments.pipeline),
+               .keys = arguments.keys},
+      .duration = *duration};
+  const bool all = endpoint->kind == net::Endpoint::Kind::kAllInterfaces ||
+                   endpoint->kind == net::Endpoint::Kind::kLocalhost;
+  plan.load.server = endpoint->is_unix()
+                         ? net::StreamTarget{.unix_path = endpoint->address}
+                         : net::StreamTarget{.host = all ? "127.0.0.1" : endpoint->address,
+                                             .port = endpoint->port};
+  if (arguments.credential_file.empty()) return plan;
+  auto credential = disk::ReadFirstLine(arguments.credential_file);
+  if (!credential.ok()) return refuse(std::string(credential.status().message()), "");
+  plan.load.talk.credential = *std::move(credential);
+  return plan;
+}
+
+// Runs the load, and shows its progress once a second. Returns false if it fails.
+bool Run(bench::Load& load, net::EventLoop& loop, const Plan& plan, const Console& console) {
+  const auto failed = [&] { return !load.failure().ok(); };
+  if (!loop.RunUntil([&] { return load.connected() || failed(); }, plan.load.timeout + kSecond) ||
+      failed())
+    return false;
+  load.Start();
+  const base::BootTime begin = loop.Now();
+  bench::LoadCounts before;
+  while (!failed() && loop.Now() - begin < plan.duration) {
+    loop.RunUntil(failed, std::min(kSecond, plan.duration - (loop.Now() - begin)));
+    const auto elapsed = std::chrono::round<std::chrono::seconds>(loop.Now() - begin);
+    console.err << fmt::format("{:>4}s  {}/s  p99 {}\n", elapsed.count(),
+                               load.counts().answered() - before.answered(),
+                               bench::ShowLatency(load.latencies().Quantile(0.99)));
+    before = load.counts();
+  }
+  return !failed();
+}
+
+}  // namespace
+
+int Bench(const std::vector<std::string>& arguments, const Console& console) {
+  BenchArguments parsed;
+  const ArgumentSpec spec{.command = "bench",
+                          .flags = {{"--server", &parsed.server},
+                                    {"--http", &parsed.http},
+                                    {"--connections", &parsed.connections},
+                                    {"--rate", &parsed.rate},
+                                    {"--pipeline", &parsed.pipeline},
+                                    {"--keys", &parsed.keys},
+                                    {"--duration", &parsed.duration},
+                                    {"--domain", &parsed.domain},
+                                    {"--key", &parsed.key},
+                                    {"--credential-file", &parsed.credential_file},
+                                    {"--plot", &parsed.plot},
+                                    {"--json", &parsed.as_json}}};
+  if (!ParseArguments(spec, arguments, console)) return kExitUsage;
+  const std::optional<Plan> plan = PlanOf(parsed, console);
+  if (!plan) return kExitUsage;
+
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  bench::Load load(loop, plan->load);
+  if (!Run(load, loop, *plan, console)) {
+    const bool timed_out = load.failure().ok();
+    console.Error(timed_out ? fmt::format("{} does not answer", parsed.server)
+                            : std::string(load.failure().message()),
+                  "start a server (headgate serve), or name its address with --server");
+    return kExitUnreachable;
+  }
+  const bench::Report report{.server = parsed.server,
+                             .http = parsed.http,
+                             .rate_asked = parsed.rate,
+                             .connections = plan->load.connections,
+                             .pipeline = plan->load.pipeline,
+                             .duration = plan->duration,
+                             .counts = load.counts(),
+                             .latencies = load.latencies()};
+  console.out << (parsed.as_json ? AsJson(report) : AsText(report));
+  if (parsed.plot) {
+    const absl::Status written = disk::ReplaceFile(
+        *parsed.plot, [&](const auto& write) { write(AsPlot(report)); }, {.mode = 0644});
+    if (!written.ok()) {
+      console.Error(std::string(written.message()), "choose another file with --plot");
+      return kExitUsage;
+    }
+  }
+  return report.counts.errors == 0 ? kExitOk : kExitDenied;
+}
+
+}  // namespace headgate::app

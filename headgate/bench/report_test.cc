@@ -1,0 +1,61 @@
+#include "headgate/bench/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace headgate::bench {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Report Hundred() {
+  Report report{.server = "127.0.0.1:8080",
+                .rate_asked = 200,
+                .connections = 3,
+                .duration = 1s,
+                .counts = {.asked = 200, .allowed = 90, .denied = 9, .errors = 1}};
+  for (int i = 1; i <= 100; ++i) report.latencies.Add(i * 1ms);
+  return report;
+}
+
+TEST(Report, TextShowsAchievedAgainstAskedAndTheLatencies) {
+  const std::string text = AsText(Hundred());
+  EXPECT_THAT(text, HasSubstr("open loop of CL.THROTTLE over 127.0.0.1:8080, 3 connections\n"));
+  EXPECT_THAT(text, HasSubstr("answered   100/s of 200/s asked (50.0 %)\n"));
+  EXPECT_THAT(text, HasSubstr("allowed    90\ndenied     9\nerrors     1\n"));
+  EXPECT_THAT(text, HasSubstr("       90 %  90."));
+  EXPECT_THAT(text, HasSubstr("largest    100.00ms\n"));
+  EXPECT_THAT(text, Not(HasSubstr("99.9 %"))) << "100 latencies do not tell it";
+}
+
+TEST(Report, JsonHasTheSameNumbers) {
+  const auto json = nlohmann::json::parse(AsJson(Hundred()));
+  EXPECT_EQ(json["loop"], "open");
+  EXPECT_EQ(json["rate"], 100);
+  EXPECT_EQ(json["rate_asked"], 200);
+  EXPECT_NEAR(json["latency_ms"]["percentiles"]["50"], 50, 0.5);
+  EXPECT_EQ(json["latency_ms"]["max"], 100);
+  EXPECT_EQ(json["latency_ms"]["min"], 1);
+}
+
+TEST(Report, ThePlotHasALineForTheLatencies) {
+  const std::string plot = AsPlot(Hundred());
+  EXPECT_THAT(plot, ::testing::StartsWith("<svg "));
+  EXPECT_THAT(plot, HasSubstr("<polyline"));
+  EXPECT_THAT(plot, HasSubstr("100.00ms</text>"));
+  EXPECT_THAT(plot, Not(HasSubstr("nan")));
+  EXPECT_THAT(AsPlot(Report{}), Not(HasSubstr("nan"))) << "without any latency";
+}
+
+TEST(Report, ShowsLatenciesInUnitsThatPeopleRead) {
+  EXPECT_EQ(ShowLatency(812us), "812us");
+  EXPECT_EQ(ShowLatency(3410us), "3.41ms");
+  EXPECT_EQ(ShowLatency(1200ms), "1.20s");
+}
+
+}  // namespace
+}  // namespace headgate::bench

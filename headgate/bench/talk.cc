@@ -1,0 +1,98 @@
+#include "headgate/bench/talk.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "headgate/base/json.h"
+#include "headgate/http/client.h"
+#include "headgate/wire/resp_reader.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::bench {
+namespace {
+
+class RespTalk final : public Talk {
+ public:
+  explicit RespTalk(const TalkOptions& options)
+      : limit_({std::to_string(options.burst), std::to_string(options.requests),
+                std::to_string(options.seconds)}) {}
+
+  void Ask(uint64_t key, std::string& output) override {
+    wire::RespWriter writer(output, wire::RespVersion::k2);
+    writer.Array(5);
+    writer.Bulk("CL.THROTTLE");
+    writer.Bulk(fmt::format("bench{}", key));
+    for (const std::string& number : limit_) writer.Bulk(number);
+  }
+
+  absl::Status Take(std::string_view bytes, const std::function<void(Answer)>& on_answer) override {
+    while (!bytes.empty()) {
+      size_t consumed = 0;
+      const wire::RespReader::Step step = reader_.Read(bytes, consumed);
+      bytes.remove_prefix(consumed);
+      if (step == wire::RespReader::Step::kError)
+        return absl::DataLossError("the answer is not of the Redis protocol");
+      if (step == wire::RespReader::Step::kIncomplete) return absl::OkStatus();
+      const wire::RespValue& value = reader_.value();
+      const bool is_decision =
+          value.kind == wire::RespValue::Kind::kArray && value.items.size() == 5;
+      on_answer(!is_decision                  ? Answer::kError
+                : value.items[0].integer == 0 ? Answer::kAllowed
+                                              : Answer::kDenied);
+      reader_ = wire::RespReader();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::array<std::string, 3> limit_;
+  wire::RespReader reader_;
+};
+
+class HttpTalk final : public Talk {
+ public:
+  explicit HttpTalk(const TalkOptions& options) {
+    if (!options.credential.empty())
+      authorization_ = fmt::format("Authorization: Bearer {}\r\n", options.credential);
+    body_begin_ = R"({"domain":)";
+    base::AppendJsonString(options.domain, body_begin_);
+    body_begin_ += R"(,"descriptors":[{"entries":[{"key":)";
+    base::AppendJsonString(options.key, body_begin_);
+    body_begin_ += R"(,"value":"bench)";
+  }
+
+  void Ask(uint64_t key, std::string& output) override {
+    const std::string body = fmt::format("{}{}\"}}]}}]}}", body_begin_, key);
+    fmt::format_to(std::back_inserter(output),
+                   "POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                   "application/json\r\n{}Content-Length: {}\r\n\r\n{}",
+                   authorization_, body.size(), body);
+  }
+
+  // One request at a time, so nothing follows an answer.
+  absl::Status Take(std::string_view bytes, const std::function<void(Answer)>& on_answer) override {
+    const absl::Status status = parser_->Take(bytes);
+    if (!status.ok() || !parser_->done()) return status;
+    const int code = parser_->TakeReply().status;
+    parser_.emplace();
+    on_answer(code == 200 ? Answer::kAllowed : code == 429 ? Answer::kDenied : Answer::kError);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string authorization_;
+  std::string body_begin_;
+  std::optional<http::ReplyParser> parser_{std::in_place};
+};
+
+}  // namespace
+
+std::unique_ptr<Talk> MakeTalk(const TalkOptions& options) {
+  if (options.http) return std::make_unique<HttpTalk>(options);
+  return std::make_unique<RespTalk>(options);
+}
+
+}  // namespace headgate::bench

@@ -1,0 +1,41 @@
+// The conversation of one connection of the load: one request after another, and their answers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/status.h"
+
+namespace headgate::bench {
+
+enum class Answer : uint8_t { kAllowed, kDenied, kError };
+
+// One per connection.
+class Talk {
+ public:
+  virtual ~Talk() = default;
+  // Appends the request about the key of this number.
+  virtual void Ask(uint64_t key, std::string& output) = 0;
+  // Reads answers, and calls `on_answer` for each. DataLoss if the bytes are not of this protocol.
+  virtual absl::Status Take(std::string_view bytes,
+                            const std::function<void(Answer)>& on_answer) = 0;
+};
+
+struct TalkOptions {
+  bool http = false;  // otherwise CL.THROTTLE
+  // CL.THROTTLE's limit, in its order: burst, requests, seconds.
+  uint64_t burst = 1'000'000;
+  uint64_t requests = 1'000'000;
+  uint64_t seconds = 60;
+  // For HTTP: the descriptor is `key=bench<number>` in this domain.
+  std::string domain = "default";
+  std::string key = "api_key";
+  std::string credential{};  // empty: none
+};
+
+std::unique_ptr<Talk> MakeTalk(const TalkOptions& options);
+
+}  // namespace headgate::bench

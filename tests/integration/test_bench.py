@@ -1,0 +1,96 @@
+"""headgate bench against a real server: counts agree with the server's, and a stall shows."""
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import unittest
+import xml.etree.ElementTree
+
+from harness import BINARY, Headgate, free_port, run, wait
+
+
+class Bench(unittest.TestCase):
+    def bench(self, server, *words):
+        result = run(BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--json", *words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout), result.stderr
+
+    def test_a_closed_loop_counts_every_answer(self):
+        server = self.enterContext(Headgate())
+        report, progress = self.bench(server, "--duration", "2s", "--connections", "8", "--pipeline", "4", "--keys", "10")
+        self.assertEqual(report["loop"], "closed")
+        answered = report["allowed"] + report["denied"]
+        self.assertGreater(answered, 1000)
+        self.assertEqual(report["errors"], 0)
+        self.assertAlmostEqual(report["rate"], answered / 2, delta=1)
+        decided = server.metric('headgate_requests_total{front="resp"}')
+        # The server has decided a few more, which were under way at the end.
+        self.assertGreaterEqual(decided, answered)
+        self.assertLessEqual(decided, answered + 8 * 4)
+        self.assertEqual(len(progress.splitlines()), 2)
+
+    def test_an_open_loop_keeps_its_rate_over_both_protocols(self):
+        server = self.enterContext(Headgate("--rule", "api_key: 100/minute"))
+        for words in ((), ("--http", "--key", "api_key", "--keys", "5")):
+            report, _ = self.bench(server, "--rate", "500", "--duration", "2s", "--connections", "4", *words)
+            self.assertEqual(report["loop"], "open")
+            self.assertAlmostEqual(report["rate"], 500, delta=25)
+            self.assertEqual(report["errors"], 0)
+        self.assertGreater(report["denied"], 0, "the limit of 5 keys is 500")
+        self.assertLessEqual(report["allowed"], 530)
+
+    def test_a_stall_of_the_server_counts_for_every_request_that_was_due(self):
+        server = self.enterContext(Headgate())
+        pause = threading.Timer(1, server.pause)
+        resume = threading.Timer(2, server.resume)
+        self.addCleanup(server.resume)
+        pause.start()
+        resume.start()
+        report, _ = self.bench(server, "--rate", "1000", "--duration", "4s", "--connections", "2")
+        # A quarter of all requests was due during the stall, and waited for half a second on average.
+        self.assertGreater(report["latency_ms"]["percentiles"]["90"], 300)
+        self.assertGreater(report["latency_ms"]["max"], 900)
+
+    def test_the_plot_is_a_picture(self):
+        server = self.enterContext(Headgate())
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.svg")
+            self.bench(server, "--duration", "1s", "--plot", path)
+            root = xml.etree.ElementTree.parse(path).getroot()
+            line = root.find("{http://www.w3.org/2000/svg}polyline")
+            self.assertGreater(len(line.get("points").split()), 20)
+
+    def test_text_and_errors(self):
+        server = self.enterContext(Headgate())
+        address = f"127.0.0.1:{server.port}"
+        text = run(BINARY, "bench", "--server", address, "--duration", "1s", "--rate", "100").stdout
+        self.assertIn("open loop of CL.THROTTLE", text)
+        self.assertRegex(text, r"answered   \d+/s of 100/s asked")
+        for words, message in (
+            (("--duration", "0s"), "--duration"),
+            (("--connections", "0"), "--connections"),
+            (("--pipeline", "2", "--http"), "--pipeline"),
+            (("--server", "nowhere"), ""),
+            (("--keys", "0"), "--keys"),
+        ):
+            result = run(BINARY, "bench", *words)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertIn(message, result.stderr)
+        result = run(BINARY, "bench", "--server", f"127.0.0.1:{free_port()}")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("start a server", result.stderr)
+
+    def test_a_server_that_goes_away_ends_it(self):
+        server = self.enterContext(Headgate())
+        words = (BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--duration", "60s")
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait(1)
+        server.stop()
+        _, errors = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 3, errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
