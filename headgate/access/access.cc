@@ -5,6 +5,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -61,13 +62,17 @@ Access::Access(AccessOptions options)
   if (has_users_) anonymous_ = users_->anonymous;
   if (!has_logins()) return;
   failures_ = std::make_unique<store::MemoryStore>(store::MemoryOptions{
-      .max_buckets = kFailureBucketsMax, .max_limits = 1, .secret = base::RandomHashSecret()});
-  const auto limit = algorithm::Limit::Make(
-      {.requests = options.failures_per_minute, .period = std::chrono::minutes(1)});
-  HEADGATE_CHECK(limit.ok());
-  auto handle = failures_->limits().Intern(*limit);
-  HEADGATE_CHECK(handle.ok());
-  failure_limit_ = *std::move(handle);
+      .max_buckets = kFailureBucketsMax, .max_limits = 2, .secret = base::RandomHashSecret()});
+  const auto per_minute = [this](uint64_t requests) {
+    const auto limit =
+        algorithm::Limit::Make({.requests = requests, .period = std::chrono::minutes(1)});
+    HEADGATE_CHECK(limit.ok());
+    auto handle = failures_->limits().Intern(*limit);
+    HEADGATE_CHECK(handle.ok());
+    return *std::move(handle);
+  };
+  user_limit_ = per_minute(options.failures_per_minute);
+  address_limit_ = per_minute(options.address_failures_per_minute);
   if (has_users_) worker_ = std::thread([this] { Run(); });
 }
 
@@ -120,24 +125,31 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
                                    PendingLogin& pending) {
   if (!has_logins()) return Count({.result = Login::Result::kWrong});
   const base::Hash128 failures = FailuresKey(user, peer);
-  if (const auto wait = LimitedFor(failures, now))
+  if (const auto wait = LimitedFor(failures, user_limit_, now))
     return Count({.result = Login::Result::kLimited, .retry_after = *wait});
   const bool by_credential = user.empty() || user == kDefaultUser;
   if (by_credential && IsCredential(password)) {
     return Count({.result = Login::Result::kAccepted,
                   .identity = {.user = std::string(kDefaultUser), .rights = Rights::All()}});
   }
-  if (!has_users_ || user.empty()) return Refuse(failures, now);
+  if (!has_users_ || user.empty()) {
+    CountFailure(failures, user_limit_, now);
+    return Count({.result = Login::Result::kWrong});
+  }
   Digest digest = DigestOf(user, password);
   if (std::optional<Identity> identity = Known(digest))
     return Count({.result = Login::Result::kAccepted, .identity = *std::move(identity)});
+  const base::Hash128 address_failures = FailuresKey(std::nullopt, peer);
+  if (const auto wait = LimitedFor(address_failures, address_limit_, now))
+    return Count({.result = Login::Result::kLimited, .retry_after = *wait});
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= waiting_max_) return Count({.result = Login::Result::kBusy});
+    if (!HasPlaceFor(address_failures)) return Count({.result = Login::Result::kBusy});
     jobs_.push_back({.user = std::string(user),
                      .password = std::string(password),
                      .digest = std::move(digest),
                      .failures = failures,
+                     .address_failures = address_failures,
                      .now = now,
                      .post = post,
                      .state = pending.state_});
@@ -151,25 +163,35 @@ Login Access::Count(Login login) {
   return login;
 }
 
-Login Access::Refuse(const base::Hash128& failures, base::Instant now) {
-  const store::TakeRequest request{.key = failures, .limit = failure_limit_.get()};
+void Access::CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
+                          base::Instant now) {
+  const store::TakeRequest request{.key = failures, .limit = limit.get()};
   algorithm::Decision decision;
   failures_->Take({&request, 1}, {&decision, 1}, now);
-  return Count({.result = Login::Result::kWrong});
 }
 
-std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures, base::Instant now) {
+std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures,
+                                                 const store::LimitHandle& limit,
+                                                 base::Instant now) {
   const store::TakeRequest request{
-      .key = failures, .limit = failure_limit_.get(), .operation = store::Operation::kPeek};
+      .key = failures, .limit = limit.get(), .operation = store::Operation::kPeek};
   algorithm::Decision decision;
   failures_->Take({&request, 1}, {&decision, 1}, now);
   if (decision.allowed) return std::nullopt;
   return decision.retry_after;
 }
 
-base::Hash128 Access::FailuresKey(std::string_view user, const net::Peer& peer) const {
+bool Access::HasPlaceFor(const base::Hash128& address_failures) const {
+  const auto of_address = std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return job.address_failures == address_failures;
+  });
+  return jobs_.size() < waiting_max_ && of_address * 4 < static_cast<int64_t>(waiting_max_);
+}
+
+base::Hash128 Access::FailuresKey(std::optional<std::string_view> user,
+                                  const net::Peer& peer) const {
   base::KeyHasher hasher(failures_->hash_secret(), base::KeyKind::kRaw);
-  hasher.Add(user);
+  if (user) hasher.Add(*user);
   hasher.Add(peer.ip ? base::ToString(*peer.ip) : std::string("unix"));
   return hasher.Finish();
 }
@@ -233,8 +255,12 @@ void Access::Verify(Job& job) {
     if (identity.generation == generation_.load(std::memory_order_relaxed))
       verified_.emplace(std::move(job.digest), identity);
   }
+  if (!matches) {
+    CountFailure(job.failures, user_limit_, job.now);
+    CountFailure(job.address_failures, address_limit_, job.now);
+  }
   Login login = matches ? Count({.result = Login::Result::kAccepted, .identity = identity})
-                        : Refuse(job.failures, job.now);
+                        : Count({.result = Login::Result::kWrong});
   job.post([state = job.state, login = std::move(login)]() mutable {
     const auto waiting = state.lock();
     if (waiting == nullptr || !waiting->wake) return;

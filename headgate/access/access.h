@@ -6,7 +6,8 @@
 //
 // Thread-safe: all loops share one. A password whose hash was compared before is recognised at
 // once; otherwise a thread of its own computes the hash, because that takes too long for a loop.
-// Failed logins are limited per user and address.
+// Failed logins are limited per user and address. So are the computations for one address, whatever
+// users it names, so that one client cannot keep the others from logging in.
 #pragma once
 
 #include <atomic>
@@ -89,7 +90,10 @@ struct AccessOptions {
   std::shared_ptr<const UserTable> users{};
   // Failed logins of one user from one address: this many at once, and per minute.
   uint64_t failures_per_minute = 10;
-  // Logins that wait for the computation of a hash.
+  // Failed logins from one address whose hash was computed. Logins with a password that was
+  // verified before do not count.
+  uint64_t address_failures_per_minute = 100;
+  // Logins that wait for the computation of a hash. One address may have a quarter of them.
   uint32_t waiting_max = 128;
 };
 
@@ -107,8 +111,8 @@ class Access {
   // No login is verified after it. Call it before the threads end to which `post` leads.
   void End();
 
-  // Replaces the users. A client keeps its login if user and password are as before, with the rights
-  // of the new table.
+  // Replaces the users. A client keeps its login if user and password are as before, with the
+  // rights of the new table.
   void Replace(std::shared_ptr<const UserTable> users);
   // Changes when the users change.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -136,17 +140,22 @@ class Access {
     std::string user;
     std::string password;
     Digest digest;
-    base::Hash128 failures;
+    base::Hash128 failures;          // of the user at this address
+    base::Hash128 address_failures;  // of all users at this address
     base::Instant now;
     Post post;
     std::weak_ptr<PendingLogin::State> state;
   };
 
   Login Count(Login login);
-  Login Refuse(const base::Hash128& failures, base::Instant now);
+  void CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
+                    base::Instant now);
   // If too many failed: when the next may be tried.
-  std::optional<base::Duration> LimitedFor(const base::Hash128& failures, base::Instant now);
-  base::Hash128 FailuresKey(std::string_view user, const net::Peer& peer) const;
+  std::optional<base::Duration> LimitedFor(const base::Hash128& failures,
+                                           const store::LimitHandle& limit, base::Instant now);
+  // `user` is absent for all users together.
+  base::Hash128 FailuresKey(std::optional<std::string_view> user, const net::Peer& peer) const;
+  bool HasPlaceFor(const base::Hash128& address_failures) const;
   Digest DigestOf(std::string_view user, std::string_view password) const;
   bool IsCredential(std::string_view password) const;
   std::optional<Identity> Known(const Digest& digest);
@@ -162,7 +171,8 @@ class Access {
   std::array<std::atomic<uint64_t>, Login::kResults> logins_{};
 
   std::unique_ptr<store::MemoryStore> failures_;  // null without logins
-  store::LimitHandle failure_limit_;
+  store::LimitHandle user_limit_;
+  store::LimitHandle address_limit_;
 
   std::mutex mutex_;
   std::shared_ptr<const UserTable> users_;  // never null if has_users_

@@ -133,6 +133,36 @@ TEST(Access, LimitsFailedLoginsPerUserAndAddress) {
   EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
 }
 
+TEST(Access, LimitsTheComputationsForOneAddress) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}),
+             .failures_per_minute = 2,
+             .address_failures_per_minute = 3});
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
+  for (const char* const invented : {"a", "b", "c"})
+    EXPECT_EQ(door.LogIn(invented, "x").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("d", "x").result, Result::kLimited);
+  EXPECT_FALSE(door.waited);
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted) << "it was verified before";
+  EXPECT_EQ(door.LogIn("d", "x", At("192.0.2.2")).result, Result::kWrong);
+}
+
+TEST(Access, OneAddressGetsAQuarterOfThePlaces) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}), .waiting_max = 8});
+  std::vector<std::unique_ptr<PendingLogin>> waiting;
+  const auto ask = [&](const net::Peer& peer) {
+    waiting.push_back(std::make_unique<PendingLogin>([] {}));
+    return door.access.LogIn(
+        "ann", "wrong", peer, door.now, [&](auto work) { door.posted.Add(std::move(work)); },
+        *waiting.back());
+  };
+  int busy = 0;
+  for (int i = 0; i < 8; ++i) busy += ask(kElsewhere).has_value() ? 1 : 0;
+  // Two wait, and one or more may have been taken up meanwhile.
+  EXPECT_GE(busy, 1);
+  EXPECT_FALSE(ask(At("192.0.2.2")).has_value());
+  door.access.End();
+}
+
 TEST(Access, LimitsGuessesOfTheCredential) {
   Door door({.credential = "secret", .failures_per_minute = 2});
   EXPECT_EQ(door.LogIn("", "a").result, Result::kWrong);

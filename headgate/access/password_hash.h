@@ -28,7 +28,8 @@ struct PasswordHash {
 // With a new salt: 32 MiB.
 std::string HashPassword(std::string_view password);
 
-// InvalidArgument if the text is not such a hash, or if the hash needs more than 256 MiB or eight passes.
+// InvalidArgument if the text is not such a hash, or if the hash needs more than 256 MiB or eight
+// passes.
 absl::StatusOr<PasswordHash> ParsePasswordHash(std::string_view text);
 
 // Compares in constant time. False, too, if there is not enough memory.

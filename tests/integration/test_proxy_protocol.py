@@ -103,7 +103,8 @@ class Haproxy(unittest.TestCase):
         self.assertIn("NOPERM", str(Replies(proxied).next()))
 
     def test_each_client_has_places_of_its_own(self):
-        for i in range(1, 9):
+        # HAProxy's own checks come from 127.0.0.1.
+        for i in range(2, 10):
             for _ in range(2):
                 self.assert_knows(self.connect(self.first, f"127.0.0.{i}"), f"127.0.0.{i}")
         third = self.connect(self.second, "127.0.0.3")

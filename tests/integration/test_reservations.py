@@ -7,7 +7,7 @@ import unittest
 
 from harness import Headgate, RedisServer, require_redis
 
-RULE = ("--rule", "user: 1000/hour fixed_window first_hit")
+RULE = ("--rule", "user: 1000/day fixed_window")
 
 
 def body(cost, **more):

@@ -56,8 +56,9 @@ void AppendDescriptor(const rule::Descriptor& descriptor, std::string& out) {
 }  // namespace
 
 std::optional<std::string> SealReservation(const limiter::Request& request, std::string_view id,
-                                           base::Instant expiry, std::string_view secret) {
-  std::string payload = std::to_string(expiry.ns / kNanosPerMs) + " {";
+                                           const ReservationTimes& times, std::string_view secret) {
+  std::string payload = std::to_string(times.expiry.ns / kNanosPerMs) + " " +
+                        std::to_string(times.taken_at.ns) + " {";
   AppendField("id", id, payload);
   payload.push_back(',');
   AppendField("domain", request.domain, payload);
@@ -83,12 +84,18 @@ std::optional<OpenedReservation> OpenReservation(std::string_view token, std::st
   const std::string_view payload = std::string_view(sealed).substr(kSealBytes);
   if (CRYPTO_memcmp(SealOf(payload, secret).data(), sealed.data(), kSealBytes) != 0)
     return std::nullopt;
-  int64_t expiry_ms = 0;
-  const char* const end = payload.data() + payload.size();
-  const auto [space, error] = std::from_chars(payload.data(), end, expiry_ms);
-  if (error != std::errc() || space == end) return std::nullopt;
-  return OpenedReservation{.expiry = base::Instant::FromNanos(expiry_ms * kNanosPerMs),
-                           .check = std::string(space + 1, end)};
+  std::string_view rest = payload;
+  const auto take_number = [&rest] {
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (error == std::errc()) rest.remove_prefix(static_cast<size_t>(end - rest.data()) + 1);
+    return number;
+  };
+  const int64_t expiry_ms = take_number();
+  const int64_t taken_at_ns = take_number();
+  return OpenedReservation{.times = {.expiry = base::Instant::FromNanos(expiry_ms * kNanosPerMs),
+                                     .taken_at = base::Instant::FromNanos(taken_at_ns)},
+                           .check = std::string(rest)};
 }
 
 }  // namespace headgate::front::api

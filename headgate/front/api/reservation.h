@@ -3,7 +3,8 @@
 // instance with the same secret settles it.
 //
 //   token   = base64url(seal, payload)         seal = HMAC-SHA-256 of the payload
-//   payload = expiry in ms since 1970, a space, and the check as JSON, with its costs and id
+//   payload = expiry in ms since 1970, a space, the time at which it was taken, in ns since 1970, a
+//             space, and the check as JSON, with its costs and id
 #pragma once
 
 #include <optional>
@@ -21,12 +22,18 @@ inline constexpr base::Duration kReservationExpiresMax = std::chrono::hours(1);
 // Larger requests cannot be reserved.
 inline constexpr size_t kReservationBytesMax = 16 * 1024;
 
+struct ReservationTimes {
+  base::Instant expiry;    // in whole milliseconds
+  base::Instant taken_at;
+  bool operator==(const ReservationTimes&) const = default;
+};
+
 // Absent if it would be longer than kReservationBytesMax. `id` names the reservation.
 std::optional<std::string> SealReservation(const limiter::Request& request, std::string_view id,
-                                           base::Instant expiry, std::string_view secret);
+                                           const ReservationTimes& times, std::string_view secret);
 
 struct OpenedReservation {
-  base::Instant expiry;
+  ReservationTimes times;
   std::string check;  // the body of a check
 };
 // Absent if the token was not made with this secret.

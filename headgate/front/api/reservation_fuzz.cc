@@ -15,14 +15,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const headgate::rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = size};
   const auto token = headgate::front::api::SealReservation(
       {.domain = "d", .descriptors = {&descriptor, 1}}, "id",
-      headgate::base::Instant::FromNanos(1'000'000'000), "secret");
+      {.expiry = headgate::base::Instant::FromNanos(1'000'000'000),
+       .taken_at = headgate::base::Instant::FromNanos(7)},
+      "secret");
   if (!token) return 0;
   const auto opened = OpenReservation(*token, "secret");
   HEADGATE_CHECK(opened.has_value());
   std::string changed = *token;
   changed[size % changed.size()] = size > 0 ? static_cast<char>(data[0]) : '-';
   if (const auto other = OpenReservation(changed, "secret")) {
-    HEADGATE_CHECK(other->check == opened->check && other->expiry == opened->expiry);
+    HEADGATE_CHECK(other->check == opened->check && other->times == opened->times);
   }
   return 0;
 }

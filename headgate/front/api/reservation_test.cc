@@ -7,20 +7,21 @@
 namespace headgate::front::api {
 namespace {
 
-constexpr base::Instant kExpiry = base::Instant::FromNanos(1'790'000'000'123'000'000);
+constexpr ReservationTimes kTimes{.expiry = base::Instant::FromNanos(1'790'000'000'123'000'000),
+                                  .taken_at = base::Instant::FromNanos(1'789'999'999'123'456'789)};
 
 std::string Sealed(std::string_view secret = "s") {
   static const rule::Entry kEntries[] = {{"api_key", "k\"1\xc3\xa4"}, {"path", ""}};
   const rule::Descriptor descriptors[] = {
       {.entries = kEntries, .cost = 500},
       {.entries = {kEntries, 1}, .override_limit = rule::OverrideLimit{7, rule::Unit::kWeek}}};
-  return *SealReservation({.domain = "edge", .descriptors = descriptors}, "id-1", kExpiry, secret);
+  return *SealReservation({.domain = "edge", .descriptors = descriptors}, "id-1", kTimes, secret);
 }
 
 TEST(Reservation, ComesBackAsItWasSealed) {
   const auto opened = OpenReservation(Sealed(), "s");
   ASSERT_TRUE(opened);
-  EXPECT_EQ(opened->expiry, kExpiry);
+  EXPECT_EQ(opened->times, kTimes);
   CheckParser parser;
   limiter::Request request;
   ASSERT_FALSE(parser.Parse(opened->check, request)) << opened->check;
@@ -55,8 +56,7 @@ TEST(Reservation, HasABound) {
   const std::string value(kReservationBytesMax, 'x');
   const rule::Entry entry{"k", value};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
-  EXPECT_FALSE(
-      SealReservation({.domain = "d", .descriptors = {&descriptor, 1}}, "i", kExpiry, "s"));
+  EXPECT_FALSE(SealReservation({.domain = "d", .descriptors = {&descriptor, 1}}, "i", kTimes, "s"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "headgate/algorithm/still_taken.h"
 #include "headgate/base/check.h"
 #include "headgate/base/json.h"
 #include "headgate/base/random_secret.h"
@@ -60,6 +61,19 @@ std::optional<std::vector<uint64_t>> CostsIn(const json::object& body) {
   return costs;
 }
 
+// The part of what a descriptor reserved that has not come back by itself. If its rule has several
+// limits, one cost goes back to all of them, so the limit of which most has come back decides.
+uint64_t StillTaken(const limiter::DescriptorAnswer& answer, uint64_t reserved,
+                    base::Instant taken_at, base::Instant now) {
+  if (answer.limit == nullptr) return 0;
+  if (answer.rule == nullptr || answer.rule->limits.empty())
+    return algorithm::StillTaken(*answer.limit, reserved, taken_at, now);
+  uint64_t still = reserved;
+  for (const rule::RuleLimit& limit : answer.rule->limits)
+    still = std::min(still, algorithm::StillTaken(limit.limit, reserved, taken_at, now));
+  return still;
+}
+
 }  // namespace
 
 // A settlement under way. Its steps are done one after the other, because the store can be asked
@@ -81,8 +95,10 @@ struct ReserveHandler::Settling {
   bool opened = false;
   std::string check;  // the body of the check that was reserved
   std::string once;   // the id of the settlement
+  base::Instant taken_at{0};
   std::vector<uint64_t> reserved;
   std::vector<uint64_t> used;
+  std::vector<uint64_t> back;     // by descriptor: comes back
   std::vector<uint64_t> lacking;  // by descriptor: not taken, because it was not there
   std::vector<uint64_t> rest;     // what is left to take of it
 };
@@ -106,7 +122,8 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   const bool named = !check_.once.id.empty();
   const std::string_view id = named ? check_.once.id : std::string_view(given);
   const base::Duration expires = parser_.expires().value_or(kExpiresDefault);
-  const auto token = SealReservation(check_, id, now + expires, secret());
+  const auto token =
+      SealReservation(check_, id, {.expiry = now + expires, .taken_at = now}, secret());
   if (!token) {
     return http::AnswerProblem(
         400, fmt::format("the reservation would be longer than {} bytes", kReservationBytesMax),
@@ -182,7 +199,7 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   }
   settling.check = opened->check;
   if (parser_.Parse(settling.check, check_)) return refuse(400, "this reservation is too old", "");
-  if (now >= opened->expiry) {
+  if (now >= opened->times.expiry) {
     return refuse(410, "the reservation has expired; it stays taken as estimated",
                   "reserve with a longer expires_ms");
   }
@@ -196,6 +213,8 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   settling.reserved.clear();
   for (const rule::Descriptor& descriptor : check_.descriptors)
     settling.reserved.push_back(descriptor.cost.value_or(1));
+  settling.taken_at = opened->times.taken_at;
+  settling.back.assign(count, 0);
   settling.lacking.assign(count, 0);
   settling.rest.assign(count, 0);
   settling.opened = true;
@@ -243,10 +262,15 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
           http::AnswerProblem(409, "the reservation has been settled", "", response);
           return false;
         }
+        for (size_t i = 0; i < reserved.size(); ++i) {
+          settling.back[i] = std::min(
+              above(settling.reserved[i], settling.used[i]),
+              StillTaken(decided_.descriptors[i], settling.reserved[i], settling.taken_at, now));
+        }
         settling.step = Step::kRefund;
         break;
       case Step::kRefund:
-        if (with_costs([&](size_t i) { return above(settling.reserved[i], settling.used[i]); }) &&
+        if (with_costs([&](size_t i) { return settling.back[i]; }) &&
             !Ask(Operation::kRefund, settling, now, pending, response))
           return false;
         settling.step = Step::kTake;
@@ -285,12 +309,17 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
 
 void ReserveHandler::AnswerSettled(const Settling& settling, http::Response& response) {
   response.AddField("Content-Type", "application/json");
-  response.body.append(R"({"uncovered":[)");
-  for (size_t i = 0; i < settling.lacking.size(); ++i) {
-    if (i > 0) response.body.push_back(',');
-    base::AppendJsonNumber(settling.lacking[i], response.body);
-  }
-  response.body.append("],");
+  const auto append = [&](std::string_view name, const std::vector<uint64_t>& costs) {
+    response.body.append("\"").append(name).append("\":[");
+    for (size_t i = 0; i < costs.size(); ++i) {
+      if (i > 0) response.body.push_back(',');
+      base::AppendJsonNumber(costs[i], response.body);
+    }
+    response.body.append("],");
+  };
+  response.body.push_back('{');
+  append("returned", settling.back);
+  append("uncovered", settling.lacking);
   AppendAnswerFields(decided_, response.body);
   response.body.append("}\n");
 }

@@ -21,10 +21,8 @@ using ::testing::HasSubstr;
 constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
 
 std::shared_ptr<const rule::RuleSet> TokensPerHour(uint64_t requests) {
-  return CheckRig::OneRule({.algorithm = algorithm::Algorithm::kFixedWindow,
-                            .requests = requests,
-                            .period = 1h,
-                            .align = algorithm::Align::kFirstHit});
+  return CheckRig::OneRule(
+      {.algorithm = algorithm::Algorithm::kFixedWindow, .requests = requests, .period = 1h});
 }
 
 json Body(uint64_t cost, json more = json::object()) {
@@ -119,6 +117,7 @@ TYPED_TEST(Reservations, WhatWasEstimatedTooMuchComesBack) {
   EXPECT_EQ(this->desk.Remaining(), 500u);
   const json settled = this->desk.Settle(reservation, 320);
   EXPECT_EQ(this->desk.status, 200);
+  EXPECT_EQ(settled["returned"], json({180}));
   EXPECT_EQ(settled["uncovered"], json({0}));
   EXPECT_EQ(settled["decisions"][0]["remaining"], 680);
   EXPECT_EQ(this->desk.Remaining(), 680u);
@@ -130,6 +129,14 @@ TYPED_TEST(Reservations, WhatWasEstimatedTooLittleIsTakenAsFarAsItIsThere) {
   EXPECT_EQ(this->desk.Remaining(), 700u);
   const std::string much = this->desk.Reserve(100);
   EXPECT_EQ(this->desk.Settle(much, 1000)["uncovered"], json({300}));
+  EXPECT_EQ(this->desk.Remaining(), 0u);
+}
+
+TYPED_TEST(Reservations, WhatHasComeBackByItselfIsNotGivenBack) {
+  const std::string reservation = this->desk.Reserve(500, {{"expires_ms", 3'600'000}});
+  this->desk.now = kStart + 50min;  // in the next window
+  EXPECT_EQ(this->desk.Ask("/v1/check", Body(1000))["allowed"], true);
+  EXPECT_EQ(this->desk.Settle(reservation, 0)["returned"], json({0}));
   EXPECT_EQ(this->desk.Remaining(), 0u);
 }
 
