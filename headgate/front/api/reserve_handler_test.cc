@@ -225,8 +225,8 @@ TYPED_TEST(Reservations, ACheckWithAnIdCountsOnce) {
   EXPECT_EQ(this->desk.Remaining(), 400u);
   const json checks = {
       {"checks", {Body(100, more), Body(100, {{"id", "call-8"}}), Body(100, {{"id", "call-8"}})}}};
-  for (const json& result : this->desk.Ask("/v1/checks", checks)["results"])
-    EXPECT_EQ(result["status"], 200);
+  const json answer = this->desk.Ask("/v1/checks", checks);
+  for (const json& result : answer["results"]) EXPECT_EQ(result["status"], 200);
   EXPECT_EQ(this->desk.Remaining(), 300u);
   this->desk.Reserve(100, more);
   EXPECT_EQ(this->desk.Remaining(), 200u) << "a reservation is another request";
