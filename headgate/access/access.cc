@@ -1,8 +1,6 @@
 #include "headgate/access/access.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/check.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::access {
 namespace {
@@ -27,10 +26,6 @@ std::string RandomBytes(size_t count) {
   auto* const out = static_cast<unsigned char*>(static_cast<void*>(bytes.data()));
   HEADGATE_CHECK(RAND_bytes(out, static_cast<int>(count)) == 1);
   return bytes;
-}
-
-bool Equal(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 // Computed for users that do not exist, so that the time does not tell whether they do.
@@ -163,20 +158,23 @@ Login Access::Count(Login login) {
   return login;
 }
 
-void Access::CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
-                          base::Instant now) {
-  const store::TakeRequest request{.key = failures, .limit = limit.get()};
+algorithm::Decision Access::AskFailures(store::Operation operation, const base::Hash128& failures,
+                                        const store::LimitHandle& limit, base::Instant now) {
+  const store::TakeRequest request{.key = failures, .limit = limit.get(), .operation = operation};
   algorithm::Decision decision;
   failures_->Take({&request, 1}, {&decision, 1}, now);
+  return decision;
+}
+
+void Access::CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
+                          base::Instant now) {
+  AskFailures(store::Operation::kTake, failures, limit, now);
 }
 
 std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures,
                                                  const store::LimitHandle& limit,
                                                  base::Instant now) {
-  const store::TakeRequest request{
-      .key = failures, .limit = limit.get(), .operation = store::Operation::kPeek};
-  algorithm::Decision decision;
-  failures_->Take({&request, 1}, {&decision, 1}, now);
+  const auto decision = AskFailures(store::Operation::kPeek, failures, limit, now);
   if (decision.allowed) return std::nullopt;
   return decision.retry_after;
 }
@@ -199,18 +197,13 @@ base::Hash128 Access::FailuresKey(std::optional<std::string_view> user,
 Access::Digest Access::DigestOf(std::string_view user, std::string_view password) const {
   std::string text = std::to_string(user.size());
   text.append(":").append(user).append(password);
-  Digest digest(EVP_MAX_MD_SIZE, '\0');
-  unsigned size = 0;
-  HMAC(EVP_sha256(), digest_key_.data(), static_cast<int>(digest_key_.size()),
-       static_cast<const unsigned char*>(static_cast<const void*>(text.data())), text.size(),
-       static_cast<unsigned char*>(static_cast<void*>(digest.data())), &size);
+  const wire::Mac mac = wire::HmacSha256(digest_key_, text);
   OPENSSL_cleanse(text.data(), text.size());
-  digest.resize(size);
-  return digest;
+  return {mac.begin(), mac.end()};
 }
 
 bool Access::IsCredential(std::string_view password) const {
-  return !credential_.empty() && Equal(password, credential_);
+  return !credential_.empty() && wire::EqualSecrets(password, credential_);
 }
 
 std::optional<Identity> Access::Known(const Digest& digest) {

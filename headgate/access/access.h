@@ -148,6 +148,8 @@ class Access {
   };
 
   Login Count(Login login);
+  algorithm::Decision AskFailures(store::Operation operation, const base::Hash128& failures,
+                                  const store::LimitHandle& limit, base::Instant now);
   void CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
                     base::Instant now);
   // If too many failed: when the next may be tried.

@@ -1,7 +1,6 @@
 #include "headgate/access/password_hash.h"
 
 #include <fmt/format.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
@@ -12,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "headgate/base/check.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::access {
 namespace {
@@ -99,8 +99,7 @@ absl::StatusOr<PasswordHash> ParsePasswordHash(std::string_view text) {
 
 bool Matches(const PasswordHash& hash, std::string_view password) {
   const std::string computed = Compute(hash, password, hash.hash.size());
-  return computed.size() == hash.hash.size() &&
-         CRYPTO_memcmp(computed.data(), hash.hash.data(), computed.size()) == 0;
+  return wire::EqualSecrets(computed, hash.hash);
 }
 
 }  // namespace headgate::access

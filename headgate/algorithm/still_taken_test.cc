@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/no_hits.h"
 #include "headgate/base/random.h"
 
 namespace headgate::algorithm {
@@ -51,17 +52,6 @@ TEST(StillTaken, IsNothingWhereItDependsOnOthers) {
   EXPECT_EQ(StillTaken(first_hit, 5, kStart, kStart + 1s), 0u);
   EXPECT_EQ(StillTaken(Limit(), 5, kStart, kStart), 0u);
 }
-
-class NoHits final : public HitLog {
- public:
-  bool empty() const override { return true; }
-  Hit Oldest() const override { return {}; }
-  Hit Newest() const override { return {}; }
-  void DropOldest() override {}
-  void ReduceNewest(uint32_t) override {}
-  bool Append(Hit) override { return false; }
-  void ForEach(Visitor) const override {}
-};
 
 // Requests take an estimate, and give back later what they did not use. One bucket that had known
 // the real costs from the beginning must have let all of them pass.

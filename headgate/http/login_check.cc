@@ -1,23 +1,19 @@
 #include "headgate/http/login_check.h"
 
 #include <fmt/format.h>
-#include <openssl/crypto.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "headgate/http/problem.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::http {
 namespace {
 
 // Longer fields are refused.
 constexpr size_t kFieldBytesMax = 2048;
-
-bool Equal(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
 
 void AskForLogin(Response& response) {
   response.AddField("WWW-Authenticate", R"(Bearer realm="headgate", Basic realm="headgate")");
@@ -82,7 +78,7 @@ access::Identity* LoginCheck::IdentityOf(const Request& request, Response& respo
   if (kept.pending != nullptr) {
     login = kept.pending->result();
   } else {
-    if (!kept.field.empty() && Equal(kept.field, field)) return &kept.identity;
+    if (!kept.field.empty() && wire::EqualSecrets(kept.field, field)) return &kept.identity;
     const std::optional<Presented> presented = Read(field);
     if (!presented) {
       AnswerMissing(response);

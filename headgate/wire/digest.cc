@@ -1,8 +1,8 @@
 #include "headgate/wire/digest.h"
 
-#include <array>
-
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "headgate/base/check.h"
 #include "headgate/base/text.h"
@@ -17,6 +17,20 @@ std::string DigestHex(Digest digest, std::string_view text) {
   std::string hex;
   for (unsigned int i = 0; i < size; ++i) base::AppendHex(bytes[i], hex);
   return hex;
+}
+
+Mac HmacSha256(std::string_view key, std::string_view text) {
+  Mac mac;
+  const auto* const bytes =
+      static_cast<const unsigned char*>(static_cast<const void*>(text.data()));
+  auto* const out = static_cast<unsigned char*>(static_cast<void*>(mac.data()));
+  HEADGATE_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(),
+                      out, nullptr) != nullptr);
+  return mac;
+}
+
+bool EqualSecrets(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace headgate::wire

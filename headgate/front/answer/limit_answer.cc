@@ -1,13 +1,11 @@
 #include "headgate/front/answer/limit_answer.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include <algorithm>
 
 #include "headgate/base/check.h"
 #include "headgate/front/answer/tightest.h"
 #include "headgate/http/problem.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::front::answer {
 
@@ -55,13 +53,9 @@ std::array<uint8_t, 9> LimitAnswer::PartitionKey(std::string_view domain,
     add(entry.key);
     add(entry.value);
   }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  HMAC(EVP_sha256(), options_.partition_secret.data(),
-       static_cast<int>(options_.partition_secret.size()),
-       static_cast<const unsigned char*>(static_cast<const void*>(scratch_.data())),
-       scratch_.size(), digest.data(), nullptr);
+  const wire::Mac mac = wire::HmacSha256(options_.partition_secret, scratch_);
   std::array<uint8_t, 9> key{};
-  std::copy_n(digest.begin(), key.size(), key.begin());
+  std::copy_n(mac.begin(), key.size(), key.begin());
   return key;
 }
 

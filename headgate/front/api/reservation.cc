@@ -1,30 +1,17 @@
 #include "headgate/front/api/reservation.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include <charconv>
 
 #include "absl/strings/escaping.h"
 #include "headgate/base/json.h"
 #include "headgate/rule/rule_names.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::front::api {
 namespace {
 
-constexpr size_t kSealBytes = 32;
+constexpr size_t kSealBytes = std::tuple_size_v<wire::Mac>;
 constexpr int64_t kNanosPerMs = 1'000'000;
-
-std::string SealOf(std::string_view payload, std::string_view secret) {
-  std::string seal(EVP_MAX_MD_SIZE, '\0');
-  unsigned size = 0;
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       static_cast<const unsigned char*>(static_cast<const void*>(payload.data())), payload.size(),
-       static_cast<unsigned char*>(static_cast<void*>(seal.data())), &size);
-  seal.resize(size);
-  return seal;
-}
 
 void AppendField(std::string_view name, std::string_view text, std::string& out) {
   out.append("\"").append(name).append("\":");
@@ -68,7 +55,8 @@ std::optional<std::string> SealReservation(const limiter::Request& request, std:
     AppendDescriptor(descriptor, payload);
   }
   payload.append("]}");
-  const std::string sealed = SealOf(payload, secret) + payload;
+  const wire::Mac seal = wire::HmacSha256(secret, payload);
+  const std::string sealed = std::string(seal.begin(), seal.end()) + payload;
   std::string token = absl::WebSafeBase64Escape(absl::string_view(sealed.data(), sealed.size()));
   if (token.size() > kReservationBytesMax) return std::nullopt;
   return token;
@@ -82,8 +70,9 @@ std::optional<OpenedReservation> OpenReservation(std::string_view token, std::st
     return std::nullopt;
   }
   const std::string_view payload = std::string_view(sealed).substr(kSealBytes);
-  if (CRYPTO_memcmp(SealOf(payload, secret).data(), sealed.data(), kSealBytes) != 0)
-    return std::nullopt;
+  const std::string_view seal = std::string_view(sealed).substr(0, kSealBytes);
+  const wire::Mac expected = wire::HmacSha256(secret, payload);
+  if (!wire::EqualSecrets({expected.data(), expected.size()}, seal)) return std::nullopt;
   std::string_view rest = payload;
   const auto take_number = [&rest] {
     int64_t number = 0;

@@ -32,8 +32,9 @@ constexpr std::string_view kSettlement = "settle|";
 constexpr std::string_view kForm = R"(send {"reservation": "…", "cost": 123})";
 
 std::string RandomHex() {
+  const base::HashSecret random = base::RandomHashSecret();
   std::string hex;
-  for (size_t i = 0; i < 12; ++i) base::AppendHex(base::RandomHashSecret().bytes[i], hex);
+  for (size_t i = 0; i < 12; ++i) base::AppendHex(random.bytes[i], hex);
   return hex;
 }
 
