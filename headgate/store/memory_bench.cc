@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -61,6 +62,29 @@ void BM_HotKey(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_HotKey);
+
+// One decision at a time, with the key hashed before. With two threads, `per_decision` is the time
+// of one decision of a thread.
+void BM_HotBucket(benchmark::State& state) {
+  static std::unique_ptr<MemoryStore> store;
+  static LimitHandle limit;
+  if (state.thread_index() == 0) {
+    limit = {};
+    store = std::make_unique<MemoryStore>(Options(1u << 20));
+    limit = Plentiful(*store);
+  }
+  const Key key = base::KeysFromSeed(2, 1)[0];
+  Instant now = kStart;
+  Decision decision;
+  std::optional<TakeRequest> request;
+  for (auto _ : state) {
+    if (!request) request = RequestFor(*store, key, limit);  // all threads have been started
+    store->Take({&*request, 1}, {&decision, 1}, now);
+    benchmark::DoNotOptimize(decision);
+    now += base::Duration(30);
+  }
+}
+BENCHMARK(BM_HotBucket)->Threads(1)->Threads(2);
 
 // A table in which all keys are live already, kept across repetitions.
 struct Filled {

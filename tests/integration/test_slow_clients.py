@@ -1,0 +1,75 @@
+"""Slow clients do not hold up others: slowhttptest sends headers slowly, sends bodies slowly, and
+reads answers slowly, with 1,000 connections each. Meanwhile other clients are served at once."""
+
+import statistics
+import subprocess
+import time
+import unittest
+
+from harness import Headgate, require, until
+
+CONNECTIONS = 1000
+SECONDS = 12  # more than the request_timeout below
+PROBE_P99_MS = 250
+
+
+class SlowClients(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        require("slowhttptest")
+
+    def attack(self, server, *words):
+        """Starts slowhttptest; all its connections come from one address."""
+        command = ["slowhttptest", "-c", str(CONNECTIONS), "-r", "1000", "-l", str(SECONDS), "-p", "5", *words]
+        attacker = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(attacker.wait)
+        self.addCleanup(attacker.kill)
+        until(lambda: server.metric("headgate_connections") >= CONNECTIONS, SECONDS, "all slow clients are connected")
+        return attacker
+
+    def probe(self, server, attacker):
+        """Sends requests over new connections while the attack lasts; returns their times in ms."""
+        times = []
+        while attacker.poll() is None:
+            start = time.monotonic()
+            status = server.check(api_key=f"key{len(times)}")[0]
+            times.append((time.monotonic() - start) * 1000)
+            self.assertEqual(status, 200)
+        return times
+
+    def assert_others_are_served(self, server, attacker):
+        times = self.probe(server, attacker)
+        self.assertGreater(len(times), 200)
+        p99 = statistics.quantiles(times, n=100)[98]
+        self.assertLess(p99, PROBE_P99_MS)
+
+    def closed(self, server, reason):
+        return server.metric(f'headgate_connections_closed_total{{reason="{reason}"}}')
+
+    def serve(self):
+        return self.enterContext(Headgate("--request-timeout", "5s"))
+
+    def test_slow_headers(self):
+        server = self.serve()
+        attacker = self.attack(server, "-H", "-i", "1", "-u", f"http://127.0.0.1:{server.port}/auth/")
+        self.assert_others_are_served(server, attacker)
+        self.assertGreaterEqual(self.closed(server, "request_timeout"), CONNECTIONS)
+
+    def test_slow_bodies(self):
+        server = self.serve()
+        attacker = self.attack(server, "-B", "-i", "1", "-s", "65536", "-f", "application/json",
+                               "-u", f"http://127.0.0.1:{server.port}/v1/check")
+        self.assert_others_are_served(server, attacker)
+        self.assertGreaterEqual(self.closed(server, "request_timeout"), CONNECTIONS)
+
+    def test_slow_readers(self):
+        server = self.serve()
+        # Each client asks ten times for a page of 40 KB, and reads 5 bytes per second. The system's
+        # socket buffers may take all of it, so no timeout of the server needs to end.
+        attacker = self.attack(server, "-X", "-k", "10", "-n", "1", "-z", "5", "-w", "1", "-y", "512",
+                               "-u", f"http://127.0.0.1:{server.port}/openapi.json")
+        self.assert_others_are_served(server, attacker)
+
+
+if __name__ == "__main__":
+    unittest.main()
