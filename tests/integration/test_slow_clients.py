@@ -1,6 +1,7 @@
 """Slow clients do not hold up others: slowhttptest sends headers slowly, sends bodies slowly, and
 reads answers slowly, with 1,000 connections each. Meanwhile other clients are served at once."""
 
+import resource
 import statistics
 import subprocess
 import time
@@ -17,6 +18,9 @@ class SlowClients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         require("slowhttptest")
+        # slowhttptest and the server inherit the bound of open files.
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     def attack(self, server, *words):
         """Starts slowhttptest; all its connections come from one address."""
