@@ -63,23 +63,32 @@ void BM_HotKey(benchmark::State& state) {
 }
 BENCHMARK(BM_HotKey);
 
-// One decision at a time, with the key hashed before. With two threads, `per_decision` is the time
-// of one decision of a thread.
-void BM_HotBucket(benchmark::State& state) {
-  static std::unique_ptr<MemoryStore> store;
-  static LimitHandle limit;
-  if (state.thread_index() == 0) {
+// A new store for each run of a benchmark. All threads start the timed loop together, so only there
+// may the other threads use it.
+struct SharedByThreads {
+  std::unique_ptr<MemoryStore> store;
+  LimitHandle limit;
+
+  void MakeOnFirstThread(const benchmark::State& state) {
+    if (state.thread_index() != 0) return;
     limit = {};
     store = std::make_unique<MemoryStore>(Options(1u << 20));
     limit = Plentiful(*store);
   }
+};
+
+// One decision at a time, with the key hashed before. With two threads, the time is that between
+// two decisions, whichever thread makes them.
+void BM_HotBucket(benchmark::State& state) {
+  static SharedByThreads shared;
+  shared.MakeOnFirstThread(state);
   const Key key = base::KeysFromSeed(2, 1)[0];
   Instant now = kStart;
   Decision decision;
   std::optional<TakeRequest> request;
   for (auto _ : state) {
-    if (!request) request = RequestFor(*store, key, limit);  // all threads have been started
-    store->Take({&*request, 1}, {&decision, 1}, now);
+    if (!request) request = RequestFor(*shared.store, key, shared.limit);
+    shared.store->Take({&*request, 1}, {&decision, 1}, now);
     benchmark::DoNotOptimize(decision);
     now += base::Duration(30);
   }
@@ -150,21 +159,15 @@ BENCHMARK(BM_RandomKeysInBatches)->Arg(1 << 20)->Arg(1 << 22);
 
 // Items per second over all threads: two threads must reach the rate of one.
 void BM_HotKeyInBatches(benchmark::State& state) {
-  static std::unique_ptr<MemoryStore> store;
-  static LimitHandle limit;
-  if (state.thread_index() == 0) {
-    limit = {};
-    store = std::make_unique<MemoryStore>(Options(1u << 20));
-    limit = Plentiful(*store);
-  }
-  // All threads start the timed loop together.
+  static SharedByThreads shared;
+  shared.MakeOnFirstThread(state);
   std::array<TakeRequest, kBatch> requests;
   std::array<Decision, kBatch> decisions;
   const Key key = base::KeysFromSeed(2, 1)[0];
   Instant now = kStart;
   for (auto _ : state) {
-    for (TakeRequest& request : requests) request = RequestFor(*store, key, limit);
-    store->Take(requests, decisions, now);
+    for (TakeRequest& request : requests) request = RequestFor(*shared.store, key, shared.limit);
+    shared.store->Take(requests, decisions, now);
     benchmark::DoNotOptimize(decisions);
     now += base::Duration(kBatch);
   }

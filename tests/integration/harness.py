@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import resource
 import select
 import shutil
 import signal
@@ -58,6 +59,13 @@ def until(condition, seconds, what):
 def wait(seconds):
     """Lets time pass while load runs. Do not use it to wait for an event."""
     select.select([], [], [], seconds)
+
+
+def allow_files():
+    """Allows this process as many descriptors as the system permits."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
 
 
 class Headgate:

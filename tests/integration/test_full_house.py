@@ -3,22 +3,14 @@ descriptors."""
 
 import os
 import re
-import resource
 import socket
 import tempfile
 import unittest
 from contextlib import ExitStack
 
-from harness import BINARY, Headgate, read_all, require, run, until, wait
+from harness import BINARY, Headgate, allow_files, read_all, require, run, until, wait
 
 FULL = b"-ERR max number of clients reached"
-
-
-def allow_files():
-    """Allows this process as many descriptors as the system permits."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
 
 
 class DoorsTest(unittest.TestCase):
