@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "headgate/net/socket_poller.h"
+
 namespace headgate::net {
 namespace {
 
@@ -17,16 +19,22 @@ std::chrono::steady_clock::duration Steady(base::Duration d) {
 }  // namespace
 
 struct EventLoop::State {
+  explicit State(EventLoop& loop) : sockets(io, [&loop] { loop.EndTurn(); }) {}
+
   boost::asio::io_context io{1};
   // Without pending work, the context would stop for good.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> open{io.get_executor()};
+  SocketPoller sockets;
 };
 
-EventLoop::EventLoop(const base::Clock& clock) : clock_(clock), state_(std::make_unique<State>()) {}
+EventLoop::EventLoop(const base::Clock& clock)
+    : clock_(clock), state_(std::make_unique<State>(*this)) {}
 
 EventLoop::~EventLoop() = default;
 
 boost::asio::io_context& EventLoop::io() { return state_->io; }
+
+SocketPoller& EventLoop::sockets() { return state_->sockets; }
 
 void EventLoop::Post(std::function<void()> work) { boost::asio::post(state_->io, std::move(work)); }
 
@@ -44,10 +52,12 @@ bool EventLoop::RunUntil(const std::function<bool()>& done, base::Duration timeo
   return true;
 }
 
-// Handlers posted during a turn run after its ready work and before the next poll.
+// The poller ends the turn itself. Other work posts the end of the turn, behind the work that is
+// ready.
 void EventLoop::AtEndOfTurn(Hook& hook) {
   if (hook.registered_) return;
-  if (first_ == nullptr) boost::asio::post(state_->io, [this] { EndTurn(); });
+  if (first_ == nullptr && !state_->sockets.calling())
+    boost::asio::post(state_->io, [this] { EndTurn(); });
   hook.registered_ = true;
   hook.next_ = nullptr;
   *last_ = &hook;

@@ -17,6 +17,8 @@ class io_context;
 
 namespace headgate::net {
 
+class SocketPoller;
+
 class EventLoop {
  public:
   // Called once at the end of each turn in which it was passed to AtEndOfTurn. Unregisters itself
@@ -56,6 +58,7 @@ class EventLoop {
   bool RunUntil(const std::function<bool()>& done, base::Duration timeout);
 
   boost::asio::io_context& io();  // for net
+  SocketPoller& sockets();        // for Transport
 
  private:
   struct State;

@@ -98,6 +98,8 @@ struct TlsContext::State {
     SSL_CTX_set_mode(context.native_handle(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                                   SSL_MODE_RELEASE_BUFFERS);
+    // One read of the socket takes whole records, instead of one read for each head and body.
+    SSL_CTX_set_read_ahead(context.native_handle(), 1);
   }
 
   void ServeWith(const TlsServerOptions& options, const TlsTicketKeys& ticket_keys);

@@ -32,7 +32,7 @@ struct TlsTransport::Socket {
 
   static int Read(BIO* bio, char* out, int size) {
     BIO_clear_retry_flags(bio);
-    const ssize_t count = ::recv(Of(bio).fd(), out, static_cast<size_t>(size), 0);
+    const ssize_t count = Of(bio).Receive(std::span(out, static_cast<size_t>(size)));
     if (count == 0) Of(bio).input_ended_ = true;
     if (count < 0 && MayTryAgain()) BIO_set_retry_read(bio);
     return static_cast<int>(count);
@@ -114,13 +114,13 @@ bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0;
 // A record has at most 16 KiB; a larger buffer takes several records.
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   size_t filled = 0;
-  while (filled < buffer.size()) {
+  do {
     ERR_clear_error();
     const int count = SSL_read(ssl_, buffer.data() + filled, IntSize(buffer.size() - filled));
     const Io io = Result(count, read_needs_);
     if (io.state != State::kDone) return filled > 0 ? Io{.bytes = filled} : io;
     filled += static_cast<size_t>(count);
-  }
+  } while (filled < buffer.size() && (has_input() || has_received()));
   return {.bytes = filled};
 }
 
@@ -146,11 +146,14 @@ void TlsTransport::FinishWriting() {
   ::shutdown(fd(), SHUT_WR);
 }
 
-bool TlsTransport::has_received() const { return SSL_pending(ssl_) > 0; }
+// What is pending after a call that wanted more is a part of a record.
+bool TlsTransport::has_received() const { return !wants_input_ && SSL_has_pending(ssl_) != 0; }
 
 Transport::Io TlsTransport::Result(int returned, Ready& needs) {
   const int system_error = errno;
-  switch (SSL_get_error(ssl_, returned)) {
+  const int outcome = SSL_get_error(ssl_, returned);
+  wants_input_ = outcome == SSL_ERROR_WANT_READ;
+  switch (outcome) {
     case SSL_ERROR_NONE:
       return {.bytes = static_cast<size_t>(std::max(0, returned))};
     case SSL_ERROR_WANT_READ:

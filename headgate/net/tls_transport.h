@@ -40,6 +40,7 @@ class TlsTransport final : public Transport {
   const std::shared_ptr<const TlsContext> context_;
   ssl_st* const ssl_;
   bool input_ended_ = false;
+  bool wants_input_ = false;  // the last call used up what was received
   Ready read_needs_ = Ready::kToRead;
   Ready write_needs_ = Ready::kToWrite;
   std::string error_;

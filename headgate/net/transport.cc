@@ -2,10 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -15,8 +11,6 @@
 namespace headgate::net {
 namespace {
 
-using boost::asio::posix::stream_descriptor;
-
 class PlainTransport final : public Transport {
  public:
   PlainTransport(EventLoop& loop, FileDescriptor socket, Owner& owner)
@@ -25,7 +19,7 @@ class PlainTransport final : public Transport {
   Io Handshake() override { return {}; }
 
   Io Read(std::span<char> buffer) override {
-    const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), 0);
+    const ssize_t count = Receive(buffer);
     if (count == 0) return {.state = State::kEnd};
     return Result(count);
   }
@@ -52,35 +46,6 @@ class PlainTransport final : public Transport {
 
 }  // namespace
 
-// The descriptor and the pending waits on it. Pending waits share ownership, so it may outlive its
-// transport.
-struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsafe_counter> {
-  Watch(EventLoop& loop, FileDescriptor socket, Transport& owner)
-      : descriptor(loop.io(), socket.release()), transport(&owner) {}
-
-  void Arm(Ready ready) {
-    bool& armed = ready == Ready::kToRead ? read_armed : write_armed;
-    if (std::exchange(armed, true)) return;
-    descriptor.async_wait(
-        ready == Ready::kToRead ? stream_descriptor::wait_read : stream_descriptor::wait_write,
-        [self = boost::intrusive_ptr(this), ready](const boost::system::error_code&) {
-          (ready == Ready::kToRead ? self->read_armed : self->write_armed) = false;
-          if (self->transport != nullptr) self->transport->OnReady(ready);
-        });
-  }
-
-  void Post() {
-    boost::asio::post(descriptor.get_executor(), [self = boost::intrusive_ptr(this)] {
-      if (self->transport != nullptr) self->transport->OnReady(self->transport->read_needs());
-    });
-  }
-
-  stream_descriptor descriptor;
-  Transport* transport;  // null once the transport is destroyed
-  bool read_armed = false;
-  bool write_armed = false;
-};
-
 std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
                                            std::shared_ptr<const TlsContext> tls,
                                            const std::string& server_name) {
@@ -90,41 +55,75 @@ std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socke
 }
 
 Transport::Transport(EventLoop& loop, FileDescriptor socket, Owner& owner)
-    : owner_(owner), fd_(socket.get()), watch_(new Watch(loop, std::move(socket), *this)) {}
+    : poller_(loop.sockets()), owner_(owner), socket_(std::move(socket)) {
+  if (poller_.Add(fd(), *this)) return;
+  // The owner reads the end.
+  ::shutdown(fd(), SHUT_RDWR);
+}
 
 Transport::~Transport() {
-  watch_->transport = nullptr;
-  boost::system::error_code ignored;
-  watch_->descriptor.close(ignored);
+  poller_.Remove(fd(), *this);
+  if (gone_ != nullptr) *gone_ = true;
+}
+
+// If less than the buffer was received, then the socket was empty, and an event will announce what
+// arrives later. The end of the input is no such event if it came together with the input. Neither
+// is what follows an error.
+ssize_t Transport::Receive(std::span<char> buffer) {
+  const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), 0);
+  if (count < 0) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) has_input_ = input_ended_ = false;
+  } else if (count < std::ssize(buffer)) {
+    has_input_ = input_ended_;
+  }
+  return count;
 }
 
 bool Transport::PeerHasLeft() const {
   char byte;
-  const ssize_t count = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t count = ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 void Transport::AwaitRead() {
-  const bool already = std::exchange(awaits_read_, true);
-  if (!has_received()) return watch_->Arm(read_needs());
-  if (!already) watch_->Post();
+  awaits_read_ = true;
+  Await(read_needs());
 }
 
 void Transport::AwaitWrite() {
   awaits_write_ = true;
-  watch_->Arm(write_needs());
+  Await(write_needs());
+}
+
+void Transport::Await(Ready ready) {
+  if (ready == Ready::kToWrite) return poller_.WhenWritable(fd(), *this);
+  if (!has_input_ && !has_received()) return;
+  if (!std::exchange(called_again_, true)) poller_.CallAgain(*this);
+}
+
+void Transport::OnEvents(uint32_t events) {
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) input_ended_ = true;
+  const bool readable = (events & EPOLLIN) != 0 || input_ended_;
+  has_input_ = has_input_ || readable;
+  called_again_ = false;
+  if (readable && !OnReady(Ready::kToRead)) return;
+  if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) OnReady(Ready::kToWrite);
 }
 
 // A read and a write may wait for the same readiness.
-void Transport::OnReady(Ready ready) {
-  const boost::intrusive_ptr<Watch> watch = watch_;
+bool Transport::OnReady(Ready ready) {
+  bool gone = false;
+  gone_ = &gone;
   if (awaits_read_ && read_needs() == ready) {
     awaits_read_ = false;
     owner_.OnReadable();
   }
-  if (watch->transport == nullptr || !awaits_write_ || write_needs() != ready) return;
-  awaits_write_ = false;
-  owner_.OnWritable();
+  if (!gone && awaits_write_ && write_needs() == ready) {
+    awaits_write_ = false;
+    owner_.OnWritable();
+  }
+  if (!gone) gone_ = nullptr;
+  return !gone;
 }
 
 }  // namespace headgate::net

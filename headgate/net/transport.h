@@ -6,7 +6,6 @@
 // have to send first, and a Write to receive; the transport handles this.)
 #pragma once
 
-#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,11 +14,12 @@
 
 #include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
+#include "headgate/net/socket_poller.h"
 #include "headgate/net/tls_context.h"
 
 namespace headgate::net {
 
-class Transport {
+class Transport : private SocketPoller::Socket {
  public:
   // Called on the loop's thread, never from within a call of the transport. May destroy the
   // transport.
@@ -73,7 +73,12 @@ class Transport {
   enum class Ready : uint8_t { kToRead, kToWrite };
 
   Transport(EventLoop& loop, FileDescriptor socket, Owner& owner);
-  int fd() const { return fd_; }
+  int fd() const { return socket_.get(); }
+  // Receives from the socket like recv(2), and notes whether more may be there.
+  ssize_t Receive(std::span<char> buffer);
+  // Whether the socket may have input, or its end, that Receive has not returned yet. If not, an
+  // event will announce the next.
+  bool has_input() const { return has_input_; }
 
   // The readiness that the last call of this kind was waiting for.
   virtual Ready read_needs() const { return Ready::kToRead; }
@@ -82,15 +87,20 @@ class Transport {
   virtual bool has_received() const { return false; }
 
  private:
-  struct Watch;
+  void OnEvents(uint32_t events) override;
+  // Whether the transport still exists afterwards.
+  bool OnReady(Ready ready);
+  void Await(Ready ready);
 
-  void OnReady(Ready ready);
-
+  SocketPoller& poller_;
   Owner& owner_;
-  const int fd_;  // owned by the watch
-  boost::intrusive_ptr<Watch> watch_;
+  const FileDescriptor socket_;
   bool awaits_read_ = false;
   bool awaits_write_ = false;
+  bool has_input_ = true;
+  bool input_ended_ = false;   // the end may follow the input that is there
+  bool called_again_ = false;  // CallAgain is pending
+  bool* gone_ = nullptr;       // set by the destructor
 };
 
 }  // namespace headgate::net

@@ -148,6 +148,30 @@ TEST_P(TransportPair, ASmallBufferGetsEverything) {
   EXPECT_TRUE(Until([&] { return server.received.size() == bytes.size(); }));
 }
 
+// The system announces bytes and their end once, while nobody awaits them.
+TEST_P(TransportPair, BytesAndTheirEndWaitForTheReader) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  server.reads = false;
+  client.Send("last");
+  client.transport().FinishWriting();
+  EXPECT_FALSE(loop.RunUntil([&] { return server.ended; }, 5ms));
+  server.reads = true;
+  server.transport().AwaitRead();
+  EXPECT_TRUE(Until([&] { return server.ended; })) << server.error;
+  EXPECT_EQ(server.received, "last");
+}
+
+// No event announces the end, because it came with the bytes, and a read took only them.
+TEST_P(TransportPair, AnEndThatCameWithTheLastBytesIsRead) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  client.Send("last");
+  client.Stop();
+  EXPECT_TRUE(Until([&] { return server.ended || !server.error.empty(); }));
+  EXPECT_EQ(server.received, "last");
+}
+
 TEST_P(TransportPair, ASlowReaderHoldsTheWriterBack) {
   Connect();
   ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
