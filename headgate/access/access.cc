@@ -162,7 +162,7 @@ algorithm::Decision Access::AskFailures(store::Operation operation, const base::
                                         const store::LimitHandle& limit, base::Instant now) {
   const store::TakeRequest request{.key = failures, .limit = limit.get(), .operation = operation};
   algorithm::Decision decision;
-  failures_->Take({&request, 1}, {&decision, 1}, now);
+  failures_->TakeOne(request, decision, now);
   return decision;
 }
 

@@ -129,15 +129,26 @@ template <bool kWhole>
   return decision;
 }
 
+inline bool InWholeNanoseconds(const Limit& limit, const BucketState& state) {
+  return (limit.interval_fraction() | state.count) == 0;
+}
+
+// Requires InWholeNanoseconds, and a limit that does not deny all.
+[[gnu::always_inline]] inline Decision DecideInWholeNanoseconds(const Limit& limit,
+                                                                BucketState& state, Cost cost,
+                                                                base::Instant now) {
+  state.seen = std::max(now, state.seen);
+  return DecideTokens<true>(limit, state, cost, state.seen);
+}
+
 [[gnu::always_inline]] inline Decision DecideTokenBucket(const Limit& limit, BucketState& state,
                                                          Cost cost, base::Instant now) {
   if (limit.denies_all()) [[unlikely]]
     return DenyAll(limit, cost);
-  now = std::max(now, state.seen);
-  state.seen = now;
-  if (limit.interval_fraction() == 0 && state.count == 0) [[likely]]
-    return DecideTokens<true>(limit, state, cost, now);
-  return DecideTokens<false>(limit, state, cost, now);
+  if (InWholeNanoseconds(limit, state)) [[likely]]
+    return DecideInWholeNanoseconds(limit, state, cost, now);
+  state.seen = std::max(now, state.seen);
+  return DecideTokens<false>(limit, state, cost, state.seen);
 }
 
 }  // namespace headgate::algorithm

@@ -15,6 +15,10 @@ class MemoryDecider final : public Decider {
   // `pending` may be null, because nothing waits. Buckets have no names here.
   bool Decide(std::span<BatchEntry> batch, Namer, Pending*, base::Instant now) override {
     if (batch.empty()) return true;
+    if (batch.size() == 1) {
+      store_.TakeOne(batch.front().request, batch.front().settled.decision, now);
+      return true;
+    }
     store_.Take(base::Strided<const store::TakeRequest>::Of(batch, &BatchEntry::request),
                 {&batch.front().settled.decision, batch.size(), sizeof(BatchEntry)}, now);
     return true;

@@ -63,19 +63,19 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
     // The local bucket begins with at most this share of the last known rest.
-    local_.Take({&request, 1}, {&decision, 1}, now);
+    local_.TakeOne(request, decision, now);
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
     const auto left = static_cast<uint64_t>(
         base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
     if (decision.remaining > left) {
       request.cost = decision.remaining - left;
       request.operation = Operation::kTake;
-      local_.Take({&request, 1}, {&decision, 1}, now);
+      local_.TakeOne(request, decision, now);
     }
   }
   request.cost = member.cost;
   request.operation = member.operation;
-  local_.Take({&request, 1}, {&decision, 1}, now);
+  local_.TakeOne(request, decision, now);
   if (member.operation == Operation::kTake && decision.allowed && owed == Owed::kYes) {
     if (debts_.empty()) settle_pace_.OnAway(boot_now);
     debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost, now);

@@ -37,10 +37,14 @@ uint32_t HitBlocksFor(uint64_t buckets_max) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 30));
 }
 
+// What a token bucket can be decided in.
+enum class In : uint8_t { kAnyUnits, kWholeNanoseconds };
+
 // The common case only: an existing token bucket in its home block, last used under the same limit.
 // In all other cases returns false and changes nothing.
-inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Segment& segment,
-                       Decision& decision, Instant now) {
+template <In kIn>
+[[gnu::always_inline]] inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print,
+                                              Segment& segment, Decision& decision, Instant now) {
   const Limit& limit = request.limit->limit;
   const bool token_bucket =
       limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
@@ -50,7 +54,12 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
   Slot& slot = segment.slots[index];
   BucketState state = slot.Load();
   if (slot.limit_id() != request.limit->id) return false;
-  decision = DecideTokenBucket(limit, state, request.cost, now);
+  if (kIn == In::kAnyUnits) {
+    decision = DecideTokenBucket(limit, state, request.cost, now);
+  } else {
+    if (limit.denies_all() || !InWholeNanoseconds(limit, state)) return false;
+    decision = DecideInWholeNanoseconds(limit, state, request.cost, now);
+  }
   slot.Store(state);
   return true;
 }
@@ -90,6 +99,32 @@ Segment& MemoryStore::Second(const Fingerprint& print) const {
   return &first + 1 < segments_ + segment_count_ ? *(&second + 1) : segments_[0];
 }
 
+// The most common case is so short that it needs no stack: every store before the lock is taken
+// would delay the lock.
+void MemoryStore::TakeOne(const TakeRequest& request, Decision& decision, Instant now) {
+  now = base::Clamp(now);
+  const Fingerprint print = Fingerprint::Of(request.key);
+  Segment& first = First(print);
+  if (!first.lock.try_lock()) [[unlikely]]
+    return TakeOneAfterWaiting(request, decision, now);
+  if (!TakeAtHome<In::kWholeNanoseconds>(request, print, first, decision, now))
+    return TakeOneLocked(request, decision, now);
+  first.lock.unlock();
+}
+
+void MemoryStore::TakeOneAfterWaiting(const TakeRequest& request, Decision& decision, Instant now) {
+  First(Fingerprint::Of(request.key)).lock.lock();
+  TakeOneLocked(request, decision, now);
+}
+
+void MemoryStore::TakeOneLocked(const TakeRequest& request, Decision& decision, Instant now) {
+  const Fingerprint print = Fingerprint::Of(request.key);
+  Segment& first = First(print);
+  const bool done = TakeInFirst(request, print, decision, now);
+  first.lock.unlock();
+  if (!done) TakeInBothSegments(request, print, decision, now);
+}
+
 void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<Decision> decisions,
                        Instant now) {
   HEADGATE_DCHECK(requests.size() == decisions.size());
@@ -122,15 +157,21 @@ void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<
       first.lock.lock();
       held = &first;
     }
-    if (TakeAtHome(requests[i], print, first, decisions[i], now)) [[likely]]
+    if (TakeAtHome<In::kWholeNanoseconds>(requests[i], print, first, decisions[i], now)) [[likely]]
       continue;
-    if (!TakeLocked(requests[i], print, Held::kFirst, decisions[i], now)) {
+    if (!TakeInFirst(requests[i], print, decisions[i], now)) {
       held->lock.unlock();
       held = nullptr;
       TakeInBothSegments(requests[i], print, decisions[i], now);
     }
   }
   if (held != nullptr) held->lock.unlock();
+}
+
+bool MemoryStore::TakeInFirst(const TakeRequest& request, const Fingerprint& print,
+                              Decision& decision, Instant now) {
+  return TakeAtHome<In::kAnyUnits>(request, print, First(print), decision, now) ||
+         TakeLocked(request, print, Held::kFirst, decision, now);
 }
 
 template <typename Act>

@@ -68,6 +68,8 @@ class MemoryStore final : public Store {
 
   void Take(base::Strided<const TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
             base::Instant now) override;
+  void TakeOne(const TakeRequest& request, algorithm::Decision& decision,
+               base::Instant now) override;
   LimitHandle LimitOf(const base::Hash128& key) override;
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
@@ -127,6 +129,14 @@ class MemoryStore final : public Store {
   // Calls `act` while both segments of the key are locked.
   template <typename Act>
   void InBothSegments(const Fingerprint& print, const Act& act);
+  [[gnu::noinline]] void TakeOneAfterWaiting(const TakeRequest& request,
+                                             algorithm::Decision& decision, base::Instant now);
+  // Unlocks the first segment of the key, which the caller has locked.
+  [[gnu::noinline]] void TakeOneLocked(const TakeRequest& request, algorithm::Decision& decision,
+                                       base::Instant now);
+  // Like TakeLocked, while only the first segment is locked. Not inlined: see TakeOne.
+  [[gnu::noinline]] bool TakeInFirst(const TakeRequest& request, const Fingerprint& print,
+                                     algorithm::Decision& decision, base::Instant now);
   void TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
                           algorithm::Decision& decision, base::Instant now);
   void TakeGroup(base::Strided<const TakeRequest> group,

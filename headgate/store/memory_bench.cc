@@ -56,7 +56,7 @@ void BM_HotKey(benchmark::State& state) {
   Decision decision;
   for (auto _ : state) {
     const TakeRequest request = RequestFor(store, key, limit);
-    store.Take({&request, 1}, {&decision, 1}, now);
+    store.TakeOne(request, decision, now);
     benchmark::DoNotOptimize(decision);
     now += base::Duration(30);
   }
@@ -88,7 +88,7 @@ void BM_HotBucket(benchmark::State& state) {
   std::optional<TakeRequest> request;
   for (auto _ : state) {
     if (!request) request = RequestFor(*shared.store, key, shared.limit);
-    shared.store->Take({&*request, 1}, {&decision, 1}, now);
+    shared.store->TakeOne(*request, decision, now);
     benchmark::DoNotOptimize(decision);
     now += base::Duration(30);
   }
@@ -104,7 +104,7 @@ struct Filled {
     Decision decision;
     for (const Key& key : keys) {
       const TakeRequest request = RequestFor(store, key, limit);
-      store.Take({&request, 1}, {&decision, 1}, kStart);
+      store.TakeOne(request, decision, kStart);
     }
   }
   static Filled& OfSize(int64_t max_buckets) {
@@ -131,7 +131,7 @@ void BM_RandomKeysOneByOne(benchmark::State& state) {
   Decision decision;
   for (auto _ : state) {
     const TakeRequest request = RequestFor(filled.store, filled.NextKey(), filled.limit);
-    filled.store.Take({&request, 1}, {&decision, 1}, now);
+    filled.store.TakeOne(request, decision, now);
     benchmark::DoNotOptimize(decision);
     now += base::Duration(1);
   }
@@ -190,7 +190,7 @@ void BM_NewKeysInAFullTable(benchmark::State& state) {
     const uint64_t halves[2] = {random(), random()};
     std::memcpy(key.data(), halves, sizeof halves);
     const TakeRequest request = RequestFor(store, key, limit);
-    store.Take({&request, 1}, {&decision, 1}, kStart);
+    store.TakeOne(request, decision, kStart);
   };
   for (uint64_t i = 0; i < 1u << 20; ++i) take();
   for (auto _ : state) take();

@@ -32,7 +32,7 @@ struct MemoryRig {
     request.operation = operation;
     request.history = history;
     algorithm::Decision decision;
-    store.Take({&request, 1}, {&decision, 1}, now);
+    store.TakeOne(request, decision, now);
     return decision;
   }
   // A request of cost 0.

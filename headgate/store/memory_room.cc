@@ -191,12 +191,12 @@ Instant MemoryStore::FreshAtOf(SlotRef ref) {
 
 uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
   uint64_t removed = 0;
-  for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
-    if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) > now) continue;
-    if (limits_.EntryOf(segment.slots[slot].limit_id()).buckets_kept_until() > now) continue;
+  segment.ForEachUsed([&](uint32_t slot) {
+    if (FreshAtOf({&segment, slot}) > now) return;
+    if (limits_.EntryOf(segment.slots[slot].limit_id()).buckets_kept_until() > now) return;
     Remove({&segment, slot});
     ++removed;
-  }
+  });
   return removed;
 }
 
@@ -309,17 +309,17 @@ uint64_t MemoryStore::ScanStep(Instant now) {
   Segment& segment = segments_[scan_segment_++];
   if (segment.used_slots() == 0)
     return 0;  // not locked, because locking would make its memory resident
+  if (scan_segment_ < segment_count_) segments_[scan_segment_].PrefetchAll();
   std::lock_guard lock(segment.lock);
   const uint64_t removed = RemoveExpired(segment, now);
-  for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
-    if (segment.tags[slot] == 0) continue;
+  segment.ForEachUsed([&](uint32_t slot) {
     const uint32_t limit_id = segment.slots[slot].limit_id();
     if (limits_.IsRetired(limit_id)) {
       Evict({&segment, slot}, now);
     } else {
       limits_seen_[limit_id] = true;
     }
-  }
+  });
   return removed;
 }
 

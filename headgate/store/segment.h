@@ -109,6 +109,12 @@ struct alignas(2048) Segment {
     __builtin_prefetch(home + 64, 1);
   }
 
+  // Prefetches all of it. Always inlined, see above.
+  [[gnu::always_inline]] void PrefetchAll() const {
+    const auto* bytes = reinterpret_cast<const char*>(this);
+    for (size_t line = 0; line < sizeof(Segment); line += 64) __builtin_prefetch(bytes + line);
+  }
+
   // The slot of the home block that holds the key, or kNoSlot.
   uint32_t FindAtHome(const Fingerprint& print) const {
     const uint32_t home = HomeBlock(print) * kBlockSlots;
@@ -126,6 +132,14 @@ struct alignas(2048) Segment {
       if (slots[i].Holds(print)) return i;
     }
     return kNoSlot;
+  }
+
+  // Calls `visit(slot)` for each slot that is in use now; it may free that slot.
+  template <typename Visit>
+  void ForEachUsed(const Visit& visit) const {
+    constexpr uint64_t kAll = (uint64_t{1} << kSlots) - 1;
+    for (uint64_t rest = kAll & ~WithTag(0); rest != 0; rest &= rest - 1)
+      visit(static_cast<uint32_t>(std::countr_zero(rest)));
   }
 
   // A free slot, in the home block if possible; kNoSlot if all are in use.

@@ -78,6 +78,11 @@ class Store {
   // request would be allowed now. Thread-safe; blocks only on buckets.
   virtual void Take(base::Strided<const TakeRequest> requests,
                     base::Strided<algorithm::Decision> decisions, base::Instant now) = 0;
+  // Answers a request that is alone in its group. Like Take, but faster for one.
+  virtual void TakeOne(const TakeRequest& request, algorithm::Decision& decision,
+                       base::Instant now) {
+    Take({&request, 1}, {&decision, 1}, now);
+  }
 
   // The limit under which the bucket was last used; null if this store has no such bucket. For
   // commands that name a bucket without its limit. Thread-safe.

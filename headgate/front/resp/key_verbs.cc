@@ -66,8 +66,7 @@ base::Duration KeyVerbs::UntilFull(std::string_view key, base::Instant now) {
   const store::TakeRequest peek{
       .key = hash, .limit = limit.get(), .cost = 0, .operation = Operation::kPeek};
   algorithm::Decision decision;
-  checker_.store().Take(base::Strided<const store::TakeRequest>({&peek, 1}),
-                        base::Strided<algorithm::Decision>({&decision, 1}), now);
+  checker_.store().TakeOne(peek, decision, now);
   return decision.reset_after;
 }
 
@@ -75,8 +74,7 @@ void KeyVerbs::Reset(std::string_view key, const store::LimitEntry& limit, base:
   const store::TakeRequest reset{
       .key = HashOf(key), .limit = &limit, .cost = 0, .operation = Operation::kReset};
   algorithm::Decision decision;
-  checker_.store().Take(base::Strided<const store::TakeRequest>({&reset, 1}),
-                        base::Strided<algorithm::Decision>({&decision, 1}), now);
+  checker_.store().TakeOne(reset, decision, now);
 }
 
 absl::StatusOr<bool> KeyVerbs::DelShared(const wire::RespParser& command,
