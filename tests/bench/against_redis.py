@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares Headgate with the same limit as a Lua script in Redis: decisions per second of server
-CPU, in one run.
+"""Compares Headgate with the same limit as a Lua script in Redis, and with Redis' INCR, which decides
+nothing: commands per second of server CPU, in one run.
 
 Each server uses one core. redis-benchmark loads them in turn for several rounds. The figure is the
 CPU time (user and system) that the server's process used, so other work on the machine disturbs
@@ -86,6 +86,7 @@ def main():
             ).stdout.strip()
             key = "user:__rand_int__"
             sides = {
+                "Redis, INCR": (redis, redis_port, ["INCR", "counter:__rand_int__"]),
                 "Redis, GCRA in Lua": (redis, redis_port, ["EVALSHA", sha, "1", key, BURST, COUNT, PERIOD, "1"]),
                 "Headgate, CL.THROTTLE": (headgate, headgate_port, ["CL.THROTTLE", key, BURST, COUNT, PERIOD]),
             }
@@ -103,11 +104,11 @@ def main():
                 for name, values in rates.items():
                     medians[name] = statistics.median(values)
                     print(
-                        f"  {name:24} {medians[name]:12,.0f} decisions per CPU second"
+                        f"  {name:24} {medians[name]:12,.0f} commands per CPU second"
                         f"  (min {min(values):,.0f}, max {max(values):,.0f})  {1e6 / medians[name]:.2f} µs each"
                     )
-                redis_rate, headgate_rate = medians.values()
-                print(f"  ratio {headgate_rate / redis_rate:.1f}")
+                incr, lua, headgate_rate = medians.values()
+                print(f"  rate, compared with the script {headgate_rate / lua:.1f}; CPU, compared with INCR {incr / headgate_rate:.2f}")
         finally:
             for process in (redis, headgate):
                 process.kill()
