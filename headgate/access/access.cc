@@ -139,15 +139,23 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
     return Count({.result = Login::Result::kLimited, .retry_after = *wait});
   {
     const std::lock_guard lock(mutex_);
+    Waiter waiter{.failures = failures,
+                  .address_failures = address_failures,
+                  .now = now,
+                  .post = post,
+                  .state = pending.state_};
+    const auto same = std::find_if(jobs_.begin(), jobs_.end(),
+                                   [&](const Job& job) { return job.digest == digest; });
+    if (same != jobs_.end()) {
+      same->waiters.push_back(std::move(waiter));
+      return std::nullopt;
+    }
     if (!HasPlaceFor(address_failures)) return Count({.result = Login::Result::kBusy});
-    jobs_.push_back({.user = std::string(user),
-                     .password = std::string(password),
-                     .digest = std::move(digest),
-                     .failures = failures,
-                     .address_failures = address_failures,
-                     .now = now,
-                     .post = post,
-                     .state = pending.state_});
+    Job& job = jobs_.emplace_back();
+    job.user = user;
+    job.password = password;
+    job.digest = std::move(digest);
+    job.waiters.push_back(std::move(waiter));
   }
   has_job_.notify_one();
   return std::nullopt;
@@ -181,7 +189,7 @@ std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures,
 
 bool Access::HasPlaceFor(const base::Hash128& address_failures) const {
   const auto of_address = std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
-    return job.address_failures == address_failures;
+    return job.waiters.front().address_failures == address_failures;
   });
   return jobs_.size() < waiting_max_ && of_address * 4 < static_cast<int64_t>(waiting_max_);
 }
@@ -218,18 +226,26 @@ void Access::Run() {
   while (true) {
     has_job_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
     if (ending_) return;
-    Job job = std::move(jobs_.front());
+    // It stays in the queue meanwhile, so that more clients with this password can join it.
+    Job& job = jobs_.front();
+    const bool any_left = std::any_of(job.waiters.begin(), job.waiters.end(),
+                                      [](const Waiter& waiter) { return !waiter.state.expired(); });
+    lock.unlock();
+    std::optional<Identity> identity;
+    if (any_left) identity = Verify(job);
+    lock.lock();
+    OPENSSL_cleanse(job.password.data(), job.password.size());
+    const std::vector<Waiter> waiters = std::move(job.waiters);
     jobs_.pop_front();
     lock.unlock();
-    if (!job.state.expired()) Verify(job);
-    OPENSSL_cleanse(job.password.data(), job.password.size());
+    if (any_left) Tell(identity, waiters);
     lock.lock();
   }
 }
 
-void Access::Verify(Job& job) {
+std::optional<Identity> Access::Verify(const Job& job) {
   PasswordHash expected = HashOfNobody();
-  Identity identity;
+  std::optional<Identity> identity;
   {
     const std::lock_guard lock(mutex_);
     const auto user = users_->users.find(job.user);
@@ -241,25 +257,29 @@ void Access::Verify(Job& job) {
                   .generation = generation_.load(std::memory_order_relaxed)};
     }
   }
-  const bool matches = Matches(expected, job.password) && identity.logged_in();
-  if (matches) {
-    const std::lock_guard lock(mutex_);
-    if (verified_.size() >= kVerifiedMax) verified_.clear();
-    if (identity.generation == generation_.load(std::memory_order_relaxed))
-      verified_.emplace(std::move(job.digest), identity);
+  if (!Matches(expected, job.password) || !identity) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (verified_.size() >= kVerifiedMax) verified_.clear();
+  if (identity->generation == generation_.load(std::memory_order_relaxed))
+    verified_.emplace(job.digest, *identity);
+  return identity;
+}
+
+void Access::Tell(const std::optional<Identity>& identity, const std::vector<Waiter>& waiters) {
+  for (const Waiter& waiter : waiters) {
+    if (!identity) {
+      CountFailure(waiter.failures, user_limit_, waiter.now);
+      CountFailure(waiter.address_failures, address_limit_, waiter.now);
+    }
+    Login login = identity ? Count({.result = Login::Result::kAccepted, .identity = *identity})
+                           : Count({.result = Login::Result::kWrong});
+    waiter.post([state = waiter.state, login = std::move(login)]() mutable {
+      const auto waiting = state.lock();
+      if (waiting == nullptr || !waiting->wake) return;
+      waiting->result = std::move(login);
+      waiting->wake();
+    });
   }
-  if (!matches) {
-    CountFailure(job.failures, user_limit_, job.now);
-    CountFailure(job.address_failures, address_limit_, job.now);
-  }
-  Login login = matches ? Count({.result = Login::Result::kAccepted, .identity = identity})
-                        : Count({.result = Login::Result::kWrong});
-  job.post([state = job.state, login = std::move(login)]() mutable {
-    const auto waiting = state.lock();
-    if (waiting == nullptr || !waiting->wake) return;
-    waiting->result = std::move(login);
-    waiting->wake();
-  });
 }
 
 }  // namespace headgate::access

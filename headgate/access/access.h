@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/access/rights.h"
@@ -136,15 +137,20 @@ class Access {
  private:
   using Digest = std::string;
 
-  struct Job {
-    std::string user;
-    std::string password;
-    Digest digest;
+  // A client that waits for its login.
+  struct Waiter {
     base::Hash128 failures;          // of the user at this address
     base::Hash128 address_failures;  // of all users at this address
     base::Instant now;
     Post post;
     std::weak_ptr<PendingLogin::State> state;
+  };
+  // A password to verify.
+  struct Job {
+    std::string user;
+    std::string password;
+    Digest digest;
+    std::vector<Waiter> waiters;  // at least one; all named this user and this password
   };
 
   Login Count(Login login);
@@ -162,7 +168,9 @@ class Access {
   bool IsCredential(std::string_view password) const;
   std::optional<Identity> Known(const Digest& digest);
   void Run();
-  void Verify(Job& job);
+  // Null if the password is wrong.
+  std::optional<Identity> Verify(const Job& job);
+  void Tell(const std::optional<Identity>& identity, const std::vector<Waiter>& waiters);
 
   const std::string credential_;
   const bool has_users_;

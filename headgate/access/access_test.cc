@@ -152,8 +152,8 @@ TEST(Access, OneAddressGetsAQuarterOfThePlaces) {
   const auto ask = [&](const net::Peer& peer) {
     waiting.push_back(std::make_unique<PendingLogin>([] {}));
     return door.access.LogIn(
-        "ann", "wrong", peer, door.now, [&](auto work) { door.posted.Add(std::move(work)); },
-        *waiting.back());
+        "ann", "wrong" + std::to_string(waiting.size()), peer, door.now,
+        [&](auto work) { door.posted.Add(std::move(work)); }, *waiting.back());
   };
   int busy = 0;
   for (int i = 0; i < 8; ++i) busy += ask(kElsewhere).has_value() ? 1 : 0;
@@ -161,6 +161,25 @@ TEST(Access, OneAddressGetsAQuarterOfThePlaces) {
   EXPECT_GE(busy, 1);
   EXPECT_FALSE(ask(At("192.0.2.2")).has_value());
   door.access.End();
+}
+
+// Far more clients than there are places: they need one place, and one computation.
+TEST(Access, ClientsWithOnePasswordAreVerifiedTogether) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}), .waiting_max = 4});
+  constexpr int kClients = 100;
+  std::vector<std::unique_ptr<PendingLogin>> waiting;
+  int at_once = 0;
+  for (int i = 0; i < kClients; ++i) {
+    waiting.push_back(std::make_unique<PendingLogin>([] {}));
+    const auto login = door.access.LogIn(
+        "ann", "apple", kElsewhere, door.now, [&](auto work) { door.posted.Add(std::move(work)); },
+        *waiting.back());
+    if (!login) continue;
+    EXPECT_EQ(login->result, Result::kAccepted) << "it was verified meanwhile";
+    ++at_once;
+  }
+  for (int i = at_once; i < kClients; ++i) ASSERT_TRUE(door.posted.RunNext());
+  EXPECT_EQ(door.access.logins(Result::kAccepted), uint64_t{kClients});
 }
 
 TEST(Access, LimitsGuessesOfTheCredential) {

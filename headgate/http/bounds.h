@@ -10,8 +10,8 @@ struct Bounds {
   // The request line without its LF; at most head_bytes_max. Raise it for targets with long
   // queries.
   size_t line_bytes_max = 8 * 1024;
-  // The request line and the fields together. Proxies pass on all fields of their clients: nginx and
-  // HAProxy up to 32 KiB, Caddy more.
+  // The request line and the fields together. Proxies pass on all fields of their clients: nginx
+  // and HAProxy up to 32 KiB, Caddy more.
   size_t head_bytes_max = 64 * 1024;
   // The trailer of a chunked body, and, counted apart, all of its chunk extensions together. Nobody
   // needs them.

@@ -34,7 +34,7 @@ void Response::Clear() {
   body.clear();
   stream.reset();
   later = false;
-  held = false;
+  held_until.reset();
 }
 
 }  // namespace headgate::http

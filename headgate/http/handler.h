@@ -92,8 +92,9 @@ struct Response {
   // Set by a handler that cannot answer yet. The handler is called again with the same request
   // after it has called the suspension's `wake`. Everything else it wrote here is dropped.
   bool later = false;
-  // With `later`: the connection is closed if the client closes its end meanwhile.
-  bool held = false;
+  // With `later`: the answer is held back on purpose until this time. If the client closes its end
+  // meanwhile, the connection is closed.
+  std::optional<base::Instant> held_until{};
 
   // `value` must be trusted or escaped: a line break in it stops the process.
   void AddField(std::string_view name, std::string_view value);

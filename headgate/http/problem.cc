@@ -25,7 +25,6 @@ constexpr StatusName kStatusNames[] = {
     {408, "Request Timeout"},
     {409, "Conflict"},
     {410, "Gone"},
-    {411, "Length Required"},
     {413, "Content Too Large"},
     {414, "URI Too Long"},
     {415, "Unsupported Media Type"},

@@ -222,10 +222,6 @@ Refusal RequestParser::JudgeHead() {
     return {417, "100-continue is the only expectation that this server supports",
             "send the request without Expect"};
   }
-  if (HasBody(method) && !has_length_ && !chunked_) {
-    return {411, "a request with a body states its length",
-            "send Content-Length, or Transfer-Encoding: chunked"};
-  }
   return {};
 }
 

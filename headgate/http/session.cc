@@ -57,7 +57,10 @@ Session::Progress Session::Report(std::string_view rest, bool more, base::Instan
   const bool streams = await_ == Await::kStream;
   wait_.Report(await_ == Await::kAnswer, now, progress);
   progress.close = closing_;
-  progress.ends_with_peer = held_ && await_ == Await::kAnswer;
+  if (await_ == Await::kAnswer && held_until_) {
+    progress.ends_with_peer = true;
+    progress.waiting_since = held_until_;
+  }
   progress.protocol_error = refused_;
   progress.mid_request = !streams && (!rest.empty() || await_ != Await::kHead);
   progress.more = more && (!rest.empty() || streams);

@@ -81,7 +81,7 @@ class Session final : public net::Session {
   bool last_ = false;     // the connection closes after this answer
   bool closing_ = false;  // the connection closes now
   bool refused_ = false;
-  bool held_ = false;  // the answer that is awaited ends with the client
+  std::optional<base::Instant> held_until_{};  // of the answer that is awaited
   HeadScan scan_;
   Chunks chunks_;
   std::string head_;        // of a request whose body is incomplete

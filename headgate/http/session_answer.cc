@@ -49,7 +49,7 @@ bool Session::Answer(std::string_view body, std::string& output, base::Instant n
     handler_.Handle(request, response_, now);
   }
   if (response_.later) {
-    held_ = response_.held;
+    held_until_ = response_.held_until;
     response_.Clear();
     await_ = Await::kAnswer;
     return false;

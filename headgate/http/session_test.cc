@@ -185,6 +185,16 @@ TEST(HttpSession, Http10NeedsNoHost) {
   EXPECT_THAT(d.Say("GET /healthz HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
+// RFC 9112, 6.3: a request without Content-Length and Transfer-Encoding has no content.
+TEST(HttpSession, TakesAnyMethodWithoutALength) {
+  Dialogue d;
+  for (const std::string_view method : {"POST", "PUT", "PATCH", "DELETE"}) {
+    EXPECT_THAT(d.Say(std::string(method) + " / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                StartsWith("HTTP/1.1 200 OK\r\n"))
+        << method;
+  }
+}
+
 TEST(HttpSession, TakesGetWithALengthOfZero) {
   Dialogue d;
   EXPECT_THAT(d.Say(Get("Host: localhost\r\nContent-Length: 0\r\n")),

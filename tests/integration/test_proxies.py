@@ -218,6 +218,21 @@ class Queue(unittest.TestCase):
                 self.assertEqual([get(proxy.port)[0] for _ in range(4)], 4 * [200])
                 self.assertGreater(os.times().elapsed - began, 1.4, "one request each half second")
 
+    def test_an_answer_may_be_held_for_longer_than_the_request_timeout(self):
+        def wait_longer(text):
+            return text.replace("timeout processing 500ms", "timeout processing 10s")
+
+        slow = self.RULES.replace("requests_per_unit: 2, unit: second", "requests_per_unit: 1, period: 3s")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(slow)
+            for name in ("nginx", "haproxy"):
+                with self.subTest(name):
+                    proxy = Proxy(self, name, "--rules", path, "--request-timeout", "1s", change=wait_longer)
+                    self.assertEqual([get(proxy.port)[0] for _ in range(2)], 2 * [200])
+                    self.assertEqual(proxy.headgate.metric('headgate_connections_closed_total{reason="request_timeout"}'), 0)
+
     def test_a_client_that_goes_away_frees_its_place(self):
         proxy = Proxy(self, "nginx", *self.rules())
         held = "headgate_auth_held"

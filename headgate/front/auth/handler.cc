@@ -54,6 +54,7 @@ struct AuthHandler::Conversation {
   Asked asked;
   std::optional<http::Response> held;  // the answer that waits for its time
   base::BootTime due{0};
+  base::Instant held_until{0};  // `due` on the clock of requests
   net::Timer timer;
   Counters& counters;
 };
@@ -119,6 +120,7 @@ void AuthHandler::Answer(const http::Request& request, http::Response& response,
   if (verdict_.wait <= base::Duration(0)) return;
   Conversation& conversation = ConversationOf(request);
   conversation.due = loop_.Now() + verdict_.wait;
+  conversation.held_until = now + verdict_.wait;
   conversation.held = std::move(response);
   counters_.held_begun.Add();
   response = {};
@@ -128,7 +130,7 @@ void AuthHandler::Answer(const http::Request& request, http::Response& response,
 void AuthHandler::Hold(Conversation& conversation, http::Response& response) {
   conversation.timer.Set(conversation.due);
   response.later = true;
-  response.held = true;
+  response.held_until = conversation.held_until;
 }
 
 void AuthHandler::Write(http::Response& response, base::Instant now) {

@@ -190,6 +190,22 @@ TEST(Auth, ARepeatedDenialNamesTheTimeThatIsLeft) {
   EXPECT_THAT(ask("b", kRigStart + 5s), HasSubstr("\"api_key\";r=0;t=55\r\n"));
 }
 
+TEST(Repeats, WaitUntilTheFirstRequestPasses) {
+  Repeats repeats({.window = 10s, .entries_max = 32});
+  const base::Hash128 id{.low = 1, .high = 0};
+  Verdict verdict;
+  verdict.wait = 3s;
+  repeats.Remember(id, verdict, kRigStart);
+  std::string policy;
+  ASSERT_TRUE(repeats.Find(id, kRigStart + 1s, verdict, policy));
+  EXPECT_EQ(verdict.wait, 2s);
+  ASSERT_TRUE(repeats.Find(id, kRigStart + 4s, verdict, policy));
+  EXPECT_EQ(verdict.wait, 0s);
+  EXPECT_TRUE(repeats.Find(id, kRigStart + 12s, verdict, policy))
+      << "the window begins with the pass";
+  EXPECT_FALSE(repeats.Find(id, kRigStart + 13s, verdict, policy));
+}
+
 TEST(Repeats, ForgetsTheOldestBeyondItsBound) {
   Repeats repeats({.window = 10s, .entries_max = 32});
   const auto id = [](uint64_t n) { return base::Hash128{.low = n, .high = 0}; };

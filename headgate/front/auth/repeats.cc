@@ -19,9 +19,9 @@ bool Repeats::Find(const base::Hash128& id, base::Instant now, Verdict& verdict,
   if (found == shard.verdicts.end()) return false;
   const Remembered& remembered = found->second;
   const base::Duration elapsed = std::max(base::Duration(0), now - remembered.decided_at);
-  if (elapsed >= options_.window) return false;
+  if (now >= remembered.until) return false;
   verdict = remembered.verdict;
-  verdict.wait = base::Duration(0);
+  verdict.wait = Less(verdict.wait, elapsed);
   if (verdict.limit) {
     wire::RateLimitState& limit = *verdict.limit;
     policy = remembered.policy;
@@ -36,8 +36,8 @@ void Repeats::Remember(const base::Hash128& id, const Verdict& verdict, base::In
   Shard& shard = ShardOf(id);
   const std::lock_guard lock(shard.mutex);
   while (!shard.by_age.empty()) {
-    const auto& [at, oldest] = shard.by_age.front();
-    const bool expired = now - at >= options_.window;
+    const auto& [until, oldest] = shard.by_age.front();
+    const bool expired = now >= until;
     if (!expired && shard.by_age.size() < options_.entries_max / kShards) break;
     if (!expired) forgotten_.fetch_add(1, std::memory_order_relaxed);
     shard.verdicts.erase(oldest);
@@ -45,8 +45,9 @@ void Repeats::Remember(const base::Hash128& id, const Verdict& verdict, base::In
   }
   const auto [place, is_new] = shard.verdicts.try_emplace(id);
   if (!is_new) return;
-  shard.by_age.emplace_back(now, id);
-  place->second = {.verdict = verdict, .policy = {}, .decided_at = now};
+  const base::Instant until = now + verdict.wait + options_.window;
+  shard.by_age.emplace_back(until, id);
+  place->second = {.verdict = verdict, .policy = {}, .decided_at = now, .until = until};
   if (verdict.limit) place->second.policy = verdict.limit->policy;
 }
 

@@ -19,7 +19,8 @@
 namespace headgate::front::auth {
 
 struct RepeatsOptions {
-  // How long a verdict is repeated. Raise it if the proxy retries later than this.
+  // How long a verdict is repeated, after the hold in a queue if there is one. Raise it if the
+  // proxy retries later than this.
   base::Duration window = std::chrono::seconds(10);
   // The most verdicts that are remembered; about 250 bytes each. Beyond it the oldest are
   // forgotten.
@@ -31,8 +32,9 @@ class Repeats {
  public:
   explicit Repeats(const RepeatsOptions& options) : options_(options) {}
 
-  // Sets `verdict` to the one that was remembered, with its times as of `now`. The wait of a queue
-  // is over in it. `policy` holds the name of its limit. False if there is none.
+  // Sets `verdict` to the one that was remembered, with its times as of `now`: while the first
+  // request is held in a queue, the repeated one is held for as long. `policy` holds the name of
+  // its limit. False if there is none.
   bool Find(const base::Hash128& id, base::Instant now, Verdict& verdict, std::string& policy);
   void Remember(const base::Hash128& id, const Verdict& verdict, base::Instant now);
 
@@ -49,11 +51,13 @@ class Repeats {
     Verdict verdict;
     std::string policy;  // the name of the verdict's limit, which may outlive its rule
     base::Instant decided_at;
+    base::Instant until;
   };
   struct alignas(64) Shard {
     std::mutex mutex;
     absl::flat_hash_map<base::Hash128, Remembered, HashOf> verdicts;
-    std::deque<std::pair<base::Instant, base::Hash128>> by_age;  // oldest first
+    // With the time until which each is remembered; oldest first.
+    std::deque<std::pair<base::Instant, base::Hash128>> by_age;
   };
 
   Shard& ShardOf(const base::Hash128& id) { return shards_[id.high % kShards]; }

@@ -46,7 +46,7 @@ struct SpoeSession::Waiting {
 
   uint64_t stream_id = 0;
   uint64_t frame_id = 0;
-  base::Instant since{};
+  base::Instant since{};  // or until when the answer is held
   bool ready = false;
   auth::Asked asked;
   std::string ack;  // of a request in a queue: sent when its time comes
@@ -85,7 +85,10 @@ net::Session::Progress SpoeSession::OnBytes(std::span<const char> input, std::st
   progress.mid_request = !rest.empty();
   progress.more =
       !closing_ && output.size() >= output_pause && rest.size() >= wire::kSpopLengthBytes;
-  if (!waiting_.empty()) progress.waiting_since = waiting_.front()->since;
+  for (const auto& waiting : waiting_) {
+    if (!progress.waiting() || waiting->since < *progress.waiting_since)
+      progress.waiting_since = waiting->since;
+  }
   return progress;
 }
 
@@ -222,6 +225,7 @@ bool SpoeSession::Finish(Waiting& waiting, std::string& output, base::Instant no
   AppendAck(waiting.stream_id, waiting.frame_id, now_due ? output : waiting.ack, now);
   if (now_due) return true;
   context_.counters.held_begun.Add();
+  waiting.since = now + verdict_.wait;
   waiting.due = context_.loop.Now() + verdict_.wait;
   waiting.timer.Set(waiting.due);
   return false;
