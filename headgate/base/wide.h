@@ -7,6 +7,7 @@
 namespace headgate::base {
 
 using uint128 = unsigned __int128;
+using int128 = __int128;
 
 constexpr uint128 WideMul(uint64_t a, uint64_t b) { return uint128{a} * b; }
 

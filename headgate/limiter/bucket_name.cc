@@ -103,4 +103,11 @@ void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_ke
   Finish(naming, begin, out);
 }
 
+void AppendCounter(const BucketNaming& naming, std::string_view client_key, std::string& out) {
+  const size_t begin = out.size();
+  out.append("hg:{c|");
+  AppendEncoded(client_key, out);
+  Finish(naming, begin, out);
+}
+
 }  // namespace headgate::limiter

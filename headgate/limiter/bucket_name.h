@@ -37,5 +37,6 @@ void AppendOnceBucket(const BucketNaming& naming, std::string_view domain, std::
                       std::string& out);
 void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key,
                           std::string& out);
+void AppendCounter(const BucketNaming& naming, std::string_view client_key, std::string& out);
 
 }  // namespace headgate::limiter

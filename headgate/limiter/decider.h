@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/pending.h"
+#include "headgate/limiter/pending_counts.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
 
@@ -30,6 +32,13 @@ struct BatchEntry {
   Settled settled{};
 };
 
+// A change of a counter.
+struct CountRequest {
+  base::Hash128 key;      // in the memory store
+  std::string_view name;  // in a shared store; used only if answers may come later
+  algorithm::CounterChange change{};
+};
+
 class Decider {
  public:
   // Appends the name of a request's bucket in a shared store; the request is given by its position.
@@ -47,6 +56,11 @@ class Decider {
   // come later, and are appended to `pending`. For one thread.
   virtual bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
                       base::Instant now) = 0;
+
+  // Changes a counter, and adds the answer to `counts`. False: it comes later. Counters have no
+  // policy for failures: without the store there is no answer but the reason (Unavailable: nothing
+  // has changed; DeadlineExceeded, Aborted: the counter may have changed).
+  virtual bool Increment(const CountRequest& request, PendingCounts& counts, base::Instant now) = 0;
 
   const SharedTerms& default_terms() const { return default_terms_; }
   SharedTerms TermsOf(const rule::Rule& rule) const {

@@ -24,6 +24,11 @@ class MemoryDecider final : public Decider {
     return true;
   }
 
+  bool Increment(const CountRequest& request, PendingCounts& counts, base::Instant now) override {
+    counts.Add(store_.Increment(request.key, request.change, now));
+    return true;
+  }
+
  private:
   store::Store& store_;
 };

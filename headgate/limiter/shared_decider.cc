@@ -283,6 +283,15 @@ void SharedDecider::SendOutbox() {
   outbox_.clear();
 }
 
+bool SharedDecider::Increment(const CountRequest& request, PendingCounts& counts,
+                              base::Instant /*now*/) {
+  return counts.Ask([&](PendingCounts::Done done) {
+    shared_.Increment(
+        {.name = request.name, .change = request.change, .timeout = options_.timeout},
+        std::move(done));
+  });
+}
+
 void SharedDecider::OnTime() {
   if (returns_) return SendReturns();
   const auto keep = [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); };

@@ -73,6 +73,8 @@ class SharedDecider final : public Decider {
   bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
               base::Instant now) override;
 
+  bool Increment(const CountRequest& request, PendingCounts& counts, base::Instant now) override;
+
   // Periodic work for leases and debts: call it at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;

@@ -1,5 +1,6 @@
-// The owners of limits. Each rule is a class of its own, and all limits that clients bring form one
-// class. Classes share memory such that none can displace another (memory.h).
+// The owners of limits. Each rule is a class of its own, all limits that clients bring form one
+// class, and all counters another. Classes share memory such that none can displace another
+// (memory.h).
 #pragma once
 
 #include <atomic>
@@ -22,10 +23,14 @@ class LimitOwner {
   }
   // All rules for which no separate class is left.
   static constexpr LimitOwner FurtherRules() { return LimitOwner(1); }
+  // All counters. They have a class of their own because a counter may never expire: such counters
+  // would displace every limit of clients.
+  static constexpr LimitOwner Counters() { return LimitOwner(2); }
 
   static constexpr LimitOwner FromNumber(uint64_t number) { return LimitOwner(number); }
   constexpr uint64_t number() const { return number_; }
-  constexpr bool is_clients() const { return number_ == 0; }
+  // Whether it is not a rule.
+  constexpr bool is_of_clients() const { return *this == Clients() || *this == Counters(); }
 
   constexpr bool operator==(const LimitOwner&) const = default;
   template <typename H>
@@ -34,7 +39,7 @@ class LimitOwner {
   }
 
  private:
-  static constexpr uint64_t kFirstHash = 2;  // smaller numbers are reserved
+  static constexpr uint64_t kFirstHash = 3;  // smaller numbers are reserved
 
   explicit constexpr LimitOwner(uint64_t number) : number_(number) {}
   uint64_t number_;

@@ -62,7 +62,7 @@ absl::StatusOr<LimitHandle> LimitTable::InternLocked(const Limit& limit, uint32_
   Room& room = RoomOf(owner);
   Key key{{limit.spec(), version}, owner};
   auto found = by_key_.find(key);
-  if (found == by_key_.end() && !owner.is_clients() &&
+  if (found == by_key_.end() && !owner.is_of_clients() &&
       room.in_use >= room.in_use_max - room.in_use_max / 3) {
     key.second = LimitOwner::FurtherRules();
     found = by_key_.find(key);
@@ -74,11 +74,11 @@ absl::StatusOr<LimitHandle> LimitTable::InternLocked(const Limit& limit, uint32_
     const bool made_way = full == Full::kMakeWay && RetireOldest(room);
     // Clients may exceed their room, because their pinned limits are released soon. Rules may not,
     // because theirs stay.
-    const bool may_exceed = full == Full::kMakeWay && owner.is_clients();
+    const bool may_exceed = full == Full::kMakeWay && owner.is_of_clients();
     if (!made_way && !may_exceed) {
       return absl::ResourceExhaustedError(
           fmt::format("{} different limits of {} are in use already", room.in_use_max,
-                      owner.is_clients() ? "clients" : "rules"));
+                      owner.is_of_clients() ? "clients" : "rules"));
     }
   }
   if (is_new && room.ids_left() == 0) {

@@ -54,6 +54,8 @@ struct LimitEntry {
                                    known, until.ns, std::memory_order_relaxed)) {
     }
   }
+  // Whether this is the limit of all counters (memory_counters.cc).
+  bool is_of_counters() const { return owner->owner == LimitOwner::Counters(); }
   base::Instant buckets_kept_until() const {
     return base::Instant::FromNanos(buckets_kept_until_ns.load(std::memory_order_relaxed));
   }
@@ -193,7 +195,7 @@ class LimitTable {
   LimitEntry* EntryAt(uint32_t id) const {
     return chunks_[id / kChunk].load(std::memory_order_relaxed)[id % kChunk].get();
   }
-  Room& RoomOf(LimitOwner owner) { return owner.is_clients() ? clients_ : rules_; }
+  Room& RoomOf(LimitOwner owner) { return owner.is_of_clients() ? clients_ : rules_; }
 
   enum class Full { kMakeWay, kFail };
   absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version,

@@ -11,6 +11,7 @@ namespace headgate::store {
 
 using algorithm::Algorithm;
 using algorithm::BucketState;
+using algorithm::Cost;
 using algorithm::Decision;
 using algorithm::Limit;
 using base::Instant;
@@ -174,17 +175,6 @@ bool MemoryStore::TakeInFirst(const TakeRequest& request, const Fingerprint& pri
          TakeLocked(request, print, Held::kFirst, decision, now);
 }
 
-template <typename Act>
-void MemoryStore::InBothSegments(const Fingerprint& print, const Act& act) {
-  // Lock in the order of addresses, so that two threads cannot deadlock.
-  Segment* low = &First(print);
-  Segment* high = &Second(print);
-  if (high < low) std::swap(low, high);
-  std::lock_guard low_lock(low->lock);
-  std::lock_guard high_lock(high->lock);
-  act();
-}
-
 void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
                                      Decision& decision, Instant now) {
   InBothSegments(print, [&] { TakeLocked(request, print, Held::kBoth, decision, now); });
@@ -193,17 +183,11 @@ void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerpri
 LimitHandle MemoryStore::LimitOf(const base::Hash128& key) {
   const Fingerprint print = Fingerprint::Of(key);
   LimitHandle limit;
-  const auto find = [&] {
+  InBothSegments(print, [&] {
     const SlotRef ref = Find(print, Held::kBoth);
     if (ref.found() && !limits_.IsRetired(ref->limit_id()))
       limit = LimitHandle::Pin(limits_.EntryOf(ref->limit_id()));
-  };
-  if (segment_count_ > 1) {
-    InBothSegments(print, find);
-  } else {
-    const std::lock_guard lock(First(print).lock);
-    find();
-  }
+  });
   return limit;
 }
 
@@ -221,9 +205,13 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
     decision = algorithm::DenyAll(limit, asks ? request.cost : 0);
     return true;
   }
-  const SlotRef ref = Find(print, held);
+  SlotRef ref = Find(print, held);
   BucketState state;
   Instant remembered_until{0};
+  if (ref.found() && ref->limit_id() != request.limit->id && HoldsCounter(ref, now)) [[unlikely]] {
+    decision = algorithm::DenyAll(limits_.Get(ref->limit_id()), std::max<Cost>(request.cost, 1));
+    return true;
+  }
   if (ref.found()) {
     state = ref->Load();
     remembered_until = RememberedUntil(ref);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,11 @@ class MemoryStore final : public Store {
   void TakeOne(const TakeRequest& request, algorithm::Decision& decision,
                base::Instant now) override;
   LimitHandle LimitOf(const base::Hash128& key) override;
+  absl::StatusOr<algorithm::CounterAnswer> Increment(const base::Hash128& key,
+                                                     const algorithm::CounterChange& change,
+                                                     base::Instant now) override;
+  std::optional<algorithm::Counter> FindCounter(const base::Hash128& key,
+                                                base::Instant now) override;
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
 
@@ -128,7 +134,16 @@ class MemoryStore final : public Store {
 
   // Calls `act` while both segments of the key are locked.
   template <typename Act>
-  void InBothSegments(const Fingerprint& print, const Act& act);
+  void InBothSegments(const Fingerprint& print, const Act& act) {
+    // Lock in the order of addresses, so that two threads cannot deadlock.
+    Segment* low = &First(print);
+    Segment* high = &Second(print);
+    if (high < low) std::swap(low, high);
+    std::lock_guard low_lock(low->lock);
+    std::unique_lock high_lock(high->lock, std::defer_lock);
+    if (high != low) high_lock.lock();
+    act();
+  }
   [[gnu::noinline]] void TakeOneAfterWaiting(const TakeRequest& request,
                                              algorithm::Decision& decision, base::Instant now);
   // Unlocks the first segment of the key, which the caller has locked.
@@ -163,6 +178,15 @@ class MemoryStore final : public Store {
     return {hits_, edge, limit.owner->hit_blocks};
   }
   void SetNewestHitsSlot(SlotRef ref);
+
+  // ---- Counters: memory_counters.cc
+
+  absl::StatusOr<const LimitEntry*> EnsureCounters();
+  algorithm::CounterAnswer IncrementLocked(const Fingerprint& print, const LimitEntry& counters,
+                                           const algorithm::CounterChange& change,
+                                           base::Instant now);
+  // Whether the slot holds a counter. Removes one that has expired.
+  bool HoldsCounter(SlotRef& ref, base::Instant now);
 
   // ---- Making room: memory_room.cc
 
@@ -208,6 +232,11 @@ class MemoryStore final : public Store {
   std::atomic<uint64_t> hits_refused_{0};
   std::atomic<uint64_t> rebased_{0};
   uint64_t left_out_ = 0;
+
+  // The limit of all counters, once there was one.
+  std::atomic<const LimitEntry*> counters_{nullptr};
+  std::mutex counters_mutex_;
+  LimitHandle counters_pin_;  // guarded by the mutex
 
   // The current pass.
   std::mutex scan_mutex_;

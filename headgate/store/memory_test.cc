@@ -363,11 +363,11 @@ TEST(Snapshot, IsRefusedWhenAnyByteIsWrong) {
 TEST(Snapshot, ASnapshotOfANewerVersionIsRefusedByName) {
   MemoryRig before, after;
   std::string bytes = before.store.Snapshot(kStart);
-  bytes[8] = 3;
+  bytes[8] = 4;
   const absl::Status status = after.store.Restore(bytes, kStart);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()),
-              testing::HasSubstr("version 3, newer than this program's 2"));
+              testing::HasSubstr("version 4, newer than this program's 3"));
 }
 
 TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {

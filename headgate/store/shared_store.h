@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "headgate/algorithm/counter.h"
 #include "headgate/algorithm/decision.h"
 #include "headgate/algorithm/lease.h"
 #include "headgate/base/clock.h"
@@ -72,6 +73,15 @@ struct SharedAnswer {
   SharedEvents events;
 };
 
+// A change of a counter (algorithm/counter.h). Counters are apart from buckets: they have no limit,
+// and never leases.
+struct SharedCount {
+  // The counter's name in the store. Must stay valid only until Increment returns.
+  std::string_view name;
+  algorithm::CounterChange change{};
+  base::Duration timeout{0};
+};
+
 class SharedStore {
  public:
   using Done = std::function<void(const SharedAnswer& answer)>;
@@ -81,6 +91,13 @@ class SharedStore {
   // Calls `done` exactly once, on this loop's thread and no later than `timeout` (plus a tick),
   // possibly before Ask returns if the store is known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
+
+  // Changes a counter, at the time of the store's clock. Calls `done` as Ask does, with an answer or
+  // one of the statuses of SharedAnswer. Unimplemented if this store has no counters.
+  using CountDone = std::function<void(const absl::StatusOr<algorithm::CounterAnswer>& answer)>;
+  virtual void Increment(const SharedCount& /*request*/, CountDone done) {
+    done(absl::UnimplementedError("this store has no counters"));
+  }
 
   // The clock for timeouts and leases: CLOCK_BOOTTIME of this machine.
   virtual base::BootTime Now() const = 0;

@@ -29,10 +29,13 @@ using base::Instant;
 namespace {
 
 constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 // The first version with a remembered_until for each bucket, fingerprints of 91 bits, and an owner
 // for each limit.
 constexpr uint32_t kRememberedSince = 2;
+// The version with counters. A snapshot without counters has the version before it, so that earlier
+// programs can read it.
+constexpr uint32_t kCountersSince = 3;
 constexpr uint32_t kEndOfBuckets = 0;
 constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
 constexpr size_t kFlushBytes = 1u << 20;
@@ -192,9 +195,13 @@ std::string MemoryStore::Snapshot(Instant now) {
 }
 
 void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::string_view)>& write) {
+  const std::vector<LimitTable::Listed> limits = limits_.List();
+  const bool counters = std::any_of(limits.begin(), limits.end(), [](const auto& limit) {
+    return limit.owner == LimitOwner::Counters();
+  });
   Writer writer(write);
   writer.Bytes(kMagic);
-  writer.Number(kVersion);
+  writer.Number(counters ? kCountersSince : kCountersSince - 1);
   writer.Number(now.ns);
   writer.Bytes({reinterpret_cast<const char*>(secret_.bytes.data()), secret_.bytes.size()});
 
@@ -204,7 +211,6 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
     uint64_t serial;
     uint32_t number;  // from 1
   };
-  const std::vector<LimitTable::Listed> limits = limits_.List();
   absl::flat_hash_map<uint32_t, Position> positions;
   writer.Number(static_cast<uint32_t>(limits.size()));
   for (const LimitTable::Listed& limit : limits) {
@@ -266,6 +272,11 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
                                  ? LimitOwner::FromNumber(reader.Number<uint64_t>())
                                  : LimitOwner::Clients();
     logs.push_back(IsLog(limit));
+    if (owner == LimitOwner::Counters()) {
+      HEADGATE_ASSIGN_OR_RETURN(const LimitEntry* const pinned, EnsureCounters());
+      limits.push_back(LimitHandle::Pin(*pinned));
+      continue;
+    }
     limits.push_back(limits_.InternWhereRoom(limit, owner).value_or(LimitHandle()));
   }
   for (auto position = reader.Number<uint32_t>(); position != kEndOfBuckets;
@@ -305,7 +316,8 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
 void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry,
                                 BucketState state, Instant remembered_until, Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, entry);
-  if (state.seen > now + kAheadMax) {
+  // A counter has no time but its expiry.
+  if (state.seen > now + kAheadMax && !entry.is_of_counters()) {
     Rebase(entry.limit, state, hits, remembered_until, now);
     rebased_.fetch_add(1, std::memory_order_relaxed);
   }

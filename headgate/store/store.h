@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "headgate/algorithm/counter.h"
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/hash.h"
+#include "headgate/base/status.h"
 #include "headgate/base/strided.h"
 #include "headgate/base/time.h"
 #include "headgate/store/limit_table.h"
@@ -87,6 +90,23 @@ class Store {
   // The limit under which the bucket was last used; null if this store has no such bucket. For
   // commands that name a bucket without its limit. Thread-safe.
   virtual LimitHandle LimitOf(const base::Hash128& /*key*/) { return {}; }
+
+  // ---- Counters. They share the keys of buckets: a key holds one or the other. A request to a key
+  // that holds a counter is denied under a limit of 0, and can never fit. A reset under the limit of
+  // LimitOf removes the counter. Thread-safe.
+
+  // Unimplemented if this store has no counters; ResourceExhausted if it has no room for their
+  // limit.
+  virtual absl::StatusOr<algorithm::CounterAnswer> Increment(
+      const base::Hash128& /*key*/, const algorithm::CounterChange& /*change*/,
+      base::Instant /*now*/) {
+    return absl::UnimplementedError("this store has no counters");
+  }
+  // Empty if the key holds no counter.
+  virtual std::optional<algorithm::Counter> FindCounter(const base::Hash128& /*key*/,
+                                                        base::Instant /*now*/) {
+    return std::nullopt;
+  }
 
   virtual const base::HashSecret& hash_secret() const = 0;
   virtual LimitTable& limits() = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ class ManualSharedStore final : public store::SharedStore {
     base::Instant now{0};
     std::optional<store::LeaseAsk> lease{};  // without its reports, which have been applied already
     Done done{};
+    std::function<void()> answer{};  // of a counter; all else is empty but the name
   };
 
   // Decides in `memory`, at the time in `now`.
@@ -53,6 +55,16 @@ class ManualSharedStore final : public store::SharedStore {
     }
     if (at_once) return Answer(asked);
     asked_.push_back(std::move(asked));
+  }
+  void Increment(const store::SharedCount& request, CountDone done) override {
+    const std::string name(request.name);
+    names_.push_back(name);
+    auto answer = [this, name, change = request.change, done = std::move(done)] {
+      if (!failure.ok()) return done(failure);
+      done(memory_.Increment(HashOf(name), change, now_));
+    };
+    if (at_once) return answer();
+    asked_.push_back({.name = name, .limit = {}, .answer = std::move(answer)});
   }
   // Follows the time of decisions.
   base::BootTime Now() const override { return base::BootTime{now_.ns}; }
@@ -82,7 +94,12 @@ class ManualSharedStore final : public store::SharedStore {
   }
 
  private:
+  base::Hash128 HashOf(std::string_view name) const {
+    return base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, name);
+  }
+
   void Answer(Asked& asked) {
+    if (asked.answer) return asked.answer();
     store::SharedAnswer answer;
     answer.status = failure;
     if (failure.ok() && asked.lease) {
@@ -120,7 +137,7 @@ class ManualSharedStore final : public store::SharedStore {
 
   algorithm::Decision Decide(const Asked& asked, store::Operation operation, algorithm::Cost cost) {
     const store::TakeRequest request{
-        .key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
+        .key = HashOf(asked.name),
         .limit = asked.limit.get(),
         .history = asked.history,
         .cost = cost,

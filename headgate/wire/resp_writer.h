@@ -1,7 +1,7 @@
 // Appends RESP values to a string: a server's replies, and (arrays of bulks) a client's commands.
 //
 // Types that RESP2 lacks are written as RESP2 servers write them: a map as a flat array of names
-// and values, a boolean as 0 or 1, null as the nil bulk, a verbatim text as a bulk.
+// and values, a boolean as 0 or 1, null as the nil bulk, a double and a verbatim text as a bulk.
 #pragma once
 
 #include <algorithm>
@@ -58,6 +58,11 @@ class RespWriter {
     *at++ = '\r';
     *at++ = '\n';
     out_.append(buffer, static_cast<size_t>(at - buffer));
+  }
+  // A number in decimal digits, so that it need not be rounded.
+  void Double(std::string_view digits) {
+    if (version_ == RespVersion::k2) return Bulk(digits);
+    AppendLine(',', digits);
   }
   // Text for people. `kind` has three letters.
   void Verbatim(std::string_view kind, std::string_view text) {

@@ -81,6 +81,8 @@ RespValue Keyspace::Run(std::span<const std::string> command, Instant now) {
       if (!ms) return Error("ERR value is not an integer or out of range");
       if (*ms <= 0) return Error("ERR invalid expire time in 'set' command");
       set.expires_at_ms = MillisOf(now) + *ms;
+    } else if (command.size() == 4 && command[3] == "KEEPTTL" && !without_keepttl) {
+      if (entry != nullptr) set.expires_at_ms = entry->expires_at_ms;
     } else if (command.size() != 3) {
       return Error("ERR syntax error");
     }
@@ -95,6 +97,17 @@ RespValue Keyspace::Run(std::span<const std::string> command, Instant now) {
   if (name == "DEL") {
     if (entry == nullptr) return Integer(0);
     entries_.erase(key);
+    return Integer(1);
+  }
+  if (name == "PTTL") {
+    if (entry == nullptr) return Integer(-2);
+    return Integer(entry->expires_at_ms ? *entry->expires_at_ms - MillisOf(now) : -1);
+  }
+  if (name == "PEXPIREAT") {
+    const auto ms = NumberOf(command[2]);
+    if (!ms) return Error("ERR value is not an integer or out of range");
+    if (entry == nullptr) return Integer(0);
+    entry->expires_at_ms = *ms;
     return Integer(1);
   }
   if (name == "PEXPIRE") {

@@ -28,6 +28,9 @@ class Keyspace {
   // works.
   void Refuse(std::string command) { refused_ = std::move(command); }
 
+  // Whether SET refuses KEEPTTL, as before Redis 6.
+  bool without_keepttl = false;
+
   bool Contains(const std::string& key, base::Instant now);
   // Empty if the key does not exist or has no TTL.
   std::optional<base::Duration> TimeToLive(const std::string& key, base::Instant now);

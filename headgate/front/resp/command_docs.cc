@@ -11,7 +11,7 @@ using wire::RespWriter;
 // An argument, in the terms of https://redis.io/docs/latest/commands/command-docs/.
 struct ArgumentDoc {
   std::string_view name;
-  std::string_view type;  // a block has `parts`
+  std::string_view type;  // a block and a oneof have `parts`
   std::string_view token{};
   bool optional = false;
   bool multiple = false;
@@ -48,6 +48,26 @@ constexpr std::array kBucket{
 constexpr std::array kBuckets{
     ArgumentDoc{.name = "bucket", .type = "block", .multiple = true, .parts = kBucket},
 };
+constexpr std::array kIncrement{
+    ArgumentDoc{.name = "float", .type = "double", .token = "BYFLOAT"},
+    ArgumentDoc{.name = "integer", .type = "integer", .token = "BYINT"},
+};
+constexpr std::array kExpiration{
+    ArgumentDoc{.name = "seconds", .type = "integer", .token = "EX"},
+    ArgumentDoc{.name = "milliseconds", .type = "integer", .token = "PX"},
+    ArgumentDoc{.name = "unix_time_seconds", .type = "unix-time", .token = "EXAT"},
+    ArgumentDoc{.name = "unix_time_milliseconds", .type = "unix-time", .token = "PXAT"},
+    ArgumentDoc{.name = "persist", .type = "pure-token", .token = "PERSIST"},
+};
+constexpr std::array kIncrEx{
+    ArgumentDoc{.name = "key", .type = "key"},
+    ArgumentDoc{.name = "increment", .type = "oneof", .optional = true, .parts = kIncrement},
+    ArgumentDoc{.name = "lowerbound", .type = "string", .token = "LBOUND", .optional = true},
+    ArgumentDoc{.name = "upperbound", .type = "string", .token = "UBOUND", .optional = true},
+    ArgumentDoc{.name = "saturate", .type = "pure-token", .token = "SATURATE", .optional = true},
+    ArgumentDoc{.name = "expiration", .type = "oneof", .optional = true, .parts = kExpiration},
+    ArgumentDoc{.name = "enx", .type = "pure-token", .token = "ENX", .optional = true},
+};
 constexpr std::array kEntry{
     ArgumentDoc{.name = "key", .type = "string"},
     ArgumentDoc{.name = "value", .type = "string"},
@@ -73,15 +93,16 @@ constexpr std::array kDocs{
                kThrottle},
     CommandDoc{Verb::kGcra, "Like CL.THROTTLE, with a period in fractions of a second", kGcra},
     CommandDoc{Verb::kHgCheckM, "Takes from several token buckets, or from none of them", kBuckets},
+    CommandDoc{Verb::kIncrEx, "Increments a counter within bounds, and sets its expiry", kIncrEx},
     CommandDoc{Verb::kHgCheck, "Takes from the limits of the rules that match", kCheck},
     CommandDoc{Verb::kHgPeek, "Answers like HG.CHECK and takes nothing", kCheck},
     CommandDoc{Verb::kHgRefund, "Gives back what HG.CHECK took", kCheck},
     CommandDoc{Verb::kHgReset, "Makes buckets as if they were never used", kReset},
-    CommandDoc{Verb::kDel, "Resets buckets of CL.THROTTLE and GCRA", kKeys},
-    CommandDoc{Verb::kExists, "Counts the buckets of CL.THROTTLE and GCRA that are not full",
+    CommandDoc{Verb::kDel, "Removes counters, and resets buckets of CL.THROTTLE and GCRA", kKeys},
+    CommandDoc{Verb::kExists, "Counts counters, and buckets of CL.THROTTLE and GCRA that are not full",
                kKeys},
-    CommandDoc{Verb::kTtl, "Seconds until a bucket of CL.THROTTLE or GCRA is full", kKey},
-    CommandDoc{Verb::kPttl, "Milliseconds until a bucket of CL.THROTTLE or GCRA is full", kKey},
+    CommandDoc{Verb::kTtl, "Seconds until a counter expires, or a bucket of CL.THROTTLE is full", kKey},
+    CommandDoc{Verb::kPttl, "Milliseconds until a counter expires, or a bucket of CL.THROTTLE is full", kKey},
     CommandDoc{Verb::kPing, "Answers PONG, or the message"},
     CommandDoc{Verb::kEcho, "Answers the message"},
     CommandDoc{Verb::kHello, "Switches to a version of the protocol"},

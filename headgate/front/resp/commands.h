@@ -15,6 +15,7 @@ enum class Verb : uint8_t {
   kThrottle,
   kGcra,
   kHgCheckM,
+  kIncrEx,
   kDel,
   kHgCheck,
   kHgPeek,

@@ -8,6 +8,7 @@
 #include "headgate/access/access.h"
 #include "headgate/front/resp/client_list.h"
 #include "headgate/front/resp/connection_verbs.h"
+#include "headgate/front/resp/counter_verbs.h"
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/key_verbs.h"
 #include "headgate/front/resp/rule_verbs.h"
@@ -38,7 +39,8 @@ class Context {
       : access(services.access),
         throttle(services.checker, counters),
         throttle_group(services.checker),
-        key_verbs(services.checker),
+        counter_verbs(services.checker),
+        key_verbs(services.checker, counter_verbs),
         rule_verbs(services.checker),
         script_verbs(services.scripts != nullptr ? *services.scripts : own_scripts_),
         connection_verbs(services.access, services.post),
@@ -54,6 +56,7 @@ class Context {
   Counters counters;
   ThrottleBatch throttle;
   ThrottleGroup throttle_group;
+  CounterVerbs counter_verbs;
   KeyVerbs key_verbs;
   RuleVerbs rule_verbs;
   ScriptVerbs script_verbs;

@@ -6,6 +6,7 @@
 
 #include "headgate/base/check.h"
 #include "headgate/front/resp/client_verbs.h"
+#include "headgate/front/resp/throttle_reply.h"
 #include "headgate/front/resp/verb_replies.h"
 
 namespace headgate::front::resp {
@@ -28,7 +29,8 @@ RespSession::RespSession(Context& context, const net::Peer& peer)
 
 net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
-  const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
+  const ThrottleTurn turn{
+      .output = output, .pending = pending_, .counts = counts_, .now = now};
   registration_.OnInput(now);
   if (rights_generation_ != context_.access.generation()) UpdateRights();
   Pass pass{.rest = {input.data(), input.size()},
@@ -87,6 +89,9 @@ bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
     pass.waits = !Run(spec, turn, pass);
     if (pass.waits && verbs_.only_one() && !transaction_.executing())
       AskAhead(pass.rest.substr(parser_.consumed_bytes()), turn.now);
+    if (pass.waits && spec->verb == Verb::kIncrEx && counts_.size() == 1 &&
+        !transaction_.executing())
+      AskIncrementsAhead(pass.rest.substr(parser_.consumed_bytes()), turn);
     if (pass.waits) return false;
   }
   ++pass.commands;
@@ -177,7 +182,9 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
   const base::Instant now = turn.now;
   RespWriter reply(turn.output, client_.version);
-  if (!Accepts(spec, reply)) return Ran::kFailed;
+  // An increment that has been sent is answered, whatever rights are left by now.
+  const bool sent = spec != nullptr && spec->verb == Verb::kIncrEx && !counts_.empty();
+  if (!sent && !Accepts(spec, reply)) return Ran::kFailed;
   const ConnectionVerbs& connection = context_.connection_verbs;
   const ServerVerbs& server = context_.server_verbs;
   switch (spec->verb) {
@@ -189,6 +196,8 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
       break;  // collected, or of a transaction
     case Verb::kHgCheckM:
       return Conclude(context_.throttle_group.Answer(parser_, turn), turn);
+    case Verb::kIncrEx:
+      return Conclude(context_.counter_verbs.Answer(parser_, client_.version, turn), turn);
     case Verb::kDel:
     case Verb::kExists:
     case Verb::kTtl:
@@ -308,7 +317,10 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
 
 RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
   const ThrottleTurn inner{
-      .output = transaction_.replies, .pending = turn.pending, .now = turn.now};
+      .output = transaction_.replies,
+      .pending = turn.pending,
+      .counts = turn.counts,
+      .now = turn.now};
   bool waits = false;
   while (!waits && !transaction_.rest().empty()) waits = !ExecuteNext(inner);
   if (waits) return Ran::kWaits;
@@ -367,9 +379,10 @@ RespSession::Ran RespSession::RunKeyVerb(Verb verb, const ThrottleTurn& turn) {
 RespSession::Ran RespSession::Conclude(const absl::StatusOr<bool>& answered,
                                        const ThrottleTurn& turn) {
   if (answered.ok()) return *answered ? Ran::kDone : Ran::kWaits;
-  const absl::string_view message = answered.status().message();
+  const absl::string_view text = answered.status().message();
+  const std::string_view message(text.data(), text.size());
   RespWriter(turn.output, client_.version)
-      .Error(fmt::format("ERR {}", std::string_view(message.data(), message.size())));
+      .Error(message == kWrongType ? std::string(message) : fmt::format("ERR {}", message));
   return Ran::kFailed;
 }
 
@@ -402,6 +415,17 @@ void RespSession::AskAhead(std::string_view input, base::Instant now) {
     if (spec->verb != Verb::kHgCheck && spec->verb != Verb::kHgPeek) return;
     verbs_.AskAhead(spec->verb == Verb::kHgCheck ? RuleVerb::kCheck : RuleVerb::kPeek, parser_,
                     client_.version, now);
+  }
+}
+
+void RespSession::AskIncrementsAhead(std::string_view input, const ThrottleTurn& turn) {
+  while (parser_.Parse(input) == RespParser::Step::kCommand) {
+    input.remove_prefix(parser_.consumed_bytes());
+    if (parser_.size() == 0) continue;
+    const CommandSpec* const spec = FindCommand(parser_[0]);
+    if (spec == nullptr || spec->verb != Verb::kIncrEx || !spec->AcceptsCount(parser_.size()))
+      return;
+    if (!context_.counter_verbs.AskAhead(parser_, turn)) return;
   }
 }
 

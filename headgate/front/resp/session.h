@@ -82,6 +82,8 @@ class RespSession final : public net::Session {
   // `input` follows a verb that waits. Sends the checks and peeks in it to the store, up to the
   // first command that is another verb, incomplete, or malformed.
   void AskAhead(std::string_view input, base::Instant now);
+  // The same for increments that follow one that waits.
+  void AskIncrementsAhead(std::string_view input, const ThrottleTurn& turn);
   bool Unknown(wire::RespWriter& reply) const;
   bool May(access::Right right) const { return rights_.Has(right); }
   // If the client may not do this, writes the reason and returns true.
@@ -113,7 +115,8 @@ class RespSession final : public net::Session {
   ClientList::Registration registration_;
   std::function<void()> wake_;
   net::OrderedWait wait_;
-  limiter::Pending pending_{[this] { wake_(); }};  // for CL.THROTTLE
+  limiter::Pending pending_{[this] { wake_(); }};       // for CL.THROTTLE
+  limiter::PendingCounts counts_{[this] { wake_(); }};  // for INCREX
   VerbQueue verbs_;
   // The size of a batch whose replies come later. Its bytes are the first unconsumed ones.
   struct {

@@ -89,7 +89,7 @@ std::string Command(const std::vector<std::string>& words) {
 
 std::string RandomCommand(std::mt19937_64& random) {
   const std::string key = "k" + std::to_string(random() % 5);
-  switch (random() % 24) {
+  switch (random() % 26) {
     case 0:
       return Command({"PING"});
     case 1:
@@ -126,6 +126,14 @@ std::string RandomCommand(std::mt19937_64& random) {
     case 18:
       return Command({"HG.CHECKM", key, "15", "30", "60", "1", "k" + std::to_string(random() % 5),
                       "15", "30", "60", "2"});
+    case 24:
+      return Command({"INCREX", "n" + key, "BYINT", std::to_string(random() % 9), "UBOUND", "99"});
+    case 25:
+      // A pipeline, in which some are wrong.
+      return Command({"INCREX", "n" + key, "BYFLOAT", "0.5", "SATURATE", "UBOUND", "9"}) +
+             Command({"INCREX", "f" + key, "BYFLOAT", "-1.25"}) +
+             Command({"INCREX", "n" + key, random() % 2 == 0 ? "ENX" : "PERSIST"}) +
+             Command({"INCREX", "f" + key});
     case 12:
     case 13:
       return Command({random() % 2 == 0 ? "EXEC" : "DISCARD"});
@@ -317,14 +325,71 @@ TEST(SharedStore, DelResetsTheSharedBuckets) {
   side.Arrive(Command({"TTL", "k"}) + Command({"EXISTS", "k"}));
   EXPECT_EQ(
       side.output,
-      "-ERR TTL is not supported with a shared store: ask the store for the key hg:{t|KEY}\r\n"
-      "-ERR EXISTS is not supported with a shared store: ask the store for the key "
-      "hg:{t|KEY}\r\n");
+      "-ERR TTL is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
+      "bucket, or hg:{c|KEY} of a counter\r\n"
+      "-ERR EXISTS is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
+      "bucket, or hg:{c|KEY} of a counter\r\n");
   side.output.clear();
   side.shared.failure = absl::UnavailableError("gone");
   side.shared.at_once = true;
   side.Arrive(Command({"DEL", "k"}));
   EXPECT_EQ(side.output, "-ERR the shared store cannot be reached: not all keys were deleted\r\n");
+}
+
+TEST(SharedStore, IncrementsOfOneReadAreAskedTogetherAndAnsweredInTheirOrder) {
+  std::string bytes;
+  for (int i = 0; i < 150; ++i)
+    bytes += Command({"INCREX", "k" + std::to_string(i % 3), "BYINT", std::to_string(i)});
+  bytes += Command({"INCREX", "k0", "NONSENSE"}) + Command({"INCREX", "k0"}) + Command({"PING"}) +
+           Command({"CL.THROTTLE", "t", "4", "1", "1000"}) + Command({"INCREX", "k1"});
+  Side at_hand(false);
+  at_hand.Arrive(bytes);
+  Side side(true);
+  side.Arrive(bytes);
+  EXPECT_EQ(side.shared.names()[1], "hg:{c|k1}");
+  std::vector<size_t> together;
+  while (side.progress.waiting()) {
+    together.push_back(side.shared.waiting());
+    side.Answer();
+  }
+  EXPECT_THAT(together, ::testing::ElementsAre(64, 64, 22, 1, 1, 1));
+  EXPECT_EQ(side.output, at_hand.output);
+  EXPECT_EQ(side.commands(), at_hand.commands());
+}
+
+TEST(SharedStore, AnIncrementThatWasSentIsAnsweredInATransactionToo) {
+  Side side(true);
+  side.Arrive(Command({"MULTI"}) + Command({"INCREX", "k"}) + Command({"INCREX", "k"}) +
+              Command({"EXEC"}) + Command({"INCREX", "k"}));
+  side.AnswerEverything();
+  EXPECT_EQ(side.output,
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n:2\r\n:1\r\n"
+            "*2\r\n:3\r\n:1\r\n");
+}
+
+TEST(SharedStore, ABucketAndACounterOfOneKeyAreApartThereAndDelRemovesBoth) {
+  Side side(true);
+  side.Arrive(Command({"INCREX", "k"}) + Command({"CL.THROTTLE", "k", "4", "1", "1000"}) +
+              Command({"DEL", "k", "other"}) + Command({"INCREX", "k"}) +
+              Command({"CL.THROTTLE", "k", "4", "1", "1000"}));
+  side.AnswerEverything();
+  const std::string both = "*2\r\n:1\r\n:1\r\n*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n";
+  EXPECT_EQ(side.output, both + ":2\r\n" + both);
+}
+
+TEST(SharedStore, AnIncrementWithoutTheStoreIsAnError) {
+  Side side(true);
+  side.shared.at_once = true;
+  side.shared.failure = absl::UnavailableError("gone");
+  side.Arrive(Command({"INCREX", "k"}) + Command({"INCREX", "k"}));
+  EXPECT_FALSE(side.progress.waiting());
+  const std::string error = "-ERR the shared store cannot be reached\r\n";
+  EXPECT_EQ(side.output, error + error);
+  side.output.clear();
+  side.shared.failure = absl::DeadlineExceededError("late");
+  side.Arrive(Command({"INCREX", "k"}));
+  EXPECT_EQ(side.output,
+            "-ERR the shared store cannot be reached: the counter may have been incremented\r\n");
 }
 
 TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {

@@ -83,6 +83,12 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
   std::array<uint64_t, limiter::kOutcomeCount> counts{};
   for (size_t i = 0; i < settled.size(); ++i) {
     const limiter::Outcome outcome = limiter::OutcomeOf(settled[i]);
+    if (outcome == limiter::Outcome::kNeverFits && IsOfCounter(settled[i].decision)) [[unlikely]] {
+      send();
+      counters_.errors.Add();
+      wire::RespWriter(output, wire::RespVersion::k2).Error(kWrongType);
+      continue;
+    }
     ++counts[static_cast<size_t>(outcome)];
     if (outcome != limiter::Outcome::kUnavailable) [[likely]] {
       // The limit fits, because CheckArguments bounds max_burst + 1.

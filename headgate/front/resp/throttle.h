@@ -34,7 +34,8 @@ namespace headgate::front::resp {
 // Shared by the commands of one call.
 struct ThrottleTurn {
   std::string& output;
-  limiter::Pending& pending;  // of the session
+  limiter::Pending& pending;       // of the session
+  limiter::PendingCounts& counts;  // of the session
   base::Instant now;
 };
 

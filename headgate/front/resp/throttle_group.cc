@@ -68,6 +68,11 @@ absl::Status ThrottleGroup::Reply(base::Strided<const limiter::Settled> settled,
   bool limited = false;
   bool unavailable = false;
   for (size_t i = 0; i < settled.size(); ++i) {
+    if (limiter::OutcomeOf(settled[i]) == limiter::Outcome::kNeverFits &&
+        IsOfCounter(settled[i].decision))
+      return absl::FailedPreconditionError(std::string(kWrongType));
+  }
+  for (size_t i = 0; i < settled.size(); ++i) {
     const limiter::Outcome outcome = limiter::OutcomeOf(settled[i]);
     checker_.ObserveOwnLimits(outcome, 1);
     limited = limited || !settled[i].decision.allowed;

@@ -13,6 +13,12 @@
 namespace headgate::front::resp {
 
 inline constexpr size_t kThrottleReplyBytesMax = 4 + 5 * wire::kRespNumberBytesMax;
+// The whole error, with its code.
+inline constexpr std::string_view kWrongType =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+// Whether the key holds a counter. A limit of CL.THROTTLE is at least 1 (store.h).
+inline bool IsOfCounter(const algorithm::Decision& decision) { return decision.limit == 0; }
+
 inline constexpr std::string_view kStoreUnreachable = "the shared store cannot be reached";
 
 inline int64_t SecondsUp(base::Duration d) {

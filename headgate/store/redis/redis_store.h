@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "headgate/store/redis/bucket_caller.h"
 #include "headgate/store/redis/client.h"
+#include "headgate/store/redis/counter_call.h"
+#include "headgate/store/redis/error_text.h"
 #include "headgate/store/redis/heartbeat.h"
 #include "headgate/store/shared_store.h"
 
@@ -33,6 +36,16 @@ class RedisStore final : public SharedStore {
   void Ask(const SharedRequest& request, Done done) override {
     caller_.Ask(request, {.lease_ttl = client_.options().lease_ttl}, std::move(done));
   }
+  void Increment(const SharedCount& request, CountDone done) override {
+    const CounterCall call(request);
+    client_.Call({.script = &CounterCall::script(),
+                  .key = call.key(),
+                  .arguments = call.arguments()},
+                 request.timeout,
+                 [this, done = std::move(done)](const PendingCall::Outcome& reply) {
+                   OnCount(reply, done);
+                 });
+  }
   base::BootTime Now() const override { return client_.loop().Now(); }
   uint32_t instances() const override {
     if (options_.instances != 0) return options_.instances;
@@ -48,6 +61,13 @@ class RedisStore final : public SharedStore {
   }
 
  private:
+  void OnCount(const PendingCall::Outcome& reply, const CountDone& done) const {
+    if (!reply.ok()) return done(reply.status());
+    if ((*reply)->is_error() && options_.on_script_error)
+      options_.on_script_error(WithoutArguments((*reply)->text));
+    done(CounterCall::Read(**reply));
+  }
+
   Client& client_;
   LimitTable& limits_;
   const Options options_;

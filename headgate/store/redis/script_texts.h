@@ -10,5 +10,6 @@ extern const std::string_view kQueueText;
 extern const std::string_view kFixedWindowText;
 extern const std::string_view kSlidingCounterText;
 extern const std::string_view kSlidingLogText;
+extern const std::string_view kCounterText;
 
 }  // namespace headgate::store::redis

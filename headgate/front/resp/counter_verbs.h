@@ -1,0 +1,50 @@
+// INCREX, the counter command of Redis 8.8: increments a number within bounds, and sets its expiry.
+//
+//   INCREX key [BYFLOAT n | BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX s | …] [ENX]
+//     →  [value, applied]
+//
+// A fixed window in one command: `INCREX k UBOUND 100 EX 60 ENX` applies 0 from the 101st request
+// of the minute on. Specification and differences from Redis: docs/reference/redis-protocol.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headgate/base/status.h"
+#include "headgate/front/resp/throttle.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/wire/resp_parser.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+
+// One per loop. Its memory is reused for all commands.
+//
+// If answers come later, the commands of a pipeline are sent together: Answer asks for the first,
+// AskAhead for those that follow, and the turn's PendingCounts keeps the answers until Answer is
+// called again, for one command after the other.
+class CounterVerbs {
+ public:
+  explicit CounterVerbs(limiter::Checker& checker) : checker_(checker) {}
+
+  // True: the reply was written. False: nothing was written; call again with the same command when
+  // the turn's PendingCounts is ready. An error says what is wrong with the command, or why the
+  // counter did not change.
+  absl::StatusOr<bool> Answer(const wire::RespParser& command, wire::RespVersion version,
+                              const ThrottleTurn& turn);
+  // Sends a command that follows one that waits. False: it has to be asked in its turn.
+  bool AskAhead(const wire::RespParser& command, const ThrottleTurn& turn);
+
+  // Asks to remove the counter of this key. For DEL with a shared store.
+  void Delete(std::string_view key, const ThrottleTurn& turn);
+
+ private:
+  static constexpr size_t kAskedMax = 64;  // as many as in a batch of CL.THROTTLE
+
+  void Ask(std::string_view key, const algorithm::CounterChange& change, const ThrottleTurn& turn);
+
+  limiter::Checker& checker_;
+  std::string name_;
+};
+
+}  // namespace headgate::front::resp
