@@ -11,8 +11,7 @@ using Kind = CounterExpiry::Kind;
 using Outcome = CounterAnswer::Outcome;
 
 // An instant is at most 2^62 ns, and so is the time of an expiry.
-static_assert(base::kInstantMax.ns +
-                  std::chrono::nanoseconds(kCounterExpiryMax).count() <
+static_assert(base::kInstantMax.ns + std::chrono::nanoseconds(kCounterExpiryMax).count() <
               Counter::kNeverExpires.ns);
 
 Instant NextExpiry(const CounterExpiry& expiry, Instant expires_at, Instant now) {

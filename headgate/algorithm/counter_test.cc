@@ -37,8 +37,9 @@ struct Bench {
     return ToText(answer.value) + " " + ToText(answer.applied);
   }
   std::string By(int64_t by, int64_t least = kMin, int64_t most = kMax) {
-    return Change(
-        {.by = Decimal::Integer(by), .least = Decimal::Integer(least), .most = Decimal::Integer(most)});
+    return Change({.by = Decimal::Integer(by),
+                   .least = Decimal::Integer(least),
+                   .most = Decimal::Integer(most)});
   }
   std::string Saturate(int64_t by, int64_t least = kMin, int64_t most = kMax) {
     return Change({.by = Decimal::Integer(by),
@@ -216,9 +217,8 @@ TEST(CounterProperties, StaysWithinBoundsIsTheSumOfWhatWasAppliedAndLivesAsLongA
   base::int128 sum = 0;
   for (int i = 0; i < 100'000; ++i) {
     SCOPED_TRACE(i);
-    CounterChange change{.kind = CounterChange::Kind::kDecimal,
-                         .by = cents(1000),
-                         .saturates = random() % 2 == 0};
+    CounterChange change{
+        .kind = CounterChange::Kind::kDecimal, .by = cents(1000), .saturates = random() % 2 == 0};
     if (random() % 2 == 0) change.least = cents(2000);
     if (random() % 2 == 0) change.most = cents(2000);
     if (change.least.wide() > change.most.wide()) std::swap(change.least, change.most);

@@ -286,9 +286,8 @@ void SharedDecider::SendOutbox() {
 bool SharedDecider::Increment(const CountRequest& request, PendingCounts& counts,
                               base::Instant /*now*/) {
   return counts.Ask([&](PendingCounts::Done done) {
-    shared_.Increment(
-        {.name = request.name, .change = request.change, .timeout = options_.timeout},
-        std::move(done));
+    shared_.Increment({.name = request.name, .change = request.change, .timeout = options_.timeout},
+                      std::move(done));
   });
 }
 

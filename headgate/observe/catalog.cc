@@ -15,8 +15,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "decisions",
      "Descriptors decided, by rule and outcome. The rule is empty if no rule applied (outcome "
      "`no_rule`) or if the descriptor brought a limit that overrides the rules (any other "
-     "outcome); it is `CL.THROTTLE` if the client brought the limit with that command. The domain "
-     "is `other` if it has no rules, or beyond the cap on series.",
+     "outcome); it is `CL.THROTTLE` if the client brought the limit with that command or INCREX. "
+     "The domain is `other` if it has no rules, or beyond the cap on series.",
      {"domain", "rule", "outcome"}},
     {Metric::kSeries, "headgate_series", kGauge, "series",
      "Series of headgate_decisions_total in use. From 2000 on, new ones are counted under "

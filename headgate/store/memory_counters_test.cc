@@ -114,7 +114,8 @@ TEST(MemoryCounters, AJoinedGroupWithACounterTakesNothing) {
   const LimitHandle limit = Limit(store);
   std::array<TakeRequest, 2> group{
       TakeRequest{.key = KeyOf(store, "bucket"), .limit = limit.get()},
-      TakeRequest{.key = KeyOf(store, "counter"), .limit = limit.get(), .joined = Joined::kOtherRule}};
+      TakeRequest{
+          .key = KeyOf(store, "counter"), .limit = limit.get(), .joined = Joined::kOtherRule}};
   std::array<Decision, 2> decisions;
   for (const size_t i : {0u, 1u}) {
     store.Take(base::Strided<const TakeRequest>(group), base::Strided<Decision>(decisions), kNow);
@@ -159,7 +160,10 @@ TEST(MemoryCounters, DisplaceNoBucketsOfClientsBeyondTheirHalf) {
 TEST(MemoryCounters, TheOneThatExpiresFirstIsEvicted) {
   MemoryStore store({.max_buckets = 10});
   for (int i = 0; i < 10; ++i)
-    Count(store, std::to_string(i), i == 7 ? Expiring(seconds(9)) : i == 3 ? Expiring(seconds(8)) : CounterChange{});
+    Count(store, std::to_string(i),
+          i == 7   ? Expiring(seconds(9))
+          : i == 3 ? Expiring(seconds(8))
+                   : CounterChange{});
   Count(store, "new");
   EXPECT_EQ(ValueOf(store, "3"), -1);
   Count(store, "newer");
@@ -172,9 +176,8 @@ TEST(MemoryCounters, TheLimitsOfClientsDoNotRetireThem) {
   MemoryStore store({.max_buckets = 1000, .max_limits = 2});
   Count(store, "a");
   for (uint64_t i = 1; i < 100; ++i) {
-    ASSERT_TRUE(store.limits()
-                    .Intern(*algorithm::Limit::Make({.requests = i, .period = seconds(7)}))
-                    .ok());
+    ASSERT_TRUE(
+        store.limits().Intern(*algorithm::Limit::Make({.requests = i, .period = seconds(7)})).ok());
   }
   store.Sweep(kNow);
   store.Sweep(kNow);
@@ -200,8 +203,7 @@ TEST(MemoryCounters, ASnapshotKeepsValueAndExpiry) {
   Count(store, "zero", {.by = Decimal::Integer(0)});
   Count(store, "large", {.by = Decimal::Max()});
   Count(store, "least", {.by = Decimal::Min()});
-  Count(store, "half",
-        {.kind = CounterChange::Kind::kDecimal, .by = {.units = 5, .scale = 1}});
+  Count(store, "half", {.kind = CounterChange::Kind::kDecimal, .by = {.units = 5, .scale = 1}});
   Count(store, "soon", Expiring(seconds(60)));
   Count(store, "past", Expiring(seconds(1)));
   Ask(store, "bucket");

@@ -92,8 +92,8 @@ class SharedStore {
   // possibly before Ask returns if the store is known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 
-  // Changes a counter, at the time of the store's clock. Calls `done` as Ask does, with an answer or
-  // one of the statuses of SharedAnswer. Unimplemented if this store has no counters.
+  // Changes a counter, at the time of the store's clock. Calls `done` as Ask does, with an answer
+  // or one of the statuses of SharedAnswer. Unimplemented if this store has no counters.
   using CountDone = std::function<void(const absl::StatusOr<algorithm::CounterAnswer>& answer)>;
   virtual void Increment(const SharedCount& /*request*/, CountDone done) {
     done(absl::UnimplementedError("this store has no counters"));

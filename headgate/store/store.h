@@ -92,8 +92,8 @@ class Store {
   virtual LimitHandle LimitOf(const base::Hash128& /*key*/) { return {}; }
 
   // ---- Counters. They share the keys of buckets: a key holds one or the other. A request to a key
-  // that holds a counter is denied under a limit of 0, and can never fit. A reset under the limit of
-  // LimitOf removes the counter. Thread-safe.
+  // that holds a counter is denied under a limit of 0, and can never fit. A reset under the limit
+  // of LimitOf removes the counter. Thread-safe.
 
   // Unimplemented if this store has no counters; ResourceExhausted if it has no room for their
   // limit.

@@ -136,12 +136,11 @@ class ManualSharedStore final : public store::SharedStore {
   }
 
   algorithm::Decision Decide(const Asked& asked, store::Operation operation, algorithm::Cost cost) {
-    const store::TakeRequest request{
-        .key = HashOf(asked.name),
-        .limit = asked.limit.get(),
-        .history = asked.history,
-        .cost = cost,
-        .operation = operation};
+    const store::TakeRequest request{.key = HashOf(asked.name),
+                                     .limit = asked.limit.get(),
+                                     .history = asked.history,
+                                     .cost = cost,
+                                     .operation = operation};
     algorithm::Decision decision;
     memory_.Take({&request, 1}, {&decision, 1}, now_);
     return decision;

@@ -3,7 +3,7 @@ docs/guides/fleet.md."""
 
 ACL_KEYS = "~hg:*"
 ACL_COMMANDS = (
-    "-@all +hello +select +info +eval +evalsha +time +get +set +del +pexpire "
+    "-@all +hello +select +info +eval +evalsha +time +get +set +del +pexpire +pttl "
     "+llen +lindex +lrange +lset +lpush +rpush +rpop +ltrim +zadd +zrem +zcard +zremrangebyscore"
 )
 ACL_CLUSTER_COMMANDS = "+cluster|slots +asking"

@@ -144,6 +144,26 @@ class FleetOnAStore(FleetTest):
         self.assertGreaterEqual(instance.metric('headgate_store_bucket_events_total{event="script_failed"}'), 200)
         self.assertIn("store.script_failed", instance.errors())
 
+    def test_instances_count_together_with_the_documented_rights(self):
+        instances = [self.instance_with_least_rights() for _ in range(2)]
+
+        def count(i, *options):
+            words = ("redis-cli", "-p", str(instances[i % 2].port), "INCREX", "shared", *options)
+            return run(*words).stdout.split()
+
+        window = ("UBOUND", "3", "EX", "100", "ENX")
+        self.assertEqual([count(i, *window) for i in range(5)], [["1", "1"], ["2", "1"], ["3", "1"], ["3", "0"], ["3", "0"]])
+        self.assertEqual(count(0, "BYFLOAT", "0.1"), ["3.1", "0.1"])
+        self.assertEqual(self.redis.command("GET", "hg:{c|shared}"), "3.1")
+        self.assertTrue(90 <= int(self.redis.command("TTL", "hg:{c|shared}")) <= 100)
+        pipeline = "".join(f"INCREX pipelined BYINT {i}\n" for i in range(200))
+        result = run("redis-cli", "-p", str(instances[0].port), input=pipeline)
+        self.assertEqual(result.stdout.split()[-2:], [str(199 * 200 // 2), "199"])
+        self.assertEqual(run("redis-cli", "-p", str(instances[1].port), "DEL", "shared").stdout, "1\n")
+        self.assertEqual(count(0), ["1", "1"])
+        self.redis.kill()
+        self.assertIn("ERR the shared store cannot be reached", run("redis-cli", "-p", str(instances[0].port), "INCREX", "shared").stdout)
+
     def test_a_heartbeat_that_is_refused_is_logged_once(self):
         instance = self.instance_with_least_rights()
         self.set_rights("-zcard")

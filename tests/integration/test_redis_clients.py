@@ -89,6 +89,18 @@ class RedisCli(unittest.TestCase):
         self.assertEqual(lines[3:13], ["0", "5", "4", "-1", "1000", "0", "5", "3", "-1", "2000"])
         self.assertEqual(lines[-5:], ["0", "5", "2", "-1", "3000"])
 
+    def test_a_counter_is_a_fixed_window_and_counts_decimals_exactly(self):
+        window = ["INCREX", "window", "UBOUND", "3", "EX", "60", "ENX"]
+        self.assertEqual([self.cli(*window) for _ in range(5)], [["1", "1"], ["2", "1"], ["3", "1"], ["3", "0"], ["3", "0"]])
+        self.assertEqual(self.cli("TTL", "window"), ["60"])
+        self.cli("INCREX", "sum", "BYFLOAT", "0.1")
+        self.assertEqual(self.cli("INCREX", "sum", "BYFLOAT", "0.2"), ["0.3", "0.2"])
+        self.assertEqual(self.cli("-3", "--no-raw", "INCREX", "sum", "BYFLOAT", "0.25"), ["1) (double) 0.55", "2) (double) 0.25"])
+        self.assertEqual(self.cli("CL.THROTTLE", "sum", "4", "1", "10")[0][:9], "WRONGTYPE")
+        self.assertEqual(self.cli("EXISTS", "window", "sum"), ["2"])
+        self.assertEqual(self.cli("DEL", "window", "sum"), ["2"])
+        self.assertEqual(self.cli("INCREX", "sum"), ["1", "1"])
+
     def test_redis_cli_finds_the_scripts(self):
         wrapper = "return redis.call('CL.THROTTLE', KEYS[1], ARGV[1], ARGV[2], ARGV[3])"
         sha1 = self.cli("SCRIPT", "LOAD", wrapper)[0]
@@ -126,6 +138,14 @@ class PythonRedis(unittest.TestCase):
         for _ in range(100):
             pipe.execute_command("CL.THROTTLE", "piped", 9, 1, 1000)
         self.assertEqual(sum(answer[0] == 0 for answer in pipe.execute()), 10)
+
+    def test_counters_in_pipelines(self):
+        client = redis.Redis(host="127.0.0.1", port=self.server.port)
+        for transaction in (False, True):
+            pipe = client.pipeline(transaction=transaction)
+            for _ in range(20):
+                pipe.execute_command("INCREX", f"counter {transaction}", "BYINT", 2, "UBOUND", 30)
+            self.assertEqual([reply[1] for reply in pipe.execute()], [2] * 15 + [0] * 5)
 
     def test_transactions_and_scripts(self):
         client = redis.Redis(host="127.0.0.1", port=self.server.port)

@@ -29,6 +29,18 @@ class Restart(unittest.TestCase):
         with self.start() as server:
             self.assertEqual(server.check(user="ann", cost=0)[2]["decisions"][0]["remaining"], 3)
 
+    def test_a_stop_and_a_start_keep_counters_and_their_expiry(self):
+        with self.start() as server:
+            for command in ("INCREX kept BYFLOAT -2.5", "INCREX minute BYINT 7 EX 60", "INCREX gone PX 1", "INCREX zero BYINT 0"):
+                run("redis-cli", "-p", str(server.port), *command.split())
+            self.assertEqual(server.stop(signal.SIGTERM), 0)
+        with self.start() as server:
+            script = "TTL kept\nTTL minute\nEXISTS gone zero\nINCREX kept BYFLOAT 0\nINCREX minute\n"
+            lines = run("redis-cli", "-p", str(server.port), input=script).stdout.split("\n")[:-1]
+        self.assertEqual(lines[0], "-1")
+        self.assertTrue(50 <= int(lines[1]) <= 60, lines)
+        self.assertEqual([line for line in lines[2:] if line], ["1", "-2.5", "0", "8", "1"])
+
     def test_a_crash_loses_at_most_the_requests_since_the_last_snapshot(self):
         with self.start("--snapshot-interval", "100ms") as server:
             server.check(user="ann", cost=7)

@@ -73,9 +73,7 @@ class CounterWalk {
   }
 
  private:
-  int64_t Below(int64_t n) {
-    return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
-  }
+  int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   bool OneIn(int64_t n) { return Below(n) == 0; }
 
   base::Decimal Number(algorithm::CounterChange::Kind kind) {

@@ -103,13 +103,6 @@ RespValue Keyspace::Run(std::span<const std::string> command, Instant now) {
     if (entry == nullptr) return Integer(-2);
     return Integer(entry->expires_at_ms ? *entry->expires_at_ms - MillisOf(now) : -1);
   }
-  if (name == "PEXPIREAT") {
-    const auto ms = NumberOf(command[2]);
-    if (!ms) return Error("ERR value is not an integer or out of range");
-    if (entry == nullptr) return Integer(0);
-    entry->expires_at_ms = *ms;
-    return Integer(1);
-  }
   if (name == "PEXPIRE") {
     const auto ms = NumberOf(command[2]);
     if (!ms) return Error("ERR value is not an integer or out of range");

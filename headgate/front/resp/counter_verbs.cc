@@ -68,9 +68,9 @@ absl::StatusOr<bool> CounterVerbs::Answer(const wire::RespParser& command,
     return UnansweredError(answer.status());
   }
   HEADGATE_RETURN_IF_ERROR(ErrorOf(answer->outcome));
-  checker_.ObserveOwnLimits(answer->outcome == Outcome::kApplied ? limiter::Outcome::kAllowed
-                                                                 : limiter::Outcome::kDenied,
-                            1);
+  checker_.ObserveOwnLimits(
+      answer->outcome == Outcome::kApplied ? limiter::Outcome::kAllowed : limiter::Outcome::kDenied,
+      1);
   WriteReply(*answer, change.kind, wire::RespWriter(turn.output, version));
   return true;
 }

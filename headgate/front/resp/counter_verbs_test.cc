@@ -126,12 +126,29 @@ TEST(Increx, ErrorsAreThoseOfRedisAndChangeNothing) {
     for (const std::string_view arguments : commands)
       EXPECT_EQ(client.Increx(arguments), fmt::format("-ERR {}", error)) << arguments;
   };
-  expect("syntax error",
-         {"k FOO", "k 1", "k BYINT", "k BYINT 1 FOO", "k BYINT 1 BYFLOAT 1", "k BYFLOAT 1 BYINT 1",
-          "k BYINT 1 BYINT 1", "k BYFLOAT 1 BYFLOAT 1", "k LBOUND", "k UBOUND", "k LBOUND 0 LBOUND 0",
-          "k UBOUND 9 UBOUND 9", "k SATURATE SATURATE", "k ENX ENX EX 1", "k PERSIST PERSIST",
-          "k EX 1 EX 1", "k EX 1 PX 1", "k PX 1 PXAT 1", "k EX 1 PERSIST", "k PERSIST EX 1",
-          "k PERSIST ENX", "k ENX PERSIST", "k EX"});
+  expect("syntax error", {"k FOO",
+                          "k 1",
+                          "k BYINT",
+                          "k BYINT 1 FOO",
+                          "k BYINT 1 BYFLOAT 1",
+                          "k BYFLOAT 1 BYINT 1",
+                          "k BYINT 1 BYINT 1",
+                          "k BYFLOAT 1 BYFLOAT 1",
+                          "k LBOUND",
+                          "k UBOUND",
+                          "k LBOUND 0 LBOUND 0",
+                          "k UBOUND 9 UBOUND 9",
+                          "k SATURATE SATURATE",
+                          "k ENX ENX EX 1",
+                          "k PERSIST PERSIST",
+                          "k EX 1 EX 1",
+                          "k EX 1 PX 1",
+                          "k PX 1 PXAT 1",
+                          "k EX 1 PERSIST",
+                          "k PERSIST EX 1",
+                          "k PERSIST ENX",
+                          "k ENX PERSIST",
+                          "k EX"});
   expect("Increment is not an integer or out of range",
          {"k BYINT abc", "k BYINT 1.5", "k BYINT +1", "k BYINT 01", "k BYINT 9223372036854775808"});
   expect("Increment is not a valid float",
@@ -185,7 +202,8 @@ TEST(Increx, AKeyHoldsABucketOrACounter) {
   EXPECT_EQ(client.Send("EXISTS other\r\n"), ":0\r\n");
   client.conversation.now = client.conversation.now + milliseconds(1500);
   EXPECT_EQ(client.Increx("bucket"), "1 1");
-  EXPECT_THAT(client.Send("CL.THROTTLE counter 4 1 10\r\n"), StartsWith("*5\r\n:0\r\n:5\r\n:4\r\n"));
+  EXPECT_THAT(client.Send("CL.THROTTLE counter 4 1 10\r\n"),
+              StartsWith("*5\r\n:0\r\n:5\r\n:4\r\n"));
 }
 
 TEST(Increx, KeyVerbsKnowCounters) {
@@ -201,8 +219,9 @@ TEST(Increx, KeyVerbsKnowCounters) {
 TEST(Increx, KeepsItsPlaceInAPipelineAndInATransaction) {
   Client client;
   const std::string throttled = "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n";
-  EXPECT_EQ(client.Send("CL.THROTTLE a 4 1 1000\r\nINCREX k\r\nCL.THROTTLE b 4 1 1000\r\nINCREX k\r\n"),
-            throttled + "*2\r\n:1\r\n:1\r\n" + throttled + "*2\r\n:2\r\n:1\r\n");
+  EXPECT_EQ(
+      client.Send("CL.THROTTLE a 4 1 1000\r\nINCREX k\r\nCL.THROTTLE b 4 1 1000\r\nINCREX k\r\n"),
+      throttled + "*2\r\n:1\r\n:1\r\n" + throttled + "*2\r\n:2\r\n:1\r\n");
   EXPECT_EQ(client.Send("MULTI\r\nINCREX k\r\nCL.THROTTLE c 4 1 1000\r\nINCREX k ENX\r\nEXEC\r\n"),
             "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n*2\r\n:3\r\n:1\r\n" + throttled +
                 "-ERR ENX flag requires an expiration\r\n");

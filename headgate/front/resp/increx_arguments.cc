@@ -25,8 +25,8 @@ struct ExpiryOption {
   int64_t unit_ms;  // 0: the option has no value
 };
 constexpr std::array kExpiryOptions{
-    ExpiryOption{"ex", Kind::kIn, 1000},   ExpiryOption{"px", Kind::kIn, 1},
-    ExpiryOption{"exat", Kind::kAt, 1000}, ExpiryOption{"pxat", Kind::kAt, 1},
+    ExpiryOption{"ex", Kind::kIn, 1000},       ExpiryOption{"px", Kind::kIn, 1},
+    ExpiryOption{"exat", Kind::kAt, 1000},     ExpiryOption{"pxat", Kind::kAt, 1},
     ExpiryOption{"persist", Kind::kRemove, 0},
 };
 
@@ -120,9 +120,9 @@ absl::StatusOr<CounterExpiry> ReadExpiry(const Words& words) {
 
 absl::StatusOr<CounterChange> ReadIncrex(const wire::RespParser& command) {
   HEADGATE_ASSIGN_OR_RETURN(const Words words, Sort(command));
-  CounterChange change{.kind = words.by_float ? CounterChange::Kind::kDecimal
-                                              : CounterChange::Kind::kInteger,
-                       .saturates = words.saturates};
+  CounterChange change{
+      .kind = words.by_float ? CounterChange::Kind::kDecimal : CounterChange::Kind::kInteger,
+      .saturates = words.saturates};
   struct Number {
     std::string_view name;
     const std::optional<std::string_view>& text;

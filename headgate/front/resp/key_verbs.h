@@ -1,5 +1,5 @@
-// DEL, EXISTS, TTL and PTTL, for counters and for the buckets of CL.THROTTLE and GCRA. A bucket is a
-// key that expires when it is full again.
+// DEL, EXISTS, TTL and PTTL, for counters and for the buckets of CL.THROTTLE and GCRA. A bucket is
+// a key that expires when it is full again.
 #pragma once
 
 #include <optional>

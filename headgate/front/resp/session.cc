@@ -29,8 +29,7 @@ RespSession::RespSession(Context& context, const net::Peer& peer)
 
 net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
-  const ThrottleTurn turn{
-      .output = output, .pending = pending_, .counts = counts_, .now = now};
+  const ThrottleTurn turn{.output = output, .pending = pending_, .counts = counts_, .now = now};
   registration_.OnInput(now);
   if (rights_generation_ != context_.access.generation()) UpdateRights();
   Pass pass{.rest = {input.data(), input.size()},
@@ -316,11 +315,10 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
 }
 
 RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
-  const ThrottleTurn inner{
-      .output = transaction_.replies,
-      .pending = turn.pending,
-      .counts = turn.counts,
-      .now = turn.now};
+  const ThrottleTurn inner{.output = transaction_.replies,
+                           .pending = turn.pending,
+                           .counts = turn.counts,
+                           .now = turn.now};
   bool waits = false;
   while (!waits && !transaction_.rest().empty()) waits = !ExecuteNext(inner);
   if (waits) return Ran::kWaits;

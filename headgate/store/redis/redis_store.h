@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "headgate/base/counter.h"
 #include "headgate/store/redis/bucket_caller.h"
 #include "headgate/store/redis/client.h"
 #include "headgate/store/redis/counter_call.h"
@@ -38,13 +39,11 @@ class RedisStore final : public SharedStore {
   }
   void Increment(const SharedCount& request, CountDone done) override {
     const CounterCall call(request);
-    client_.Call({.script = &CounterCall::script(),
-                  .key = call.key(),
-                  .arguments = call.arguments()},
-                 request.timeout,
-                 [this, done = std::move(done)](const PendingCall::Outcome& reply) {
-                   OnCount(reply, done);
-                 });
+    client_.Call(
+        {.script = &CounterCall::script(), .key = call.key(), .arguments = call.arguments()},
+        request.timeout, [this, done = std::move(done)](const PendingCall::Outcome& reply) {
+          OnCount(reply, done);
+        });
   }
   base::BootTime Now() const override { return client_.loop().Now(); }
   uint32_t instances() const override {
@@ -57,14 +56,17 @@ class RedisStore final : public SharedStore {
   StoreCounters ReadCounters() const {
     StoreCounters counters = client_.ReadCounters();
     caller_.AddTo(counters);
+    counters.script_errors += count_errors_.value();
     return counters;
   }
 
  private:
-  void OnCount(const PendingCall::Outcome& reply, const CountDone& done) const {
+  void OnCount(const PendingCall::Outcome& reply, const CountDone& done) {
     if (!reply.ok()) return done(reply.status());
-    if ((*reply)->is_error() && options_.on_script_error)
-      options_.on_script_error(WithoutArguments((*reply)->text));
+    if ((*reply)->is_error()) {
+      count_errors_.Add();
+      if (options_.on_script_error) options_.on_script_error(WithoutArguments((*reply)->text));
+    }
     done(CounterCall::Read(**reply));
   }
 
@@ -72,6 +74,7 @@ class RedisStore final : public SharedStore {
   LimitTable& limits_;
   const Options options_;
   BucketCaller caller_;
+  base::Counter count_errors_;  // of the script of counters
 };
 
 }  // namespace headgate::store::redis

@@ -68,20 +68,22 @@ if not value then return {TOO_MANY_DIGITS} end
 local applied = text_of(carried(x - a, y - b, z - c))
 if not applied then return {APPLIED_OVERFLOW} end
 
-local expiry = ARGV[6]
+local expiry, ms = ARGV[6], ARGV[7] + 0
 if ARGV[8] == '1' and text and redis.call('PTTL', key) >= 0 then expiry = 'keep' end
-if expiry == 'in' then
-  redis.call('SET', key, value, 'PX', ARGV[7])
+if expiry == 'at' then
+  local time = redis.call('TIME')
+  ms = ms - time[1] * 1000 - math.floor(time[2] / 1000)
+end
+if expiry == 'in' or expiry == 'at' then
+  if ms > 0 then redis.call('SET', key, value, 'PX', ms) else redis.call('DEL', key) end
 elseif expiry == 'keep' and text then
   -- Redis 5 does not know KEEPTTL.
   local kept = redis.pcall('SET', key, value, 'KEEPTTL')
   if kept.err then
-    local ms = redis.call('PTTL', key)
+    ms = redis.call('PTTL', key)
     if ms >= 0 then redis.call('SET', key, value, 'PX', math.max(ms, 1)) else redis.call('SET', key, value) end
   end
 else
   redis.call('SET', key, value)
-  -- A time that has passed deletes the key.
-  if expiry == 'at' then redis.call('PEXPIREAT', key, ARGV[7]) end
 end
 return {APPLIED, value, applied}
