@@ -43,8 +43,8 @@ struct CounterExpiry {
     kAt,  // `time` after 1970; an expiry that is not later than now removes the counter
   };
   Kind kind = Kind::kKeep;
-  std::chrono::milliseconds time{0};  // for kIn and kAt: 1 ms to kCounterExpiryMax
-  bool only_if_none = false;          // for kIn and kAt: an expiry that the counter has stays
+  std::chrono::milliseconds time{0};  // of a new expiry: 1 ms to kCounterExpiryMax
+  bool only_if_none = false;          // an expiry that the counter has stays
 
   bool operator==(const CounterExpiry&) const = default;
 };

@@ -15,7 +15,7 @@ using algorithm::CounterChange;
 using algorithm::CounterExpiry;
 using Outcome = CounterAnswer::Outcome;
 
-// The errors of Redis, where it has one.
+// In the words of Redis, if it has such an error.
 absl::Status ErrorOf(Outcome outcome) {
   switch (outcome) {
     case Outcome::kApplied:

@@ -155,8 +155,8 @@ TEST(Increx, ErrorsAreThoseOfRedisAndChangeNothing) {
          {"k BYFLOAT abc", "k BYFLOAT inf", "k BYFLOAT nan", "k BYFLOAT 0x1", "k BYFLOAT \"\""});
   expect("LBOUND is not an integer or out of range", {"k LBOUND 0.5", "k LBOUND abc BYINT 1"});
   expect("UBOUND is not an integer or out of range", {"k UBOUND inf"});
-  expect("LBOUND is not a valid float", {"k LBOUND abc BYFLOAT 1"});
-  expect("UBOUND is not a valid float", {"k BYFLOAT 1 UBOUND abc"});
+  expect("LBOUND is not a valid float", {"k LBOUND abc BYFLOAT 1", "k LBOUND -inf BYFLOAT 1"});
+  expect("UBOUND is not a valid float", {"k BYFLOAT 1 UBOUND abc", "k BYFLOAT 1 UBOUND inf"});
   expect("LBOUND can't be greater than UBOUND",
          {"k LBOUND 10 UBOUND 5", "k BYFLOAT 1 UBOUND 1.4 LBOUND 1.5"});
   expect("ENX flag requires an expiration", {"k ENX", "k BYINT 1 ENX"});
