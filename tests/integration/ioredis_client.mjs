@@ -20,6 +20,13 @@ for (const remaining of [4, 3]) assert.equal((await redis.throttle('wrapped', 4,
 const executed = await redis.multi().call('CL.THROTTLE', 'wrapped', '4', '1', '1000').ping().exec();
 assert.deepEqual(executed, [[null, [0, 5, 2, -1, 3000]], [null, 'PONG']]);
 
+// ioredis has a function for INCREX.
+for (const applied of [1, 1, 0]) {
+  assert.equal((await redis.increx('window', 'UBOUND', 2, 'EX', 60, 'ENX'))[1], applied);
+}
+await redis.increx('sum', 'BYFLOAT', '0.1');
+assert.deepEqual((await redis.increx('sum', 'BYFLOAT', '0.2')).map(String), ['0.3', '0.2']);
+
 const flat = await redis.call('HG.CHECK', 'default', 'ENTRIES', '1', 'user', 'ann');
 assert.deepEqual(flat.slice(0, 2), ['allowed', 1]);
 await assert.rejects(redis.call('CL.THROTTLE', 'k', '1', '1'), /Usage: cl\.throttle/);

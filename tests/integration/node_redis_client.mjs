@@ -14,6 +14,8 @@ for (const RESP of [2, 3]) {
   const check = await client.sendCommand(['HG.CHECK', 'default', 'ENTRIES', '1', 'user', key]);
   const allowed = Array.isArray(check) ? check[1] : check.allowed ?? check.get?.('allowed');
   assert.ok(allowed === 1 || allowed === true, JSON.stringify(check));
+  const sum = () => client.sendCommand(['INCREX', `sum-${RESP}`, 'BYFLOAT', '0.5']);
+  assert.deepEqual([await sum(), await sum()], RESP === 3 ? [[0.5, 0.5], [1, 0.5]] : [['0.5', '0.5'], ['1', '0.5']]);
   await client.close();
 }
 console.log('ok');

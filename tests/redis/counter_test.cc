@@ -85,7 +85,7 @@ TEST(RedisCounter, ExpiresByTheServersClock) {
   RedisProcess server;
   Counters counters(TestClient::Single(server.port()));
   const auto ttl = [&] { return server.Ask("TTL hg:{c|k}"); };
-  // What is left of 1000 s.
+  // Whether most of 1000 s is left.
   const auto is_kept = [&] {
     const int64_t ms = std::stoll(server.Ask("PTTL hg:{c|k}").substr(1));
     return ms > 900'000 && ms < 1'000'000;

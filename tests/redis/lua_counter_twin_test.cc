@@ -25,7 +25,7 @@ using ::testing::IsSupersetOf;
 using wire::RespValue;
 using Outcome = CounterAnswer::Outcome;
 
-constexpr uint64_t kSteps = 50'000;
+constexpr uint64_t kSteps = 25'000;
 // To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'124;
 constexpr Instant kNow = Instant::FromNanos(1'790'000'000'000'000'000);
