@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "headgate/algorithm/limit.h"
@@ -52,6 +53,9 @@ Access::Access(AccessOptions options)
     : credential_(std::move(options.credential)),
       has_users_(options.users != nullptr),
       waiting_max_(options.waiting_max),
+      wait_max_(options.wait_max),
+      clock_(options.clock != nullptr ? std::move(options.clock)
+                                      : std::make_shared<base::SystemClock>()),
       digest_key_(RandomBytes(32)),
       users_(std::move(options.users)) {
   if (has_users_) anonymous_ = users_->anonymous;
@@ -142,6 +146,7 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
     Waiter waiter{.failures = failures,
                   .address_failures = address_failures,
                   .now = now,
+                  .since = clock_->BootNow(),
                   .post = post,
                   .state = pending.state_};
     const auto same = std::find_if(jobs_.begin(), jobs_.end(),
@@ -150,12 +155,14 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
       same->waiters.push_back(std::move(waiter));
       return std::nullopt;
     }
-    if (!HasPlaceFor(address_failures)) return Count({.result = Login::Result::kBusy});
-    Job& job = jobs_.emplace_back();
-    job.user = user;
-    job.password = password;
-    job.digest = std::move(digest);
-    job.waiters.push_back(std::move(waiter));
+    const int64_t of_address = CountOfAddress(address_failures);
+    if (jobs_.size() >= waiting_max_ || of_address * 4 >= static_cast<int64_t>(waiting_max_))
+      return Count({.result = Login::Result::kBusy});
+    Enqueue({.user = std::string(user),
+             .password = std::string(password),
+             .digest = std::move(digest),
+             .waiters = {std::move(waiter)},
+             .round = of_address});
   }
   has_job_.notify_one();
   return std::nullopt;
@@ -187,11 +194,19 @@ std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures,
   return decision.retry_after;
 }
 
-bool Access::HasPlaceFor(const base::Hash128& address_failures) const {
-  const auto of_address = std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+int64_t Access::CountOfAddress(const base::Hash128& address_failures) const {
+  return std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
     return job.waiters.front().address_failures == address_failures;
   });
-  return jobs_.size() < waiting_max_ && of_address * 4 < static_cast<int64_t>(waiting_max_);
+}
+
+// The addresses take turns, so that one with many passwords does not delay the others. The first
+// job may be under way.
+void Access::Enqueue(Job job) {
+  if (jobs_.empty()) return jobs_.push_back(std::move(job));
+  const auto later = std::find_if(std::next(jobs_.begin()), jobs_.end(),
+                                  [&](const Job& other) { return other.round > job.round; });
+  jobs_.insert(later, std::move(job));
 }
 
 base::Hash128 Access::FailuresKey(std::optional<std::string_view> user,
@@ -227,20 +242,34 @@ void Access::Run() {
     has_job_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
     if (ending_) return;
     // It stays in the queue meanwhile, so that more clients with this password can join it.
-    Job& job = jobs_.front();
-    const bool any_left = std::any_of(job.waiters.begin(), job.waiters.end(),
-                                      [](const Waiter& waiter) { return !waiter.state.expired(); });
+    const Job& job = jobs_.front();
+    const bool wanted = std::any_of(job.waiters.begin(), job.waiters.end(),
+                                    [this](const Waiter& waiter) { return IsWanted(waiter); });
     lock.unlock();
     std::optional<Identity> identity;
-    if (any_left) identity = Verify(job);
+    if (wanted) identity = Verify(job);
     lock.lock();
-    OPENSSL_cleanse(job.password.data(), job.password.size());
-    const std::vector<Waiter> waiters = std::move(job.waiters);
+    Job done = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    if (any_left) Tell(identity, waiters);
+    OPENSSL_cleanse(done.password.data(), done.password.size());
+    for (const Waiter& waiter : done.waiters) {
+      if (identity) {
+        Tell(waiter, {.result = Login::Result::kAccepted, .identity = *identity});
+      } else if (!wanted) {
+        Tell(waiter, {.result = Login::Result::kBusy});
+      } else {
+        CountFailure(waiter.failures, user_limit_, waiter.now);
+        CountFailure(waiter.address_failures, address_limit_, waiter.now);
+        Tell(waiter, {.result = Login::Result::kWrong});
+      }
+    }
     lock.lock();
   }
+}
+
+bool Access::IsWanted(const Waiter& waiter) const {
+  return !waiter.state.expired() && clock_->BootNow() - waiter.since < wait_max_;
 }
 
 std::optional<Identity> Access::Verify(const Job& job) {
@@ -265,21 +294,14 @@ std::optional<Identity> Access::Verify(const Job& job) {
   return identity;
 }
 
-void Access::Tell(const std::optional<Identity>& identity, const std::vector<Waiter>& waiters) {
-  for (const Waiter& waiter : waiters) {
-    if (!identity) {
-      CountFailure(waiter.failures, user_limit_, waiter.now);
-      CountFailure(waiter.address_failures, address_limit_, waiter.now);
-    }
-    Login login = identity ? Count({.result = Login::Result::kAccepted, .identity = *identity})
-                           : Count({.result = Login::Result::kWrong});
-    waiter.post([state = waiter.state, login = std::move(login)]() mutable {
-      const auto waiting = state.lock();
-      if (waiting == nullptr || !waiting->wake) return;
-      waiting->result = std::move(login);
-      waiting->wake();
-    });
-  }
+void Access::Tell(const Waiter& waiter, Login login) {
+  if (waiter.state.expired()) return;
+  waiter.post([state = waiter.state, login = Count(std::move(login))]() mutable {
+    const auto waiting = state.lock();
+    if (waiting == nullptr || !waiting->wake) return;
+    waiting->result = std::move(login);
+    waiting->wake();
+  });
 }
 
 }  // namespace headgate::access

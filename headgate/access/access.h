@@ -13,8 +13,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "headgate/access/rights.h"
 #include "headgate/access/user_table.h"
+#include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/time.h"
@@ -94,8 +95,13 @@ struct AccessOptions {
   // Failed logins from one address whose hash was computed. Logins with a password that was
   // verified before do not count.
   uint64_t address_failures_per_minute = 100;
-  // Logins that wait for the computation of a hash. One address may have a quarter of them.
+  // Passwords that wait for the computation of a hash. One address may have a quarter of them.
   uint32_t waiting_max = 128;
+  // A login that has waited this long is refused as busy. Shorter than the request timeout, after
+  // which the client would hear nothing.
+  base::Duration wait_max = std::chrono::seconds(5);
+  // For `wait_max`. Null: the system's.
+  std::shared_ptr<const base::Clock> clock{};
 };
 
 class Access {
@@ -142,15 +148,17 @@ class Access {
     base::Hash128 failures;          // of the user at this address
     base::Hash128 address_failures;  // of all users at this address
     base::Instant now;
+    base::BootTime since;
     Post post;
     std::weak_ptr<PendingLogin::State> state;
   };
-  // A password to verify.
+  // A password to verify. The first waiter's address counts as the one that it comes from.
   struct Job {
     std::string user;
     std::string password;
     Digest digest;
     std::vector<Waiter> waiters;  // at least one; all named this user and this password
+    int64_t round = 0;            // the passwords of the same address that came before it
   };
 
   Login Count(Login login);
@@ -163,18 +171,24 @@ class Access {
                                            const store::LimitHandle& limit, base::Instant now);
   // `user` is absent for all users together.
   base::Hash128 FailuresKey(std::optional<std::string_view> user, const net::Peer& peer) const;
-  bool HasPlaceFor(const base::Hash128& address_failures) const;
+  int64_t CountOfAddress(const base::Hash128& address_failures) const;
+  void Enqueue(Job job);
   Digest DigestOf(std::string_view user, std::string_view password) const;
   bool IsCredential(std::string_view password) const;
   std::optional<Identity> Known(const Digest& digest);
   void Run();
   // Null if the password is wrong.
   std::optional<Identity> Verify(const Job& job);
-  void Tell(const std::optional<Identity>& identity, const std::vector<Waiter>& waiters);
+  // Whether anybody still waits for it, and not for too long.
+  bool IsWanted(const Waiter& waiter) const;
+  // Tells a client the result, on its thread.
+  void Tell(const Waiter& waiter, Login login);
 
   const std::string credential_;
   const bool has_users_;
   const uint32_t waiting_max_;
+  const base::Duration wait_max_;
+  const std::shared_ptr<const base::Clock> clock_;
   const std::string digest_key_;
   std::atomic<uint64_t> generation_{1};
   std::atomic<Rights> anonymous_;
@@ -187,7 +201,7 @@ class Access {
   std::mutex mutex_;
   std::shared_ptr<const UserTable> users_;  // never null if has_users_
   absl::flat_hash_map<Digest, Identity> verified_;
-  std::deque<Job> jobs_;
+  std::list<Job> jobs_;
   std::condition_variable has_job_;
   bool ending_ = false;
   std::thread worker_;  // only with users

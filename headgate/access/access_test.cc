@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "headgate/access/access_rig.h"
@@ -180,6 +184,40 @@ TEST(Access, ClientsWithOnePasswordAreVerifiedTogether) {
   }
   for (int i = at_once; i < kClients; ++i) ASSERT_TRUE(door.posted.RunNext());
   EXPECT_EQ(door.access.logins(Result::kAccepted), uint64_t{kClients});
+}
+
+// One address fills its places, then another one comes.
+TEST(Access, AddressesTakeTurns) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}), .waiting_max = 64});
+  std::vector<std::unique_ptr<PendingLogin>> waiting;
+  std::vector<std::string> told;
+  const auto ask = [&](std::string name, std::string_view password, const net::Peer& peer) {
+    waiting.push_back(std::make_unique<PendingLogin>([&told, name] { told.push_back(name); }));
+    return door.access.LogIn(
+        "ann", password, peer, door.now, [&](auto work) { door.posted.Add(std::move(work)); },
+        *waiting.back());
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(ask("crowd", "wrong" + std::to_string(i), kElsewhere));
+  EXPECT_FALSE(ask("ann", "apple", At("192.0.2.2")));
+  for (int i = 0; i < 11; ++i) ASSERT_TRUE(door.posted.RunNext());
+  const auto ann = std::find(told.begin(), told.end(), "ann") - told.begin();
+  EXPECT_LE(ann, 3) << "those under way when it came, and one turn of the other address";
+}
+
+TEST(Access, ALoginThatWaitedTooLongIsRefusedAsBusy) {
+  struct Clock final : base::Clock {
+    base::BootTime BootNow() const override {
+      // Each reading is a second later.
+      return base::BootTime::FromNanos(1'000'000'000 * ++readings);
+    }
+    base::WallTime WallNow() const override { return base::WallTime::FromNanos(0); }
+    mutable std::atomic<int64_t> readings{0};
+  };
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}),
+             .wait_max = 1s,
+             .clock = std::make_shared<Clock>()});
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kBusy);
+  EXPECT_EQ(door.access.logins(Result::kBusy), 1u);
 }
 
 TEST(Access, LimitsGuessesOfTheCredential) {

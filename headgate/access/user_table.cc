@@ -95,6 +95,9 @@ absl::StatusOr<UserTable> ParseUsers(std::string_view text) {
                             std::string(status.message()));
   }
   if (!problems.empty()) return absl::InvalidArgumentError(problems);
+  // A file that is being written may be empty for a moment.
+  if (table.users.empty() && !anonymous_stated)
+    return absl::InvalidArgumentError("the file names no users");
   return table;
 }
 

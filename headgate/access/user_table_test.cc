@@ -30,9 +30,15 @@ TEST(UserTable, ReadsUsersAndWhoHasNotLoggedIn) {
 }
 
 TEST(UserTable, WithoutALineForThemClientsWithoutALoginMayDoNothing) {
-  const auto table = ParseUsers("");
+  const auto table = ParseUsers("ann check " + kHash);
   ASSERT_TRUE(table.ok());
   EXPECT_TRUE(table->anonymous.empty());
+}
+
+TEST(UserTable, AnEmptyFileIsAMistake) {
+  EXPECT_EQ(ErrorOf(""), "the file names no users");
+  EXPECT_EQ(ErrorOf("# later\n"), "the file names no users");
+  EXPECT_TRUE(ParseUsers("* check -").ok());
 }
 
 TEST(UserTable, NamesEveryWrongLineAndNoSecret) {

@@ -1,9 +1,12 @@
 #include "headgate/app/followed_certificates.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -34,8 +37,8 @@ absl::Status FollowedCertificates::LoadFirst() {
     paths.insert(files.key_file);
   }
   if (!options_.client_ca_file.empty()) paths.insert(options_.client_ca_file);
-  source_ = std::make_unique<watch::file::FileSource>(
-      std::vector<std::string>(paths.begin(), paths.end()), loop_);
+  paths_.assign(paths.begin(), paths.end());
+  source_ = std::make_unique<watch::file::FileSource>(paths_, loop_);
   bool first = true;
   source_->Subscribe([this, first](const rule::DocumentSet&) mutable {
     // The first report is of the files that were just loaded.
@@ -49,7 +52,9 @@ void FollowedCertificates::Reload() {
 }
 
 void FollowedCertificates::OnChange() {
-  const absl::Status status = server_->Reload();
+  const auto unreadable = std::find_if_not(paths_.begin(), paths_.end(), disk::IsRegularFile);
+  const absl::Status status =
+      unreadable == paths_.end() ? server_->Reload() : disk::NotRegular(*unreadable);
   if (status.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
     log_.Info("certificates.loaded", {{"certificates", uint64_t{options_.certificates.size()}}});

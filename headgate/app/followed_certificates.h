@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "headgate/app/settings.h"
 #include "headgate/base/status.h"
@@ -37,6 +39,7 @@ class FollowedCertificates {
   net::EventLoop& loop_;
   observe::Log& log_;
   std::shared_ptr<net::TlsServer> server_;
+  std::vector<std::string> paths_;
   std::unique_ptr<watch::file::FileSource> source_;
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};

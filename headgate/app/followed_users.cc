@@ -42,7 +42,8 @@ absl::StatusOr<size_t> FollowedUsers::Load() {
 }
 
 void FollowedUsers::OnChange() {
-  const absl::StatusOr<size_t> users = Load();
+  const absl::StatusOr<size_t> users =
+      disk::IsRegularFile(path_) ? Load() : disk::NotRegular(path_);
   if (users.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
     log_.Info("users.loaded", {{"file", path_}, {"users", uint64_t{*users}}});

@@ -83,6 +83,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) 
   return absl::ResourceExhaustedError(fmt::format("{} is longer than {} bytes", path, bytes_max));
 }
 
+bool IsRegularFile(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+absl::Status NotRegular(const std::string& path) {
+  return absl::InvalidArgumentError(fmt::format("{} does not exist or is not a file", path));
+}
+
 absl::StatusOr<std::string> ReadFirstLine(const std::string& path) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
   std::string line = text.substr(0, text.find_first_of("\r\n"));

@@ -15,6 +15,11 @@ namespace headgate::disk {
 // `bytes_max`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max);
 
+// Whether there is a file to read: not a directory, and not a pipe, which would make a reader wait.
+bool IsRegularFile(const std::string& path);
+// The error of a file that must be one, but is not.
+absl::Status NotRegular(const std::string& path);
+
 // Reads the first line of a small file, such as a password, without its line end. The line must not
 // be empty.
 absl::StatusOr<std::string> ReadFirstLine(const std::string& path);

@@ -187,6 +187,10 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   response.waiting = !DecidePart(call, 0, enforced);
   if (response.waiting) return absl::OkStatus();
   response.repeated = once && !batch[0].settled.decision.allowed;
+  if (response.repeated) {
+    response.first_passed_at =
+        call.now + batch[0].settled.decision.reset_after - call.request.once.window;
+  }
   if (enforced < batch.size()) {
     const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
     const auto shadows = std::span(batch).subspan(enforced);

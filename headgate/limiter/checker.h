@@ -79,6 +79,7 @@ struct Response {
   // have no meaning until then.
   bool waiting = false;
   bool repeated = false;                      // a request with this id has passed before
+  base::Instant first_passed_at{0};           // if `repeated`: when it did
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
 };
 

@@ -67,8 +67,7 @@ void Connection::Start() {
 void Connection::OnReadable() {
   if (state_ == State::kReading) return Read();
   if (state_ == State::kLingering) return ReadAway();
-  if (state_ == State::kSuspended && progress_.ends_with_peer && transport_->PeerHasLeft())
-    CutOff();
+  if (state_ == State::kSuspended && progress_.ends_with_peer) CutOff();
 }
 
 void Connection::OnWritable() {
@@ -238,7 +237,7 @@ void Connection::Enter(State state, base::Instant now) {
       WaitUntil(Wait::kForPeerToClose, now + loop_.shared().options.linger_timeout);
       return ReadAway();
     case State::kSuspended:
-      if (progress_.ends_with_peer) transport_->AwaitRead();
+      if (progress_.ends_with_peer) transport_->AwaitEnd();
       break;
     case State::kWriting:
     case State::kClosed:

@@ -1,6 +1,7 @@
 #include "headgate/net/server.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <latch>
@@ -12,6 +13,27 @@
 #include "headgate/net/loop.h"
 
 namespace headgate::net {
+
+namespace {
+
+// The file of a Unix socket that was just bound.
+class SocketFile {
+ public:
+  explicit SocketFile(std::string path) : path_(std::move(path)) { ::lstat(path_.c_str(), &made_); }
+
+  // Unless another server has put its own file there meanwhile.
+  void Remove() const {
+    struct stat now {};
+    if (::lstat(path_.c_str(), &now) != 0) return;
+    if (now.st_dev == made_.st_dev && now.st_ino == made_.st_ino) ::unlink(path_.c_str());
+  }
+
+ private:
+  std::string path_;
+  struct stat made_ {};
+};
+
+}  // namespace
 
 struct Server::State {
   State(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files)
@@ -33,7 +55,7 @@ struct Server::State {
   std::vector<std::unique_ptr<ConnectionLimits>> reserved_limits;
   // Per address, then per loop. Connections refer to their entries.
   std::vector<std::unique_ptr<std::vector<Listener>>> listeners;
-  std::vector<std::string> unix_paths;
+  std::vector<SocketFile> socket_files;
   bool started = false;
   // Declared last so that it is destroyed first: its loops close the connections that refer to the
   // members above.
@@ -64,7 +86,7 @@ Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock
 Server::~Server() {
   // End all threads before destroying any loop, because loops hand connections to each other.
   Stop();
-  for (const std::string& path : state_->unix_paths) ::unlink(path.c_str());
+  for (const SocketFile& file : state_->socket_files) file.Remove();
 }
 
 absl::StatusOr<Endpoint> Server::Listen(
@@ -91,7 +113,7 @@ absl::StatusOr<Endpoint> Server::Listen(
                          .has_reserved_places = reserved != 0});
   }
   if (endpoint.is_unix()) {
-    state_->unix_paths.push_back(endpoint.address);
+    state_->socket_files.emplace_back(endpoint.address);
     state_->shared.loops[0]->AddAcceptor(std::move(sockets.by_loop[0][0]), spares_kept,
                                          RoundRobin(state_->shared.loops, listeners));
     return sockets.bound;

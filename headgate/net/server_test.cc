@@ -268,6 +268,19 @@ TEST(Server, ListensOnLocalhostAllInterfacesAndUnixSockets) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(Server, LeavesTheSocketFileOfItsSuccessor) {
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("headgate_successor_test_" + std::to_string(::getpid()));
+  TestServer first({}, "unix:" + path);
+  first.server->Start();
+  std::filesystem::remove(path);
+  TestServer second({}, "unix:" + path);
+  second.server->Start();
+  first.server.reset();
+  BlockingClient client = second.Connect();
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+}
+
 TEST(Server, TakesOverASocketFileThatNobodyListensOn) {
   const std::string path = std::filesystem::temp_directory_path() /
                            ("headgate_stale_test_" + std::to_string(::getpid()));

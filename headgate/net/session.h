@@ -47,8 +47,8 @@ class Session {
     bool ends_with_peer = false;
     bool protocol_error = false;  // closed because of invalid input; counted
     // If requests wait for external results: since when the first of them waits. The session wakes
-    // when it has output. A request whose answer is held back on purpose counts from the end of that
-    // time, which is in the future.
+    // when it has output. A request whose answer is held back on purpose counts from the end of
+    // that time, which is in the future.
     std::optional<base::Instant> waiting_since{};
     // If some of the requests in `answered` had to wait: since when the first of them did.
     std::optional<base::Instant> answered_since{};

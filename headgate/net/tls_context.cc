@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/base/text.h"
 
 namespace headgate::net {
 namespace {
@@ -28,7 +29,10 @@ bool HasOneOf(X509* certificate, const std::vector<std::string>& names) {
     const ASN1_STRING* const text = name->d.ia5;
     const std::string_view value(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
                                  static_cast<size_t>(ASN1_STRING_length(text)));
-    found = found || std::find(names.begin(), names.end(), value) != names.end();
+    const bool is_dns = name->type == GEN_DNS;  // DNS names are case-insensitive
+    found = found || std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
+              return is_dns ? base::EqualsIgnoreCase(wanted, value) : wanted == value;
+            });
   }
   GENERAL_NAMES_free(alternatives);
   return found;

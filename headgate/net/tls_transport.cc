@@ -118,7 +118,10 @@ Transport::Io TlsTransport::Read(std::span<char> buffer) {
     ERR_clear_error();
     const int count = SSL_read(ssl_, buffer.data() + filled, IntSize(buffer.size() - filled));
     const Io io = Result(count, read_needs_);
-    if (io.state != State::kDone) return filled > 0 ? Io{.bytes = filled} : io;
+    if (io.state != State::kDone) {
+      is_over_ = io.state != State::kWouldBlock;
+      return filled > 0 ? Io{.bytes = filled} : io;
+    }
     filled += static_cast<size_t>(count);
   } while (filled < buffer.size() && (has_input() || has_received()));
   return {.bytes = filled};
@@ -147,7 +150,9 @@ void TlsTransport::FinishWriting() {
 }
 
 // What is pending after a call that wanted more is a part of a record.
-bool TlsTransport::has_received() const { return !wants_input_ && SSL_has_pending(ssl_) != 0; }
+bool TlsTransport::has_received() const {
+  return is_over_ || (!wants_input_ && SSL_has_pending(ssl_) != 0);
+}
 
 Transport::Io TlsTransport::Result(int returned, Ready& needs) {
   const int system_error = errno;

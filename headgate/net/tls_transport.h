@@ -41,6 +41,7 @@ class TlsTransport final : public Transport {
   ssl_st* const ssl_;
   bool input_ended_ = false;
   bool wants_input_ = false;  // the last call used up what was received
+  bool is_over_ = false;      // the next read returns the end, or why the connection failed
   Ready read_needs_ = Ready::kToRead;
   Ready write_needs_ = Ready::kToWrite;
   std::string error_;

@@ -79,12 +79,6 @@ ssize_t Transport::Receive(std::span<char> buffer) {
   return count;
 }
 
-bool Transport::PeerHasLeft() const {
-  char byte;
-  const ssize_t count = ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-}
-
 void Transport::AwaitRead() {
   awaits_read_ = true;
   Await(read_needs());
@@ -95,10 +89,18 @@ void Transport::AwaitWrite() {
   Await(write_needs());
 }
 
+void Transport::AwaitEnd() {
+  awaits_end_ = true;
+  if (input_ended_) CallAgain();
+}
+
+void Transport::CallAgain() {
+  if (!std::exchange(called_again_, true)) poller_.CallAgain(*this);
+}
+
 void Transport::Await(Ready ready) {
   if (ready == Ready::kToWrite) return poller_.WhenWritable(fd(), *this);
-  if (!has_input_ && !has_received()) return;
-  if (!std::exchange(called_again_, true)) poller_.CallAgain(*this);
+  if (has_input_ || has_received()) CallAgain();
 }
 
 void Transport::OnEvents(uint32_t events) {
@@ -114,8 +116,9 @@ void Transport::OnEvents(uint32_t events) {
 bool Transport::OnReady(Ready ready) {
   bool gone = false;
   gone_ = &gone;
-  if (awaits_read_ && read_needs() == ready) {
-    awaits_read_ = false;
+  const bool reads = awaits_read_ && read_needs() == ready;
+  if (reads || (awaits_end_ && input_ended_)) {
+    awaits_read_ = awaits_end_ = false;
     owner_.OnReadable();
   }
   if (!gone && awaits_write_ && write_needs() == ready) {

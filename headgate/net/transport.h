@@ -58,9 +58,6 @@ class Transport : private SocketPoller::Socket {
   virtual Io Write(std::string_view bytes) = 0;
   // Signals the peer that no more will be written.
   virtual void FinishWriting() = 0;
-  // Whether the peer has closed its end, or the connection is broken, as far as that can be seen
-  // without reading. Data that has arrived before hides it.
-  bool PeerHasLeft() const;
   // Why the last call returned kFailed.
   virtual std::string error() const = 0;
 
@@ -68,6 +65,9 @@ class Transport : private SocketPoller::Socket {
   // have no effect.
   void AwaitRead();   // for Read and Handshake
   void AwaitWrite();  // for Write
+  // Instead of AwaitRead: calls OnReadable once the peer has closed its end or the connection is
+  // broken, whether or not bytes that arrived before have been read.
+  void AwaitEnd();
 
  protected:
   enum class Ready : uint8_t { kToRead, kToWrite };
@@ -91,12 +91,14 @@ class Transport : private SocketPoller::Socket {
   // Whether the transport still exists afterwards.
   bool OnReady(Ready ready);
   void Await(Ready ready);
+  void CallAgain();
 
   SocketPoller& poller_;
   Owner& owner_;
   const FileDescriptor socket_;
   bool awaits_read_ = false;
   bool awaits_write_ = false;
+  bool awaits_end_ = false;
   bool has_input_ = true;
   bool input_ended_ = false;   // the end may follow the input that is there
   bool called_again_ = false;  // CallAgain is pending

@@ -39,6 +39,7 @@ class End final : private Transport::Owner {
   std::string error;
   bool ended = false;
   bool reads = true;
+  int calls = 0;
   size_t read_bytes_max = 64 * 1024;
 
  private:
@@ -54,6 +55,7 @@ class End final : private Transport::Owner {
     if (!unsent_.empty()) Write();
   }
   void OnReadable() override {
+    ++calls;
     if (!ready) return ContinueHandshake();
     if (!reads) return;
     std::string buffer(read_bytes_max, '\0');
@@ -170,6 +172,32 @@ TEST_P(TransportPair, AnEndThatCameWithTheLastBytesIsRead) {
   client.Stop();
   EXPECT_TRUE(Until([&] { return server.ended || !server.error.empty(); }));
   EXPECT_EQ(server.received, "last");
+}
+
+// With TLS, the end may be a record behind the bytes, in the same read.
+TEST_P(TransportPair, AnEndThatIsAnnouncedWithTheLastBytesIsRead) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  client.Send("last");
+  client.transport().FinishWriting();
+  EXPECT_TRUE(Until([&] { return server.ended; })) << server.error;
+  EXPECT_EQ(server.received, "last");
+}
+
+// Bytes that nobody reads may be there before the end.
+TEST_P(TransportPair, TheEndIsNoticedBehindUnreadBytes) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  server.reads = false;
+  client.Send("unread");
+  EXPECT_FALSE(loop.RunUntil([] { return false; }, 5ms));
+  const int calls = server.calls;
+  server.transport().AwaitEnd();
+  EXPECT_FALSE(loop.RunUntil([&] { return server.calls > calls; }, 5ms));
+  client.Stop();
+  EXPECT_TRUE(Until([&] { return server.calls > calls; }));
+  server.transport().AwaitEnd();
+  EXPECT_TRUE(Until([&] { return server.calls > calls + 1; })) << "it has ended already";
 }
 
 TEST_P(TransportPair, ASlowReaderHoldsTheWriterBack) {

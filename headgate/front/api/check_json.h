@@ -23,6 +23,8 @@ class CheckParser {
   // descriptor without a cost gets the cost of the whole request, if that has one.
   std::optional<BodyError> Parse(std::string_view body, limiter::Request& request);
 
+  // The id of the last body, as it says; empty if it has none.
+  std::string_view id() const { return reader_.id(); }
   // How long a reservation can be settled; absent if the last body does not say.
   const std::optional<base::Duration>& expires() const { return reader_.expires(); }
 

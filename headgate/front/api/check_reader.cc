@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <limits>
 #include <span>
 
 #include "headgate/base/text.h"
 #include "headgate/front/api/reservation.h"
 #include "headgate/http/handler.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::front::api {
 namespace {
@@ -16,6 +18,8 @@ constexpr uint64_t kExpiresMsMin = 1000;
 constexpr uint64_t kExpiresMsMax =
     std::chrono::duration_cast<std::chrono::milliseconds>(kReservationExpiresMax).count();
 constexpr size_t kIdBytesMax = 128;
+// 128 bits: nobody finds two requests with the same.
+constexpr size_t kContentDigits = 32;
 // Clients retry and hedge within seconds.
 constexpr base::Duration kIdRemembered = std::chrono::minutes(10);
 constexpr uint64_t kCostMax = std::numeric_limits<int64_t>::max();
@@ -107,8 +111,37 @@ limiter::Request CheckReader::Finish() {
          .cost = b.cost ? b.cost : cost_,
          .override_limit = b.limit});
   }
-  return {
-      .domain = domain_, .descriptors = descriptors_, .once = {.id = id_, .window = kIdRemembered}};
+  BindId();
+  return {.domain = domain_,
+          .descriptors = descriptors_,
+          .once = {.id = bound_id_, .window = kIdRemembered}};
+}
+
+void CheckReader::BindId() {
+  bound_id_.clear();
+  if (id_.empty()) return;
+  content_.clear();
+  const auto add_number = [&](uint64_t number) {
+    fmt::format_to(std::back_inserter(content_), "{} ", number);
+  };
+  const auto add_text = [&](std::string_view text) {
+    add_number(text.size());
+    content_.append(text);
+  };
+  for (const rule::Descriptor& descriptor : descriptors_) {
+    add_number(descriptor.entries.size());
+    for (const rule::Entry& entry : descriptor.entries) {
+      add_text(entry.key);
+      add_text(entry.value);
+    }
+    add_number(descriptor.cost.value_or(1));
+    add_number(descriptor.override_limit ? 1 : 0);
+    if (!descriptor.override_limit) continue;
+    add_number(descriptor.override_limit->requests_per_unit);
+    add_text(rule::Name(descriptor.override_limit->unit));
+  }
+  bound_id_.append(id_).append("|");
+  bound_id_.append(wire::DigestHex(wire::Digest::kSha256, content_), 0, kContentDigits);
 }
 
 bool CheckReader::BeginObject() {

@@ -43,6 +43,9 @@ class CheckReader {
   // Call it after the whole document. The result points to the strings of the events and to this
   // reader's memory.
   limiter::Request Finish();
+  // The id as the document has it. In the request it also stands for what the request asks for, so
+  // that an id that passed once never lets another request pass.
+  std::string_view id() const { return id_; }
   // How long a reservation can be settled, if the document says so.
   const std::optional<base::Duration>& expires() const { return expires_; }
   const std::optional<BodyError>& error() const { return error_; }
@@ -83,6 +86,7 @@ class CheckReader {
     std::optional<rule::OverrideLimit> limit{};
   };
 
+  void BindId();
   bool IsExpected(JsonKind kind);
   bool HasAll(std::initializer_list<Field> fields);
   bool Enter(Where where) {
@@ -98,6 +102,8 @@ class CheckReader {
 
   std::string_view domain_;
   std::string_view id_;
+  std::string bound_id_;
+  std::string content_;  // of the request, for bound_id_
   std::optional<base::Duration> expires_;
   std::optional<uint64_t> cost_;
   std::vector<rule::Entry> entries_;  // of all descriptors

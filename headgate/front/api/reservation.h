@@ -23,7 +23,7 @@ inline constexpr base::Duration kReservationExpiresMax = std::chrono::hours(1);
 inline constexpr size_t kReservationBytesMax = 16 * 1024;
 
 struct ReservationTimes {
-  base::Instant expiry;    // in whole milliseconds
+  base::Instant expiry;  // in whole milliseconds
   base::Instant taken_at;
   bool operator==(const ReservationTimes&) const = default;
 };

@@ -26,7 +26,7 @@ TEST(Reservation, ComesBackAsItWasSealed) {
   limiter::Request request;
   ASSERT_FALSE(parser.Parse(opened->check, request)) << opened->check;
   EXPECT_EQ(request.domain, "edge");
-  EXPECT_EQ(request.once.id, "id-1");
+  EXPECT_EQ(parser.id(), "id-1");
   ASSERT_EQ(request.descriptors.size(), 2u);
   EXPECT_EQ(request.descriptors[0].entries[0].value, "k\"1\xc3\xa4");
   EXPECT_EQ(request.descriptors[0].entries[1].value, "");

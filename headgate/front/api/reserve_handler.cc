@@ -120,18 +120,21 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
     return http::AnswerProblem(400, error->detail, error->hint, response);
   // A reservation may be settled once, so it needs an id of its own.
   const std::string given = fmt::format("{}-{}", id_begin_, ids_given_ + 1);
-  const bool named = !check_.once.id.empty();
-  const std::string_view id = named ? check_.once.id : std::string_view(given);
+  const bool named = !parser_.id().empty();
+  const std::string_view id = named ? parser_.id() : std::string_view(given);
   const base::Duration expires = parser_.expires().value_or(kExpiresDefault);
-  const auto token =
-      SealReservation(check_, id, {.expiry = now + expires, .taken_at = now}, secret());
+  const auto sealed_at = [&](base::Instant taken_at) {
+    return SealReservation(check_, id, {.expiry = taken_at + expires, .taken_at = taken_at},
+                           secret());
+  };
+  auto token = sealed_at(now);
   if (!token) {
     return http::AnswerProblem(
         400, fmt::format("the reservation would be longer than {} bytes", kReservationBytesMax),
         "reserve fewer descriptors at once", response);
   }
   check_.operation = Operation::kTake;
-  const std::string once = std::string(kReservation).append(id);
+  const std::string once = std::string(kReservation).append(check_.once.id);
   if (named) check_.once.id = once;
   check_.once.window = kSettledRemembered;
   limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
@@ -140,6 +143,8 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   response.later = decided_.waiting;
   if (response.later) return;
   if (!named) ++ids_given_;
+  // What the first one took comes back since then, not since now.
+  if (decided_.repeated) token = sealed_at(decided_.first_passed_at);
   answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");

@@ -182,6 +182,34 @@ TYPED_TEST(Reservations, ARetriedReservationWithAnIdIsTheSame) {
   EXPECT_EQ(this->desk.Remaining(), 900u);
 }
 
+// To settle what was never taken would refill the bucket.
+TYPED_TEST(Reservations, AnIdDoesNotStandForAnotherRequest) {
+  json other = Body(1, {{"id", "call-7"}});
+  other["descriptors"][0]["entries"][0]["value"] = "bob";
+  this->desk.Ask("/v1/check", Body(995));
+  this->desk.Ask("/v1/reserve", other);
+  EXPECT_EQ(this->desk.status, 200);
+  EXPECT_EQ(this->desk.Ask("/v1/reserve", Body(10, {{"id", "call-7"}})).count("reservation"), 0u);
+  EXPECT_EQ(this->desk.status, 429) << "another descriptor";
+  this->desk.Reserve(5, {{"id", "call-7"}});
+  EXPECT_EQ(this->desk.Remaining(), 0u);
+  this->desk.Ask("/v1/reserve", Body(6, {{"id", "call-7"}}));
+  EXPECT_EQ(this->desk.status, 429) << "another cost";
+}
+
+TYPED_TEST(Reservations, ARetriedReservationIsAsOldAsTheFirst) {
+  const json more = {{"id", "call-7"}, {"expires_ms", 3'600'000}};
+  this->desk.Reserve(500, more);
+  this->desk.now = kStart + 50min;  // in the next window
+  EXPECT_EQ(this->desk.Ask("/v1/check", Body(1000))["allowed"], true);
+  EXPECT_EQ(this->desk.Settle(this->desk.Reserve(500, more), 0)["returned"], json({0}));
+  EXPECT_EQ(this->desk.Remaining(), 0u);
+  const std::string late = this->desk.Reserve(500, more);
+  this->desk.now = kStart + 1h;
+  this->desk.Settle(late, 0);
+  EXPECT_EQ(this->desk.status, 410);
+}
+
 TYPED_TEST(Reservations, EachDescriptorHasItsOwnCost) {
   json body = Body(0);
   body["descriptors"].push_back(body["descriptors"][0]);
@@ -230,6 +258,14 @@ TYPED_TEST(Reservations, ACheckWithAnIdCountsOnce) {
   EXPECT_EQ(this->desk.Remaining(), 300u);
   this->desk.Reserve(100, more);
   EXPECT_EQ(this->desk.Remaining(), 200u) << "a reservation is another request";
+}
+
+TYPED_TEST(Reservations, ACheckWithTheIdOfAnotherRequestIsDecidedAnew) {
+  const json more = {{"id", "call-7"}};
+  this->desk.Ask("/v1/check", Body(600, more));
+  EXPECT_EQ(this->desk.Ask("/v1/check", Body(300, more))["allowed"], true);
+  EXPECT_EQ(this->desk.Remaining(), 100u);
+  EXPECT_EQ(this->desk.Ask("/v1/check", Body(200, more))["allowed"], false);
 }
 
 TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
