@@ -100,8 +100,8 @@ void AuthHandler::Handle(const http::Request& request, http::Response& response,
   if (!ReadOriginalRequest(request,
                            set == nullptr ? mapping::OriginalRequest::kNone : set->original_request,
                            head)) {
-    return http::AnswerProblem(400, "a header that describes the request comes twice", "",
-                               response);
+    judge_.RefuseHead("a header that describes the request comes twice", verdict_);
+    return Answer(request, response, now);
   }
   const auto make_asked = [&]() -> Asked& { return ConversationOf(request).asked; };
   response.later = !judge_.Decide(head, make_asked, now, verdict_);

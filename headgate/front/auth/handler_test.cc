@@ -190,6 +190,19 @@ TEST(Auth, ARepeatedDenialNamesTheTimeThatIsLeft) {
   EXPECT_THAT(ask("b", kRigStart + 5s), HasSubstr("\"api_key\";r=0;t=55\r\n"));
 }
 
+TEST(Auth, AHeaderThatDescribesTheRequestTwiceIsInvalid) {
+  AuthRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-original\nmappings:\n"
+      "- status: {invalid: 403}\n  descriptors:\n  - entries: [{key: api_key, header: "
+      "X-API-Key}]\n",
+      {"api_key: 1/minute"});
+  const http::Response response =
+      rig.Ask("GET", "/auth", {{"X-Original-URI", "/a"}, {"X-Original-URI", "/b"}});
+  EXPECT_EQ(response.status, 403);
+  EXPECT_THAT(response.fields, HasSubstr("Headgate-Outcome: invalid\r\n"));
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(Outcome::kInvalid)].value(), 1u);
+}
+
 TEST(Repeats, WaitUntilTheFirstRequestPasses) {
   Repeats repeats({.window = 10s, .entries_max = 32});
   const base::Hash128 id{.low = 1, .high = 0};

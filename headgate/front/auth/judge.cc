@@ -88,6 +88,16 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
   return true;
 }
 
+void Judge::RefuseHead(std::string_view why, Verdict& verdict) {
+  const mapping::MappingSet* const set = mappings();
+  const bool has_status = set != nullptr && !set->mappings.empty();
+  verdict = {};
+  verdict.outcome = Outcome::kInvalid;
+  verdict.status = (has_status ? set->mappings.front().statuses : mapping::Statuses()).invalid;
+  verdict.detail = why;
+  Count(verdict);
+}
+
 bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict) {
   verdict = {};
   const limiter::Request question{.domain = asked.mapping->domain,

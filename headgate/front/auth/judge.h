@@ -61,6 +61,8 @@ class Judge {
   // next call.
   bool Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
               base::Instant now, Verdict& verdict);
+  // For a request that cannot be read: no mapping can be chosen, so the first one has the status.
+  void RefuseHead(std::string_view why, Verdict& verdict);
   // For a request that waits.
   bool Continue(Asked& asked, base::Instant now, Verdict& verdict);
 

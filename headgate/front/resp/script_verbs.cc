@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "headgate/wire/digest.h"
 #include "headgate/base/text.h"
 #include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/front/resp/verb_replies.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -37,7 +37,8 @@ absl::StatusOr<CommandWords> ScriptVerbs::Expand(bool by_text, const wire::RespP
   return words;
 }
 
-bool ScriptVerbs::Script(const wire::RespParser& command, bool may_use_state,
+bool ScriptVerbs::Script(const wire::RespParser& command,
+                         absl::FunctionRef<bool(std::string_view)> refuses,
                          wire::RespWriter& reply) {
   const std::string_view sub = command[1];
   if (base::EqualsIgnoreCase(sub, "load")) {
@@ -54,8 +55,7 @@ bool ScriptVerbs::Script(const wire::RespParser& command, bool may_use_state,
     return true;
   }
   if (base::EqualsIgnoreCase(sub, "flush")) {
-    if (!may_use_state)
-      return Refuse(reply, "NOPERM SCRIPT FLUSH needs the rights that HG.RESET needs");
+    if (refuses("script|flush")) return false;
     cache_.Flush();
     return Accept(reply);
   }

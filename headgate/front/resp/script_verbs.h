@@ -1,6 +1,7 @@
 // EVAL, EVALSHA and SCRIPT, for the scripts of one call (throttle_script.h).
 #pragma once
 
+#include "absl/functional/function_ref.h"
 #include "headgate/base/status.h"
 #include "headgate/front/resp/scripts.h"
 #include "headgate/wire/resp_parser.h"
@@ -18,7 +19,9 @@ class ScriptVerbs {
   absl::StatusOr<CommandWords> Expand(bool by_text, const wire::RespParser& command);
 
   // SCRIPT LOAD, EXISTS and FLUSH. `may_use_state`: whether the client may flush. False: an error.
-  bool Script(const wire::RespParser& command, bool may_use_state, wire::RespWriter& reply);
+  // `refuses` replies if the client may not run the named command, and returns true then.
+  bool Script(const wire::RespParser& command, absl::FunctionRef<bool(std::string_view)> refuses,
+              wire::RespWriter& reply);
 
  private:
   ScriptCache cache_;

@@ -207,7 +207,9 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kEvalSha:
       return RunScript(false, turn);
     case Verb::kScript:
-      return done(context_.script_verbs.Script(parser_, May(Right::kAdmin), reply));
+      return done(context_.script_verbs.Script(
+          parser_, [&](std::string_view command) { return Refuses(Right::kAdmin, command, reply); },
+          reply));
     case Verb::kHgCheck:
       return RunRuleVerb(RuleVerb::kCheck, turn);
     case Verb::kHgPeek:
