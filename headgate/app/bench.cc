@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "headgate/app/arguments.h"
+#include "headgate/app/server_flags.h"
 #include "headgate/base/clock.h"
 #include "headgate/bench/load.h"
 #include "headgate/bench/report.h"
 #include "headgate/disk/files.h"
-#include "headgate/net/endpoint.h"
 #include "headgate/rule/duration.h"
 
 namespace headgate::app {
@@ -21,7 +21,7 @@ constexpr uint64_t kConnectionsMax = 50'000;
 constexpr uint64_t kRateMax = 10'000'000;
 
 struct BenchArguments {
-  std::string server = "127.0.0.1:8080";
+  ServerFlags server;
   bool http = false;
   uint64_t connections = 50;
   uint64_t rate = 0;
@@ -30,7 +30,6 @@ struct BenchArguments {
   std::string duration = "10s";
   std::string domain = "default";
   std::string key = "api_key";
-  std::string credential_file;
   std::optional<std::string> plot;
   bool as_json = false;
 };
@@ -45,9 +44,8 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
     console.Error(what, hint);
     return std::nullopt;
   };
-  const auto endpoint = net::ParseEndpoint(arguments.server);
-  if (!endpoint.ok())
-    return refuse(std::string(endpoint.status().message()), "for example --server 127.0.0.1:8080");
+  auto server = arguments.server.Resolve(console);
+  if (!server) return std::nullopt;
   const auto duration = rule::ParseDuration(arguments.duration);
   if (!duration.ok() || *duration < kSecond || *duration > std::chrono::hours(24))
     return refuse(
@@ -70,16 +68,10 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
                .pipeline = static_cast<uint32_t>(arguments.pipeline),
                .keys = arguments.keys},
       .duration = *duration};
-  const bool all = endpoint->kind == net::Endpoint::Kind::kAllInterfaces ||
-                   endpoint->kind == net::Endpoint::Kind::kLocalhost;
-  plan.load.server = endpoint->is_unix()
-                         ? net::StreamTarget{.unix_path = endpoint->address}
-                         : net::StreamTarget{.host = all ? "127.0.0.1" : endpoint->address,
-                                             .port = endpoint->port};
-  if (arguments.credential_file.empty()) return plan;
-  auto credential = disk::ReadFirstLine(arguments.credential_file);
-  if (!credential.ok()) return refuse(std::string(credential.status().message()), "");
-  plan.load.talk.credential = *std::move(credential);
+  plan.load.server = net::TargetOf(server->endpoint);
+  plan.load.tls = std::move(server->tls);
+  plan.load.tls_name = std::move(server->tls_name);
+  plan.load.talk.credential = std::move(server->credential);
   return plan;
 }
 
@@ -107,19 +99,18 @@ bool Run(bench::Load& load, net::EventLoop& loop, const Plan& plan, const Consol
 
 int Bench(const std::vector<std::string>& arguments, const Console& console) {
   BenchArguments parsed;
-  const ArgumentSpec spec{.command = "bench",
-                          .flags = {{"--server", &parsed.server},
-                                    {"--http", &parsed.http},
-                                    {"--connections", &parsed.connections},
-                                    {"--rate", &parsed.rate},
-                                    {"--pipeline", &parsed.pipeline},
-                                    {"--keys", &parsed.keys},
-                                    {"--duration", &parsed.duration},
-                                    {"--domain", &parsed.domain},
-                                    {"--key", &parsed.key},
-                                    {"--credential-file", &parsed.credential_file},
-                                    {"--plot", &parsed.plot},
-                                    {"--json", &parsed.as_json}}};
+  ArgumentSpec spec{.command = "bench",
+                    .flags = {{"--http", &parsed.http},
+                              {"--connections", &parsed.connections},
+                              {"--rate", &parsed.rate},
+                              {"--pipeline", &parsed.pipeline},
+                              {"--keys", &parsed.keys},
+                              {"--duration", &parsed.duration},
+                              {"--domain", &parsed.domain},
+                              {"--key", &parsed.key},
+                              {"--plot", &parsed.plot},
+                              {"--json", &parsed.as_json}}};
+  parsed.server.AddTo(spec.flags);
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   const std::optional<Plan> plan = PlanOf(parsed, console);
   if (!plan) return kExitUsage;
@@ -129,12 +120,12 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
   bench::Load load(loop, plan->load);
   if (!Run(load, loop, *plan, console)) {
     const bool timed_out = load.failure().ok();
-    console.Error(timed_out ? fmt::format("{} does not answer", parsed.server)
+    console.Error(timed_out ? fmt::format("{} does not answer", parsed.server.address())
                             : std::string(load.failure().message()),
                   "start a server (headgate serve), or name its address with --server");
     return kExitUnreachable;
   }
-  const bench::Report report{.server = parsed.server,
+  const bench::Report report{.server = parsed.server.address(),
                              .http = parsed.http,
                              .rate_asked = parsed.rate,
                              .connections = plan->load.connections,

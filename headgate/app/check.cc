@@ -10,6 +10,7 @@
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
 #include "headgate/app/rule_files.h"
+#include "headgate/app/server_flags.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/front/api/check_answer.h"
@@ -28,7 +29,7 @@ constexpr std::string_view kAnotherProgram =
     "another program or a proxy listens there; give Headgate's address with --server";
 
 struct CheckArguments {
-  std::optional<std::string> server;
+  ServerFlags server;
   std::optional<std::string> domain;
   std::vector<std::string> words;  // a domain, perhaps, and descriptors
   uint64_t cost = 1;
@@ -39,26 +40,25 @@ struct CheckArguments {
   std::vector<std::string> rule;
   bool merge_domains = false;
 
-  std::string server_address() const { return server.value_or("127.0.0.1:8080"); }
   bool local() const { return !rules.empty() || !rule.empty(); }
 };
 
 std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
                                     const Console& console) {
   CheckArguments parsed;
-  const ArgumentSpec spec{.command = "check",
-                          .flags = {{"--server", &parsed.server},
-                                    {"--domain", &parsed.domain},
-                                    {"--cost", &parsed.cost},
-                                    {"--timeout", &parsed.timeout},
-                                    {"--rules", &parsed.rules},
-                                    {"--rule", &parsed.rule},
-                                    {"--merge-domains", &parsed.merge_domains},
-                                    {"--peek", &parsed.peek},
-                                    {"--json", &parsed.as_json}},
-                          .others = &parsed.words};
+  ArgumentSpec spec{.command = "check",
+                    .flags = {{"--domain", &parsed.domain},
+                              {"--cost", &parsed.cost},
+                              {"--timeout", &parsed.timeout},
+                              {"--rules", &parsed.rules},
+                              {"--rule", &parsed.rule},
+                              {"--merge-domains", &parsed.merge_domains},
+                              {"--peek", &parsed.peek},
+                              {"--json", &parsed.as_json}},
+                    .others = &parsed.words};
+  parsed.server.AddTo(spec.flags);
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
-  if (parsed.local() && parsed.server) {
+  if (parsed.local() && parsed.server.server) {
     console.Error("--server and rules are both given",
                   "a server decides by its own rules: remove --server, or --rules and --rule");
     return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
 }
 
 // The domains that have rules; empty if the server does not allow us to list its rules.
-std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duration timeout) {
+std::set<std::string> DomainsOfServer(const http::ServerAccess& server, base::Duration timeout) {
   std::set<std::string> domains;
   const auto reply = http::GetFrom(server, "/v1/rules", timeout);
   if (!reply.ok() || reply->status != 200) return domains;
@@ -194,29 +194,25 @@ std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duratio
 
 int AskServer(const CheckArguments& arguments, const DescriptorArguments& descriptors,
               const Console& console) {
-  const auto endpoint = net::ParseEndpoint(arguments.server_address());
-  if (!endpoint.ok()) {
-    console.Error(std::string(endpoint.status().message()),
-                  "for example --server 127.0.0.1:8080 or --server unix:PATH");
-    return kExitUsage;
-  }
+  const auto server = arguments.server.Resolve(console);
+  if (!server) return kExitUsage;
   const auto timeout = rule::ParseDuration(arguments.timeout);
   if (!timeout.ok() || *timeout > std::chrono::hours(1)) {
     console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", arguments.timeout),
                   "--timeout 500ms");
     return kExitUsage;
   }
-  const auto reply = http::PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check",
+  const auto reply = http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
                                     BodyOf(arguments, descriptors), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), console);
   const bool decided = reply->status == 200 || reply->status == 429;
   const auto code = decided ? Print(
                                   reply->body, arguments, descriptors,
-                                  [&] { return DomainsOfServer(*endpoint, *timeout); }, console)
-                            : PrintRefusal(*reply, arguments.server_address(), console);
+                                  [&] { return DomainsOfServer(*server, *timeout); }, console)
+                            : PrintRefusal(*reply, arguments.server.address(), console);
   if (code) return *code;
   console.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
-                            arguments.server_address(), reply->status),
+                            arguments.server.address(), reply->status),
                 kAnotherProgram);
   return kExitUnreachable;
 }

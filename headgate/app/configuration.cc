@@ -281,9 +281,11 @@ void CheckTogether(Configuration& configuration) {
   }
   if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
   if (settings.admin_listen == "none") settings.admin_listen.clear();
+  bool any_tls = false;
   const auto check_address = [&](std::string_view name, const std::string& text) {
     const auto address = ParseListenAddress(text);
     if (!address.ok()) return configuration.AddProblem(name, address.status(), kAddressForms);
+    any_tls = any_tls || address->tls;
     if (address->tls && settings.tls_certificate_file.empty()) {
       configuration.AddProblem(name, fmt::format("'{}' needs a certificate", text),
                                "set tls_certificate_file and tls_key_file");
@@ -307,6 +309,10 @@ void CheckTogether(Configuration& configuration) {
     configuration.AddProblem("auth_header", "this is not the name of a header", "X-API-Key");
   }
   if (!settings.admin_listen.empty()) check_address("admin_listen", settings.admin_listen);
+  if (!any_tls && !settings.tls_certificate_file.empty()) {
+    configuration.AddProblem("tls_certificate_file", "no address speaks TLS",
+                             "write tls: before an address, as in listen: tls:127.0.0.1:8443");
+  }
   if (settings.listen.empty() && settings.listen_resp.empty() && settings.listen_http.empty()) {
     configuration.AddProblem("listen", "there is no address to listen on",
                              "set listen, listen_resp or listen_http");

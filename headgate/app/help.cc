@@ -78,7 +78,10 @@ Each k=v,k=v is a descriptor; the request passes if all descriptors allow it. Pu
 double quotes. The command asks the server, which counts the request. With --rules or --rule it decides by itself, as a
 server with fresh buckets would.
 
-  --server HOST:PORT    the server to ask (127.0.0.1:8080); also unix:PATH
+  --server HOST:PORT    the server to ask (127.0.0.1:8080); also tls:HOST:PORT and unix:PATH
+  --credential-file PATH  log in with its first line: USER:PASSWORD, or the credential
+  --ca-file PATH        the authority of the server's certificate (the system's)
+  --tls-name NAME       the name that must be in the certificate (the host of --server)
   --domain DOMAIN       the rules' domain, if it is not the first argument ("default")
   --cost N              how much each descriptor takes (1); 0 shows the state and takes nothing
   --peek                show what a check would answer; takes nothing
@@ -176,7 +179,10 @@ Without --rate (closed loop) each connection sends its next request when it has 
 (open loop) requests become due at that rate, whatever the server does, and a latency begins when its request is due: a
 server that stalls cannot hide the requests that it kept from being sent.
 
-  --server HOST:PORT    the server to ask (127.0.0.1:8080); also unix:PATH
+  --server HOST:PORT    the server to ask (127.0.0.1:8080); also tls:HOST:PORT and unix:PATH
+  --credential-file PATH  log in with its first line: USER:PASSWORD, or the credential
+  --ca-file PATH        the authority of the server's certificate (the system's)
+  --tls-name NAME       the name that must be in the certificate (the host of --server)
   --http                ask /v1/check instead of CL.THROTTLE
   --rate N              requests per second, in all; 0: as many as are answered
   --connections N       connections (50)
@@ -185,7 +191,6 @@ server that stalls cannot hide the requests that it kept from being sent.
   --keys N              different keys, drawn evenly (1000)
   --domain DOMAIN       with --http: the rules' domain ("default")
   --key NAME            with --http: the descriptor's key ("api_key"); its values are bench0, bench1, ...
-  --credential-file PATH  with --http: the first line is sent as the bearer token
   --plot PATH           write a picture of the latencies (SVG)
   --json                print JSON
 

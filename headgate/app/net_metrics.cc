@@ -14,6 +14,7 @@ void CollectConnections(const net::Counters& counters, observe::Sink& sink) {
   sink.Set(Metric::kConnectionsRefused, {"protocol"}, counters.refused_protocol);
   sink.Set(Metric::kAcceptErrors, {}, counters.accept_errors);
   sink.Set(Metric::kConnectionsClosed, {"protocol_error"}, counters.protocol_errors);
+  sink.Set(Metric::kConnectionsClosed, {"tls_handshake"}, counters.failed_handshakes);
   sink.Set(Metric::kConnectionsClosed, {"request_timeout"}, counters.request_timeouts);
   sink.Set(Metric::kConnectionsClosed, {"idle_timeout"}, counters.idle_timeouts);
   sink.Set(Metric::kConnectionsClosed, {"write_timeout"}, counters.write_timeouts);

@@ -18,7 +18,10 @@ class Load::Connection final : private net::Stream::Owner {
   Connection(Load& load, net::EventLoop& loop, const LoadOptions& options)
       : load_(load),
         talk_(MakeTalk(options.talk)),
-        stream_(loop, *this, {.connect_timeout = options.timeout}) {
+        stream_(loop, *this,
+                {.tls = options.tls,
+                 .server_name = options.tls_name,
+                 .connect_timeout = options.timeout}) {
     stream_.Connect(options.server);
   }
 
@@ -31,7 +34,15 @@ class Load::Connection final : private net::Stream::Owner {
   size_t under_way() const { return due_.size(); }
 
  private:
-  void OnConnected() override { ++load_.open_; }
+  void OnConnected() override {
+    talk_->Greet(stream_.output());
+    stream_.Flush();
+    CountOpen();
+  }
+  // Once the greeting is answered.
+  void CountOpen() {
+    if (talk_->greeted() && !std::exchange(open_, true)) ++load_.open_;
+  }
   void OnBytes(std::string_view bytes) override {
     const base::BootTime now = load_.loop_.Now();
     bool answered = false;
@@ -49,6 +60,7 @@ class Load::Connection final : private net::Stream::Owner {
       load_.failure_ = status;
       return stream_.Close();
     }
+    CountOpen();
     if (answered) load_.OnAnswered(*this, now);
   }
   void OnClosed(const absl::Status& why) override { load_.failure_ = why; }
@@ -56,6 +68,7 @@ class Load::Connection final : private net::Stream::Owner {
   Load& load_;
   const std::unique_ptr<Talk> talk_;
   std::deque<base::BootTime> due_;  // of requests without an answer
+  bool open_ = false;
   net::Stream stream_;
 };
 

@@ -24,6 +24,8 @@ namespace headgate::bench {
 
 struct LoadOptions {
   net::StreamTarget server{};
+  std::shared_ptr<net::TlsContext> tls{};  // null: plain
+  std::string tls_name{};                  // required in the certificate; empty: the server's host
   TalkOptions talk{};
   uint32_t connections = 50;
   uint64_t rate = 0;      // requests per second; 0: closed loop

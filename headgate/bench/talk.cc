@@ -18,7 +18,21 @@ class RespTalk final : public Talk {
  public:
   explicit RespTalk(const TalkOptions& options)
       : limit_({std::to_string(options.burst), std::to_string(options.requests),
-                std::to_string(options.seconds)}) {}
+                std::to_string(options.seconds)}),
+        credential_(options.credential),
+        greeted_(credential_.empty()) {}
+
+  void Greet(std::string& output) override {
+    if (greeted_) return;
+    wire::RespWriter writer(output, wire::RespVersion::k2);
+    const std::string_view text = credential_;
+    const size_t colon = text.find(':');
+    writer.Array(colon == std::string_view::npos ? 2 : 3);
+    writer.Bulk("AUTH");
+    if (colon != std::string_view::npos) writer.Bulk(text.substr(0, colon));
+    writer.Bulk(colon == std::string_view::npos ? text : text.substr(colon + 1));
+  }
+  bool greeted() const override { return greeted_; }
 
   void Ask(uint64_t key, std::string& output) override {
     wire::RespWriter writer(output, wire::RespVersion::k2);
@@ -37,6 +51,13 @@ class RespTalk final : public Talk {
         return absl::DataLossError("the answer is not of the Redis protocol");
       if (step == wire::RespReader::Step::kIncomplete) return absl::OkStatus();
       const wire::RespValue& value = reader_.value();
+      if (!greeted_) {
+        if (value.kind == wire::RespValue::Kind::kError)
+          return absl::UnauthenticatedError(fmt::format("the login is refused: {}", value.text));
+        greeted_ = true;
+        reader_ = wire::RespReader();
+        continue;
+      }
       const bool is_decision =
           value.kind == wire::RespValue::Kind::kArray && value.items.size() == 5;
       on_answer(!is_decision                  ? Answer::kError
@@ -49,6 +70,8 @@ class RespTalk final : public Talk {
 
  private:
   const std::array<std::string, 3> limit_;
+  const std::string credential_;
+  bool greeted_;  // or there is no login
   wire::RespReader reader_;
 };
 

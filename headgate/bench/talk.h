@@ -17,9 +17,13 @@ enum class Answer : uint8_t { kAllowed, kDenied, kError };
 class Talk {
  public:
   virtual ~Talk() = default;
+  // Appends what comes before the first request: the login, where it is a message of its own.
+  virtual void Greet(std::string& /*output*/) {}
+  virtual bool greeted() const { return true; }
   // Appends the request about the key of this number.
   virtual void Ask(uint64_t key, std::string& output) = 0;
-  // Reads answers, and calls `on_answer` for each. DataLoss if the bytes are not of this protocol.
+  // Reads answers, and calls `on_answer` for each. DataLoss if the bytes are not of this protocol,
+  // Unauthenticated if the login is refused.
   virtual absl::Status Take(std::string_view bytes,
                             const std::function<void(Answer)>& on_answer) = 0;
 };
@@ -33,7 +37,7 @@ struct TalkOptions {
   // For HTTP: the descriptor is `key=bench<number>` in this domain.
   std::string domain = "default";
   std::string key = "api_key";
-  std::string credential{};  // empty: none
+  std::string credential{};  // or USER:PASSWORD; empty: none
 };
 
 std::unique_ptr<Talk> MakeTalk(const TalkOptions& options);

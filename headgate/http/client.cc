@@ -6,7 +6,9 @@
 #include <boost/beast/http/string_body.hpp>
 #include <utility>
 
+#include "headgate/base/clock.h"
 #include "headgate/net/blocking_client.h"
+#include "headgate/net/stream.h"
 
 namespace headgate::http {
 namespace {
@@ -21,6 +23,13 @@ absl::Status OfAnother(const absl::Status& status) {
                                                          : absl::DataLossError(status.message());
 }
 
+// The error of a parser, with the server that sent this.
+absl::Status Named(const ServerAccess& server, const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::DataLossError(
+      fmt::format("{}: {}", server.endpoint.ToString(), std::string(status.message())));
+}
+
 absl::Status Receive(net::BlockingClient& client, ReplyParser& parser) {
   while (!parser.done()) {
     const absl::StatusOr<std::string> bytes = client.ReadSome();
@@ -30,17 +39,75 @@ absl::Status Receive(net::BlockingClient& client, ReplyParser& parser) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Reply> Ask(const net::Endpoint& server, std::string_view request,
-                          base::Duration timeout) {
+// A request and its response over TLS.
+class TlsExchange final : private net::Stream::Owner {
+ public:
+  TlsExchange(const ServerAccess& server, std::string_view request, base::Duration timeout)
+      : request_(request),
+        name_(server.endpoint.ToString()),
+        timeout_(timeout),
+        stream_(loop_, *this,
+                {.tls = server.tls, .server_name = server.tls_name, .connect_timeout = timeout}) {
+    stream_.Connect(net::TargetOf(server.endpoint));
+  }
+
+  absl::Status Run(ReplyParser& parser) {
+    parser_ = &parser;
+    if (loop_.RunUntil([this] { return done_; }, timeout_)) return status_;
+    return absl::DeadlineExceededError(
+        fmt::format("{}: no answer within {} ms", name_,
+                    std::chrono::ceil<std::chrono::milliseconds>(timeout_).count()));
+  }
+
+ private:
+  void OnConnected() override {
+    connected_ = true;
+    stream_.output() = request_;
+    stream_.Flush();
+  }
+  void OnBytes(std::string_view bytes) override {
+    status_ = parser_->Take(bytes);
+    done_ = !status_.ok() || parser_->done();
+  }
+  void OnClosed(const absl::Status& why) override {
+    status_ = connected_ ? parser_->TakeEnd() : why;
+    done_ = true;
+  }
+
+  const std::string request_;
+  const std::string name_;
+  const base::Duration timeout_;
+  const base::SystemClock clock_;
+  net::EventLoop loop_{clock_};
+  net::Stream stream_;
+  ReplyParser* parser_ = nullptr;
+  absl::Status status_;
+  bool connected_ = false;
+  bool done_ = false;
+};
+
+absl::Status Exchange(const ServerAccess& server, std::string_view request, base::Duration timeout,
+                      ReplyParser& parser) {
+  if (server.tls != nullptr)
+    return Named(server, TlsExchange(server, request, timeout).Run(parser));
   HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client,
-                            net::BlockingClient::Connect(server, timeout));
+                            net::BlockingClient::Connect(server.endpoint, timeout));
   HEADGATE_RETURN_IF_ERROR(OfAnother(client.Send(request)));
-  ReplyParser parser;
   const absl::Status received = Receive(client, parser);
-  if (received.ok()) return parser.TakeReply();
-  if (!absl::IsDataLoss(received)) return OfAnother(received);
-  return absl::DataLossError(
-      fmt::format("{}: {}", server.ToString(), std::string(received.message())));
+  return absl::IsDataLoss(received) ? Named(server, received) : OfAnother(received);
+}
+
+// `more`: further header lines and the body.
+absl::StatusOr<Reply> Ask(const ServerAccess& server, std::string_view line, std::string_view more,
+                          base::Duration timeout) {
+  std::string request =
+      fmt::format("{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", line);
+  if (!server.credential.empty())
+    request += fmt::format("Authorization: Bearer {}\r\n", server.credential);
+  request.append(more);
+  ReplyParser parser;
+  HEADGATE_RETURN_IF_ERROR(Exchange(server, request, timeout, parser));
+  return parser.TakeReply();
 }
 
 }  // namespace
@@ -91,19 +158,16 @@ Reply ReplyParser::TakeReply() {
   return {.status = static_cast<int>(message.result_int()), .body = std::move(message.body())};
 }
 
-absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path,
+absl::StatusOr<Reply> GetFrom(const ServerAccess& server, std::string_view path,
                               base::Duration timeout) {
-  return Ask(server,
-             fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path),
-             timeout);
+  return Ask(server, fmt::format("GET {}", path), "\r\n", timeout);
 }
 
-absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path,
+absl::StatusOr<Reply> PostJson(const ServerAccess& server, std::string_view path,
                                std::string_view body, base::Duration timeout) {
-  return Ask(server,
-             fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                         "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-                         path, body.size(), body),
+  return Ask(server, fmt::format("POST {}", path),
+             fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                         body.size(), body),
              timeout);
 }
 

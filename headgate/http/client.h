@@ -9,6 +9,7 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/endpoint.h"
+#include "headgate/net/tls_context.h"
 
 namespace headgate::http {
 
@@ -41,11 +42,19 @@ class ReplyParser {
   std::unique_ptr<Beast> beast_;
 };
 
+// A server, and how to reach it.
+struct ServerAccess {
+  net::Endpoint endpoint{};
+  std::shared_ptr<net::TlsContext> tls{};  // null: plain
+  std::string tls_name{};    // the name required in the certificate; empty: the endpoint's address
+  std::string credential{};  // sent as bearer token: a credential, or USER:PASSWORD; empty: none
+};
+
 // Unavailable if the connection is refused, DeadlineExceeded if a step takes longer than `timeout`,
 // DataLoss if the response is not HTTP.
-absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path,
+absl::StatusOr<Reply> GetFrom(const ServerAccess& server, std::string_view path,
                               base::Duration timeout);
-absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path,
+absl::StatusOr<Reply> PostJson(const ServerAccess& server, std::string_view path,
                                std::string_view body, base::Duration timeout);
 
 }  // namespace headgate::http

@@ -87,6 +87,7 @@ void Connection::Read() {
     case Transport::State::kEnd:
       return OnInputEnd();
     case Transport::State::kFailed:
+      if (!transport_->established()) loop_.counters().failed_handshakes.Add();
       return CutOff();
     case Transport::State::kDone:
       break;

@@ -28,6 +28,18 @@ std::string StreamTarget::ToString() const {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
+StreamTarget TargetOf(const Endpoint& endpoint) {
+  if (endpoint.is_unix()) return {.unix_path = endpoint.address};
+  switch (endpoint.kind) {
+    case Endpoint::Kind::kAllInterfaces:
+      return {.host = "127.0.0.1", .port = endpoint.port};
+    case Endpoint::Kind::kLocalhost:
+      return {.host = "localhost", .port = endpoint.port};
+    default:
+      return {.host = endpoint.address, .port = endpoint.port};
+  }
+}
+
 // Operations in progress share ownership, so an attempt may outlive the connector.
 struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
   Attempt(EventLoop& loop, const StreamTarget& stream_target, Done call)

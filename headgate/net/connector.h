@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headgate/base/status.h"
+#include "headgate/net/endpoint.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
 
@@ -22,6 +23,9 @@ struct StreamTarget {
   bool operator==(const StreamTarget&) const = default;
   std::string ToString() const;
 };
+
+// The target of a client of this address. Every interface stands for this machine.
+StreamTarget TargetOf(const Endpoint& endpoint);
 
 class Connector {
  public:

@@ -13,6 +13,7 @@ Counters& Counters::operator+=(const Counters& other) {
   accept_errors += other.accept_errors;
   refused_protocol += other.refused_protocol;
   protocol_errors += other.protocol_errors;
+  failed_handshakes += other.failed_handshakes;
   request_timeouts += other.request_timeouts;
   idle_timeouts += other.idle_timeouts;
   write_timeouts += other.write_timeouts;
@@ -36,6 +37,7 @@ Counters LoopCounters::Read() const {
           .accept_errors = accept_errors.value(),
           .refused_protocol = refused_protocol.value(),
           .protocol_errors = protocol_errors.value(),
+          .failed_handshakes = failed_handshakes.value(),
           .request_timeouts = request_timeouts.value(),
           .idle_timeouts = idle_timeouts.value(),
           .write_timeouts = write_timeouts.value(),

@@ -23,6 +23,7 @@ struct Counters {
   uint64_t accept_errors = 0;
   uint64_t refused_protocol = 0;  // this address does not serve the client's protocol
   uint64_t protocol_errors = 0;   // closed by a session because of invalid input
+  uint64_t failed_handshakes = 0;  // of TLS
   uint64_t request_timeouts = 0;
   uint64_t idle_timeouts = 0;
   uint64_t write_timeouts = 0;
@@ -42,7 +43,7 @@ struct alignas(64) LoopCounters {
   base::Counter refused_reserved_limit, refused_no_files, accept_errors;
   base::Counter refused_proxy_header, refused_protocol, protocol_errors;
   base::Counter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
-  base::Counter buffers_shed, buffer_bytes;
+  base::Counter failed_handshakes, buffers_shed, buffer_bytes;
   base::Counter bytes_read, bytes_written;
 
   Counters Read() const;

@@ -222,8 +222,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_connections_closed_total",
      kCounter,
      "connections",
-     "Connections that the server closed, by reason: protocol_error, request_timeout, "
-     "idle_timeout, write_timeout, buffer_overflow (the bound of one connection), buffer_budget "
+     "Connections that the server closed, by reason: protocol_error, tls_handshake (it failed), "
+     "request_timeout, idle_timeout, write_timeout, buffer_overflow (the bound of one connection), "
+     "buffer_budget "
      "(max_buffer_bytes, the bound of all together), drain_cutoff.",
      {"reason"}},
     {Metric::kSessions,

@@ -146,12 +146,69 @@ class Tls(unittest.TestCase):
         good = dict(zip(("certificate", "key"), authority.sign("good", "URI:spiffe://fleet/api", "DNS:api.fleet")))
         unnamed = dict(zip(("certificate", "key"), authority.sign("unnamed", "DNS:other.fleet")))
         foreign = dict(zip(("certificate", "key"), self.authority.sign("foreign", "DNS:api.fleet")))
-        self.serve("--tls-client-ca-file", authority.file, "--tls-client-name", "spiffe://fleet/api")
+        server = self.serve("--tls-client-ca-file", authority.file, "--tls-client-name", "spiffe://fleet/api")
         self.assertEqual(self.ping(self.connect(self.context(**good))), "PONG")
         for client in ({}, unnamed, foreign):
             # With TLS 1.3 the client learns of it when it reads.
             with self.assertRaises((ssl.SSLError, ConnectionError, EOFError), msg=client):
                 self.ping(self.connect(self.context(**client)))
+        failed = 'headgate_connections_closed_total{reason="tls_handshake"}'
+        until(lambda: server.metric(failed) == 3, 5, "each is counted")
+
+    def test_the_end_that_comes_with_the_last_request_closes_the_connection(self):
+        server = self.serve()
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = self.context()
+            context.minimum_version = context.maximum_version = version
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+            with socket.create_connection(("127.0.0.1", self.tls_port), timeout=10) as raw:
+                while True:
+                    try:
+                        tls.do_handshake()
+                        break
+                    except ssl.SSLWantReadError:
+                        raw.sendall(outgoing.read())
+                        incoming.write(raw.recv(65536))
+                raw.sendall(outgoing.read())
+                tls.write(encode("PING"))
+                with self.assertRaises(ssl.SSLWantReadError):
+                    tls.unwrap()
+                # The request and close_notify in one segment.
+                raw.sendall(outgoing.read())
+                while (data := raw.recv(65536)) != b"":
+                    incoming.write(data)
+            self.assertEqual(tls.read(100), b"+PONG\r\n")
+        until(lambda: server.metric("headgate_connections") == 1, 5, "only the connection that asks is open")
+
+    def test_a_pipe_in_place_of_a_file_stops_nothing(self):
+        server = self.serve()
+        context = self.context()
+        before = self.serial_of(context)
+        os.mkfifo(self.certificate + ".pipe")
+        os.rename(self.certificate + ".pipe", self.certificate)
+        until(lambda: server.metric('headgate_certificate_reloads_total{result="refused"}') >= 1, 10, "the pipe is refused")
+        self.authority.sign("first", "DNS:localhost")
+        until(lambda: self.serial_of(context) != before, 10, "the file is used again")
+
+    def test_the_command_line_speaks_tls_and_logs_in(self):
+        users = os.path.join(self.folder, "users")
+        hashed = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        login = os.path.join(self.folder, "login")
+        for path, text in ((users, f"ann check {hashed}\n"), (login, "ann:apple\n")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        self.serve("--users-file", users, "--rule", "key: 1000000/minute", "--rule", "api_key: 1000000/minute")
+        at = ("--server", f"tls:127.0.0.1:{self.tls_port}", "--ca-file", self.authority.file, "--tls-name", "localhost")
+        asked = run(BINARY, "check", *at, "key=k")
+        self.assertEqual(asked.returncode, 2, asked)
+        self.assertIn("401", asked.stderr)
+        asked = run(BINARY, "check", *at, "--credential-file", login, "key=k")
+        self.assertEqual((asked.returncode, asked.stderr), (0, ""), asked)
+        self.assertEqual(run(BINARY, "check", *at[:2], "key=k").returncode, 3, "nobody vouches for this certificate")
+        for more in ((), ("--http",)):
+            load = run(BINARY, "bench", *at, "--credential-file", login, "--duration", "1s", "--connections", "4", *more)
+            self.assertEqual(load.returncode, 0, load)
 
     def test_a_handshake_that_does_not_end_holds_up_nobody(self):
         server = self.serve("--request-timeout", "1s")

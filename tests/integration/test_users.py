@@ -70,6 +70,21 @@ class Users(unittest.TestCase):
         match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
         return float(match.group(1))
 
+    def test_a_file_that_names_nobody_and_a_pipe_are_refused(self):
+        self.serve()
+        ask = self.connect()
+        self.assertEqual(ask("AUTH", "ops", "orange"), "OK")
+        refused = 'headgate_user_reloads_total{result="refused"}'
+        with open(self.file, "w", encoding="utf-8"):
+            pass
+        until(lambda: self.metric(refused) >= 1, 10, "the empty file is refused")
+        os.mkfifo(self.file + ".pipe")
+        os.rename(self.file + ".pipe", self.file)
+        until(lambda: self.metric(refused) >= 2, 10, "the pipe is refused")
+        self.assertNotIn("NOAUTH", str(ask(*RESET)), "the login goes on")
+        self.write(f"ops admin {self.ops}")
+        until(lambda: self.metric('headgate_user_reloads_total{result="loaded"}') >= 1, 10, "the file is used again")
+
     def test_each_user_has_its_rights_over_the_redis_protocol(self):
         self.serve()
         ask = self.connect()

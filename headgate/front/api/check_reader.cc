@@ -9,6 +9,7 @@
 #include "headgate/base/text.h"
 #include "headgate/front/api/reservation.h"
 #include "headgate/http/handler.h"
+#include "headgate/rule/rule_names.h"
 #include "headgate/wire/digest.h"
 
 namespace headgate::front::api {

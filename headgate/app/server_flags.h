@@ -1,0 +1,27 @@
+// The flags of commands that ask a running server: its address, TLS, and a login.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/app/arguments.h"
+#include "headgate/app/console.h"
+#include "headgate/http/client.h"
+
+namespace headgate::app {
+
+struct ServerFlags {
+  std::optional<std::string> server{};  // HOST:PORT, tls:HOST:PORT or unix:PATH
+  std::string credential_file{};
+  std::string ca_file{};
+  std::string tls_name{};
+
+  std::string address() const { return server.value_or("127.0.0.1:8080"); }
+  void AddTo(std::vector<Flag>& flags);
+  // The server that they name. Reads the files. Nothing if a flag is wrong; an error with a hint is
+  // then on the console.
+  std::optional<http::ServerAccess> Resolve(const Console& console) const;
+};
+
+}  // namespace headgate::app
