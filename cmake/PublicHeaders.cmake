@@ -22,12 +22,14 @@ set(HEADGATE_PUBLIC_HEADERS
 
 set(HEADGATE_INNER_HEADERS
   algorithm/bucket.h
+  algorithm/counter.h
   algorithm/fixed_window.h
   algorithm/leaky_queue.h
   algorithm/sliding_window_counter.h
   algorithm/sliding_window_log.h
   algorithm/token_bucket.h
   base/check.h
+  base/decimal.h
   base/status.h
   base/strided.h
   base/wide.h
@@ -36,6 +38,7 @@ set(HEADGATE_INNER_HEADERS
   limiter/memory_decider.h
   limiter/mode.h
   limiter/pending.h
+  limiter/pending_counts.h
   limiter/settled.h
   rule/document.h
   rule/joined_text.h

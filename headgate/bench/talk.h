@@ -17,7 +17,7 @@ enum class Answer : uint8_t { kAllowed, kDenied, kError };
 class Talk {
  public:
   virtual ~Talk() = default;
-  // Appends what comes before the first request: the login, where it is a message of its own.
+  // Appends what comes before the first request: the login, if it is a message of its own.
   virtual void Greet(std::string& /*output*/) {}
   virtual bool greeted() const { return true; }
   // Appends the request about the key of this number.

@@ -149,7 +149,7 @@ void TlsTransport::FinishWriting() {
   ::shutdown(fd(), SHUT_WR);
 }
 
-// What is pending after a call that wanted more is a part of a record.
+// After a call that wanted more, only a part of a record is pending.
 bool TlsTransport::has_received() const {
   return is_over_ || (!wants_input_ && SSL_has_pending(ssl_) != 0);
 }

@@ -38,7 +38,7 @@ uint32_t HitBlocksFor(uint64_t buckets_max) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 30));
 }
 
-// What a token bucket can be decided in.
+// The units in which a token bucket is decided.
 enum class In : uint8_t { kAnyUnits, kWholeNanoseconds };
 
 // The common case only: an existing token bucket in its home block, last used under the same limit.

@@ -230,11 +230,13 @@ class Tls(unittest.TestCase):
 
     def test_wrong_settings_are_named(self):
         missing = os.path.join(self.folder, "missing.pem")
+        tls = ("--listen", "tls:127.0.0.1:0")
         for words, message in (
             (("--listen", "tls:127.0.0.1:0"), "needs a certificate"),
             (("--tls-certificate-file", self.certificate), "1 certificates and 0 keys"),
-            (("--tls-certificate-file", missing, "--tls-key-file", self.key), "missing.pem' cannot be used"),
-            (("--tls-certificate-file", self.certificate, "--tls-key-file", self.certificate), "first.crt' cannot be used"),
+            ((*tls, "--tls-certificate-file", missing, "--tls-key-file", self.key), "missing.pem' cannot be used"),
+            ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", self.certificate), "first.crt' cannot be used"),
+            (("--tls-certificate-file", self.certificate, "--tls-key-file", self.key), "no address speaks TLS"),
             (("--tls-client-ca-file", self.authority.file), "only a server with a certificate"),
             (("--tls-certificate-file", self.certificate, "--tls-key-file", self.key, "--tls-client-name", "a"), "nobody vouches"),
         ):

@@ -143,7 +143,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   response.later = decided_.waiting;
   if (response.later) return;
   if (!named) ++ids_given_;
-  // What the first one took comes back since then, not since now.
+  // The bucket has been refilling since the first request passed.
   if (decided_.repeated) token = sealed_at(decided_.first_passed_at);
   answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   response.status = decided_.allowed ? 200 : 429;

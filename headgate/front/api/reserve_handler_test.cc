@@ -252,7 +252,7 @@ TYPED_TEST(Reservations, ACheckWithAnIdCountsOnce) {
   EXPECT_EQ(this->desk.Ask("/v1/check", Body(600, more))["allowed"], true);
   EXPECT_EQ(this->desk.Remaining(), 400u);
   const json checks = {
-      {"checks", {Body(100, more), Body(100, {{"id", "call-8"}}), Body(100, {{"id", "call-8"}})}}};
+      {"checks", {Body(600, more), Body(100, {{"id", "call-8"}}), Body(100, {{"id", "call-8"}})}}};
   const json answer = this->desk.Ask("/v1/checks", checks);
   for (const json& result : answer["results"]) EXPECT_EQ(result["status"], 200);
   EXPECT_EQ(this->desk.Remaining(), 300u);
