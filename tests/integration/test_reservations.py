@@ -39,8 +39,10 @@ class Reservations(unittest.TestCase):
         with open(secret, "w", encoding="utf-8") as file:
             file.write("a secret of the fleet\n")
         self.redis = self.enterContext(RedisServer())
-        store = ("--store", f"redis://127.0.0.1:{self.redis.port}", "--reservation-secret-file", secret)
-        return [self.enterContext(Headgate(*RULE, *store, *more)) for _ in range(2)]
+        # A busy machine must not look like a store that is away.
+        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
+        self.store = ("--store", f"redis://127.0.0.1:{self.redis.port}", *slow)
+        return [self.enterContext(Headgate(*RULE, *self.store, "--reservation-secret-file", secret, *more)) for _ in range(2)]
 
     def test_a_reservation_survives_a_restart_with_the_snapshot(self):
         snapshot = ("--snapshot", os.path.join(self.folder, "buckets.snapshot"))
@@ -74,7 +76,7 @@ class Reservations(unittest.TestCase):
         self.assertEqual(self.settle(bob, reservation, 0)[0], 409)
         for server in (ann, bob):
             server.stop()
-        self.assertEqual(self.remaining(self.enterContext(Headgate(*RULE, "--store", f"redis://127.0.0.1:{self.redis.port}"))), 680)
+        self.assertEqual(self.remaining(self.enterContext(Headgate(*RULE, *self.store))), 680)
 
     def test_a_retry_at_another_instance_counts_once(self):
         ann, bob = self.fleet()
@@ -85,7 +87,7 @@ class Reservations(unittest.TestCase):
         self.assertEqual(ann.metric(repeated) + bob.metric(repeated), 40)
         for server in (ann, bob):
             server.stop()
-        self.assertEqual(self.remaining(self.enterContext(Headgate(*RULE, "--store", f"redis://127.0.0.1:{self.redis.port}"))), 800)
+        self.assertEqual(self.remaining(self.enterContext(Headgate(*RULE, *self.store))), 800)
 
     def test_while_the_store_is_away_checks_with_an_id_are_decided_like_others(self):
         ann, bob = self.fleet()

@@ -200,10 +200,11 @@ class Tls(unittest.TestCase):
                 file.write(text)
         self.serve("--users-file", users, "--rule", "key: 1000000/minute", "--rule", "api_key: 1000000/minute")
         at = ("--server", f"tls:127.0.0.1:{self.tls_port}", "--ca-file", self.authority.file, "--tls-name", "localhost")
-        asked = run(BINARY, "check", *at, "key=k")
+        patient = ("--timeout", "30s")  # to verify a password takes long on a busy machine
+        asked = run(BINARY, "check", *at, *patient, "key=k")
         self.assertEqual(asked.returncode, 2, asked)
         self.assertIn("401", asked.stderr)
-        asked = run(BINARY, "check", *at, "--credential-file", login, "key=k")
+        asked = run(BINARY, "check", *at, *patient, "--credential-file", login, "key=k")
         self.assertEqual((asked.returncode, asked.stderr), (0, ""), asked)
         self.assertEqual(run(BINARY, "check", *at[:2], "key=k").returncode, 3, "nobody vouches for this certificate")
         for more in ((), ("--http",)):
