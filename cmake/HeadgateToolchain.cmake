@@ -55,10 +55,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
   # Optimising, GCC 12 takes the short form of a moved string for an overrun (its bug 105329).
   add_compile_options(-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
-if(HEADGATE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Asio has a fence, which the thread sanitizer does not model; what it orders is a mutex's work as well.
-  add_compile_options(-Wno-tsan)
-endif()
 if(HEADGATE_HARDEN)
   add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
     -fstack-protector-strong -fstack-clash-protection -fcf-protection -g1)

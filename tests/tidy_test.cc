@@ -211,19 +211,6 @@ TEST(Floors, AreAsTheDocumentsSay) {
       << "docs/internals/README.md names a folder that is not there";
 }
 
-TEST(Floors, OnlyNetNamesAsio) {
-  for (const SourceFile* file : Code()) {
-    if (file->folder().empty() || file->folder() == "net") continue;
-    for (const auto& include : file->Includes()) {
-      EXPECT_FALSE(include.path.starts_with("boost/asio"))
-          << file->path << ":" << include.line
-          << " names asio; give net the interface that is missing";
-    }
-    EXPECT_FALSE(HasWord(file->code, "asio"))
-        << file->path << " names asio; give net the interface that is missing";
-  }
-}
-
 TEST(Floors, IncludesSayTheWholePath) {
   for (const SourceFile* file : Code()) {
     if (file->folder().empty()) continue;
@@ -379,10 +366,8 @@ TEST(Bans, NoHeavyLibraryInAHeader) {
   for (const SourceFile& file : Tree()) {
     if (!file.path.starts_with("headgate/") || !file.path.ends_with(".h")) continue;
     if (file.name().starts_with("test_")) continue;
-    const bool event_loop = file.path.starts_with("headgate/net/");
     for (const std::string_view library :
          {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/", "nlohmann/"}) {
-      if (event_loop && library == "boost/") continue;
       EXPECT_EQ(file.text.find(fmt::format("#include <{}", library)), std::string::npos)
           << file.path << ": include <" << library
           << "…> in the source, and declare here what it needs";

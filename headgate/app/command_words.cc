@@ -32,6 +32,27 @@ std::string SummaryIn(std::string_view help) {
   return std::string(line.substr(line.find(": ") + 2));
 }
 
+// "a|b|c"
+std::vector<std::string> ChoicesIn(std::string_view text) {
+  std::vector<std::string> choices;
+  while (!text.empty()) {
+    const std::string_view choice = text.substr(0, text.find('|'));
+    choices.emplace_back(choice);
+    text.remove_prefix(std::min(choice.size() + 1, text.size()));
+  }
+  return choices;
+}
+
+// The words of "  headgate completion bash|zsh|fish".
+std::vector<std::string> WordsBehind(std::string_view command, std::string_view help) {
+  const std::string usage = "  headgate " + std::string(command) + " ";
+  const size_t at = help.find(usage);
+  if (at == help.npos) return {};
+  help.remove_prefix(at + usage.size());
+  const std::string_view word = help.substr(0, help.find_first_of(" \n"));
+  return word.find('|') == word.npos ? std::vector<std::string>() : ChoicesIn(word);
+}
+
 CommandFlag FlagOfSetting(const Setting& setting) {
   CommandFlag flag{.name = FlagOf(setting), .help = std::string(setting.help)};
   // A flag without a value means yes.
@@ -44,12 +65,7 @@ CommandFlag FlagOfSetting(const Setting& setting) {
   if (flag.takes_path) flag.argument = "PATH";
   if (setting.choices.empty()) return flag;
   flag.argument = "WORD";
-  std::string_view rest = setting.choices;
-  while (!rest.empty()) {
-    const std::string_view choice = rest.substr(0, rest.find('|'));
-    flag.choices.emplace_back(choice);
-    rest.remove_prefix(std::min(choice.size() + 1, rest.size()));
-  }
+  flag.choices = ChoicesIn(setting.choices);
   return flag;
 }
 
@@ -59,7 +75,8 @@ std::vector<CommandWords> AllCommandWords() {
   std::vector<CommandWords> commands;
   for (const std::string& name : CommandNames()) {
     const std::string help = HelpOf(name);
-    CommandWords command{.name = name, .summary = SummaryIn(help), .flags = {}};
+    CommandWords command{
+        .name = name, .summary = SummaryIn(help), .choices = WordsBehind(name, help)};
     const bool is_serve = name == "serve";
     std::string_view rest = help;
     while (!rest.empty()) {

@@ -18,7 +18,8 @@ struct CommandFlag {
 struct CommandWords {
   std::string name;
   std::string summary;
-  std::vector<CommandFlag> flags;
+  std::vector<std::string> choices{};  // if only these words follow; otherwise files do
+  std::vector<CommandFlag> flags{};
 };
 
 // All commands, in the order of the help; `serve` with a flag for each setting.

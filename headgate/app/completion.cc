@@ -59,7 +59,9 @@ _headgate() {{
     case "$word" in
       -*) case "${{COMP_WORDS[1]}}" in
 {}      esac;;
-      *) paths=1;;
+      *) case "${{COMP_WORDS[1]}}" in
+{}        *) paths=1;;
+      esac;;
     esac
   fi
   if [ -n "$words" ]; then
@@ -75,6 +77,7 @@ complete -F _headgate headgate
 std::string Bash(const std::vector<CommandWords>& commands) {
   std::string values;
   std::string flags;
+  std::string operands;
   for (const CommandWords& command : commands) {
     std::string names;
     for (const CommandFlag& flag : command.flags) {
@@ -88,9 +91,13 @@ std::string Bash(const std::vector<CommandWords>& commands) {
       }
     }
     flags += fmt::format("      {}) words={};;\n", command.name, Quoted(names));
+    if (!command.choices.empty()) {
+      operands += fmt::format("        {}) words={};;\n", command.name,
+                              Quoted(fmt::format("{}", fmt::join(command.choices, " "))));
+    }
   }
   return fmt::format(kBashScript, Quoted(NamesOf(commands)), values, Quoted(NamesOf(commands)),
-                     flags);
+                     flags, operands);
 }
 
 std::string Zsh(const std::vector<CommandWords>& commands) {
@@ -110,7 +117,10 @@ std::string Zsh(const std::vector<CommandWords>& commands) {
       }
       cases += fmt::format(" \\\n        {}", Quoted(spec));
     }
-    cases += " \\\n        '*:file:_files';;\n";
+    cases += fmt::format(" \\\n        '*:{}';;\n",
+                         command.choices.empty()
+                             ? "file:_files"
+                             : fmt::format("word:({})", fmt::join(command.choices, " ")));
   }
   return fmt::format(R"(#compdef headgate
 # Completes the words of headgate in zsh: a file _headgate in a folder of $fpath.
@@ -152,6 +162,11 @@ complete -c headgate -f -n __fish_use_subcommand -a help -d 'the help of a comma
   script += fmt::format("complete -c headgate -f -n '__fish_seen_subcommand_from help' -a {}\n",
                         quoted(NamesOf(commands)));
   for (const CommandWords& command : commands) {
+    if (!command.choices.empty()) {
+      script +=
+          fmt::format("complete -c headgate -f -n '__fish_seen_subcommand_from {}' -a {}\n",
+                      command.name, quoted(fmt::format("{}", fmt::join(command.choices, " "))));
+    }
     for (const CommandFlag& flag : command.flags) {
       script += fmt::format("complete -c headgate -n '__fish_seen_subcommand_from {}' -l {}",
                             command.name, flag.name.substr(2));

@@ -12,7 +12,7 @@ namespace {
 // Standard streams, signals, rule files and their watches, libraries.
 constexpr uint64_t kProcess = 32;
 // An event loop's epoll, timer and wake-up descriptors.
-constexpr uint64_t kPerLoop = 4;
+constexpr uint64_t kPerLoop = 3;
 // localhost can resolve to two addresses.
 constexpr uint64_t kPerAddress = 2;
 constexpr uint64_t kRefusalsMax = 64;

@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/system/system_error.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "headgate/app/connection_watch.h"
@@ -428,7 +428,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   const Signals signals;
   try {
     return Process(configuration, store, std::move(secrets), *files, console, signals).Run();
-  } catch (const boost::system::system_error& error) {
+  } catch (const std::system_error& error) {
     console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
     return kExitUnreachable;
   }

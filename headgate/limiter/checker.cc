@@ -187,6 +187,7 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   response.waiting = !DecidePart(call, 0, enforced);
   if (response.waiting) return absl::OkStatus();
   response.repeated = once && !batch[0].settled.decision.allowed;
+  response.remembered = once && !IsDegraded(batch[0].settled.mode);
   if (response.repeated) {
     response.first_passed_at =
         call.now + batch[0].settled.decision.reset_after - call.request.once.window;

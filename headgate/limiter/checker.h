@@ -80,6 +80,8 @@ struct Response {
   bool waiting = false;
   bool repeated = false;                      // a request with this id has passed before
   base::Instant first_passed_at{0};           // if `repeated`: when it did
+  // For a request with an id: whether it will be remembered. Not while the store is unreachable.
+  bool remembered = false;
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
 };
 

@@ -110,10 +110,12 @@ class Loader {
       client.header = static_cast<ForwardingHeader>(*choice);
   }
 
-  std::optional<base::IpNetwork> ReadNetwork(const PlacedText& text) {
+  // `place`: the line of a list file, if it comes from one.
+  std::optional<base::IpNetwork> ReadNetwork(const PlacedText& text, std::string_view place = {}) {
     const auto network = base::ParseIpNetwork(text.text);
     if (!network) {
-      problems_.Add(text.mark, fmt::format("'{}' is not a network", rule::Shown(text.text)),
+      problems_.Add(text.mark,
+                    fmt::format("{}'{}' is not a network", place, rule::Shown(text.text)),
                     "a network is written 10.0.0.0/8 or 2001:db8::/32, with no bits set behind the "
                     "prefix; an address alone stands for itself");
     }
@@ -256,18 +258,19 @@ class Loader {
       problems_.Add(fields.mark(), fmt::format("a list of {} has {} or {}",
                                                Describe(list.attribute), inline_word, file_word));
     }
-    std::vector<PlacedText> items = fields.Texts(inline_word);
-    const auto file = ReadFileOf(fields, file_word);
-    if (file) {
-      for (const std::string_view line : ListLines(*file))
-        items.push_back({.text = std::string(line), .mark = fields.mark(file_word)});
-    }
     std::vector<base::IpNetwork> networks;
-    for (PlacedText& item : items) {
+    const auto add = [&](PlacedText item, std::string_view place = {}) {
       if (!of_addresses) {
         list.values.insert(std::move(item.text));
-      } else if (const auto network = ReadNetwork(item)) {
+      } else if (const auto network = ReadNetwork(item, place)) {
         networks.push_back(*network);
+      }
+    };
+    for (PlacedText& item : fields.Texts(inline_word)) add(std::move(item));
+    if (const auto file = ReadFileOf(fields, file_word)) {
+      for (const ListLine& line : ListLines(*file)) {
+        add({.text = std::string(line.text), .mark = fields.mark(file_word)},
+            fmt::format("line {} of '{}': ", line.number, files_.back()));
       }
     }
     list.networks = base::IpNetworkSet(std::move(networks));
@@ -329,16 +332,16 @@ std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header) {
   return set;
 }
 
-std::vector<std::string_view> ListLines(std::string_view text) {
+std::vector<ListLine> ListLines(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r";
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
+  std::vector<ListLine> lines;
+  for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     line = line.substr(0, line.find('#'));
     const size_t begin = line.find_first_not_of(kSpace);
     if (begin != line.npos)
-      lines.push_back(line.substr(begin, line.find_last_not_of(kSpace) + 1 - begin));
+      lines.push_back({number, line.substr(begin, line.find_last_not_of(kSpace) + 1 - begin)});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;

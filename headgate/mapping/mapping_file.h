@@ -41,6 +41,10 @@ LoadedMappings LoadMappings(const std::string& name, std::string_view text, Read
 std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header);
 
 // The networks or values of a list file: one on each line; "#" begins a comment.
-std::vector<std::string_view> ListLines(std::string_view text);
+struct ListLine {
+  size_t number = 0;  // from 1
+  std::string_view text{};
+};
+std::vector<ListLine> ListLines(std::string_view text);
 
 }  // namespace headgate::mapping

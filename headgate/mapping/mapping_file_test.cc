@@ -85,8 +85,8 @@ TEST(MappingFile, AListHasItemsOfItsKind) {
               HasSubstr("a list of header X has values or values_file"));
   EXPECT_THAT(Problems(With("mappings:\n- exempt: [{header: X}]\n")), HasSubstr("has values"));
   EXPECT_THAT(Problems(With("mappings:\n- exempt: [{client_address: true, networks_file: f}]\n"),
-                       {{"f", "10.0.0.0/8\nten\n"}}),
-              HasSubstr("'ten' is not a network"));
+                       {{"f", "10.0.0.0/8\n# office\nten\n"}}),
+              HasSubstr("line 3 of 'f': 'ten' is not a network"));
 }
 
 TEST(MappingFile, NamesTheFilesThatItReads) {

@@ -2,11 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -15,24 +10,41 @@
 namespace headgate::net {
 namespace {
 
-using boost::asio::awaitable;
-using boost::asio::redirect_error;
-using boost::asio::use_awaitable;
-
 // Connections accepted in a row before other sockets get their turn.
 constexpr int kAcceptsPerTurn = 64;
 // The pause after an attempt for which the system had no room, not even with a spare descriptor.
-constexpr std::chrono::milliseconds kPause{50};
+constexpr base::Duration kPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
 Acceptor::Acceptor(Loop& loop, FileDescriptor socket, size_t spares_kept, HandOver hand_over)
     : loop_(loop),
-      socket_(loop.io(), socket.release()),
+      socket_(std::move(socket)),
       spares_kept_(spares_kept),
-      hand_over_(std::move(hand_over)) {}
+      hand_over_(std::move(hand_over)),
+      pause_(loop.events(), [this] { Resume(); }) {}
 
-void Acceptor::Start() { boost::asio::co_spawn(loop_.io(), Run(), boost::asio::detached); }
+Acceptor::~Acceptor() { loop_.events().sockets().Remove(socket_.get(), *this); }
+
+// If the system has no room for the registration, the acceptor tries again later.
+void Acceptor::Start() {
+  if (!loop_.events().sockets().Add(socket_.get(), *this, SocketPoller::kInputUntilRead))
+    pause_.SetAfter(kPause);
+}
+
+void Acceptor::OnEvents(uint32_t /*events*/) {
+  if (AcceptSome() == Result::kNoRoom) Pause();
+}
+
+void Acceptor::Pause() {
+  loop_.events().sockets().Remove(socket_.get(), *this);
+  pause_.SetAfter(kPause);
+}
+
+void Acceptor::Resume() {
+  loop_.MakeWayForAll();
+  Start();
+}
 
 void Acceptor::AcceptAll() {
   while (AcceptSome() == Result::kTurnOver) {
@@ -48,7 +60,7 @@ Acceptor::Result Acceptor::AcceptSome() {
     int attempts = 0;
     FileDescriptor socket = spare_files.Open(spares_kept_, [&] {
       if (++attempts > 1) with = AcceptedWith::kSpareFile;
-      return ::accept4(socket_.native_handle(), reinterpret_cast<sockaddr*>(&peer), &size,
+      return ::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
                        SOCK_NONBLOCK | SOCK_CLOEXEC);
     });
     if (attempts > 1) loop_.counters().accept_errors.Add();
@@ -65,24 +77,6 @@ Acceptor::Result Acceptor::AcceptSome() {
     return Result::kNoRoom;
   }
   return Result::kTurnOver;
-}
-
-// The loop drains before it destroys this object; afterwards the coroutine uses none of its
-// members.
-awaitable<void> Acceptor::Run() {
-  Loop& loop = loop_;
-  boost::asio::steady_timer pause(loop.io());
-  boost::system::error_code error;
-  while (true) {
-    co_await socket_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                                redirect_error(use_awaitable, error));
-    if (loop.draining()) co_return;
-    if (AcceptSome() != Result::kNoRoom) continue;
-    pause.expires_after(kPause);
-    co_await pause.async_wait(redirect_error(use_awaitable, error));
-    if (loop.draining()) co_return;
-    loop.MakeWayForAll();
-  }
 }
 
 }  // namespace headgate::net

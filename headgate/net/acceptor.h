@@ -1,11 +1,10 @@
 // Accepts the connections of one listening socket on one loop. Internal to net.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
 #include <functional>
 
+#include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
 
 struct sockaddr_storage;
@@ -17,7 +16,7 @@ class Loop;
 // Whether an accepted connection took a spare descriptor because the system had no other left.
 enum class AcceptedWith : uint8_t { kOwnFile, kSpareFile };
 
-class Acceptor {
+class Acceptor final : private SocketPoller::Socket {
  public:
   // Passes a connection to the loop that will serve it.
   using HandOver =
@@ -25,9 +24,10 @@ class Acceptor {
 
   // `spares_kept`: see SpareFiles.
   Acceptor(Loop& loop, FileDescriptor socket, size_t spares_kept, HandOver hand_over);
+  ~Acceptor();
   Acceptor(const Acceptor&) = delete;
 
-  // Accepts from now on, until the loop drains or ends.
+  // Accepts from now on.
   void Start();
   // Accepts all waiting connections for which there is room.
   void AcceptAll();
@@ -35,13 +35,16 @@ class Acceptor {
  private:
   enum class Result : uint8_t { kNoneLeft, kTurnOver, kNoRoom };
 
-  boost::asio::awaitable<void> Run();
+  void OnEvents(uint32_t events) override;
   Result AcceptSome();
+  void Pause();
+  void Resume();
 
   Loop& loop_;
-  boost::asio::posix::stream_descriptor socket_;
+  const FileDescriptor socket_;
   const size_t spares_kept_;
   const HandOver hand_over_;
+  Timer pause_;
 };
 
 }  // namespace headgate::net

@@ -1,4 +1,4 @@
-// Opens a socket to an address. Resolves the name on another thread, and tries its addresses one
+// Opens a socket to an address. Resolves a name (name_lookup.h), and tries its addresses one
 // after the other. Internal to net: other folders use Stream.
 #pragma once
 
@@ -11,6 +11,8 @@
 #include "headgate/net/endpoint.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
+#include "headgate/net/name_lookup.h"
+#include "headgate/net/socket_address.h"
 
 namespace headgate::net {
 
@@ -27,7 +29,7 @@ struct StreamTarget {
 // The target of a client of this address. Every interface stands for this machine.
 StreamTarget TargetOf(const Endpoint& endpoint);
 
-class Connector {
+class Connector final : private SocketPoller::Socket {
  public:
   // Called once, on the loop's thread and never from within the constructor, with a connected,
   // non-blocking socket or the reason of the last failure. May destroy the connector.
@@ -38,8 +40,20 @@ class Connector {
   Connector(const Connector&) = delete;
 
  private:
-  struct Attempt;
-  std::shared_ptr<Attempt> attempt_;
+  void OnEvents(uint32_t events) override;
+  // Finds no socket if all addresses have failed.
+  void TryNextAddress();
+  bool BeginToConnect(const SocketAddress& address);
+  void GiveUpSocket(int error);
+  void Finish(absl::StatusOr<FileDescriptor> result);
+
+  SocketPoller& poller_;
+  Done done_;
+  std::unique_ptr<NameLookup> lookup_;
+  SocketAddresses addresses_;
+  size_t next_address_ = 0;
+  FileDescriptor socket_;  // that is connecting
+  std::string error_;      // of the last address
 };
 
 }  // namespace headgate::net

@@ -1,63 +1,101 @@
 #include "headgate/net/event_loop.h"
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <optional>
-#include <utility>
+#include <algorithm>
 
-#include "headgate/net/socket_poller.h"
+#include "headgate/base/check.h"
 
 namespace headgate::net {
 namespace {
 
-std::chrono::steady_clock::duration Steady(base::Duration d) {
-  return std::chrono::ceil<std::chrono::steady_clock::duration>(d);
-}
+// The loop that this thread is running.
+thread_local const EventLoop* running_here = nullptr;
+
+class RunningHere {
+ public:
+  explicit RunningHere(const EventLoop& loop) : before_(std::exchange(running_here, &loop)) {}
+  ~RunningHere() { running_here = before_; }
+  RunningHere(const RunningHere&) = delete;
+
+ private:
+  const EventLoop* const before_;
+};
 
 }  // namespace
 
-struct EventLoop::State {
-  explicit State(EventLoop& loop) : sockets(io, [&loop] { loop.EndTurn(); }) {}
+EventLoop::EventLoop(const base::Clock& clock) : clock_(clock) {}
 
-  boost::asio::io_context io{1};
-  // Without pending work, the context would stop for good.
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> open{io.get_executor()};
-  SocketPoller sockets;
-};
+// A loop looks at the posted work before it waits, so it need not be woken by its own.
+void EventLoop::Post(std::function<void()> work) {
+  bool is_first;
+  {
+    const std::lock_guard lock(mutex_);
+    is_first = posted_.empty();
+    posted_.push_back(std::move(work));
+    has_posted_ = true;
+  }
+  if (is_first && running_here != this) sockets_.Wake();
+}
 
-EventLoop::EventLoop(const base::Clock& clock)
-    : clock_(clock), state_(std::make_unique<State>(*this)) {}
+void EventLoop::Stop() {
+  stopped_ = true;
+  sockets_.Wake();
+}
 
-EventLoop::~EventLoop() = default;
-
-boost::asio::io_context& EventLoop::io() { return state_->io; }
-
-SocketPoller& EventLoop::sockets() { return state_->sockets; }
-
-void EventLoop::Post(std::function<void()> work) { boost::asio::post(state_->io, std::move(work)); }
-
-void EventLoop::Stop() { state_->io.stop(); }
-
-void EventLoop::Run() { state_->io.run(); }
+void EventLoop::Run() {
+  const RunningHere here(*this);
+  while (!stopped_) Turn();
+}
 
 bool EventLoop::RunUntil(const std::function<bool()>& done, base::Duration timeout) {
-  const base::BootTime deadline = Now() + timeout;
+  const RunningHere here(*this);
+  bool in_time = true;
+  Timer deadline(*this, [&] { in_time = false; });
+  deadline.SetAfter(timeout);
   while (!done()) {
-    const base::Duration left = deadline - Now();
-    if (left <= base::Duration(0)) return false;
-    state_->io.run_one_for(left);
+    if (!in_time) return false;
+    Turn();
   }
   return true;
 }
 
-// The poller ends the turn itself. Other work posts the end of the turn, behind the work that is
-// ready.
+void EventLoop::Turn() {
+  HEADGATE_CHECK(!std::exchange(in_turn_, true));
+  SetAlarm();
+  sockets_.Poll(/*may_wait=*/!has_posted_ && first_ == nullptr);
+  RunPosted();
+  CallDueTimers();
+  EndTurn();
+  in_turn_ = false;
+}
+
+// An alarm that comes too early costs less than one that is put off each time.
+void EventLoop::SetAlarm() {
+  if (armed_.empty() || (alarm_ && *alarm_ <= armed_.begin()->first)) return;
+  alarm_ = armed_.begin()->first;
+  sockets_.WakeAt(*alarm_);
+}
+
+// Work that is posted meanwhile runs in the next turn.
+void EventLoop::RunPosted() {
+  if (!has_posted_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    running_.swap(posted_);
+    has_posted_ = false;
+  }
+  for (std::function<void()>& work : running_) std::exchange(work, nullptr)();
+  running_.clear();
+}
+
+void EventLoop::CallDueTimers() {
+  if (armed_.empty()) return;
+  const base::MonotonicTime now = base::MonotonicNow();
+  if (alarm_ && *alarm_ <= now) alarm_.reset();
+  while (!armed_.empty() && armed_.begin()->first <= now) armed_.begin()->second->OnWaited();
+}
+
 void EventLoop::AtEndOfTurn(Hook& hook) {
   if (hook.registered_) return;
-  if (first_ == nullptr && !state_->sockets.calling())
-    boost::asio::post(state_->io, [this] { EndTurn(); });
   hook.registered_ = true;
   hook.next_ = nullptr;
   *last_ = &hook;
@@ -82,44 +120,44 @@ void EventLoop::Forget(Hook& hook) {
   if (last_ == &hook.next_) last_ = at;
 }
 
-struct Timer::State : std::enable_shared_from_this<Timer::State> {
-  State(EventLoop& event_loop, std::function<void()> timer_call)
-      : loop(event_loop), call(std::move(timer_call)), timer(event_loop.io()) {}
-
-  void Arm(base::BootTime at) {
-    armed = at;
-    timer.expires_after(Steady(at - loop.Now()));
-    timer.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-      if (error) return;
-      if (const auto state = self.lock()) state->OnExpired();
-    });
-  }
-
-  void OnExpired() {
-    armed.reset();
-    if (!due) return;
-    if (loop.Now() < *due) return Arm(*due);
-    due.reset();
-    call();
-  }
-
-  EventLoop& loop;
-  std::function<void()> call;
-  boost::asio::steady_timer timer;
-  std::optional<base::BootTime> due;    // the requested time
-  std::optional<base::BootTime> armed;  // when the system's timer expires: at `due` or earlier
-};
-
 Timer::Timer(EventLoop& loop, std::function<void()> call)
-    : state_(std::make_shared<State>(loop, std::move(call))) {}
+    : loop_(loop), call_(std::make_shared<const std::function<void()>>(std::move(call))) {}
 
-Timer::~Timer() = default;
+Timer::~Timer() { Disarm(); }
 
 void Timer::Set(base::BootTime at) {
-  state_->due = at;
-  if (!state_->armed || at < *state_->armed) state_->Arm(at);
+  due_ = at;
+  if (const base::MonotonicTime end = EndOf(at - loop_.Now()); !armed_ || end < *armed_) Arm(end);
 }
 
-void Timer::Cancel() { state_->due.reset(); }
+void Timer::SetAfter(base::Duration wait) {
+  due_ = loop_.Now();
+  Arm(EndOf(wait));
+}
+
+base::MonotonicTime Timer::EndOf(base::Duration wait) {
+  return base::MonotonicNow() + std::min(wait, base::kDurationMax);
+}
+
+void Timer::Arm(base::MonotonicTime end) {
+  Disarm();
+  armed_ = end;
+  loop_.armed_.emplace(*armed_, this);
+}
+
+void Timer::Disarm() {
+  if (armed_) loop_.armed_.erase({*armed_, this});
+  armed_.reset();
+}
+
+void Timer::OnWaited() {
+  Disarm();
+  if (!due_) return;
+  if (const base::Duration left = *due_ - loop_.Now(); left > base::Duration(0))
+    return Arm(EndOf(left));
+  due_.reset();
+  const auto call = call_;
+  (*call)();
+}
 
 }  // namespace headgate::net

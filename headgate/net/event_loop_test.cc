@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -62,6 +68,57 @@ TEST(EventLoop, RunsWhatOtherThreadsPostUntilItIsStopped) {
   EXPECT_THAT(test.said, ElementsAre("posted"));
 }
 
+TEST(EventLoop, RunsWhatItsOwnWorkPostsInTheNextTurn) {
+  TestLoop test;
+  EventLoop::Hook hook(test.loop, [&] { test.said.emplace_back("end"); });
+  test.loop.Post([&] {
+    test.loop.AtEndOfTurn(hook);
+    test.loop.Post([&] { test.said.emplace_back("next"); });
+  });
+  EXPECT_TRUE(test.Until(2));
+  EXPECT_THAT(test.said, ElementsAre("end", "next"));
+}
+
+TEST(EventLoop, HearsOtherThreadsWhileItWaits) {
+  TestLoop test;
+  std::thread loop_thread([&] { test.loop.Run(); });
+  constexpr int kCount = 2000;
+  std::atomic<int> heard{0};
+  std::array<std::thread, 3> others;
+  for (std::thread& other : others) {
+    other = std::thread([&] {
+      for (int i = 0; i < kCount; ++i) {
+        test.loop.Post([&] { ++heard; });
+        if (i % 16 == 0) std::this_thread::yield();
+      }
+    });
+  }
+  for (std::thread& other : others) other.join();
+  test.loop.Post([&] { test.loop.Stop(); });
+  loop_thread.join();
+  EXPECT_EQ(heard, 3 * kCount);
+}
+
+TEST(EventLoop, IsStoppedWhileItWaits) {
+  TestLoop test;
+  std::thread thread([&] { test.loop.Run(); });
+  test.loop.Stop();
+  thread.join();
+  test.loop.Post([&] { test.said.emplace_back("afterwards"); });
+  test.loop.Run();
+  EXPECT_THAT(test.said, ::testing::IsEmpty());
+}
+
+TEST(EventLoop, SaysThatTheSystemHasNoDescriptorLeft) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const base::SystemClock clock;
+  EXPECT_THROW(EventLoop{clock}, std::system_error);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 TEST(Timer, CallsOnceInTimeAlsoWhenItIsSetAnew) {
   TestLoop test;
   const base::BootTime begin = test.loop.Now();
@@ -84,6 +141,80 @@ TEST(Timer, CallsNobodyWhenItWasCancelledOrIsGone) {
   gone->Set(test.loop.Now() + 1ms);
   gone.reset();
   EXPECT_FALSE(test.loop.RunUntil([&] { return !test.said.empty(); }, 20ms));
+}
+
+// However far away the time is, the loop's sums of times stay in range.
+TEST(Timer, MayBeSetForTheEndOfTime) {
+  TestLoop test;
+  Timer timer(test.loop, [&] { test.said.emplace_back("time"); });
+  timer.Set(base::BootTime::FromNanos(INT64_MAX));
+  EXPECT_FALSE(test.loop.RunUntil([&] { return !test.said.empty(); }, 5ms));
+  timer.Set(test.loop.Now());
+  EXPECT_TRUE(test.Until(1));
+}
+
+// The clock stands still: a time is never reached, a wait is over.
+TEST(Timer, WaitsByTheSystemsClock) {
+  const base::ManualClock still;
+  EventLoop loop{still};
+  bool reached = false;
+  bool waited = false;
+  Timer by_time(loop, [&] { reached = true; });
+  Timer by_wait(loop, [&] {
+    waited = true;
+    loop.Stop();
+  });
+  by_time.Set(loop.Now() + 1ms);
+  by_wait.SetAfter(20ms);
+  loop.Run();
+  EXPECT_TRUE(waited);
+  EXPECT_FALSE(reached);
+}
+
+TEST(Timer, MayGoOrBeSetAnewInItsOwnCall) {
+  TestLoop test;
+  std::unique_ptr<Timer> gone;
+  gone = std::make_unique<Timer>(test.loop, [&] {
+    gone.reset();
+    test.said.emplace_back("gone");
+  });
+  gone->Set(test.loop.Now());
+  EXPECT_TRUE(test.Until(1));
+  int left = 3;
+  Timer again(test.loop, [&] {
+    test.said.emplace_back("again");
+    if (--left > 0) again.Set(test.loop.Now());
+  });
+  again.Set(test.loop.Now());
+  EXPECT_TRUE(test.Until(4));
+  EXPECT_FALSE(test.loop.RunUntil([&] { return test.said.size() > 4; }, 5ms));
+}
+
+TEST(Timer, WaitsLessThanAMillisecond) {
+  TestLoop test;
+  base::Duration least = 1h;
+  for (int i = 0; i < 200; ++i) {
+    const base::BootTime begin = test.loop.Now();
+    Timer timer(test.loop, [&] { test.said.emplace_back("time"); });
+    timer.Set(begin + 100us);
+    ASSERT_TRUE(test.Until(test.said.size() + 1));
+    least = std::min(least, test.loop.Now() - begin);
+    ASSERT_GE(test.loop.Now() - begin, 100us);
+  }
+  EXPECT_LT(least, 1ms) << "the machine is never that busy 200 times in a row";
+}
+
+TEST(Timer, AreCalledInTheOrderOfTheirTimes) {
+  TestLoop test;
+  std::vector<std::unique_ptr<Timer>> timers;
+  const base::BootTime begin = test.loop.Now();
+  for (const int after : {9, 3, 6, 1}) {
+    timers.push_back(std::make_unique<Timer>(
+        test.loop, [&, after] { test.said.push_back(std::to_string(after)); }));
+    timers.back()->Set(begin + std::chrono::milliseconds(after));
+  }
+  EXPECT_TRUE(test.Until(4));
+  EXPECT_THAT(test.said, ElementsAre("1", "3", "6", "9"));
 }
 
 }  // namespace

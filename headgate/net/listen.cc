@@ -17,49 +17,10 @@
 #include <system_error>
 
 #include "headgate/base/time.h"
+#include "headgate/net/socket_address.h"
 
 namespace headgate::net {
 namespace {
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-  int family() const { return storage.ss_family; }
-};
-
-// Converts the family's own address type to the generic one.
-template <typename Address>
-SocketAddress Generic(const Address& address) {
-  SocketAddress result;
-  std::memcpy(&result.storage, &address, sizeof(address));
-  result.size = sizeof(address);
-  return result;
-}
-
-SocketAddress Ipv4(const char* address, uint16_t port) {
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(port);
-  inet_pton(AF_INET, address, &v4.sin_addr);
-  return Generic(v4);
-}
-
-SocketAddress Ipv6(const char* address, uint16_t port) {
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(port);
-  inet_pton(AF_INET6, address, &v6.sin6_addr);
-  return Generic(v6);
-}
-
-SocketAddress Unix(const std::string& path) {
-  sockaddr_un un{};
-  un.sun_family = AF_UNIX;
-  std::memcpy(un.sun_path, path.data(), std::min(path.size(), sizeof(un.sun_path) - 1));
-  return Generic(un);
-}
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
@@ -149,7 +110,7 @@ bool NoIpv6(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
 void RemoveStaleSocket(const std::string& path) {
   if (!IsSocket(path)) return;
   FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  SocketAddress address = Unix(path);
+  SocketAddress address = UnixSocket(path);
   if (probe && ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)
     ::unlink(path.c_str());
 }
@@ -157,14 +118,14 @@ void RemoveStaleSocket(const std::string& path) {
 std::vector<SocketAddress> AddressesToAsk(const Endpoint& endpoint) {
   switch (endpoint.kind) {
     case Endpoint::Kind::kIpv4:
-      return {Ipv4(endpoint.address.c_str(), endpoint.port)};
+      return {Ipv4Socket(endpoint.address.c_str(), endpoint.port)};
     case Endpoint::Kind::kIpv6:
-      return {Ipv6(endpoint.address.c_str(), endpoint.port)};
+      return {Ipv6Socket(endpoint.address.c_str(), endpoint.port)};
     case Endpoint::Kind::kAllInterfaces:
     case Endpoint::Kind::kLocalhost:
-      return {Ipv4("127.0.0.1", endpoint.port), Ipv6("::1", endpoint.port)};
+      return {Ipv4Socket("127.0.0.1", endpoint.port), Ipv6Socket("::1", endpoint.port)};
     case Endpoint::Kind::kUnix:
-      return {Unix(endpoint.address)};
+      return {UnixSocket(endpoint.address)};
   }
   return {};
 }
@@ -200,26 +161,26 @@ absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loo
   int error = 0;
   switch (endpoint.kind) {
     case Endpoint::Kind::kIpv4:
-      error = ListenIp(Ipv4, endpoint.address.c_str(), port, backlog, sockets);
+      error = ListenIp(Ipv4Socket, endpoint.address.c_str(), port, backlog, sockets);
       break;
     case Endpoint::Kind::kIpv6:
-      error = ListenIp(Ipv6, endpoint.address.c_str(), port, backlog, sockets);
+      error = ListenIp(Ipv6Socket, endpoint.address.c_str(), port, backlog, sockets);
       break;
     case Endpoint::Kind::kAllInterfaces:
-      error = ListenIp(Ipv6, "::", port, backlog, sockets);
-      if (NoIpv6(error)) error = ListenIp(Ipv4, "0.0.0.0", port, backlog, sockets);
+      error = ListenIp(Ipv6Socket, "::", port, backlog, sockets);
+      if (NoIpv6(error)) error = ListenIp(Ipv4Socket, "0.0.0.0", port, backlog, sockets);
       break;
     case Endpoint::Kind::kLocalhost:
-      error = ListenIp(Ipv4, "127.0.0.1", port, backlog, sockets);
+      error = ListenIp(Ipv4Socket, "127.0.0.1", port, backlog, sockets);
       if (error == 0) {
-        const int error_v6 = ListenIp(Ipv6, "::1", port, backlog, sockets);
+        const int error_v6 = ListenIp(Ipv6Socket, "::1", port, backlog, sockets);
         if (!NoIpv6(error_v6)) error = error_v6;
       }
       break;
     case Endpoint::Kind::kUnix: {
       RemoveStaleSocket(endpoint.address);
       FileDescriptor socket;
-      error = BindAndListen(Unix(endpoint.address), Sharing::kAlone, backlog, socket, [&] {
+      error = BindAndListen(UnixSocket(endpoint.address), Sharing::kAlone, backlog, socket, [&] {
         return !unix_mode || ::chmod(endpoint.address.c_str(), *unix_mode) == 0;
       });
       sockets.by_loop[0].push_back(std::move(socket));

@@ -5,13 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "headgate/net/connection.h"
@@ -19,11 +12,6 @@
 
 namespace headgate::net {
 namespace {
-
-using boost::asio::awaitable;
-using boost::asio::detached;
-using boost::asio::redirect_error;
-using boost::asio::use_awaitable;
 
 // A loop adds up the buffers of all loops only after its own buffers have grown by this much, so
 // the sum is computed rarely. In total the loops exceed the budget by at most this much each, plus
@@ -53,6 +41,8 @@ Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock
   for (uint32_t i = 0; i < options.threads; ++i) loops.push_back(std::make_unique<Loop>(*this));
 }
 
+Loop::Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
+
 Loop::~Loop() {
   Stop();
   acceptors_.clear();
@@ -67,7 +57,7 @@ void Loop::AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::Hand
 
 void Loop::Start() {
   for (const auto& acceptor : acceptors_) acceptor->Start();
-  boost::asio::co_spawn(io(), Tick(), detached);
+  tick_.SetAfter(shared_.options.tick);
   thread_ = std::thread([this] { events_.Run(); });
 }
 
@@ -103,21 +93,21 @@ void Loop::AwaitProxyHeader(FileDescriptor socket, const Peer& proxy, const List
   if (arrivals_.size() >= awaited_max) GiveUp(*arrivals_.front());
   const base::Instant deadline = shared_.clock.Now() + shared_.options.proxy_header_timeout;
   arrivals_.push_back(
-      std::make_shared<ProxiedArrival>(*this, std::move(socket), proxy, listener, deadline));
+      std::make_unique<ProxiedArrival>(*this, std::move(socket), proxy, listener, deadline));
   arrivals_.back()->Read();
 }
 
-std::shared_ptr<ProxiedArrival> Loop::Forget(ProxiedArrival& arrival) {
+std::unique_ptr<ProxiedArrival> Loop::Forget(ProxiedArrival& arrival) {
   const auto found = std::find_if(arrivals_.begin(), arrivals_.end(),
                                   [&](const auto& held) { return held.get() == &arrival; });
-  std::shared_ptr<ProxiedArrival> forgotten = std::move(*found);
+  std::unique_ptr<ProxiedArrival> forgotten = std::move(*found);
   arrivals_.erase(found);
   return forgotten;
 }
 
 void Loop::GiveUp(ProxiedArrival& arrival) {
   counters_.refused_proxy_header.Add();
-  Forget(arrival)->Close();
+  (void)Forget(arrival);
 }
 
 void Loop::Adopt(FileDescriptor socket, const Peer& peer, const Listener& listener) {
@@ -160,20 +150,14 @@ void Loop::MakeWayForAll() {
   while (!refused_.empty()) MakeWayForRefusal();
 }
 
-awaitable<void> Loop::Tick() {
-  boost::asio::steady_timer timer(io());
-  boost::system::error_code error;
-  while (true) {
-    timer.expires_after(
-        std::chrono::duration_cast<std::chrono::steady_clock::duration>(shared_.options.tick));
-    co_await timer.async_wait(redirect_error(use_awaitable, error));
-    const base::Instant now = shared_.clock.Now();
-    for (Connection* connection = connections_; connection != nullptr;
-         connection = connection->next()) {
-      connection->OnTick(now);
-    }
-    while (!arrivals_.empty() && arrivals_.front()->deadline() <= now) GiveUp(*arrivals_.front());
+void Loop::Tick() {
+  tick_.SetAfter(shared_.options.tick);
+  const base::Instant now = shared_.clock.Now();
+  for (Connection* connection = connections_; connection != nullptr;
+       connection = connection->next()) {
+    connection->OnTick(now);
   }
+  while (!arrivals_.empty() && arrivals_.front()->deadline() <= now) GiveUp(*arrivals_.front());
 }
 
 void Loop::Bury(Connection& connection) {
@@ -257,7 +241,7 @@ void Loop::Drain() {
   draining_ = true;
   acceptors_.clear();
   // Their proxies have not sent a whole header, although it is the first that they send.
-  while (!arrivals_.empty()) Forget(*arrivals_.back())->Close();
+  arrivals_.clear();
   for (Connection* connection = connections_; connection != nullptr;
        connection = connection->next()) {
     connection->OnDrain();

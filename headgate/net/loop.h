@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/awaitable.hpp>
 #include <functional>
 #include <memory>
 #include <span>
@@ -54,7 +53,7 @@ struct Listener {
 
 class Loop {
  public:
-  explicit Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
+  explicit Loop(Shared& shared);
   ~Loop();
 
   // Adds a listening socket whose connections this loop accepts. If only this loop has the socket,
@@ -83,8 +82,8 @@ class Loop {
 
   // For arrivals behind proxies, on the loop's thread: serves a connection whose client is known,
   void Adopt(FileDescriptor socket, const Peer& peer, const Listener& listener);
-  // and drops an arrival, which lives at least as long as what is returned.
-  std::shared_ptr<ProxiedArrival> Forget(ProxiedArrival& arrival);
+  // and hands the ownership of an arrival back.
+  std::unique_ptr<ProxiedArrival> Forget(ProxiedArrival& arrival);
 
   // For connections, on the loop's thread:
   Shared& shared() { return shared_; }
@@ -104,7 +103,6 @@ class Loop {
     if (shed_due_) ShedBuffers();
   }
   EventLoop& events() { return events_; }
-  boost::asio::io_context& io() { return events_.io(); }
 
   Counters ReadCounters() const { return counters_.Read(); }
   // Callable from any thread.
@@ -113,7 +111,7 @@ class Loop {
  private:
   friend class Connection;  // adds itself to the lists and removes itself
 
-  boost::asio::awaitable<void> Tick();
+  void Tick();
   void ResumeWoken();
   void DestroyClosed();
   void Refuse(FileDescriptor socket, const Peer& peer, const Listener& listener);
@@ -135,7 +133,7 @@ class Loop {
   // Connections that wait for the reason of their refusal, oldest first.
   std::vector<Connection*> refused_;
   // Connections that wait for their PROXY header, oldest first.
-  std::vector<std::shared_ptr<ProxiedArrival>> arrivals_;
+  std::vector<std::unique_ptr<ProxiedArrival>> arrivals_;
   // A refused connection was cut off; its descriptor is closed after this turn.
   bool made_way_ = false;
   size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed
@@ -143,6 +141,7 @@ class Loop {
   bool draining_ = false;
   // Declared last so that it is destroyed first: its destructor still uses the members above.
   EventLoop events_;
+  Timer tick_{events_, [this] { Tick(); }};
   EventLoop::Hook resume_{events_, [this] { ResumeWoken(); }};
   EventLoop::Hook bury_{events_, [this] { DestroyClosed(); }};
   EventLoop::Hook shed_{events_, [this] { ShedBuffers(); }};

@@ -1,36 +1,24 @@
 #include "headgate/net/readable.h"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace headgate::net {
 
-struct Readable::State : std::enable_shared_from_this<Readable::State> {
-  State(EventLoop& loop, int fd, std::function<void()> on_readable)
-      : descriptor(loop.io(), fd), call(std::move(on_readable)) {}
-  ~State() { descriptor.release(); }
-
-  void Wait() {
-    descriptor.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                          [weak = weak_from_this()](const boost::system::error_code& error) {
-                            const auto self = weak.lock();
-                            if (error || self == nullptr) return;
-                            self->call();
-                            if (!self->ended) self->Wait();
-                          });
-  }
-
-  boost::asio::posix::stream_descriptor descriptor;
-  std::function<void()> call;
-  bool ended = false;
-};
-
 Readable::Readable(EventLoop& loop, int fd, std::function<void()> call)
-    : state_(std::make_shared<State>(loop, fd, std::move(call))) {
-  state_->Wait();
+    : poller_(loop.sockets()),
+      fd_(fd),
+      call_(std::make_shared<const std::function<void()>>(std::move(call))) {
+  if (!poller_.Add(fd, *this, SocketPoller::kInputUntilRead))
+    throw std::system_error(errno, std::generic_category(), "epoll_ctl");
 }
 
-Readable::~Readable() { state_->ended = true; }
+Readable::~Readable() { poller_.Remove(fd_, *this); }
+
+void Readable::OnEvents(uint32_t /*events*/) {
+  const auto call = call_;
+  (*call)();
+}
 
 }  // namespace headgate::net

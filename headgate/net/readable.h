@@ -9,18 +9,22 @@
 
 namespace headgate::net {
 
-class Readable {
+class Readable final : private SocketPoller::Socket {
  public:
   // The caller keeps `fd`, which must stay open while this object exists. `call` runs on the loop's
-  // thread and reads the available data; it may destroy this object. Create and destroy this object
-  // on the loop's thread, or while the loop is not running.
+  // thread and reads available data, and is called again while there is more; it may destroy this
+  // object. Create and destroy this object on the loop's thread, or while the loop is not running.
+  // Throws std::system_error if the system has no room for the registration.
   Readable(EventLoop& loop, int fd, std::function<void()> call);
   ~Readable();
   Readable(const Readable&) = delete;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  void OnEvents(uint32_t events) override;
+
+  SocketPoller& poller_;
+  const int fd_;
+  const std::shared_ptr<const std::function<void()>> call_;
 };
 
 }  // namespace headgate::net

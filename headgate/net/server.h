@@ -49,7 +49,7 @@ struct ListenOptions {
 class Server {
  public:
   // `options` must be valid; `clock` and `spare_files` must outlive the server. Throws
-  // boost::system::system_error if the system denies the resources of an event loop.
+  // std::system_error if the system denies the resources of an event loop.
   Server(const ServerOptions& options, const base::DisciplinedClock& clock,
          SpareFiles& spare_files);
   // Closes everything at once.

@@ -1,8 +1,11 @@
 #include "headgate/net/socket_poller.h"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "headgate/base/check.h"
@@ -11,21 +14,17 @@ namespace headgate::net {
 namespace {
 
 // The bound keeps one turn short when thousands of sockets are ready.
-constexpr size_t kEventsPerTurn = 256;
-// Then timers and work of other threads have their turn.
-constexpr int kTurnsInARow = 16;
-constexpr uint32_t kInput = EPOLLIN | EPOLLRDHUP | EPOLLET;
+constexpr int kEventsPerTurn = 256;
 
-FileDescriptor NewSet() {
-  FileDescriptor set(::epoll_create1(EPOLL_CLOEXEC));
-  HEADGATE_CHECK(set);
-  return set;
+FileDescriptor Granted(int fd, const char* what) {
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
+  return FileDescriptor(fd);
 }
 
-epoll_event EventsFor(uint32_t events, SocketPoller::Socket& socket) {
+epoll_event EventsFor(uint32_t events, SocketPoller::Socket* socket) {
   epoll_event event{};
   event.events = events;
-  event.data.ptr = &socket;
+  event.data.ptr = socket;
   return event;
 }
 
@@ -37,54 +36,66 @@ void Forget(std::span<epoll_event> events, const SocketPoller::Socket& socket) {
 
 }  // namespace
 
-SocketPoller::SocketPoller(boost::asio::io_context& io, std::function<void()> after)
-    : after_(std::move(after)), set_(io, NewSet().release()), polled_(kEventsPerTurn) {
-  Wait();
+SocketPoller::SocketPoller()
+    : set_(Granted(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      wake_(Granted(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+      alarm_(
+          Granted(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create")),
+      polled_(kEventsPerTurn) {
+  WatchForWakes(wake_.get());
+  WatchForWakes(alarm_.get());
 }
 
-bool SocketPoller::Add(int fd, Socket& socket) {
-  epoll_event event = EventsFor(kInput, socket);
-  return ::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, fd, &event) == 0;
+// Edge-triggered, so that each wake ends a wait, and nobody needs to read the descriptor.
+void SocketPoller::WatchForWakes(int fd) {
+  epoll_event woken = EventsFor(EPOLLIN | EPOLLET, nullptr);
+  HEADGATE_CHECK(::epoll_ctl(set_.get(), EPOLL_CTL_ADD, fd, &woken) == 0);
+}
+
+bool SocketPoller::Add(int fd, Socket& socket, uint32_t events) {
+  epoll_event event = EventsFor(events, &socket);
+  return ::epoll_ctl(set_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 void SocketPoller::Remove(int fd, Socket& socket) {
-  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, fd, nullptr);
+  ::epoll_ctl(set_.get(), EPOLL_CTL_DEL, fd, nullptr);
   Forget(batch_, socket);
   Forget(again_, socket);
+  Forget(calling_again_, socket);
 }
 
 // A change of the registration announces the current state.
 void SocketPoller::WhenWritable(int fd, Socket& socket) {
-  epoll_event event = EventsFor(kInput | EPOLLOUT, socket);
-  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, fd, &event);
+  epoll_event event = EventsFor(kInputOnce | EPOLLOUT, &socket);
+  ::epoll_ctl(set_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
-void SocketPoller::CallAgain(Socket& socket) {
-  if (again_.empty()) boost::asio::post(set_.get_executor(), [this] { CallTheWaiting(); });
-  again_.push_back(EventsFor(EPOLLIN, socket));
+void SocketPoller::CallAgain(Socket& socket) { again_.push_back(EventsFor(EPOLLIN, &socket)); }
+
+void SocketPoller::Wake() {
+  const uint64_t one = 1;
+  // It fails only after 2^64 - 2 wakes.
+  (void)!::write(wake_.get(), &one, sizeof(one));
 }
 
-void SocketPoller::Wait() {
-  set_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                  [this](const boost::system::error_code& error) {
-                    if (!error) Poll();
-                  });
+// A timer that lives in the set costs less than a wait with a timeout, for which the system makes a
+// timer each time.
+void SocketPoller::WakeAt(base::MonotonicTime at) {
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  // Zero would switch the timer off.
+  const int64_t ns = std::max<int64_t>(1, at.ns);
+  const itimerspec time{.it_interval = {},
+                        .it_value = {ns / kNanosPerSecond, ns % kNanosPerSecond}};
+  HEADGATE_CHECK(::timerfd_settime(alarm_.get(), TFD_TIMER_ABSTIME, &time, nullptr) == 0);
 }
 
-// After a batch the set is asked again at once, because under load more sockets have become ready
-// meanwhile. The way back through Asio would cost two more system calls.
-void SocketPoller::Poll() {
-  for (int turn = 0; turn < kTurnsInARow; ++turn) {
-    const int count = ::epoll_wait(set_.native_handle(), polled_.data(), kEventsPerTurn, 0);
-    HEADGATE_CHECK(count >= 0 || errno == EINTR);
-    if (count <= 0) break;
-    Call(std::span(polled_).first(static_cast<size_t>(count)));
-  }
-  Wait();
-}
-
-void SocketPoller::CallTheWaiting() {
+void SocketPoller::Poll(bool may_wait) {
   calling_again_.swap(again_);
+  const int wait_ms = may_wait && calling_again_.empty() ? -1 : 0;
+  const int count = ::epoll_wait(set_.get(), polled_.data(), kEventsPerTurn, wait_ms);
+  HEADGATE_CHECK(count >= 0 || errno == EINTR);
+  if (count > 0) Call(std::span(polled_).first(static_cast<size_t>(count)));
+  if (calling_again_.empty()) return;
   Call(calling_again_);
   calling_again_.clear();
 }
@@ -95,7 +106,6 @@ void SocketPoller::Call(std::span<epoll_event> batch) {
     if (event.data.ptr != nullptr) static_cast<Socket*>(event.data.ptr)->OnEvents(event.events);
   }
   batch_ = {};
-  after_();
 }
 
 }  // namespace headgate::net

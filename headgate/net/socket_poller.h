@@ -1,17 +1,17 @@
-// Tells sockets of one event loop when they became readable or writable.
+// Tells the sockets of one event loop when they became readable or writable: an epoll set in which
+// each socket is registered once.
 //
-// Each socket is registered once, edge-triggered, in an epoll set of its own. Boost.Asio watches
-// only the set, so a request costs no system call to wait for the next one. (Asio's own waits would
-// make one each time.) Sources: epoll(7), "Level-triggered and edge-triggered".
+// Connections are registered edge-triggered, so a request costs no system call to wait for the next
+// one. Sources: epoll(7), "Level-triggered and edge-triggered"; eventfd(2); timerfd_create(2).
 #pragma once
 
 #include <sys/epoll.h>
 
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <functional>
+#include <cstdint>
 #include <span>
 #include <vector>
 
+#include "headgate/base/monotonic_time.h"
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::net {
@@ -20,43 +20,56 @@ class SocketPoller {
  public:
   class Socket {
    public:
-    // Events of epoll_ctl(2). Edge-triggered: what the socket does not use up now is announced
-    // again only if more arrives, or after CallAgain or WhenWritable. May remove any socket.
+    // Events of epoll_ctl(2). May remove any socket.
     virtual void OnEvents(uint32_t events) = 0;
 
    protected:
     ~Socket() = default;
   };
 
-  // Calls `after` behind each batch of events. `io` must outlive the poller. For the loop's thread
-  // only.
-  SocketPoller(boost::asio::io_context& io, std::function<void()> after);
+  // The events for which a socket is registered. Edge-triggered: what the socket does not use up
+  // now is announced again only if more arrives, or after CallAgain or WhenWritable.
+  // Level-triggered: it is announced in each turn until it is used up.
+  static constexpr uint32_t kInputOnce = EPOLLIN | EPOLLRDHUP | EPOLLET;
+  static constexpr uint32_t kInputUntilRead = EPOLLIN;
+  static constexpr uint32_t kOutputOnce = EPOLLOUT | EPOLLET;
+
+  // Throws std::system_error if the system denies a descriptor.
+  SocketPoller();
   SocketPoller(const SocketPoller&) = delete;
 
-  // Announces what can be read, and that the peer has finished writing or is gone. Returns false if
-  // the system has no room for another registration. Remove the socket before closing `fd`.
-  [[nodiscard]] bool Add(int fd, Socket& socket);
+  // All functions but Wake are for the loop's thread only.
+
+  // The peer's end and errors are announced as well. Returns false if the system has no room for
+  // another registration. Remove the socket before closing `fd`.
+  [[nodiscard]] bool Add(int fd, Socket& socket, uint32_t events = kInputOnce);
   void Remove(int fd, Socket& socket);
-  // From now on also announces when `fd` can be written; at once if it can be now.
+  // For a socket with kInputOnce: from now on also announces when `fd` can be written; at once if
+  // it can be now.
   void WhenWritable(int fd, Socket& socket);
-  // Announces EPOLLIN in a later turn, whatever the socket's state.
+  // Announces EPOLLIN in the next turn, whatever the socket's state.
   void CallAgain(Socket& socket);
 
-  // Whether a batch of events is being handled, so that `after` will be called.
-  bool calling() const { return !batch_.empty(); }
+  // Announces what there is. If it may wait and there is nothing, waits until there is, or until it
+  // is woken.
+  void Poll(bool may_wait);
+  // Callable from any thread: wakes the current or next Poll.
+  void Wake();
+  // Wakes the Poll at this time. Replaces the time set before.
+  void WakeAt(base::MonotonicTime at);
 
  private:
-  void Wait();
-  void Poll();
+  void WatchForWakes(int fd);
   void Call(std::span<epoll_event> batch);
-  void CallTheWaiting();
 
-  const std::function<void()> after_;
-  boost::asio::posix::stream_descriptor set_;
+  const FileDescriptor set_;
+  const FileDescriptor wake_;
+  const FileDescriptor alarm_;
+  // In these lists, a removed socket leaves a null pointer.
   std::vector<epoll_event> polled_;
   std::vector<epoll_event> again_;  // for CallAgain
   std::vector<epoll_event> calling_again_;
-  std::span<epoll_event> batch_;  // a removed socket leaves a null pointer in it
+  std::span<epoll_event> batch_;  // the announcements under way
 };
 
 }  // namespace headgate::net

@@ -1,13 +1,13 @@
 #include "headgate/net/tls_context.h"
 
 #include <fmt/format.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
-
-#include <boost/asio/ssl/context.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "headgate/base/check.h"
@@ -16,7 +16,24 @@
 namespace headgate::net {
 namespace {
 
-namespace ssl = boost::asio::ssl;
+struct FreeContext {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+using Context = std::unique_ptr<SSL_CTX, FreeContext>;
+
+Context NewContext(const SSL_METHOD* method) {
+  Context context(SSL_CTX_new(method));
+  HEADGATE_CHECK(context != nullptr);
+  return context;
+}
+
+// The first error since ERR_clear_error.
+std::string Reason() {
+  const unsigned long error = ERR_peek_error();
+  if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
+  const char* const reason = ERR_reason_error_string(error);
+  return reason != nullptr ? reason : "unknown error";
+}
 
 // Whether one of the names is among the subject alternative names of the certificate.
 bool HasOneOf(X509* certificate, const std::vector<std::string>& names) {
@@ -52,20 +69,21 @@ int ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* ch
   return SSL_TLSEXT_ERR_NOACK;
 }
 
-std::vector<TlsProblem> LoadFiles(const TlsOptions& options, ssl::context& context) {
+std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
   std::vector<TlsProblem> problems;
-  boost::system::error_code error;
+  ERR_clear_error();
   const auto bad = [&](TlsProblem::File file, std::string_view what, const std::string& path) {
-    problems.push_back(
-        {file, fmt::format("{} '{}' cannot be used: {}", what, path, error.message())});
+    problems.push_back({file, fmt::format("{} '{}' cannot be used: {}", what, path, Reason())});
+    ERR_clear_error();
   };
-  if (!options.ca_file.empty() && context.load_verify_file(options.ca_file, error)) {
+  if (!options.ca_file.empty() && SSL_CTX_load_verify_file(context, options.ca_file.c_str()) != 1) {
     bad(TlsProblem::File::kCa, "the CA file", options.ca_file);
   }
   if (options.certificate_file.empty() || options.key_file.empty()) return problems;
-  if (context.use_certificate_chain_file(options.certificate_file, error)) {
+  if (SSL_CTX_use_certificate_chain_file(context, options.certificate_file.c_str()) != 1) {
     bad(TlsProblem::File::kCertificate, "the certificate file", options.certificate_file);
-  } else if (context.use_private_key_file(options.key_file, ssl::context::pem, error)) {
+  } else if (SSL_CTX_use_PrivateKey_file(context, options.key_file.c_str(), SSL_FILETYPE_PEM) !=
+             1) {
     // A key is checked against its certificate, so it cannot be checked without one.
     bad(TlsProblem::File::kKey, "the key file", options.key_file);
   }
@@ -79,31 +97,28 @@ absl::Status FirstOf(const std::vector<TlsProblem>& problems) {
 }  // namespace
 
 std::vector<TlsProblem> ProblemsOfFiles(const TlsOptions& options) {
-  ssl::context context(ssl::context::tls);
-  return LoadFiles(options, context);
+  return LoadFiles(options, NewContext(TLS_method()).get());
 }
 
 struct TlsContext::State {
   explicit State(bool for_server)
       : is_server(for_server),
-        context(for_server ? ssl::context::tls_server : ssl::context::tls_client) {
-    Prepare(context);
+        context(NewContext(for_server ? TLS_server_method() : TLS_client_method())) {
+    Prepare(context.get());
   }
 
   // Settings that clients and servers share.
-  static void Prepare(ssl::context& context) {
-    context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
-                        ssl::context::no_tlsv1_1);
+  static void Prepare(SSL_CTX* context) {
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     // The protocols above define themselves where a message ends, so an end without close_notify
     // truncates nothing. A renegotiation makes a server work for nothing.
-    SSL_CTX_set_options(context.native_handle(),
-                        SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_options(context,
+                        SSL_OP_ALL | SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     // A write may be retried from another buffer, and an idle connection keeps no buffers.
-    SSL_CTX_set_mode(context.native_handle(), SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
     // One read of the socket takes whole records, instead of one read for each head and body.
-    SSL_CTX_set_read_ahead(context.native_handle(), 1);
+    SSL_CTX_set_read_ahead(context, 1);
   }
 
   void ServeWith(const TlsServerOptions& options, const TlsTicketKeys& ticket_keys);
@@ -112,8 +127,8 @@ struct TlsContext::State {
   static int CheckClient(int verified, X509_STORE_CTX* store);
 
   const bool is_server;
-  ssl::context context;  // of a server: with the first certificate
-  std::vector<ssl::context> others;
+  Context context;  // of a server: with the first certificate
+  std::vector<Context> others;
   std::vector<std::string> client_names;
 };
 
@@ -126,21 +141,21 @@ absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options
     if (files.certificate_file.empty() || files.key_file.empty()) {
       return absl::InvalidArgumentError("a TLS server needs a certificate and its key; give both");
     }
-    ssl::context* into = &context;
+    SSL_CTX* into = context.get();
     if (i > 0) {
-      into = &others.emplace_back(ssl::context::tls_server);
-      Prepare(*into);
+      into = others.emplace_back(NewContext(TLS_server_method())).get();
+      Prepare(into);
     }
     HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(
         {.ca_file = {}, .certificate_file = files.certificate_file, .key_file = files.key_file},
-        *into)));
+        into)));
   }
-  return FirstOf(LoadFiles({.ca_file = options.client_ca_file}, context));
+  return FirstOf(LoadFiles({.ca_file = options.client_ca_file}, context.get()));
 }
 
 void TlsContext::State::ServeWith(const TlsServerOptions& options,
                                   const TlsTicketKeys& ticket_keys) {
-  SSL_CTX* const native = context.native_handle();
+  SSL_CTX* const native = context.get();
   SSL_CTX_set_alpn_select_cb(native, &ChooseProtocol, nullptr);
   if (!others.empty()) {
     // Expands the macro SSL_CTX_set_tlsext_servername_callback.
@@ -164,14 +179,14 @@ int TlsContext::State::ChooseCertificate(SSL* ssl, int* /*alert*/, void* state) 
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return SSL_TLSEXT_ERR_OK;
   auto& self = *static_cast<State*>(state);
-  const auto is_for = [&](ssl::context& context) {
-    X509* const certificate = SSL_CTX_get0_certificate(context.native_handle());
+  const auto is_for = [&](const Context& context) {
+    X509* const certificate = SSL_CTX_get0_certificate(context.get());
     return X509_check_host(certificate, name, 0, 0, nullptr) == 1;
   };
   if (is_for(self.context)) return SSL_TLSEXT_ERR_OK;
-  for (ssl::context& other : self.others) {
+  for (const Context& other : self.others) {
     if (!is_for(other)) continue;
-    SSL_set_SSL_CTX(ssl, other.native_handle());
+    SSL_set_SSL_CTX(ssl, other.get());
     break;
   }
   return SSL_TLSEXT_ERR_OK;
@@ -195,7 +210,7 @@ TlsContext::~TlsContext() = default;
 bool TlsContext::is_server() const { return state_->is_server; }
 
 ssl_st* TlsContext::NewConnection() const {
-  SSL* const ssl = SSL_new(state_->context.native_handle());
+  SSL* const ssl = SSL_new(state_->context.get());
   HEADGATE_CHECK(ssl != nullptr);
   SSL_set_app_data(ssl, state_.get());
   return ssl;
@@ -207,10 +222,9 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
         "a client certificate needs its key and a key its certificate; give both");
   }
   auto state = std::make_unique<State>(false);
-  HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(options, state->context)));
-  state->context.set_verify_mode(ssl::verify_peer);
-  boost::system::error_code ignored;
-  if (options.ca_file.empty()) state->context.set_default_verify_paths(ignored);
+  HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(options, state->context.get())));
+  SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER, nullptr);
+  if (options.ca_file.empty()) SSL_CTX_set_default_verify_paths(state->context.get());
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 

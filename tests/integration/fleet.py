@@ -5,14 +5,13 @@ import os
 import tempfile
 import unittest
 
-from harness import Headgate, RedisServer, require_redis
+from harness import PATIENT, Headgate, RedisServer, require_redis
 from load import ALONE
 
 
 class FleetTest(unittest.TestCase):
     RULES = "domain: edge\ndescriptors: []\n"
-    # The timeouts are long because the machine may be busy, and most tests are not about timeouts.
-    TIMES = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
+    TIMES = PATIENT
 
     def setUp(self):
         require_redis()

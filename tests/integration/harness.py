@@ -68,6 +68,11 @@ def allow_files():
     return hard
 
 
+# For servers with a shared store, in tests that are not about timeouts: a busy machine must not look
+# like a store that is away.
+PATIENT = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
+
+
 class Headgate:
     """A running server. `args` follow `headgate serve`, and `prefix` comes before the command.
     `admin` is the admin address; its port is then `admin_port`."""

@@ -56,6 +56,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash(path, "serve", "--rules", "scr"), ["script"])
         self.assertEqual(self.bash(path, "serve", "--threads", ""), [], "a number cannot be completed")
         self.assertEqual(self.bash(path, "validate", "scr"), ["script"])
+        self.assertEqual(self.bash(path, "completion", ""), ["bash", "zsh", "fish"])
 
     def test_zsh_completes_commands_flags_values_and_paths(self):
         path = self.script("zsh")
@@ -70,6 +71,8 @@ class Completion(unittest.TestCase):
         self.assertIn("*--idle-timeout[The time without a request in progress.]:DURATION: ", [f.replace(f[f.find("[") :], "[The time without a request in progress.]:DURATION: ") if f.startswith("*--idle-timeout[") else f for f in flags])
         self.assertTrue(any(flag.startswith("*--rules[") and flag.endswith(":PATH:_files") for flag in flags), flags)
         self.assertTrue(any(flag.startswith("*--log-level[") and flag.endswith(":WORD:(debug info warning error)") for flag in flags), flags)
+        self.assertEqual(zsh("completion", ""), ["*:word:(bash zsh fish)"])
+        self.assertEqual(zsh("hash-password", ""), ["*:file:_files"])
 
     def test_fish_completes_commands_flags_and_values(self):
         path = self.script("fish")
@@ -83,6 +86,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(fish("headgate serve --idle"), ["--idle-timeout"])
         self.assertEqual(fish("headgate serve --log-level de"), ["debug"])
         self.assertIn("--peek", fish("headgate check --pe"))
+        self.assertEqual(fish("headgate completion z"), ["zsh"])
 
     def test_another_shell_is_an_error(self):
         for words in ((), ("tcsh",), ("bash", "zsh")):

@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from harness import Headgate, RedisServer, require_redis
+from harness import PATIENT, Headgate, RedisServer, require_redis
 
 RULE = ("--rule", "user: 1000/day fixed_window")
 
@@ -39,9 +39,7 @@ class Reservations(unittest.TestCase):
         with open(secret, "w", encoding="utf-8") as file:
             file.write("a secret of the fleet\n")
         self.redis = self.enterContext(RedisServer())
-        # A busy machine must not look like a store that is away.
-        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
-        self.store = ("--store", f"redis://127.0.0.1:{self.redis.port}", *slow)
+        self.store = ("--store", f"redis://127.0.0.1:{self.redis.port}", *PATIENT)
         return [self.enterContext(Headgate(*RULE, *self.store, "--reservation-secret-file", secret, *more)) for _ in range(2)]
 
     def test_a_reservation_survives_a_restart_with_the_snapshot(self):

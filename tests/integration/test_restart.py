@@ -63,7 +63,7 @@ class Restart(unittest.TestCase):
         newer = whole[:8] + b"\x63" + whole[9:]
         for damaged, said, result in (
             (whole[:-5], "truncated", "corrupt"),
-            (whole[:20] + b"?" + whole[21:], "corrupt", "corrupt"),
+            (whole[:20] + bytes([whole[20] ^ 1]) + whole[21:], "corrupt", "corrupt"),
             (newer, "newer", "newer"),
         ):
             with open(self.snapshot, "wb") as file:

@@ -227,20 +227,18 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   return true;
 }
 
-bool ReserveHandler::Ask(Operation operation, const Settling& settling, base::Instant now,
-                         limiter::Pending* pending, http::Response& response) {
+absl::Status ReserveHandler::Ask(Operation operation, const Settling& settling, base::Instant now,
+                                 limiter::Pending* pending) {
   check_.descriptors = descriptors_;
   check_.operation = operation;
   check_.once = {};
   if (settling.step == Settling::Step::kUseUp)
     check_.once = {.id = settling.once, .window = kSettledRemembered};
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
-  if (!status.ok()) {
-    answer_.AnswerError(status, 503, response);
-    return false;
-  }
-  response.later = decided_.waiting;
-  return !response.later;
+  // Once the reservation is used up, the settlement goes on without the store, and the answer says
+  // what came of it.
+  const bool goes_on = absl::IsUnavailable(status) && settling.step != Settling::Step::kUseUp;
+  return goes_on ? absl::OkStatus() : status;
 }
 
 bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Response& response) {
@@ -258,12 +256,27 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
     }
     return sum > 0;
   };
+  const auto ask = [&](Operation operation) {
+    const absl::Status status = Ask(operation, settling, now, pending);
+    response.later = status.ok() && decided_.waiting;
+    if (!status.ok()) answer_.AnswerError(status, 503, response);
+    return status.ok() && !response.later;
+  };
+  const auto was_done = [&](size_t i) {
+    return decided_.descriptors[i].outcome != limiter::Outcome::kUnavailable;
+  };
   const auto above = [](uint64_t a, uint64_t b) { return a > b ? a - b : 0; };
   while (settling.step != Step::kDone) {
     switch (settling.step) {
       case Step::kUseUp:
         with_costs([](size_t) { return uint64_t{0}; });
-        if (!Ask(Operation::kTake, settling, now, pending, response)) return false;
+        if (!ask(Operation::kTake)) return false;
+        if (!decided_.remembered) {
+          http::AnswerProblem(503, "the shared store cannot be reached, and settles reservations",
+                              "settle it again; if that is 409, it stays taken as estimated",
+                              response);
+          return false;
+        }
         if (decided_.repeated) {
           http::AnswerProblem(409, "the reservation has been settled", "", response);
           return false;
@@ -276,9 +289,11 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
         settling.step = Step::kRefund;
         break;
       case Step::kRefund:
-        if (with_costs([&](size_t i) { return settling.back[i]; }) &&
-            !Ask(Operation::kRefund, settling, now, pending, response))
-          return false;
+        if (with_costs([&](size_t i) { return settling.back[i]; })) {
+          if (!ask(Operation::kRefund)) return false;
+          for (size_t i = 0; i < reserved.size(); ++i)
+            settling.back[i] = was_done(i) ? settling.back[i] : 0;
+        }
         settling.step = Step::kTake;
         break;
       case Step::kTake:
@@ -286,7 +301,7 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
           settling.step = Step::kLook;
           break;
         }
-        if (!Ask(Operation::kTake, settling, now, pending, response)) return false;
+        if (!ask(Operation::kTake)) return false;
         for (size_t i = 0; i < decided_.descriptors.size(); ++i) {
           const limiter::DescriptorAnswer& answer = decided_.descriptors[i];
           if (decided_.allowed || !answer.has_decision() || answer.decision.allowed) continue;
@@ -296,14 +311,13 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
         settling.step = Step::kTakeRest;
         break;
       case Step::kTakeRest:
-        if (with_costs([&](size_t i) { return settling.rest[i]; }) &&
-            !Ask(Operation::kTake, settling, now, pending, response))
+        if (with_costs([&](size_t i) { return settling.rest[i]; }) && !ask(Operation::kTake))
           return false;
         settling.step = Step::kLook;
         break;
       case Step::kLook:
         with_costs([](size_t) { return uint64_t{0}; });
-        if (!Ask(Operation::kPeek, settling, now, pending, response)) return false;
+        if (!ask(Operation::kPeek)) return false;
         settling.step = Step::kDone;
         break;
       case Step::kDone:
@@ -323,6 +337,7 @@ void ReserveHandler::AnswerSettled(const Settling& settling, http::Response& res
     }
     response.body.append("],");
   };
+  answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   response.body.push_back('{');
   append("returned", settling.back);
   append("uncovered", settling.lacking);

@@ -38,8 +38,9 @@ class ReserveHandler {
   // `response` says which.
   bool DoSteps(Settling& settling, base::Instant now, http::Response& response);
   void AnswerSettled(const Settling& settling, http::Response& response);
-  bool Ask(limiter::Operation operation, const Settling& settling, base::Instant now,
-           limiter::Pending* pending, http::Response& response);
+  // The caller looks whether decided_ is still waiting.
+  absl::Status Ask(limiter::Operation operation, const Settling& settling, base::Instant now,
+                   limiter::Pending* pending);
 
   limiter::Checker& checker_;
   answer::LimitAnswer& answer_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "headgate/front/api/check_rig.h"
@@ -89,7 +90,7 @@ struct SharedDesk final : Desk {
       http::Response response;
       router.Handle(request, response, now);
       if (!response.later) return response;
-      shared.AnswerAll();
+      for (; shared.waiting() > 0; shared.AnswerOne()) before_answer();
     }
   }
 
@@ -103,6 +104,7 @@ struct SharedDesk final : Desk {
   http::Router router{"Headgate", access};
   http::Suspension suspension;
   int woken = 0;
+  std::function<void()> before_answer = [] {};  // of the store
 };
 
 template <typename D>
@@ -281,6 +283,42 @@ TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
   EXPECT_EQ(this->desk.status, 200);
   this->desk.Ask("/v1/check", Body(1, {{"id", std::string(129, 'x')}}));
   EXPECT_EQ(this->desk.status, 400);
+}
+
+// Otherwise a reservation could be settled twice, and its refund would be for nothing.
+TEST(ReservationsInAnOutage, AreNotSettledUnlessTheStoreRemembersIt) {
+  SharedDesk desk;
+  const std::string reservation = desk.Reserve(500);
+  desk.shared.failure = absl::DeadlineExceededError("no answer");
+  const json answer = desk.Settle(reservation, 0);
+  EXPECT_EQ(desk.status, 503);
+  EXPECT_THAT(answer["detail"], HasSubstr("store cannot be reached"));
+  EXPECT_THAT(answer["hint"], HasSubstr("settle it again"));
+  desk.shared.failure = absl::OkStatus();
+  EXPECT_EQ(desk.Remaining(), 500u);
+  EXPECT_EQ(desk.Settle(reservation, 0)["returned"], json({500}));
+  EXPECT_EQ(desk.status, 200);
+}
+
+// The store goes away when the reservation has been used up.
+TEST(ReservationsInAnOutage, ShowWhatCameOfASettlement) {
+  for (const uint64_t used : {uint64_t{100}, uint64_t{700}}) {
+    SharedDesk desk;
+    const std::string reservation = desk.Reserve(500);
+    desk.before_answer = [&, answered = 0]() mutable {
+      const int first_step = 2;  // of the reservation's id, and of its bucket
+      if (answered++ == first_step) desk.shared.failure = absl::UnavailableError("gone");
+    };
+    const json answer = desk.Settle(reservation, used);
+    EXPECT_EQ(desk.status, 200) << answer;
+    EXPECT_EQ(answer["returned"], json({0}));
+    EXPECT_EQ(answer["uncovered"], json({0})) << "more is taken from the share of this instance";
+    desk.before_answer = [] {};
+    desk.shared.failure = absl::OkStatus();
+    EXPECT_EQ(desk.Remaining(), 500u);
+    desk.Settle(reservation, used);
+    EXPECT_EQ(desk.status, 409);
+  }
 }
 
 }  // namespace

@@ -179,6 +179,14 @@ TEST(Auth, ARequestWithTheSameIdCountsOnceInItsWindow) {
   EXPECT_EQ(rig.counters.repeated.value(), 3u);
 }
 
+TEST(Auth, AnIdThatComesTwiceIsInvalid) {
+  AuthRig rig(kWithIds, {"api_key: 2/hour"});
+  const http::Response response =
+      rig.Ask("GET", "/auth", {{"X-Request-Id", "a"}, {"X-API-Key", "k1"}, {"X-Request-Id", "b"}});
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body, HasSubstr("header X-Request-Id"));
+}
+
 TEST(Auth, ARepeatedDenialNamesTheTimeThatIsLeft) {
   AuthRig rig(kWithIds, {"api_key: 1/minute"});
   const auto ask = [&](std::string_view id, base::Instant now) {

@@ -1,5 +1,7 @@
 #include "headgate/front/auth/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace headgate::front::auth {
@@ -66,8 +68,16 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
     Count(verdict);
     return true;
   }
-  base::Hash128 id{};
-  const bool has_id = ReadId(request, mapped, id);
+  std::string_view id_text;
+  if (FindId(request, id_text) == wire::Lookup::kTwice) {
+    verdict.outcome = Outcome::kInvalid;
+    verdict.status = mapped.mapping->statuses.invalid;
+    verdict.detail = fmt::format("header {}", set_->idempotency_header);
+    Count(verdict);
+    return true;
+  }
+  const bool has_id = !id_text.empty();
+  const base::Hash128 id = has_id ? IdOf(id_text, mapped) : base::Hash128{};
   if (has_id && options_.repeats.Find(id, now, verdict, policy_)) {
     counters_.repeated.Add();
     return true;
@@ -134,16 +144,16 @@ void Judge::Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const
   }
 }
 
-bool Judge::ReadId(const mapping::RequestHead& request, const mapping::MappedRequest& mapped,
-                   base::Hash128& id) const {
+wire::Lookup Judge::FindId(const mapping::RequestHead& request, std::string_view& id) const {
   const std::string& name = set_->idempotency_header;
-  if (name.empty()) return false;
-  std::string_view value;
-  if (request.FindHeader(name, value) != wire::Lookup::kFound || value.empty()) return false;
+  return name.empty() ? wire::Lookup::kAbsent : request.FindHeader(name, id);
+}
+
+base::Hash128 Judge::IdOf(std::string_view text, const mapping::MappedRequest& mapped) const {
   // An id counts once for each bucket. At most kPartsMax parts: longer requests hash their entries
   // one descriptor at a time.
   base::KeyHasher hasher(options_.secret, base::KeyKind::kRaw);
-  hasher.Add(value);
+  hasher.Add(text);
   hasher.Add(mapped.mapping->domain);
   for (const rule::Descriptor& descriptor : mapped.descriptors) {
     base::KeyHasher part(options_.secret, base::KeyKind::kPart);
@@ -154,8 +164,7 @@ bool Judge::ReadId(const mapping::RequestHead& request, const mapping::MappedReq
     const base::Hash128 hash = part.Finish();
     hasher.Add({static_cast<const char*>(static_cast<const void*>(&hash)), sizeof(hash)});
   }
-  id = hasher.Finish();
-  return true;
+  return hasher.Finish();
 }
 
 bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,

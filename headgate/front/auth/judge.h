@@ -72,8 +72,9 @@ class Judge {
   void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
                 Verdict& verdict);
   void Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const;
-  bool ReadId(const mapping::RequestHead& request, const mapping::MappedRequest& mapped,
-              base::Hash128& id) const;
+  // The request's value of `idempotency_header`.
+  wire::Lookup FindId(const mapping::RequestHead& request, std::string_view& id) const;
+  base::Hash128 IdOf(std::string_view text, const mapping::MappedRequest& mapped) const;
   void Count(const Verdict& verdict) {
     counters_.outcomes[static_cast<size_t>(verdict.outcome)].Add();
   }
