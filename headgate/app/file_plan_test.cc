@@ -35,7 +35,7 @@ TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
         EXPECT_GE(plan->admin_connections_max, 1u);
         EXPECT_GE(plan->refusals_max, threads);
         EXPECT_LE(plan->connections_max + plan->admin_connections_max + plan->refusals_max + 48 +
-                      threads * (8 + store),
+                      threads * (7 + store),
                   files);
       }
       EXPECT_TRUE(worked);

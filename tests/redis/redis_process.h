@@ -102,8 +102,11 @@ class RedisProcess {
   const std::string& folder() const { return folder_; }
 
   void Start() {
+    // The server ends with the test: otherwise ctest waits for its output after a crash.
+    std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL"};
+    words.insert(words.end(), arguments_.begin(), arguments_.end());
     std::vector<char*> argv;
-    for (std::string& argument : arguments_) argv.push_back(argument.data());
+    for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     HEADGATE_CHECK(::posix_spawnp(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
     const base::SystemClock clock;
