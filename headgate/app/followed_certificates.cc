@@ -1,12 +1,9 @@
 #include "headgate/app/followed_certificates.h"
 
-#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -21,7 +18,26 @@ net::TlsServerOptions TlsOptionsOf(const Settings& settings) {
   return options;
 }
 
+std::string_view SettingOf(net::TlsProblem::File file) {
+  switch (file) {
+    case net::TlsProblem::File::kCa:
+      return "tls_client_ca_file";
+    case net::TlsProblem::File::kCertificate:
+      return "tls_certificate_file";
+    case net::TlsProblem::File::kKey:
+      return "tls_key_file";
+  }
+  return "";
+}
+
 }  // namespace
+
+void CheckCertificates(Configuration& configuration) {
+  const Settings& settings = configuration.settings;
+  if (settings.tls_certificate_file.size() != settings.tls_key_file.size()) return;
+  for (const net::TlsProblem& problem : net::ProblemsOfFiles(TlsOptionsOf(settings)))
+    configuration.AddProblem(SettingOf(problem.file), problem.what);
+}
 
 FollowedCertificates::FollowedCertificates(const Settings& settings, net::EventLoop& loop,
                                            observe::Log& log)
@@ -52,9 +68,7 @@ void FollowedCertificates::Reload() {
 }
 
 void FollowedCertificates::OnChange() {
-  const auto unreadable = std::find_if_not(paths_.begin(), paths_.end(), disk::IsRegularFile);
-  const absl::Status status =
-      unreadable == paths_.end() ? server_->Reload() : disk::NotRegular(*unreadable);
+  const absl::Status status = server_->Reload();
   if (status.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
     log_.Info("certificates.loaded", {{"certificates", uint64_t{options_.certificates.size()}}});

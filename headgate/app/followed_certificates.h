@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/app/configuration.h"
 #include "headgate/app/settings.h"
 #include "headgate/base/status.h"
 #include "headgate/net/event_loop.h"
@@ -16,6 +17,9 @@
 #include "headgate/watch/file/file_source.h"
 
 namespace headgate::app {
+
+// Adds the problems of the certificate files to those of the configuration.
+void CheckCertificates(Configuration& configuration);
 
 class FollowedCertificates {
  public:

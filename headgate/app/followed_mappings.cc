@@ -38,7 +38,7 @@ mapping::LoadedMappings LoadMappingFile(const std::string& path) {
             .files = {}};
   }
   return mapping::LoadMappings(path, *text, [&](const std::string& name) {
-    return disk::ReadFile(Resolved(path, name), watch::file::kFileBytesMax);
+    return disk::ReadRegularFile(Resolved(path, name), watch::file::kFileBytesMax);
   });
 }
 
@@ -49,6 +49,8 @@ FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMa
 std::vector<rule::Problem> FollowedMappings::LoadFirst() {
   if (!header_.empty()) live_.Publish(mapping::MappingOfHeader(header_));
   if (path_.empty()) return {};
+  const auto text = disk::ReadRegularFile(path_, watch::file::kFileBytesMax);
+  if (!text.ok()) return {rule::WholeFileProblem(path_, std::string(text.status().message()))};
   mapping::LoadedMappings loaded = LoadMappingFile(path_);
   if (loaded.set == nullptr) return std::move(loaded.problems);
   Follow(AllFiles(path_, loaded));
@@ -83,7 +85,7 @@ void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
         const std::string path = Resolved(path_, name);
         const auto known = text_of(path);
         if (known != documents.documents.end()) return known->text;
-        return disk::ReadFile(path, watch::file::kFileBytesMax);
+        return disk::ReadRegularFile(path, watch::file::kFileBytesMax);
       });
   std::vector<std::string> files = AllFiles(path_, loaded);
   if (loaded.set == nullptr) return Refuse(std::move(loaded.problems));

@@ -1,5 +1,7 @@
 #include "headgate/app/followed_users.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,7 +13,24 @@ namespace {
 
 constexpr size_t kFileBytesMax = size_t{4} << 20;
 
+absl::StatusOr<access::UserTable> ReadUsers(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, disk::ReadRegularFile(path, kFileBytesMax));
+  absl::StatusOr<access::UserTable> table = access::ParseUsers(text);
+  if (table.ok()) return table;
+  return absl::Status(table.status().code(),
+                      fmt::format("{}: {}", path, std::string(table.status().message())));
+}
+
 }  // namespace
+
+void CheckUsers(Configuration& configuration) {
+  const std::string& path = configuration.settings.users_file;
+  if (path.empty()) return;
+  if (const auto users = ReadUsers(path); !users.ok()) {
+    configuration.AddProblem("users_file", users.status(),
+                             "`headgate hash-password` makes the hash of a password");
+  }
+}
 
 FollowedUsers::FollowedUsers(const Settings& settings, access::Access& access, net::EventLoop& loop,
                              observe::Log& log)
@@ -34,16 +53,14 @@ void FollowedUsers::Reload() {
 }
 
 absl::StatusOr<size_t> FollowedUsers::Load() {
-  HEADGATE_ASSIGN_OR_RETURN(const std::string text, disk::ReadFile(path_, kFileBytesMax));
-  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, access::ParseUsers(text));
+  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ReadUsers(path_));
   const size_t users = table.users.size();
   access_.Replace(std::make_shared<const access::UserTable>(std::move(table)));
   return users;
 }
 
 void FollowedUsers::OnChange() {
-  const absl::StatusOr<size_t> users =
-      disk::IsRegularFile(path_) ? Load() : disk::NotRegular(path_);
+  const absl::StatusOr<size_t> users = Load();
   if (users.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
     log_.Info("users.loaded", {{"file", path_}, {"users", uint64_t{*users}}});

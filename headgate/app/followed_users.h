@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "headgate/access/access.h"
+#include "headgate/app/configuration.h"
 #include "headgate/app/settings.h"
 #include "headgate/base/status.h"
 #include "headgate/net/event_loop.h"
@@ -13,6 +14,9 @@
 #include "headgate/watch/file/file_source.h"
 
 namespace headgate::app {
+
+// Adds the problem of the users file, if it has one, to those of the configuration.
+void CheckUsers(Configuration& configuration);
 
 class FollowedUsers {
  public:

@@ -410,6 +410,8 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     secrets = ReadSecrets(configuration);
     CheckSnapshot(configuration);
     store = ReadStoreSettings(configuration);
+    CheckCertificates(configuration);
+    CheckUsers(configuration);
   }
   if (SayProblems(configuration, console)) return kExitUsage;
   if (parsed->print_config) {

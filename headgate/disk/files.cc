@@ -83,13 +83,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) 
   return absl::ResourceExhaustedError(fmt::format("{} is longer than {} bytes", path, bytes_max));
 }
 
-bool IsRegularFile(const std::string& path) {
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, size_t bytes_max) {
   struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
-
-absl::Status NotRegular(const std::string& path) {
-  return absl::InvalidArgumentError(fmt::format("{} does not exist or is not a file", path));
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError(fmt::format("cannot read {}: it is not a file", path));
+  return ReadFile(path, bytes_max);
 }
 
 absl::StatusOr<std::string> ReadFirstLine(const std::string& path) {

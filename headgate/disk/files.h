@@ -15,10 +15,8 @@ namespace headgate::disk {
 // `bytes_max`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max);
 
-// Whether there is a file to read: not a directory, and not a pipe, which would make a reader wait.
-bool IsRegularFile(const std::string& path);
-// The error of a file that must be one, but is not.
-absl::Status NotRegular(const std::string& path);
+// The same, but never waits: InvalidArgument if it is not a file, such as a pipe.
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, size_t bytes_max);
 
 // Reads the first line of a small file, such as a password, without its line end. The line must not
 // be empty.

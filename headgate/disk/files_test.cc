@@ -63,6 +63,12 @@ TEST_F(Files, TellsAMissingFileFromAnUnreadableOne) {
   EXPECT_TRUE(absl::IsUnavailable(ReadFile(Path("."), 1000).status()));
 }
 
+TEST_F(Files, DoesNotWaitForAPipe) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadRegularFile(Path("pipe"), 1000).status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadRegularFile(Path("none"), 1000).status()));
+}
+
 TEST_F(Files, RefusesAFileThatIsTooLong) {
   ASSERT_TRUE(Replace(Path("long"), "12345").ok());
   EXPECT_TRUE(ReadFile(Path("long"), 5).ok());

@@ -39,6 +39,9 @@ class Connector final : private SocketPoller::Socket {
   ~Connector();  // afterwards `done` is not called
   Connector(const Connector&) = delete;
 
+  // Whether it still waits for the addresses of a name.
+  bool resolving() const { return lookup_ != nullptr && addresses_.empty(); }
+
  private:
   void OnEvents(uint32_t events) override;
   // Finds no socket if all addresses have failed.

@@ -21,8 +21,8 @@ struct Counters {
   uint64_t refused_proxy_header = 0;
   // Failed attempts to accept; the connection stays in the system's queue.
   uint64_t accept_errors = 0;
-  uint64_t refused_protocol = 0;  // this address does not serve the client's protocol
-  uint64_t protocol_errors = 0;   // closed by a session because of invalid input
+  uint64_t refused_protocol = 0;   // this address does not serve the client's protocol
+  uint64_t protocol_errors = 0;    // closed by a session because of invalid input
   uint64_t failed_handshakes = 0;  // of TLS
   uint64_t request_timeouts = 0;
   uint64_t idle_timeouts = 0;

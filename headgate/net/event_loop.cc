@@ -88,7 +88,7 @@ void EventLoop::RunPosted() {
 }
 
 void EventLoop::CallDueTimers() {
-  if (armed_.empty()) return;
+  if (armed_.empty() && !alarm_) return;
   const base::MonotonicTime now = base::MonotonicNow();
   if (alarm_ && *alarm_ <= now) alarm_.reset();
   while (!armed_.empty() && armed_.begin()->first <= now) armed_.begin()->second->OnWaited();

@@ -190,6 +190,39 @@ TEST(Timer, MayGoOrBeSetAnewInItsOwnCall) {
   EXPECT_FALSE(test.loop.RunUntil([&] { return test.said.size() > 4; }, 5ms));
 }
 
+// The alarm for a timer that is gone comes while there is no other timer.
+TEST(Timer, IsCalledAlsoAfterAnAlarmForNobody) {
+  base::SystemClock clock;
+  EventLoop loop{clock};
+  std::atomic<bool> called{false};
+  std::unique_ptr<Timer> timer;
+  const auto set = [&](base::Duration wait) {
+    timer = std::make_unique<Timer>(loop, [&] {
+      called = true;
+      loop.Stop();
+    });
+    timer->SetAfter(wait);
+  };
+  set(20ms);
+  std::thread thread([&] { loop.Run(); });
+  std::atomic<bool> removed{false};
+  loop.Post([&] {
+    timer.reset();
+    removed = true;
+  });
+  const base::BootTime begin = clock.BootNow();
+  const auto wait_until = [&](const auto& is_true) {
+    while (!is_true() && clock.BootNow() < begin + 10s) std::this_thread::yield();
+  };
+  wait_until([&] { return removed.load(); });
+  wait_until([&] { return clock.BootNow() > begin + 60ms; });
+  if (!called) loop.Post([&] { set(1ms); });
+  wait_until([&] { return called.load(); });
+  EXPECT_TRUE(called);
+  loop.Stop();
+  thread.join();
+}
+
 TEST(Timer, WaitsLessThanAMillisecond) {
   TestLoop test;
   base::Duration least = 1h;

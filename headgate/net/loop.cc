@@ -57,6 +57,7 @@ void Loop::AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::Hand
 
 void Loop::Start() {
   for (const auto& acceptor : acceptors_) acceptor->Start();
+  tick_due_ = base::MonotonicNow() + shared_.options.tick;
   tick_.SetAfter(shared_.options.tick);
   thread_ = std::thread([this] { events_.Run(); });
 }
@@ -150,8 +151,15 @@ void Loop::MakeWayForAll() {
   while (!refused_.empty()) MakeWayForRefusal();
 }
 
+// If the process was stopped, or a turn took long, the bytes that arrived meanwhile are read before
+// a deadline ends their connection.
 void Loop::Tick() {
+  const base::MonotonicTime due =
+      std::exchange(tick_due_, base::MonotonicNow() + shared_.options.tick);
   tick_.SetAfter(shared_.options.tick);
+  const bool is_late = base::MonotonicNow() - due > shared_.options.tick;
+  if (is_late && !std::exchange(passed_over_, true)) return;
+  passed_over_ = false;
   const base::Instant now = shared_.clock.Now();
   for (Connection* connection = connections_; connection != nullptr;
        connection = connection->next()) {

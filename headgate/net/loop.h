@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
+#include "headgate/base/monotonic_time.h"
 #include "headgate/net/acceptor.h"
 #include "headgate/net/connection_limits.h"
 #include "headgate/net/counters.h"
@@ -139,6 +140,8 @@ class Loop {
   size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed
   bool shed_due_ = false;     // the buffers must be summed before the next read
   bool draining_ = false;
+  base::MonotonicTime tick_due_{0};
+  bool passed_over_ = false;  // the last tick was late, and ended no connection
   // Declared last so that it is destroyed first: its destructor still uses the members above.
   EventLoop events_;
   Timer tick_{events_, [this] { Tick(); }};

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "headgate/base/monotonic_time.h"
+
 namespace headgate::net {
 
 struct NameWaiter {
@@ -19,6 +21,11 @@ struct NameWaiter {
 };
 
 namespace {
+
+// Answers that took long are kept for a while. A client that asks again and again, and each time
+// gives up before the name servers answer, gets them then.
+constexpr base::Duration kLong = std::chrono::milliseconds(10);
+constexpr base::Duration kLateAnswerKept = std::chrono::seconds(5);
 
 using Name = std::pair<std::string, uint16_t>;
 using Answer = absl::StatusOr<SocketAddresses>;
@@ -53,11 +60,20 @@ class Lookups {
 
   void Join(const Name& name, std::shared_ptr<NameWaiter> waiter) {
     const std::lock_guard lock(mutex_);
+    if (const auto late = late_.find(name); late != late_.end()) {
+      if (base::MonotonicNow() < late->second.until)
+        return Tell({std::move(waiter)}, late->second.answer);
+      late_.erase(late);
+    }
     const auto [found, is_first] = waiters_.try_emplace(name);
     found->second.push_back(std::move(waiter));
     if (!is_first) return;
     try {
-      std::thread([this, name] { Finish(name, Resolve(name, 0)); }).detach();
+      std::thread([this, name] {
+        const base::MonotonicTime begin = base::MonotonicNow();
+        const Answer answer = Resolve(name, 0);
+        Finish(name, answer, base::MonotonicNow() - begin);
+      }).detach();
     } catch (const std::system_error& error) {
       Answer none = absl::UnavailableError(error.what());
       Tell(std::exchange(found->second, {}), none);
@@ -74,11 +90,18 @@ class Lookups {
 
  private:
   using Waiters = std::vector<std::shared_ptr<NameWaiter>>;
+  struct Late {
+    Answer answer;
+    base::MonotonicTime until;
+  };
 
-  void Finish(const Name& name, const Answer& answer) {
+  void Finish(const Name& name, const Answer& answer, base::Duration took) {
     const std::lock_guard lock(mutex_);
-    Tell(std::move(waiters_[name]), answer);
+    Waiters waiters = std::move(waiters_[name]);
     waiters_.erase(name);
+    if ((waiters.empty() || took > kLong) && answer.ok())
+      late_.insert_or_assign(name, Late{answer, base::MonotonicNow() + kLateAnswerKept});
+    Tell(std::move(waiters), answer);
   }
 
   // Under the lock, so that no waiter's loop ends meanwhile.
@@ -91,7 +114,9 @@ class Lookups {
   }
 
   std::mutex mutex_;
-  absl::flat_hash_map<Name, Waiters> waiters_;  // guarded by mutex_
+  // Guarded by mutex_:
+  absl::flat_hash_map<Name, Waiters> waiters_;
+  absl::flat_hash_map<Name, Late> late_;
 };
 
 }  // namespace

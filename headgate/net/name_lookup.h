@@ -30,7 +30,8 @@ class NameLookup {
   using Done = std::function<void(const absl::StatusOr<SocketAddresses>& addresses)>;
 
   // In the whole process a name is looked up by one thread at a time: who asks meanwhile gets the
-  // same answer. So name servers that do not answer hold as many threads as there are names.
+  // same answer. So name servers that do not answer hold as many threads as there are names. An
+  // answer that took more than 10 ms, or that nobody awaits any more, is kept for 5 s.
   NameLookup(EventLoop& loop, const std::string& host, uint16_t port, Done done);
   ~NameLookup();  // afterwards `done` is not called
   NameLookup(const NameLookup&) = delete;

@@ -1,12 +1,42 @@
 #include "headgate/net/name_lookup.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <thread>
 
 #include "headgate/base/clock.h"
+
+namespace {
+
+// The name servers take as long as the test wants to answer this name.
+constexpr std::string_view kSlowName = "slow.test";
+std::atomic<bool> slow_may_answer{false};
+std::atomic<int> slow_asked{0};
+std::atomic<int> slow_answered{0};
+
+}  // namespace
+
+// Replaces the system's in this program.
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
+                           addrinfo** results) {
+  const bool is_slow = name == kSlowName && (hints->ai_flags & AI_NUMERICHOST) == 0;
+  if (is_slow) {
+    ++slow_asked;
+    while (!slow_may_answer) std::this_thread::yield();
+    name = "127.0.0.1";
+  }
+  const auto system = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  const int result = system(name, service, hints, results);
+  if (is_slow) ++slow_answered;
+  return result;
+}
 
 namespace headgate::net {
 namespace {
@@ -98,6 +128,19 @@ TEST_F(NameLookupTest, ALoopMayEndBeforeTheAnswer) {
     const NameLookup lookup(short_lived, "localhost", 1, Keep());
   }
   EXPECT_EQ(answers, 0);
+}
+
+// As a client whose connect timeout is shorter than the name servers need.
+TEST_F(NameLookupTest, AnAnswerThatCameTooLateIsForTheNextWhoAsks) {
+  for (int i = 0; i < 3; ++i) NameLookup(loop, std::string(kSlowName), 6379, Keep());
+  slow_may_answer = true;
+  const base::BootTime begin = clock.BootNow();
+  while (slow_answered == 0 && clock.BootNow() < begin + 10s) std::this_thread::yield();
+  const NameLookup lookup(loop, std::string(kSlowName), 6379, Keep());
+  ASSERT_TRUE(Until(1));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(IsLoopback(answer->front(), 6379));
+  EXPECT_EQ(slow_asked, 1);
 }
 
 TEST(AddressIn, KnowsAddressesFromNames) {

@@ -62,6 +62,7 @@ void SocketPoller::Remove(int fd, Socket& socket) {
   Forget(batch_, socket);
   Forget(again_, socket);
   Forget(calling_again_, socket);
+  socket.called_again = false;
 }
 
 // A change of the registration announces the current state.
@@ -70,7 +71,9 @@ void SocketPoller::WhenWritable(int fd, Socket& socket) {
   ::epoll_ctl(set_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
-void SocketPoller::CallAgain(Socket& socket) { again_.push_back(EventsFor(EPOLLIN, &socket)); }
+void SocketPoller::CallAgain(Socket& socket) {
+  if (!std::exchange(socket.called_again, true)) again_.push_back(EventsFor(EPOLLIN, &socket));
+}
 
 void SocketPoller::Wake() {
   const uint64_t one = 1;
@@ -94,16 +97,18 @@ void SocketPoller::Poll(bool may_wait) {
   const int wait_ms = may_wait && calling_again_.empty() ? -1 : 0;
   const int count = ::epoll_wait(set_.get(), polled_.data(), kEventsPerTurn, wait_ms);
   HEADGATE_CHECK(count >= 0 || errno == EINTR);
-  if (count > 0) Call(std::span(polled_).first(static_cast<size_t>(count)));
-  if (calling_again_.empty()) return;
-  Call(calling_again_);
+  if (count > 0) Call(std::span(polled_).first(static_cast<size_t>(count)), /*again=*/false);
+  Call(calling_again_, /*again=*/true);
   calling_again_.clear();
 }
 
-void SocketPoller::Call(std::span<epoll_event> batch) {
+void SocketPoller::Call(std::span<epoll_event> batch, bool again) {
   batch_ = batch;
   for (const epoll_event& event : batch) {
-    if (event.data.ptr != nullptr) static_cast<Socket*>(event.data.ptr)->OnEvents(event.events);
+    auto* const socket = static_cast<Socket*>(event.data.ptr);
+    if (socket == nullptr) continue;
+    if (again) socket->called_again = false;
+    socket->OnEvents(event.events);
   }
   batch_ = {};
 }

@@ -23,6 +23,8 @@ class SocketPoller {
     // Events of epoll_ctl(2). May remove any socket.
     virtual void OnEvents(uint32_t events) = 0;
 
+    bool called_again = false;  // for the poller: CallAgain is pending
+
    protected:
     ~Socket() = default;
   };
@@ -47,7 +49,8 @@ class SocketPoller {
   // For a socket with kInputOnce: from now on also announces when `fd` can be written; at once if
   // it can be now.
   void WhenWritable(int fd, Socket& socket);
-  // Announces EPOLLIN in the next turn, whatever the socket's state.
+  // Announces EPOLLIN in the next turn, whatever the socket's state. Repeated calls before that
+  // have no effect.
   void CallAgain(Socket& socket);
 
   // Announces what there is. If it may wait and there is nothing, waits until there is, or until it
@@ -60,7 +63,8 @@ class SocketPoller {
 
  private:
   void WatchForWakes(int fd);
-  void Call(std::span<epoll_event> batch);
+  // `again`: for CallAgain.
+  void Call(std::span<epoll_event> batch, bool again);
 
   const FileDescriptor set_;
   const FileDescriptor wake_;

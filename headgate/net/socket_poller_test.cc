@@ -113,6 +113,23 @@ TEST_F(SocketPollerTest, CallsAgainInALaterTurn) {
   EXPECT_THAT(socket.events, ElementsAre(EPOLLIN, EPOLLIN, EPOLLIN));
 }
 
+// A client that sends without end must not be called more often with each turn.
+TEST_F(SocketPollerTest, CallsASocketThatAlwaysHasInputABoundedNumberOfTimes) {
+  Polled socket(loop);
+  socket.then = [&] {
+    socket.CallAgain();
+    socket.CallAgain();
+  };
+  constexpr size_t kTurns = 100;
+  for (size_t turn = 0; turn < kTurns; ++turn) {
+    socket.Send("x");
+    bool turned = false;
+    loop.Post([&] { turned = true; });
+    ASSERT_TRUE(loop.RunUntil([&] { return turned; }, 10s));
+  }
+  EXPECT_LE(socket.events.size(), 2 * kTurns) << "for its input, and because it asked";
+}
+
 // All are ready in one batch, and the first one that is called removes the others.
 TEST_F(SocketPollerTest, ARemovedSocketIsNotCalled) {
   std::array<std::unique_ptr<Polled>, 3> sockets;

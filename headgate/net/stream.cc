@@ -74,7 +74,11 @@ void Stream::ContinueHandshake() {
 
 void Stream::OnDeadline() {
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(options_.connect_timeout).count();
-  if (state_ == State::kConnecting) return Fail(fmt::format("no connection within {} ms", ms));
+  if (state_ == State::kConnecting) {
+    return Fail(connector_->resolving()
+                    ? fmt::format("no address for the name {} within {} ms", target_.host, ms)
+                    : fmt::format("no connection within {} ms", ms));
+  }
   Fail(
       fmt::format("it accepted the connection, but no TLS handshake came within {} ms; does it "
                   "speak TLS on this port?",

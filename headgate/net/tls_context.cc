@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <string_view>
@@ -69,25 +70,60 @@ int ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* ch
   return SSL_TLSEXT_ERR_NOACK;
 }
 
+// OpenSSL would ask for a passphrase on the terminal, and wait.
+int RefusePassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* asked) {
+  if (asked != nullptr) *static_cast<bool*>(asked) = true;
+  return -1;
+}
+
+// A pipe would make the reader wait.
+bool IsOtherThanFile(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
   std::vector<TlsProblem> problems;
-  ERR_clear_error();
-  const auto bad = [&](TlsProblem::File file, std::string_view what, const std::string& path) {
-    problems.push_back({file, fmt::format("{} '{}' cannot be used: {}", what, path, Reason())});
+  bool needs_passphrase = false;
+  SSL_CTX_set_default_passwd_cb(context, &RefusePassphrase);
+  SSL_CTX_set_default_passwd_cb_userdata(context, &needs_passphrase);
+  // Whether `load` could use the file.
+  const auto use = [&](TlsProblem::File file, std::string_view what, const std::string& path,
+                       const auto& load) {
     ERR_clear_error();
+    const bool is_other = IsOtherThanFile(path);
+    if (!is_other && load(path.c_str()) == 1) return true;
+    problems.push_back({file, fmt::format("{} '{}' cannot be used: {}", what, path,
+                                          is_other           ? "it is not a file"
+                                          : needs_passphrase ? "it needs a passphrase; write it "
+                                                               "without one"
+                                                             : Reason())});
+    ERR_clear_error();
+    return false;
   };
-  if (!options.ca_file.empty() && SSL_CTX_load_verify_file(context, options.ca_file.c_str()) != 1) {
-    bad(TlsProblem::File::kCa, "the CA file", options.ca_file);
+  if (!options.ca_file.empty()) {
+    use(TlsProblem::File::kCa, "the CA file", options.ca_file,
+        [&](const char* path) { return SSL_CTX_load_verify_file(context, path); });
   }
-  if (options.certificate_file.empty() || options.key_file.empty()) return problems;
-  if (SSL_CTX_use_certificate_chain_file(context, options.certificate_file.c_str()) != 1) {
-    bad(TlsProblem::File::kCertificate, "the certificate file", options.certificate_file);
-  } else if (SSL_CTX_use_PrivateKey_file(context, options.key_file.c_str(), SSL_FILETYPE_PEM) !=
-             1) {
-    // A key is checked against its certificate, so it cannot be checked without one.
-    bad(TlsProblem::File::kKey, "the key file", options.key_file);
+  // A key is checked against its certificate, so it cannot be checked without one.
+  if (!options.certificate_file.empty() && !options.key_file.empty() &&
+      use(TlsProblem::File::kCertificate, "the certificate file", options.certificate_file,
+          [&](const char* path) { return SSL_CTX_use_certificate_chain_file(context, path); })) {
+    use(TlsProblem::File::kKey, "the key file", options.key_file, [&](const char* path) {
+      // The second call finds a key of another kind than the certificate's.
+      return SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1
+                 ? SSL_CTX_check_private_key(context)
+                 : 0;
+    });
   }
+  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
   return problems;
+}
+
+TlsOptions FilesOf(const TlsServerOptions::Certificate& certificate) {
+  return {.ca_file = {},
+          .certificate_file = certificate.certificate_file,
+          .key_file = certificate.key_file};
 }
 
 absl::Status FirstOf(const std::vector<TlsProblem>& problems) {
@@ -98,6 +134,17 @@ absl::Status FirstOf(const std::vector<TlsProblem>& problems) {
 
 std::vector<TlsProblem> ProblemsOfFiles(const TlsOptions& options) {
   return LoadFiles(options, NewContext(TLS_method()).get());
+}
+
+std::vector<TlsProblem> ProblemsOfFiles(const TlsServerOptions& options) {
+  std::vector<TlsProblem> problems;
+  const auto add = [&](const TlsOptions& files) {
+    for (TlsProblem& problem : ProblemsOfFiles(files)) problems.push_back(std::move(problem));
+  };
+  for (const TlsServerOptions::Certificate& certificate : options.certificates)
+    add(FilesOf(certificate));
+  add({.ca_file = options.client_ca_file});
+  return problems;
 }
 
 struct TlsContext::State {
@@ -146,9 +193,7 @@ absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options
       into = others.emplace_back(NewContext(TLS_server_method())).get();
       Prepare(into);
     }
-    HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(
-        {.ca_file = {}, .certificate_file = files.certificate_file, .key_file = files.key_file},
-        into)));
+    HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(FilesOf(files), into)));
   }
   return FirstOf(LoadFiles({.ca_file = options.client_ca_file}, context.get()));
 }

@@ -53,6 +53,7 @@ struct TlsProblem {
 // Returns all files of `options` that cannot be used. Does not read a certificate without a key, or
 // a key without a certificate.
 std::vector<TlsProblem> ProblemsOfFiles(const TlsOptions& options);
+std::vector<TlsProblem> ProblemsOfFiles(const TlsServerOptions& options);
 
 class TlsContext {
  public:

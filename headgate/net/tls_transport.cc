@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::string_view kEnded = "the other end closed the connection";
 
+// One call receives at most this much, so that a client whose records carry no data holds up
+// nobody.
+constexpr size_t kReceivedPerCall = size_t{64} << 10;
+// Changes of the keys without data between them. A client needs none before it has sent gigabytes.
+constexpr int kKeyUpdatesMax = 32;
+
 int IntSize(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
@@ -31,8 +37,15 @@ struct TlsTransport::Socket {
 
   static int Read(BIO* bio, char* out, int size) {
     BIO_clear_retry_flags(bio);
-    const ssize_t count = Of(bio).Receive(std::span(out, static_cast<size_t>(size)));
-    if (count == 0) Of(bio).input_ended_ = true;
+    TlsTransport& self = Of(bio);
+    if (self.key_updates_ > kKeyUpdatesMax) return -1;
+    if (self.receive_budget_ == 0) {
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    const ssize_t count = self.Receive(std::span(out, static_cast<size_t>(size)));
+    if (count == 0) self.input_ended_ = true;
+    if (count > 0) self.receive_budget_ -= std::min(self.receive_budget_, size_t(count));
     if (count < 0 && MayTryAgain()) BIO_set_retry_read(bio);
     return static_cast<int>(count);
   }
@@ -73,6 +86,8 @@ TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner,
   HEADGATE_CHECK(bio != nullptr);
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
+  SSL_set_msg_callback(ssl_, &OnMessage);
+  SSL_set_msg_callback_arg(ssl_, this);
   SSL_set_bio(ssl_, bio, bio);
   if (context_->is_server()) {
     SSL_set_accept_state(ssl_);
@@ -93,7 +108,15 @@ void TlsTransport::ExpectServer(const std::string& name) {
            const_cast<char*>(name.c_str()));
 }
 
+void TlsTransport::OnMessage(int is_written, int /*version*/, int type, const void* bytes,
+                             size_t size, ssl_st* /*ssl*/, void* transport) {
+  const bool is_key_update = is_written == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
+                             *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
+  if (is_key_update) ++static_cast<TlsTransport*>(transport)->key_updates_;
+}
+
 Transport::Io TlsTransport::Handshake() {
+  receive_budget_ = kReceivedPerCall;
   ERR_clear_error();
   Io io = Result(SSL_do_handshake(ssl_), read_needs_);
   if (io.state == State::kEnd) {
@@ -109,6 +132,7 @@ bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0;
 // A record has at most 16 KiB; a larger buffer takes several records.
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   size_t filled = 0;
+  receive_budget_ = kReceivedPerCall;
   do {
     ERR_clear_error();
     const int count = SSL_read(ssl_, buffer.data() + filled, IntSize(buffer.size() - filled));
@@ -118,12 +142,14 @@ Transport::Io TlsTransport::Read(std::span<char> buffer) {
       return filled > 0 ? Io{.bytes = filled} : io;
     }
     filled += static_cast<size_t>(count);
+    key_updates_ = 0;
   } while (filled < buffer.size() && (has_input() || has_received()));
   return {.bytes = filled};
 }
 
 Transport::Io TlsTransport::Write(std::string_view bytes) {
   size_t written = 0;
+  receive_budget_ = kReceivedPerCall;
   while (written < bytes.size()) {
     ERR_clear_error();
     const int count = SSL_write(ssl_, bytes.data() + written, IntSize(bytes.size() - written));
@@ -165,6 +191,10 @@ Transport::Io TlsTransport::Result(int returned, Ready& needs) {
     case SSL_ERROR_ZERO_RETURN:
       return {.state = State::kEnd};
     case SSL_ERROR_SYSCALL:
+      if (key_updates_ > kKeyUpdatesMax) {
+        error_ = "too many changes of the keys";
+        return {.state = State::kFailed};
+      }
       error_ = std::generic_category().message(system_error);
       return {.state = State::kFailed};
     default:

@@ -36,9 +36,13 @@ class TlsTransport final : public Transport {
   // Translates the result of an OpenSSL call.
   Io Result(int returned, Ready& needs);
   void ExpectServer(const std::string& name);
+  static void OnMessage(int is_written, int version, int type, const void* bytes, size_t size,
+                        ssl_st* ssl, void* transport);
 
   const std::shared_ptr<const TlsContext> context_;
   ssl_st* const ssl_;
+  size_t receive_budget_ = 0;  // bytes that this call may still receive
+  int key_updates_ = 0;        // since the last data
   bool input_ended_ = false;
   bool wants_input_ = false;  // the last call used up what was received
   bool is_over_ = false;      // the next read returns the end, or why the connection failed

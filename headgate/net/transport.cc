@@ -44,6 +44,12 @@ class PlainTransport final : public Transport {
   int error_ = 0;
 };
 
+bool IsUnixSocket(int fd) {
+  int domain = 0;
+  socklen_t size = sizeof(domain);
+  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
 }  // namespace
 
 std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
@@ -55,7 +61,10 @@ std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socke
 }
 
 Transport::Transport(EventLoop& loop, FileDescriptor socket, Owner& owner)
-    : poller_(loop.sockets()), owner_(owner), socket_(std::move(socket)) {
+    : poller_(loop.sockets()),
+      owner_(owner),
+      socket_(std::move(socket)),
+      may_stop_short_(IsUnixSocket(socket_.get())) {
   if (poller_.Add(fd(), *this)) return;
   // The owner reads the end.
   ::shutdown(fd(), SHUT_RDWR);
@@ -67,13 +76,14 @@ Transport::~Transport() {
 }
 
 // If less than the buffer was received, then the socket was empty, and an event will announce what
-// arrives later. But no event announces the end of the input if it came together with the input, or
+// arrives later. (A Unix socket also stops where a message with descriptors begins or ends.) But no
+// event announces the end of the input if it came together with the input, or
 // the bytes behind an error.
 ssize_t Transport::Receive(std::span<char> buffer) {
   const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), 0);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) has_input_ = input_ended_ = false;
-  } else if (count < std::ssize(buffer)) {
+  } else if (count < std::ssize(buffer) && !may_stop_short_) {
     has_input_ = input_ended_;
   }
   return count;
@@ -91,23 +101,18 @@ void Transport::AwaitWrite() {
 
 void Transport::AwaitEnd() {
   awaits_end_ = true;
-  if (input_ended_) CallAgain();
-}
-
-void Transport::CallAgain() {
-  if (!std::exchange(called_again_, true)) poller_.CallAgain(*this);
+  if (input_ended_) poller_.CallAgain(*this);
 }
 
 void Transport::Await(Ready ready) {
   if (ready == Ready::kToWrite) return poller_.WhenWritable(fd(), *this);
-  if (has_input_ || has_received()) CallAgain();
+  if (has_input_ || has_received()) poller_.CallAgain(*this);
 }
 
 void Transport::OnEvents(uint32_t events) {
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) input_ended_ = true;
   const bool readable = (events & EPOLLIN) != 0 || input_ended_;
   has_input_ = has_input_ || readable;
-  called_again_ = false;
   if (readable && !OnReady(Ready::kToRead)) return;
   if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) OnReady(Ready::kToWrite);
 }

@@ -91,7 +91,6 @@ class Transport : private SocketPoller::Socket {
   // Whether the transport still exists afterwards.
   bool OnReady(Ready ready);
   void Await(Ready ready);
-  void CallAgain();
 
   SocketPoller& poller_;
   Owner& owner_;
@@ -101,7 +100,7 @@ class Transport : private SocketPoller::Socket {
   bool awaits_end_ = false;
   bool has_input_ = true;
   bool input_ended_ = false;   // the end may follow the input that is there
-  bool called_again_ = false;  // CallAgain is pending
+  const bool may_stop_short_;  // a read may return less than there is
   bool* gone_ = nullptr;       // set by the destructor
 };
 

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <array>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -240,6 +243,35 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TransportPair, ::testing::Values(Kind::kPlain, K
                          });
 
 class TlsPair : public TransportPair {};
+
+// A read of a Unix socket stops at a message with descriptors, and no event announces what is
+// behind.
+TEST(UnixTransport, ReadsWhatIsBehindAMessageWithDescriptors) {
+  base::SystemClock clock;
+  EventLoop loop{clock};
+  int fds[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+  const FileDescriptor client(fds[1]);
+  End server;
+  server.Use(Transport::Make(loop, FileDescriptor(fds[0]), server.owner(), nullptr));
+  char byte = 'a';
+  iovec bytes{.iov_base = &byte, .iov_len = 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const passed = CMSG_FIRSTHDR(&message);
+  passed->cmsg_level = SOL_SOCKET;
+  passed->cmsg_type = SCM_RIGHTS;
+  passed->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = client.get();
+  std::memcpy(CMSG_DATA(passed), &fd, sizeof(fd));
+  ASSERT_EQ(::sendmsg(client.get(), &message, 0), 1);
+  ASSERT_EQ(::send(client.get(), "bc", 2, 0), 2);
+  EXPECT_TRUE(loop.RunUntil([&] { return server.received == "abc"; }, 10s)) << server.received;
+}
 
 TEST_P(TlsPair, RefusesACertificateForAnotherName) {
   Connect("example.com");

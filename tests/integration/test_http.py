@@ -1,13 +1,28 @@
 """The HTTP front over real sockets."""
 
 import json
+import socket
 import time
 import unittest
 
-from harness import Headgate, require, run, until
+from harness import Headgate, require, run, until, wait
 
 
 class Check(unittest.TestCase):
+    def test_requests_that_arrived_while_the_process_was_stopped_are_answered(self):
+        with Headgate("--request-timeout", "1s", "--threads", "1") as server:
+            clients = []
+            for _ in range(300):  # more than one turn of the event loop reads
+                client = self.enterContext(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
+                clients.append(client)
+            server.pause()
+            for client in clients:
+                client.sendall(b"host\r\n\r\n")
+            wait(2)
+            server.resume()
+            self.assertEqual({client.recv(12) for client in clients}, {b"HTTP/1.1 200"})
+
     def test_ten_of_twenty_pass_and_the_others_get_a_retry_time(self):
         with Headgate("--rule", "api_key: 10/20s") as server:
             statuses, retries = [], []

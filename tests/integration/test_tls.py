@@ -4,6 +4,7 @@ and redis-cli."""
 import os
 import socket
 import ssl
+import subprocess
 import tempfile
 import time
 import unittest
@@ -229,14 +230,41 @@ class Tls(unittest.TestCase):
         # After its handshake a connection may be idle, as any other.
         self.assertEqual(self.ping(idle), "PONG")
 
+    def test_a_client_that_changes_its_keys_without_end_is_closed(self):
+        self.serve()
+        client = ("openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-CAfile", self.authority.file, "-tls1_3", "-crlf")
+        for changes, is_served in ((10, True), (40, False)):
+            with subprocess.Popen(client, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as process:
+                self.addCleanup(process.kill)
+                try:
+                    for _ in range(changes):
+                        process.stdin.write(b"k\n")  # changes the keys, and says so
+                        while (line := process.stderr.readline()) and b"KEYUPDATE" not in line:
+                            pass
+                    process.stdin.write(b"PING\nquit\n")
+                except BrokenPipeError:
+                    pass
+                said, _ = process.communicate(timeout=20)
+                self.assertEqual(b"+PONG" in said, is_served)
+
     def test_wrong_settings_are_named(self):
-        missing = os.path.join(self.folder, "missing.pem")
+        missing, pipe, other_kind, locked = (os.path.join(self.folder, name) for name in ("missing.pem", "pipe", "rsa.key", "locked.key"))
+        os.mkfifo(pipe)
+        for words in (("-out", other_kind), ("-aes128", "-pass", "pass:secret", "-out", locked)):
+            made = run("openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", *words)
+            self.assertEqual(made.returncode, 0, made.stderr)
         tls = ("--listen", "tls:127.0.0.1:0")
         for words, message in (
             (("--listen", "tls:127.0.0.1:0"), "needs a certificate"),
             (("--tls-certificate-file", self.certificate), "1 certificates and 0 keys"),
             ((*tls, "--tls-certificate-file", missing, "--tls-key-file", self.key), "missing.pem' cannot be used"),
             ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", self.certificate), "first.crt' cannot be used"),
+            ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", other_kind), "rsa.key' cannot be used"),
+            ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", locked), "locked.key' cannot be used: it needs a passphrase"),
+            ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", pipe), "pipe' cannot be used: it is not a file"),
+            ((*tls, "--tls-certificate-file", missing, "--tls-key-file", self.key), "error: --tls-certificate-file: the certificate file"),
+            (("--users-file", pipe), "pipe: it is not a file"),
+            (("--auth", pipe), "pipe: it is not a file"),
             (("--tls-certificate-file", self.certificate, "--tls-key-file", self.key), "no address speaks TLS"),
             (("--tls-client-ca-file", self.authority.file), "only a server with a certificate"),
             (("--tls-certificate-file", self.certificate, "--tls-key-file", self.key, "--tls-client-name", "a"), "nobody vouches"),

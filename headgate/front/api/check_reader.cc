@@ -141,7 +141,8 @@ void CheckReader::BindId() {
     add_number(descriptor.override_limit->requests_per_unit);
     add_text(rule::Name(descriptor.override_limit->unit));
   }
-  bound_id_.append(id_).append("|");
+  // Other requests with ids have prefixes of their own.
+  bound_id_.append("check|").append(id_).append("|");
   bound_id_.append(wire::DigestHex(wire::Digest::kSha256, content_), 0, kContentDigits);
 }
 

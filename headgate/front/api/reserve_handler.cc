@@ -83,8 +83,9 @@ struct ReserveHandler::Settling {
   enum class Step : uint8_t {
     kUseUp,     // the reservation's id
     kRefund,    // what was estimated too much
-    kTake,      // what was estimated too little
-    kTakeRest,  // or as much of it as there is
+    kLookFor,   // what was estimated too little
+    kTake,      // as much of it as is there
+    kTakeLess,  // others have taken some meanwhile
     kLook,      // at the state, for the answer
     kDone,
   };
@@ -241,6 +242,16 @@ absl::Status ReserveHandler::Ask(Operation operation, const Settling& settling, 
   return goes_on ? absl::OkStatus() : status;
 }
 
+void ReserveHandler::TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer,
+                                Settling& settling, size_t descriptor) {
+  const bool is_enforced =
+      answer.has_decision() && (answer.rule == nullptr || !answer.rule->shadow_mode);
+  uint64_t there = is_enforced ? answer.decision.remaining : wanted;
+  if (answer.outcome == limiter::Outcome::kUnavailable) there = 0;
+  settling.rest[descriptor] = std::min(there, wanted);
+  settling.lacking[descriptor] += wanted - settling.rest[descriptor];
+}
+
 bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Response& response) {
   using Step = Settling::Step;
   limiter::Pending* const pending = checker_.may_wait() ? &settling.pending : nullptr;
@@ -294,23 +305,36 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
           for (size_t i = 0; i < reserved.size(); ++i)
             settling.back[i] = was_done(i) ? settling.back[i] : 0;
         }
-        settling.step = Step::kTake;
+        settling.step = Step::kLookFor;
         break;
-      case Step::kTake:
+      // A take that is denied counts in some limits, so it does not show how much is there.
+      case Step::kLookFor:
         if (!with_costs([&](size_t i) { return above(settling.used[i], settling.reserved[i]); })) {
           settling.step = Step::kLook;
           break;
         }
-        if (!ask(Operation::kTake)) return false;
-        for (size_t i = 0; i < decided_.descriptors.size(); ++i) {
-          const limiter::DescriptorAnswer& answer = decided_.descriptors[i];
-          if (decided_.allowed || !answer.has_decision() || answer.decision.allowed) continue;
-          settling.rest[i] = std::min(answer.decision.remaining, *descriptors_[i].cost);
-          settling.lacking[i] = *descriptors_[i].cost - settling.rest[i];
+        with_costs([](size_t) { return uint64_t{0}; });
+        if (!ask(Operation::kPeek)) return false;
+        for (size_t i = 0; i < reserved.size(); ++i) {
+          TakeAtMost(above(settling.used[i], settling.reserved[i]), decided_.descriptors[i],
+                     settling, i);
         }
-        settling.step = Step::kTakeRest;
+        settling.step = Step::kTake;
         break;
-      case Step::kTakeRest:
+      case Step::kTake:
+        if (with_costs([&](size_t i) { return settling.rest[i]; })) {
+          if (!ask(Operation::kTake)) return false;
+          const bool none_taken =
+              !decided_.allowed && checker_.rules()->AllOrNothing(check_.domain);
+          for (size_t i = 0; i < reserved.size(); ++i) {
+            const bool denied = !decided_.descriptors[i].allowed();
+            if (denied) TakeAtMost(settling.rest[i], decided_.descriptors[i], settling, i);
+            if (!denied && !none_taken) settling.rest[i] = 0;
+          }
+        }
+        settling.step = Step::kTakeLess;
+        break;
+      case Step::kTakeLess:
         if (with_costs([&](size_t i) { return settling.rest[i]; }) && !ask(Operation::kTake))
           return false;
         settling.step = Step::kLook;

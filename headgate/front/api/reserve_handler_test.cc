@@ -68,7 +68,9 @@ http::Request RequestOf(const std::string& path, const std::string& body) {
 }
 
 struct MemoryDesk final : Desk {
-  explicit MemoryDesk(uint64_t requests = 1000) : rig(TokensPerHour(requests), {}, kStart) {}
+  explicit MemoryDesk(uint64_t requests = 1000) : MemoryDesk(TokensPerHour(requests)) {}
+  explicit MemoryDesk(std::shared_ptr<const rule::RuleSet> rules)
+      : rig(std::move(rules), {}, kStart) {}
   http::Response Post(const std::string& path, const std::string& body) override {
     http::Response response;
     rig.router.Handle(RequestOf(path, body), response, now);
@@ -132,6 +134,17 @@ TYPED_TEST(Reservations, WhatWasEstimatedTooLittleIsTakenAsFarAsItIsThere) {
   const std::string much = this->desk.Reserve(100);
   EXPECT_EQ(this->desk.Settle(much, 1000)["uncovered"], json({300}));
   EXPECT_EQ(this->desk.Remaining(), 0u);
+}
+
+// A denied take uses up such a window; what was there counts as taken.
+TEST(ReservationsOfLimitsThatCountDenied, ShowWhatWasTaken) {
+  MemoryDesk desk(CheckRig::OneRule({.algorithm = algorithm::Algorithm::kFixedWindow,
+                                     .requests = 5,
+                                     .period = 1h,
+                                     .count_denied = true}));
+  const std::string reservation = desk.Reserve(3);
+  EXPECT_EQ(desk.Settle(reservation, 9)["uncovered"], json({4}));
+  EXPECT_EQ(desk.Remaining(), 0u);
 }
 
 TYPED_TEST(Reservations, WhatHasComeBackByItselfIsNotGivenBack) {
@@ -268,6 +281,22 @@ TYPED_TEST(Reservations, ACheckWithTheIdOfAnotherRequestIsDecidedAnew) {
   EXPECT_EQ(this->desk.Ask("/v1/check", Body(300, more))["allowed"], true);
   EXPECT_EQ(this->desk.Remaining(), 100u);
   EXPECT_EQ(this->desk.Ask("/v1/check", Body(200, more))["allowed"], false);
+}
+
+// A client that knows how settlements are remembered could pass for free, or settle for others.
+TYPED_TEST(Reservations, AreNotMistakenForChecksWithSimilarIds) {
+  const std::string first = this->desk.Reserve(500, {{"id", "a"}});
+  this->desk.Settle(first, 100);
+  for (const char* const id : {"settle|a", "reserve|a", "check|a"}) {
+    const uint64_t before = this->desk.Remaining();
+    EXPECT_EQ(this->desk.Ask("/v1/check", Body(100, {{"id", id}}))["allowed"], true);
+    EXPECT_EQ(this->desk.Remaining(), before - 100) << id;
+  }
+  const std::string second = this->desk.Reserve(200, {{"id", "b"}});
+  for (const char* const id : {"settle|b", "b"})
+    this->desk.Ask("/v1/check", Body(200, {{"id", id}}));
+  this->desk.Settle(second, 200);
+  EXPECT_EQ(this->desk.status, 200);
 }
 
 TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
