@@ -6,6 +6,7 @@ tests/integration/test_http.py
 """
 
 import binascii
+import fcntl
 import http.client
 import json
 import os
@@ -73,6 +74,14 @@ def allow_files():
 PATIENT = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
 
 
+def log_file():
+    """A file for what a process writes. The process shares its position with the reader, so it only
+    appends."""
+    file = tempfile.TemporaryFile(mode="w+")
+    fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)
+    return file
+
+
 class Headgate:
     """A running server. `args` follow `headgate serve`, and `prefix` comes before the command.
     `admin` is the admin address; its port is then `admin_port`."""
@@ -80,7 +89,7 @@ class Headgate:
     def __init__(self, *args, env=None, prefix=(), admin="none"):
         admin_words = () if "--admin-listen" in args else ("--admin-listen", admin)
         self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", *admin_words, *args]
-        self.log = tempfile.TemporaryFile(mode="w+")
+        self.log = log_file()
         self._said = ""
         self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=self.log, env={**os.environ, **(env or {})})
         self.port = self.wait_for(r"listening on 127\.0\.0\.1:(\d+)\n")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import START_SECONDS, Headgate, free_port, require, until
+from harness import START_SECONDS, Headgate, free_port, log_file, require, until
 from resp import Replies, encode
 from test_tls import Authority
 
@@ -59,7 +59,7 @@ class Haproxy(unittest.TestCase):
                     check="check check-send-proxy inter 100ms",
                 )
             )
-        self.log = self.enterContext(tempfile.TemporaryFile(mode="w+"))
+        self.log = self.enterContext(log_file())
         self.process = subprocess.Popen(("haproxy", "-db", "-f", path), stdout=self.log, stderr=self.log)
         self.addCleanup(self.process.wait, timeout=START_SECONDS)
         self.addCleanup(self.process.terminate)
