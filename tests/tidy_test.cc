@@ -100,11 +100,11 @@ const SourceFile* CMakeOf(std::string_view folder) {
   return nullptr;
 }
 
-// HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by one folder each.
+// HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by
+// one folder each.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
   return ((folder == "http" || folder == "disk" || folder == "access") && lower == "net") ||
-         (folder == "http" && lower == "access") ||
-         (folder == "watch" && lower == "watch/file") ||
+         (folder == "http" && lower == "access") || (folder == "watch" && lower == "watch/file") ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Fronts share what they say about a decision; the two of forward-auth share the judge.
          (folder.starts_with("front/") && lower == "front/answer") ||
@@ -209,6 +209,18 @@ TEST(Floors, AreAsTheDocumentsSay) {
   }
   EXPECT_EQ(said.size(), Floors().size())
       << "docs/internals/README.md names a folder that is not there";
+}
+
+// net has its own event loop (docs/decisions/0022-an-event-loop-without-asio.md).
+TEST(Floors, NobodyNamesAsio) {
+  for (const SourceFile* file : Code()) {
+    if (file->folder().empty()) continue;
+    for (const auto& include : file->Includes()) {
+      EXPECT_FALSE(include.path.starts_with("boost/asio"))
+          << file->path << ":" << include.line << " names asio";
+    }
+    EXPECT_FALSE(HasWord(file->code, "asio")) << file->path << " names asio";
+  }
 }
 
 TEST(Floors, IncludesSayTheWholePath) {

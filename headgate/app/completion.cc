@@ -37,6 +37,10 @@ std::string Quoted(std::string_view text) {
   return quoted + "'";
 }
 
+std::string Joined(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 std::string NamesOf(const std::vector<CommandWords>& commands) {
   std::string names = "help";
   for (const CommandWords& command : commands) names.append(" ").append(command.name);
@@ -84,7 +88,7 @@ std::string Bash(const std::vector<CommandWords>& commands) {
       names.append(names.empty() ? "" : " ").append(flag.name);
       if (!flag.choices.empty()) {
         values += fmt::format("    '{} {}') words={};;\n", command.name, flag.name,
-                              Quoted(fmt::format("{}", fmt::join(flag.choices, " "))));
+                              Quoted(Joined(flag.choices)));
       } else if (!flag.argument.empty()) {
         values += fmt::format("    '{} {}') {};;\n", command.name, flag.name,
                               flag.takes_path ? "paths=1" : "none=1");
@@ -92,8 +96,8 @@ std::string Bash(const std::vector<CommandWords>& commands) {
     }
     flags += fmt::format("      {}) words={};;\n", command.name, Quoted(names));
     if (!command.choices.empty()) {
-      operands += fmt::format("        {}) words={};;\n", command.name,
-                              Quoted(fmt::format("{}", fmt::join(command.choices, " "))));
+      operands +=
+          fmt::format("        {}) words={};;\n", command.name, Quoted(Joined(command.choices)));
     }
   }
   return fmt::format(kBashScript, Quoted(NamesOf(commands)), values, Quoted(NamesOf(commands)),
@@ -110,17 +114,17 @@ std::string Zsh(const std::vector<CommandWords>& commands) {
     for (const CommandFlag& flag : command.flags) {
       std::string spec = fmt::format("*{}[{}]", flag.name, Escaped(flag.help, "[]:\\"));
       if (!flag.choices.empty()) {
-        spec += fmt::format(":{}:({})", flag.argument, fmt::join(flag.choices, " "));
+        spec += fmt::format(":{}:({})", flag.argument, Joined(flag.choices));
       } else if (!flag.argument.empty()) {
         spec +=
             fmt::format(":{}:{}", Escaped(flag.argument, ":\\"), flag.takes_path ? "_files" : " ");
       }
       cases += fmt::format(" \\\n        {}", Quoted(spec));
     }
-    cases += fmt::format(" \\\n        '*:{}';;\n",
-                         command.choices.empty()
-                             ? "file:_files"
-                             : fmt::format("word:({})", fmt::join(command.choices, " ")));
+    cases +=
+        fmt::format(" \\\n        '*:{}';;\n",
+                    command.choices.empty() ? "file:_files"
+                                            : fmt::format("word:({})", Joined(command.choices)));
   }
   return fmt::format(R"(#compdef headgate
 # Completes the words of headgate in zsh: a file _headgate in a folder of $fpath.
@@ -163,15 +167,14 @@ complete -c headgate -f -n __fish_use_subcommand -a help -d 'the help of a comma
                         quoted(NamesOf(commands)));
   for (const CommandWords& command : commands) {
     if (!command.choices.empty()) {
-      script +=
-          fmt::format("complete -c headgate -f -n '__fish_seen_subcommand_from {}' -a {}\n",
-                      command.name, quoted(fmt::format("{}", fmt::join(command.choices, " "))));
+      script += fmt::format("complete -c headgate -f -n '__fish_seen_subcommand_from {}' -a {}\n",
+                            command.name, quoted(Joined(command.choices)));
     }
     for (const CommandFlag& flag : command.flags) {
       script += fmt::format("complete -c headgate -n '__fish_seen_subcommand_from {}' -l {}",
                             command.name, flag.name.substr(2));
       if (!flag.choices.empty()) {
-        script += fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(flag.choices, " "))));
+        script += fmt::format(" -x -a {}", quoted(Joined(flag.choices)));
       } else if (!flag.argument.empty()) {
         script += flag.takes_path ? " -r -F" : " -x";
       }

@@ -28,10 +28,7 @@ std::vector<std::string> AllFiles(const std::string& path, const mapping::Loaded
   return files;
 }
 
-}  // namespace
-
-mapping::LoadedMappings LoadMappingFile(const std::string& path) {
-  const auto text = disk::ReadFile(path, watch::file::kFileBytesMax);
+mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::string>& text) {
   if (!text.ok()) {
     return {.set = nullptr,
             .problems = {rule::WholeFileProblem(path, std::string(text.status().message()))},
@@ -42,6 +39,12 @@ mapping::LoadedMappings LoadMappingFile(const std::string& path) {
   });
 }
 
+}  // namespace
+
+mapping::LoadedMappings LoadMappingFile(const std::string& path) {
+  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax));
+}
+
 FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,
                                    net::EventLoop& loop, observe::Log& log)
     : path_(settings.auth), header_(settings.auth_header), live_(live), loop_(loop), log_(log) {}
@@ -49,9 +52,8 @@ FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMa
 std::vector<rule::Problem> FollowedMappings::LoadFirst() {
   if (!header_.empty()) live_.Publish(mapping::MappingOfHeader(header_));
   if (path_.empty()) return {};
-  const auto text = disk::ReadRegularFile(path_, watch::file::kFileBytesMax);
-  if (!text.ok()) return {rule::WholeFileProblem(path_, std::string(text.status().message()))};
-  mapping::LoadedMappings loaded = LoadMappingFile(path_);
+  mapping::LoadedMappings loaded =
+      Load(path_, disk::ReadRegularFile(path_, watch::file::kFileBytesMax));
   if (loaded.set == nullptr) return std::move(loaded.problems);
   Follow(AllFiles(path_, loaded));
   loading_first_ = false;

@@ -110,10 +110,12 @@ class Loader {
       client.header = static_cast<ForwardingHeader>(*choice);
   }
 
-  // `place`: the line of a list file, if it comes from one.
-  std::optional<base::IpNetwork> ReadNetwork(const PlacedText& text, std::string_view place = {}) {
+  // `line`: of the list file that was just read; 0: not from one.
+  std::optional<base::IpNetwork> ReadNetwork(const PlacedText& text, size_t line = 0) {
     const auto network = base::ParseIpNetwork(text.text);
     if (!network) {
+      const std::string place =
+          line == 0 ? "" : fmt::format("line {} of '{}': ", line, files_.back());
       problems_.Add(text.mark,
                     fmt::format("{}'{}' is not a network", place, rule::Shown(text.text)),
                     "a network is written 10.0.0.0/8 or 2001:db8::/32, with no bits set behind the "
@@ -259,18 +261,17 @@ class Loader {
                                                Describe(list.attribute), inline_word, file_word));
     }
     std::vector<base::IpNetwork> networks;
-    const auto add = [&](PlacedText item, std::string_view place = {}) {
+    const auto add = [&](PlacedText item, size_t line = 0) {
       if (!of_addresses) {
         list.values.insert(std::move(item.text));
-      } else if (const auto network = ReadNetwork(item, place)) {
+      } else if (const auto network = ReadNetwork(item, line)) {
         networks.push_back(*network);
       }
     };
     for (PlacedText& item : fields.Texts(inline_word)) add(std::move(item));
     if (const auto file = ReadFileOf(fields, file_word)) {
       for (const ListLine& line : ListLines(*file)) {
-        add({.text = std::string(line.text), .mark = fields.mark(file_word)},
-            fmt::format("line {} of '{}': ", line.number, files_.back()));
+        add({.text = std::string(line.text), .mark = fields.mark(file_word)}, line.number);
       }
     }
     list.networks = base::IpNetworkSet(std::move(networks));

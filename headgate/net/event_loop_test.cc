@@ -193,7 +193,8 @@ TEST(Timer, MayGoOrBeSetAnewInItsOwnCall) {
   EXPECT_FALSE(test.loop.RunUntil([&] { return test.said.size() > 4; }, 5ms));
 }
 
-// The alarm for a timer that is gone comes while there is no other timer.
+// A timer goes before it is due, so its alarm wakes the loop for nothing. The next timer needs an
+// alarm of its own.
 TEST(Timer, IsCalledAlsoAfterAnAlarmForNobody) {
   base::SystemClock clock;
   EventLoop loop{clock};

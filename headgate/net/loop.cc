@@ -154,10 +154,10 @@ void Loop::MakeWayForAll() {
 // If the process was stopped, or a turn took long, the bytes that arrived meanwhile are read before
 // a deadline ends their connection.
 void Loop::Tick() {
-  const base::MonotonicTime due =
-      std::exchange(tick_due_, base::MonotonicNow() + shared_.options.tick);
+  const base::MonotonicTime called_at = base::MonotonicNow();
+  const base::MonotonicTime due = std::exchange(tick_due_, called_at + shared_.options.tick);
   tick_.SetAfter(shared_.options.tick);
-  const bool is_late = base::MonotonicNow() - due > shared_.options.tick;
+  const bool is_late = called_at - due > shared_.options.tick;
   if (is_late && !std::exchange(passed_over_, true)) return;
   passed_over_ = false;
   const base::Instant now = shared_.clock.Now();

@@ -77,8 +77,8 @@ Transport::~Transport() {
 
 // If less than the buffer was received, then the socket was empty, and an event will announce what
 // arrives later. (A Unix socket also stops where a message with descriptors begins or ends.) But no
-// event announces the end of the input if it came together with the input, or
-// the bytes behind an error.
+// event announces the end of the input if it came together with the input, or the bytes behind an
+// error.
 ssize_t Transport::Receive(std::span<char> buffer) {
   const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), 0);
   if (count < 0) {
