@@ -92,6 +92,9 @@ struct ReserveHandler::Settling {
 
   explicit Settling(http::Suspension* suspension) : pending([suspension] { suspension->wake(); }) {}
 
+  // Plans to take what is there of what is wanted; the rest is lacking.
+  void TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer, size_t descriptor);
+
   limiter::Pending pending;
   Step step = Step::kUseUp;
   bool opened = false;
@@ -228,33 +231,38 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   return true;
 }
 
-absl::Status ReserveHandler::Ask(Operation operation, const Settling& settling, base::Instant now,
-                                 limiter::Pending* pending) {
+bool ReserveHandler::Ask(Operation operation, Settling& settling, base::Instant now,
+                         http::Response& response) {
   check_.descriptors = descriptors_;
   check_.operation = operation;
   check_.once = {};
   if (settling.step == Settling::Step::kUseUp)
     check_.once = {.id = settling.once, .window = kSettledRemembered};
+  limiter::Pending* const pending = checker_.may_wait() ? &settling.pending : nullptr;
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
   // Once the reservation is used up, the settlement goes on without the store, and the answer says
   // what came of it.
   const bool goes_on = absl::IsUnavailable(status) && settling.step != Settling::Step::kUseUp;
-  return goes_on ? absl::OkStatus() : status;
+  if (!status.ok() && !goes_on) {
+    answer_.AnswerError(status, 503, response);
+    return false;
+  }
+  response.later = decided_.waiting;
+  return !response.later;
 }
 
-void ReserveHandler::TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer,
-                                Settling& settling, size_t descriptor) {
+void ReserveHandler::Settling::TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer,
+                                          size_t descriptor) {
   const bool is_enforced =
       answer.has_decision() && (answer.rule == nullptr || !answer.rule->shadow_mode);
   uint64_t there = is_enforced ? answer.decision.remaining : wanted;
   if (answer.outcome == limiter::Outcome::kUnavailable) there = 0;
-  settling.rest[descriptor] = std::min(there, wanted);
-  settling.lacking[descriptor] += wanted - settling.rest[descriptor];
+  rest[descriptor] = std::min(there, wanted);
+  lacking[descriptor] += wanted - rest[descriptor];
 }
 
 bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Response& response) {
   using Step = Settling::Step;
-  limiter::Pending* const pending = checker_.may_wait() ? &settling.pending : nullptr;
   if (parser_.Parse(settling.check, check_)) return false;
   const std::vector<rule::Descriptor> reserved(check_.descriptors.begin(),
                                                check_.descriptors.end());
@@ -267,16 +275,12 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
     }
     return sum > 0;
   };
-  const auto ask = [&](Operation operation) {
-    const absl::Status status = Ask(operation, settling, now, pending);
-    response.later = status.ok() && decided_.waiting;
-    if (!status.ok()) answer_.AnswerError(status, 503, response);
-    return status.ok() && !response.later;
-  };
+  const auto ask = [&](Operation operation) { return Ask(operation, settling, now, response); };
   const auto was_done = [&](size_t i) {
     return decided_.descriptors[i].outcome != limiter::Outcome::kUnavailable;
   };
   const auto above = [](uint64_t a, uint64_t b) { return a > b ? a - b : 0; };
+  const auto more = [&](size_t i) { return above(settling.used[i], settling.reserved[i]); };
   while (settling.step != Step::kDone) {
     switch (settling.step) {
       case Step::kUseUp:
@@ -309,16 +313,14 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
         break;
       // A take that is denied counts in some limits, so it does not show how much is there.
       case Step::kLookFor:
-        if (!with_costs([&](size_t i) { return above(settling.used[i], settling.reserved[i]); })) {
+        if (!with_costs(more)) {
           settling.step = Step::kLook;
           break;
         }
         with_costs([](size_t) { return uint64_t{0}; });
         if (!ask(Operation::kPeek)) return false;
-        for (size_t i = 0; i < reserved.size(); ++i) {
-          TakeAtMost(above(settling.used[i], settling.reserved[i]), decided_.descriptors[i],
-                     settling, i);
-        }
+        for (size_t i = 0; i < reserved.size(); ++i)
+          settling.TakeAtMost(more(i), decided_.descriptors[i], i);
         settling.step = Step::kTake;
         break;
       case Step::kTake:
@@ -328,7 +330,7 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
               !decided_.allowed && checker_.rules()->AllOrNothing(check_.domain);
           for (size_t i = 0; i < reserved.size(); ++i) {
             const bool denied = !decided_.descriptors[i].allowed();
-            if (denied) TakeAtMost(settling.rest[i], decided_.descriptors[i], settling, i);
+            if (denied) settling.TakeAtMost(settling.rest[i], decided_.descriptors[i], i);
             if (!denied && !none_taken) settling.rest[i] = 0;
           }
         }

@@ -37,13 +37,10 @@ class ReserveHandler {
   // Does the next steps of a settlement. Returns false if one of them waits, or has failed, and
   // `response` says which.
   bool DoSteps(Settling& settling, base::Instant now, http::Response& response);
-  // Plans to take what is there of what is wanted; the rest is lacking.
-  static void TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer,
-                         Settling& settling, size_t descriptor);
   void AnswerSettled(const Settling& settling, http::Response& response);
-  // The caller looks whether decided_ is still waiting.
-  absl::Status Ask(limiter::Operation operation, const Settling& settling, base::Instant now,
-                   limiter::Pending* pending);
+  // Returns false if the answer waits, or is an error.
+  bool Ask(limiter::Operation operation, Settling& settling, base::Instant now,
+           http::Response& response);
 
   limiter::Checker& checker_;
   answer::LimitAnswer& answer_;
