@@ -31,7 +31,7 @@ std::vector<std::string> AllFiles(const std::string& path, const mapping::Loaded
 mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::string>& text) {
   if (!text.ok()) {
     return {.set = nullptr,
-            .problems = {rule::WholeFileProblem(path, std::string(text.status().message()))},
+            .problems = {rule::WholeFileProblem("", std::string(text.status().message()))},
             .files = {}};
   }
   return mapping::LoadMappings(path, *text, [&](const std::string& name) {

@@ -339,6 +339,15 @@ TEST_F(Messages, RulesThatASettingsFileNames) {
   ::unsetenv("HEADGATE_CONFIG");
 }
 
+TEST_F(Messages, AMappingFileThatCannotBeRead) {
+  EXPECT_EQ(Say({"serve", "--auth", directory_ / "nowhere.yaml", "--listen", "127.0.0.1:0"}),
+            "error: --auth: cannot open DIR/nowhere.yaml: No such file or directory\n");
+  const std::string config = File("headgate.yaml", "rule: \"api_key: 1/s\"\nauth: nowhere.yaml\n");
+  EXPECT_EQ(Say({"serve", "--config", config, "--listen", "127.0.0.1:0"}),
+            "error: DIR/headgate.yaml:2:7: cannot open DIR/nowhere.yaml: No such file or "
+            "directory\n");
+}
+
 TEST_F(Messages, ASnapshotThatCannotBe) {
   EXPECT_EQ(Say({"serve", "--snapshot", directory_ / "missing" / "s", "--listen", "127.0.0.1:0"}),
             "error: --snapshot: cannot create DIR/missing/s.new: No such file or directory\nhint: "

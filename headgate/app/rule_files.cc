@@ -98,4 +98,14 @@ void SayProblems(std::span<const rule::Problem> problems, const Configuration& c
   }
 }
 
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
+                 std::string_view setting, const Console& console) {
+  for (const rule::Problem& problem : problems) {
+    const std::string what = PlaceAndMessage(problem);
+    console.Error(
+        problem.line > 0 ? what : fmt::format("{}: {}", configuration.OriginOf(setting), what),
+        rule::Printable(problem.hint));
+  }
+}
+
 }  // namespace headgate::app

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/app/configuration.h"
@@ -31,6 +32,11 @@ void SayProblems(std::span<const rule::Problem> problems, const Console& console
 // the line of the settings file.
 void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
                  const Console& console);
+
+// The same for a file that only this setting names: each error without a place in the file names
+// the setting.
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
+                 std::string_view setting, const Console& console);
 
 // Logs one error for each problem.
 void LogProblems(std::string_view event, std::span<const rule::Problem> problems,

@@ -208,7 +208,7 @@ class Process {
     std::vector<rule::Problem> problems = rules_.LoadFirst();
     SayProblems(problems, configuration_, console_);
     const std::vector<rule::Problem> mapping_problems = mappings_.LoadFirst();
-    SayProblems(mapping_problems, console_);
+    SayProblems(mapping_problems, configuration_, "auth", console_);
     return problems.empty() && mapping_problems.empty();
   }
 
