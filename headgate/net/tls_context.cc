@@ -224,8 +224,8 @@ int TlsContext::State::ChooseCertificate(SSL* ssl, int* /*alert*/, void* state) 
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return SSL_TLSEXT_ERR_OK;
   auto& self = *static_cast<State*>(state);
-  const auto is_for = [&](const Context& context) {
-    X509* const certificate = SSL_CTX_get0_certificate(context.get());
+  const auto is_for = [&](const Context& candidate) {
+    X509* const certificate = SSL_CTX_get0_certificate(candidate.get());
     return X509_check_host(certificate, name, 0, 0, nullptr) == 1;
   };
   if (is_for(self.context)) return SSL_TLSEXT_ERR_OK;
