@@ -28,10 +28,19 @@ std::vector<std::string> AllFiles(const std::string& path, const mapping::Loaded
   return files;
 }
 
+// A problem says the path in front of its message, so the message need not.
+std::string WithoutPath(std::string message, const std::string& path) {
+  const size_t at = message.find(path);
+  if (at == std::string::npos) return message;
+  const bool is_first = at == 0;  // "PATH is longer than …", not "cannot open PATH: …"
+  return message.erase(is_first ? 0 : at - 1, path.size() + 1);
+}
+
 mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::string>& text) {
   if (!text.ok()) {
     return {.set = nullptr,
-            .problems = {rule::WholeFileProblem("", std::string(text.status().message()))},
+            .problems = {rule::WholeFileProblem(
+                path, WithoutPath(std::string(text.status().message()), path))},
             .files = {}};
   }
   return mapping::LoadMappings(path, *text, [&](const std::string& name) {

@@ -341,10 +341,12 @@ TEST_F(Messages, RulesThatASettingsFileNames) {
 
 TEST_F(Messages, AMappingFileThatCannotBeRead) {
   EXPECT_EQ(Say({"serve", "--auth", directory_ / "nowhere.yaml", "--listen", "127.0.0.1:0"}),
-            "error: --auth: cannot open DIR/nowhere.yaml: No such file or directory\n");
+            "error: --auth: DIR/nowhere.yaml: cannot open: No such file or directory\n");
+  EXPECT_THAT(Say({"validate", "--auth", directory_ / "nowhere.yaml", "--json"}),
+              HasSubstr(R"("file": "DIR/nowhere.yaml")"));
   const std::string config = File("headgate.yaml", "rule: \"api_key: 1/s\"\nauth: nowhere.yaml\n");
   EXPECT_EQ(Say({"serve", "--config", config, "--listen", "127.0.0.1:0"}),
-            "error: DIR/headgate.yaml:2:7: cannot open DIR/nowhere.yaml: No such file or "
+            "error: DIR/headgate.yaml:2:7: DIR/nowhere.yaml: cannot open: No such file or "
             "directory\n");
 }
 

@@ -265,7 +265,7 @@ class Tls(unittest.TestCase):
             ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", pipe), "pipe' cannot be used: it is not a file"),
             ((*tls, "--tls-certificate-file", missing, "--tls-key-file", self.key), "error: --tls-certificate-file: the certificate file"),
             (("--users-file", pipe), "pipe: it is not a file"),
-            (("--auth", pipe), "pipe: it is not a file"),
+            (("--auth", pipe), "pipe: cannot read: it is not a file"),
             (("--tls-certificate-file", self.certificate, "--tls-key-file", self.key), "no address speaks TLS"),
             (("--tls-client-ca-file", self.authority.file), "only a server with a certificate"),
             (("--tls-certificate-file", self.certificate, "--tls-key-file", self.key, "--tls-client-name", "a"), "nobody vouches"),
