@@ -55,8 +55,8 @@ class Event {
 
 class DocumentParser {
  public:
-  explicit DocumentParser(std::string_view text)
-      : text_(text), document_(std::make_unique<Document>()) {
+  DocumentParser(std::string_view text, Document::Rest rest)
+      : text_(text), rest_(rest), document_(std::make_unique<Document>()) {
     // This fails only if memory runs out, which stops the process elsewhere too.
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
     yaml_parser_set_input_string(
@@ -101,7 +101,12 @@ class DocumentParser {
       case YAML_SEQUENCE_END_EVENT:
       case YAML_MAPPING_END_EVENT:
         return End();
+      case YAML_DOCUMENT_START_EVENT:
+        if (++documents_ > 1) Fail(MarkOf(event.start_mark), "yaml: more than one document");
+        return;
       case YAML_DOCUMENT_END_EVENT:
+        done_ = rest_ == Document::Rest::kIgnored;
+        return;
       case YAML_STREAM_END_EVENT:
         done_ = true;
         return;
@@ -273,6 +278,7 @@ class DocumentParser {
   }
 
   const std::string_view text_;
+  const Document::Rest rest_;
   yaml_parser_t parser_{};
   std::unique_ptr<Document> document_;
   // Null while its node is being read.
@@ -281,18 +287,19 @@ class DocumentParser {
   std::vector<const DocumentNode*> children_;  // of all open nodes, concatenated
   uint64_t made_ = 0;                          // number of nodes
   uint64_t placed_ = 0;                        // children of finished nodes
+  uint32_t documents_ = 0;
   bool done_ = false;
   std::optional<Document::Error> error_;
 };
 
-Document::Parsed Document::Parse(std::string_view text) {
+Document::Parsed Document::Parse(std::string_view text, Rest rest) {
   if (text.size() > kDocumentBytesMax) {
     return {.document = nullptr,
             .error = Error{.mark = {},
                            .message = fmt::format("yaml: {} bytes are more than {}", text.size(),
                                                   kDocumentBytesMax)}};
   }
-  return DocumentParser(text).Run();
+  return DocumentParser(text, rest).Run();
 }
 
 }  // namespace headgate::rule

@@ -1,11 +1,9 @@
 #include "headgate/rule/limit_reader.h"
 
-#include <array>
-
 #include <fmt/format.h>
 
-#include "headgate/base/text.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/rule_names.h"
 
@@ -13,28 +11,6 @@ namespace headgate::rule {
 namespace {
 
 using algorithm::Algorithm;
-using algorithm::Align;
-
-// A word with a fixed set of values.
-template <typename Value>
-struct Choice {
-  std::string_view name;
-  Value value;
-};
-constexpr std::array<Choice<Align>, 2> kAligns{
-    {{"epoch", Align::kEpoch}, {"first_hit", Align::kFirstHit}}};
-constexpr std::array<Choice<Sharing>, 3> kSharings{
-    {{"exact", Sharing::kExact}, {"leased", Sharing::kLeased}, {"strict", Sharing::kStrict}}};
-constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{{{"allow", OnStoreFailure::kAllow},
-                                                           {"deny", OnStoreFailure::kDeny},
-                                                           {"local", OnStoreFailure::kLocal}}};
-constexpr std::array<Choice<Algorithm>, 6> kAlgorithms{
-    {{"token_bucket", Algorithm::kTokenBucket},
-     {"gcra", Algorithm::kTokenBucket},
-     {"leaky_bucket", Algorithm::kLeakyBucket},
-     {"fixed_window", Algorithm::kFixedWindow},
-     {"sliding_window_counter", Algorithm::kSlidingWindowCounter},
-     {"sliding_window_log", Algorithm::kSlidingWindowLog}}};
 
 Word WordOf(LimitWordsProblem::About about) {
   using About = LimitWordsProblem::About;
@@ -80,15 +56,8 @@ class LimitReader {
     if (!fields_.has(word)) return std::nullopt;
     const std::string_view text = reader_.Text(fields_, word);
     if (fields_.reported(word)) return std::nullopt;
-    std::vector<std::string_view> names;
-    std::string list;
-    for (const auto& [name, value] : choices) {
-      if (name == text) return value;
-      names.push_back(name);
-      list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
-    }
-    std::string hint = DidYouMean(text, names);
-    if (hint.empty()) hint = fmt::format("one of {}", list);
+    std::string hint;
+    if (const auto value = ChoiceByName(choices, text, hint)) return value;
     reader_.Report(fields_, word, fmt::format("invalid {} '{}'", TextOf(word), Shown(text)),
                    std::move(hint));
     return std::nullopt;
@@ -254,23 +223,11 @@ class LimitReader {
     kept = said;
   }
 
-  // Reads a decimal number above 0 and at most 1, with at most six places, as millionths.
   std::optional<uint32_t> ReadShare() {
     if (!fields_.has(Word::kFallbackShare)) return std::nullopt;
     const std::string_view text = reader_.Text(fields_, Word::kFallbackShare);
     if (fields_.reported(Word::kFallbackShare)) return std::nullopt;
-    const size_t point = std::min(text.find('.'), text.size());
-    const std::string_view whole = text.substr(0, point);
-    std::string_view places = text.substr(std::min(point + 1, text.size()));
-    uint32_t millionths = whole == "1" ? 1'000'000 : 0;
-    bool good = whole == "0" || whole == "1";
-    good = good && (point == text.size() || (!places.empty() && places.size() <= 6));
-    uint32_t place = 100'000;
-    for (; good && !places.empty(); places.remove_prefix(1), place /= 10) {
-      good = base::IsDigit(places[0]);
-      millionths += place * static_cast<uint32_t>(places[0] - '0');
-    }
-    if (good && millionths > 0 && millionths <= 1'000'000) return millionths;
+    if (const auto share = ShareByText(text)) return share;
     reader_.Report(
         fields_, Word::kFallbackShare, fmt::format("invalid fallback_share '{}'", Shown(text)),
         "the share of the limit that one machine may use alone: above 0, at most 1, such as 0.25");

@@ -1,6 +1,7 @@
 #include "headgate/rule/load.h"
 
 #include "headgate/rule/file_loader.h"
+#include "headgate/rule/key_limit.h"
 #include "headgate/rule/one_liner.h"
 
 namespace headgate::rule {
@@ -9,6 +10,10 @@ LoadResult LoadRules(std::span<const RuleFile> files, const LoadOptions& options
   LoadResult result;
   LoadState state;
   for (const RuleFile& file : files) {
+    if (file.limit_of) {
+      AddKeyLimit(file.name, *file.limit_of, file.text, state, result.problems);
+      continue;
+    }
     FileLoader(file, options.merge_domains, state).Load(result.problems, result.warnings);
   }
   for (const std::string& text : options.one_liners)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ namespace headgate::rule {
 struct RuleFile {
   std::string name;  // for messages
   std::string text;
+  // If set, the text is not a rule file but the limit of this API key (key_limit.h).
+  std::optional<std::string> limit_of{};
 };
 
 enum class MergeDomains : uint8_t { kNo, kYes };

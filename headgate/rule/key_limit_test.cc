@@ -1,0 +1,232 @@
+#include "headgate/rule/key_limit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "headgate/rule/key_limit_members.h"
+#include "headgate/rule/load.h"
+#include "tests/source_dir.h"
+
+namespace headgate::rule {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::LimitSpec;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""h;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+LoadResult Load(std::string_view json, std::string_view key = "test-key") {
+  return LoadRules(
+      std::vector<RuleFile>{{"/limits/test-key", std::string(json), std::string(key)}});
+}
+
+const Rule& RuleOf(const LoadResult& loaded) {
+  EXPECT_THAT(Describe(loaded.problems), IsEmpty());
+  return loaded.rules->rules()[0];
+}
+
+std::vector<LimitSpec> SpecsOf(std::string_view json) {
+  const LoadResult loaded = Load(json);
+  std::vector<LimitSpec> specs;
+  for (const RuleLimit& limit : RuleOf(loaded).limits) specs.push_back(limit.limit.spec());
+  return specs;
+}
+
+// "line:column: message" of each problem.
+std::vector<std::string> ProblemsOf(std::string_view json) {
+  std::vector<std::string> out;
+  for (const Problem& problem : Load(json).problems) {
+    EXPECT_EQ(problem.file, "/limits/test-key");
+    EXPECT_FALSE(problem.hint.empty()) << problem.message;
+    out.push_back(fmt::format("{}:{}: {}", problem.line, problem.column, problem.message));
+  }
+  return out;
+}
+
+const LimitSpec kTenIn20s{
+    .algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 20s, .align = Align::kFirstHit};
+
+TEST(KeyLimit, TheShortestFormIsAWindowFromTheFirstRequestOn) {
+  EXPECT_THAT(SpecsOf(R"({"Limit": 10, "WindowSeconds": 20})"), ElementsAre(kTenIn20s));
+  EXPECT_THAT(SpecsOf("\n{\"WindowSeconds\":20,\t\"Limit\":10}\n"), ElementsAre(kTenIn20s));
+}
+
+TEST(KeyLimit, IsARuleOfItsApiKey) {
+  const LoadResult loaded = Load(R"({"Limit": 10, "WindowSeconds": 20})", "a b/c");
+  Match match;
+  const Entry entry{.key = "api_key", .value = "a b/c"};
+  ASSERT_TRUE(loaded.rules->Find("default", {&entry, 1}, match));
+  EXPECT_EQ(match.rule, &RuleOf(loaded));
+  const Entry other{.key = "api_key", .value = "a b"};
+  loaded.rules->Find("default", {&other, 1}, match);
+  EXPECT_EQ(match.rule, nullptr);
+}
+
+TEST(KeyLimit, AKeyWithAStarIsAPattern) {
+  const LoadResult loaded = Load(R"({"Limit": 10, "WindowSeconds": 20})", "gold-*");
+  Match match;
+  const Entry entry{.key = "api_key", .value = "gold-17"};
+  loaded.rules->Find("default", {&entry, 1}, match);
+  EXPECT_NE(match.rule, nullptr);
+}
+
+TEST(KeyLimit, ReachesEveryAlgorithm) {
+  const auto spec_of = [](std::string_view words) {
+    return SpecsOf(fmt::format(R"({{"Limit": 10, "Window": "1m", {}}})", words))[0];
+  };
+  EXPECT_EQ(spec_of(R"("Algorithm": "token_bucket", "Burst": 5)"),
+            (LimitSpec{.requests = 10, .period = 60s, .burst = 5}));
+  EXPECT_EQ(spec_of(R"("Algorithm": "leaky_bucket")"),
+            (LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 10, .period = 60s}));
+  EXPECT_EQ(
+      spec_of(R"("Queue": true, "MaxDelay": "12s")"),
+      (LimitSpec{
+          .algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 60s, .burst = 2}));
+  EXPECT_EQ(spec_of(R"("Algorithm": "fixed_window", "Align": "epoch", "CountDenied": true)"),
+            (LimitSpec{.algorithm = Algorithm::kFixedWindow,
+                       .requests = 10,
+                       .period = 60s,
+                       .count_denied = true}));
+  EXPECT_EQ(
+      spec_of(R"("Algorithm": "sliding_window_counter")"),
+      (LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 60s}));
+  EXPECT_EQ(spec_of(R"("Algorithm": "sliding_window_log")"),
+            (LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 60s}));
+}
+
+TEST(KeyLimit, AWindowIsAUnitOrADuration) {
+  EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "500ms"})")[0].period, 500ms);
+  EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "hour"})")[0].period, 1h);
+  EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "month"})")[0].align, Align::kCalendarMonth);
+  EXPECT_EQ(SpecsOf(R"({"Limit": 0, "WindowSeconds": 1})")[0].requests, 0u);
+}
+
+TEST(KeyLimit, TakesSeveralLimitsAndTheWordsOfTheRule) {
+  const LoadResult loaded =
+      Load(R"({"Limits": [{"Limit": 10, "WindowSeconds": 20}, {"Limit": 1000, "Window": "hour"}],
+               "Name": "gold", "ShadowMode": true, "Sharing": "strict", "OnStoreFailure": "deny",
+               "FallbackShare": 0.25})");
+  const Rule& rule = RuleOf(loaded);
+  ASSERT_EQ(rule.limits.size(), 2u);
+  EXPECT_EQ(rule.limits[0].limit.spec(), kTenIn20s);
+  EXPECT_EQ(rule.limits[1].limit.spec().requests, 1000u);
+  EXPECT_EQ(rule.name, "gold");
+  EXPECT_TRUE(rule.shadow_mode);
+  EXPECT_EQ(rule.sharing, Sharing::kStrict);
+  EXPECT_EQ(rule.on_store_failure, OnStoreFailure::kDeny);
+  EXPECT_EQ(rule.fallback_share_ppm, 250'000u);
+}
+
+TEST(KeyLimit, UnlimitedHasNoLimit) {
+  const LoadResult loaded = Load(R"({"Unlimited": true})");
+  EXPECT_TRUE(RuleOf(loaded).unlimited);
+  EXPECT_THAT(RuleOf(loaded).limits, IsEmpty());
+  EXPECT_THAT(ProblemsOf(R"({"Unlimited": true, "Limit": 1})"),
+              ElementsAre("1:30: both Unlimited and Limit"));
+  EXPECT_THAT(ProblemsOf(R"({"Unlimited": true, "Limits": []})"),
+              ElementsAre("1:31: both Unlimited and Limits"));
+}
+
+TEST(KeyLimit, TakesYamlToo) {
+  EXPECT_THAT(SpecsOf("Limit: 10\nWindowSeconds: 20\n"), ElementsAre(kTenIn20s));
+}
+
+TEST(KeyLimit, RefusesWhatIsNoObject) {
+  EXPECT_THAT(ProblemsOf(""), ElementsAre("1:1: the limit is empty"));
+  EXPECT_THAT(ProblemsOf(" \n"), ElementsAre("1:1: the limit is empty"));
+  EXPECT_THAT(ProblemsOf("{\"Limit\": 10,\n \"WindowSeconds\": 20"),
+              ElementsAre(HasSubstr("3:1: ")));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 20} x)"),
+              ElementsAre(HasSubstr("1:36: ")));
+  EXPECT_THAT(ProblemsOf("{\"Limit\": 10, \"WindowSeconds\": 20}\n---\n{}"),
+              ElementsAre(HasSubstr("2:1: ")));
+  EXPECT_THAT(ProblemsOf("[10, 20]"), ElementsAre("1:1: not a JSON object"));
+  EXPECT_THAT(ProblemsOf("10"), ElementsAre("1:1: not a JSON object"));
+  EXPECT_THAT(ProblemsOf("null"), ElementsAre("1:1: not a JSON object"));
+  EXPECT_THAT(ProblemsOf("{\"Limit\": 10, \"WindowSeconds\": 20}" + std::string(70'000, ' ')),
+              ElementsAre("1:1: longer than 65536 bytes"));
+}
+
+TEST(KeyLimit, NamesTheWordThatIsWrong) {
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10})"), ElementsAre("1:1: neither WindowSeconds nor Window"));
+  EXPECT_THAT(ProblemsOf(R"({"WindowSeconds": 20})"), ElementsAre("1:1: no Limit"));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 20, "Window": "20s"})"),
+              ElementsAre("1:46: both WindowSeconds and Window"));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "Limit": 11, "WindowSeconds": 20})"),
+              ElementsAre("1:15: Limit is there twice"));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": -1, "WindowSeconds": 0.5})"),
+              ElementsAre("1:11: Limit is not a whole number from 0 on",
+                          "1:32: WindowSeconds is not a whole number from 0 on"));
+  for (const std::string_view number : {"1e309", "10.0", "\"10\"", "null", "[]", "{}", "true",
+                                        "9223372036854775808", "010", "0x10", "1_0", "+10", "-0"}) {
+    EXPECT_THAT(ProblemsOf(fmt::format(R"({{"Limit": {}, "WindowSeconds": 20}})", number)),
+                ElementsAre("1:11: Limit is not a whole number from 0 on"))
+        << number;
+  }
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 20, "Algorithm": "token"})"),
+              ElementsAre("1:49: invalid Algorithm 'token'"));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 20, "Burst": 5})"),
+              ElementsAre(HasSubstr("burst has no meaning for fixed_window")));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 0})"), ElementsAre(HasSubstr("1:32: ")));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 9000000000000})"),
+              ElementsAre("1:32: a window lasts at most 36 years"));
+  EXPECT_THAT(
+      ProblemsOf(R"({"Limits": [], "Limit": 1})"),
+      ElementsAre("1:12: Limits is not a list of 1 to 16 limits", "1:25: both Limits and Limit"));
+  EXPECT_THAT(ProblemsOf(R"({"Limits": [{"Limit": 1, "WindowSeconds": 1, "Name": "x"}, 7]})"),
+              ElementsAre("1:54: Name is not a word of one limit",
+                          "1:60: an item of Limits is not an object"));
+}
+
+TEST(KeyLimit, HelpsWithAMisspeltWord) {
+  const LoadResult loaded = Load(R"({"Limit": 10, "WindowSecond": 20})");
+  ASSERT_FALSE(loaded.problems.empty());
+  EXPECT_EQ(loaded.problems[1].message, "unknown word 'WindowSecond'");
+  EXPECT_EQ(loaded.problems[1].hint, "did you mean 'WindowSeconds'?");
+}
+
+TEST(KeyLimit, JoinsTheDefaultDomainOfAFile) {
+  const std::vector<RuleFile> files = {
+      {"rules.yaml",
+       "domain: default\ndescriptors: [{key: api_key, value: k1, rate_limit: {unit: day, "
+       "requests_per_unit: 1}}]"},
+      {"/limits/k2", R"({"Limit": 10, "WindowSeconds": 20})", "k2"}};
+  EXPECT_EQ(LoadRules(files).rules->rules().size(), 2u);
+}
+
+TEST(KeyLimit, TwoRulesForOneKeyAreRefused) {
+  const std::string json = R"({"Limit": 10, "WindowSeconds": 20})";
+  const LoadResult loaded =
+      LoadRules(std::vector<RuleFile>{{"/limits/k", json, "k"}, {"/limits/%6B", json, "k"}});
+  ASSERT_EQ(loaded.problems.size(), 1u);
+  EXPECT_EQ(PlaceAndMessage(loaded.problems[0]),
+            "/limits/%6B:1:1: the key 'k' has another rule already");
+  EXPECT_EQ(loaded.problems[0].hint, "it is in /limits/k:1; keep one of them");
+}
+
+TEST(KeyLimit, ThePageNamesEveryWordAndItsExamplesLoad) {
+  std::ifstream file(SourceDir() / "docs/reference/key-limits.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const std::string_view word : kKeyWords)
+    EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` |", word)));
+  constexpr std::string_view kFence = "```json\n";
+  size_t examples = 0;
+  for (size_t at = page.find(kFence); at != std::string::npos; at = page.find(kFence, at)) {
+    at += kFence.size();
+    EXPECT_THAT(ProblemsOf(page.substr(at, page.find("```", at) - at)), IsEmpty());
+    ++examples;
+  }
+  EXPECT_EQ(examples, 3u);
+}
+
+}  // namespace
+}  // namespace headgate::rule

@@ -1,0 +1,58 @@
+// The words of a limit that have a fixed set of values, for rule files and limits of keys.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/rule/problem.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::rule {
+
+template <typename Value>
+struct Choice {
+  std::string_view name;
+  Value value;
+};
+
+inline constexpr std::array<Choice<algorithm::Align>, 2> kAligns{
+    {{"epoch", algorithm::Align::kEpoch}, {"first_hit", algorithm::Align::kFirstHit}}};
+inline constexpr std::array<Choice<Sharing>, 3> kSharings{
+    {{"exact", Sharing::kExact}, {"leased", Sharing::kLeased}, {"strict", Sharing::kStrict}}};
+inline constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{
+    {{"allow", OnStoreFailure::kAllow},
+     {"deny", OnStoreFailure::kDeny},
+     {"local", OnStoreFailure::kLocal}}};
+inline constexpr std::array<Choice<algorithm::Algorithm>, 6> kAlgorithms{
+    {{"token_bucket", algorithm::Algorithm::kTokenBucket},
+     {"gcra", algorithm::Algorithm::kTokenBucket},
+     {"leaky_bucket", algorithm::Algorithm::kLeakyBucket},
+     {"fixed_window", algorithm::Algorithm::kFixedWindow},
+     {"sliding_window_counter", algorithm::Algorithm::kSlidingWindowCounter},
+     {"sliding_window_log", algorithm::Algorithm::kSlidingWindowLog}}};
+
+// The value with this name, or nothing; then `hint` says which names there are.
+template <typename Value, size_t N>
+std::optional<Value> ChoiceByName(const std::array<Choice<Value>, N>& choices,
+                                  std::string_view text, std::string& hint) {
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const auto& [name, value] : choices) {
+    if (name == text) return value;
+    names.push_back(name);
+    list.append(list.empty() ? "" : ", ").append(name);
+  }
+  hint = DidYouMean(text, names);
+  if (hint.empty()) hint = "one of " + list;
+  return std::nullopt;
+}
+
+// A decimal number above 0 and at most 1, with at most six places, as millionths.
+std::optional<uint32_t> ShareByText(std::string_view text);
+
+}  // namespace headgate::rule
