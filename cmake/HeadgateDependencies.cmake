@@ -12,6 +12,7 @@ if(HEADGATE_BUILD_SERVER)
   find_package(prometheus-cpp REQUIRED COMPONENTS core)
   find_package(CLI11 REQUIRED)
   find_package(nlohmann_json REQUIRED)
+  include(FindZooKeeper)
 endif()
 if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
   # The headers that nearly every source includes in the end.

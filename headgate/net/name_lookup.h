@@ -1,6 +1,5 @@
 // Resolves a host name on a thread of its own, because getaddrinfo(3) blocks until the name servers
-// answer or do not. It honours the machine's hosts file, name servers and nsswitch.conf. Internal
-// to net.
+// answer or do not. It honours the machine's hosts file, name servers and nsswitch.conf.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 #include "headgate/net/socket_address.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/un.h>
 
@@ -42,6 +44,16 @@ SocketAddress UnixSocket(const std::string& path) {
   un.sun_family = AF_UNIX;
   std::memcpy(un.sun_path, path.data(), std::min(path.size(), sizeof(un.sun_path) - 1));
   return Generic(un);
+}
+
+std::string SocketAddress::ToString() const {
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  const int error = ::getnameinfo(get(), size, host, sizeof(host), port, sizeof(port),
+                                  NI_NUMERICHOST | NI_NUMERICSERV);
+  if (error != 0) return ::gai_strerror(error);
+  return family() == AF_INET6 ? fmt::format("[{}]:{}", host, port)
+                              : fmt::format("{}:{}", host, port);
 }
 
 }  // namespace headgate::net

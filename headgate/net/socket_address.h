@@ -1,4 +1,4 @@
-// The system's form of an address to bind or to connect to. Internal to net.
+// The system's form of an address to bind or to connect to.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,6 +16,8 @@ struct SocketAddress {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
   int family() const { return storage.ss_family; }
   bool is_unix() const { return family() == AF_UNIX; }
+  // "192.0.2.1:80" or "[2001:db8::1]:80". Only for IPv4 and IPv6.
+  std::string ToString() const;
 };
 
 // `address` is an address in the system's spelling.

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <utility>
 
-#include "headgate/base/text.h"
+#include "headgate/base/percent.h"
+#include "headgate/net/server_list.h"
 #include "headgate/store/redis/number.h"
 
 namespace headgate::store::redis {
@@ -16,84 +15,12 @@ namespace {
 constexpr uint16_t kServerPort = 6379;
 constexpr uint16_t kSentinelPort = 26379;
 constexpr uint32_t kDatabaseMax = 1'000'000;
-constexpr size_t kServersMax = 256;
-constexpr size_t kHostBytesMax = 255;
 
 absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
-std::optional<std::string> Decoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2 || byte == 0)
-      return std::nullopt;
-    decoded += static_cast<char>(byte);
-    i += 2;
-  }
-  return decoded;
-}
-
-bool IsHostCharacter(char c) {
-  return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_';
-}
-
-absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t default_port) {
-  net::StreamTarget server{.port = default_port};
-  std::string_view rest;
-  if (text.starts_with('[')) {
-    const size_t close = text.find(']');
-    if (close == std::string_view::npos)
-      return Bad(fmt::format("the ']' of '{}' is missing", text));
-    server.host = text.substr(1, close - 1);
-    rest = text.substr(close + 1);
-    if (server.host.find(':') == std::string::npos ||
-        server.host.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos) {
-      return Bad(fmt::format("'{}' is not an IPv6 address", server.host));
-    }
-  } else {
-    const size_t colon = std::min(text.find(':'), text.size());
-    server.host = text.substr(0, colon);
-    rest = text.substr(colon);
-    if (rest.find(':', 1) != std::string_view::npos) {
-      return Bad(
-          fmt::format("'{}' has more than one ':'; an IPv6 address goes in square brackets", text));
-    }
-    if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
-      return Bad(fmt::format("'{}' is not a host", server.host));
-    }
-  }
-  if (server.host.empty()) return Bad("a host is missing");
-  if (server.host.size() > kHostBytesMax) return Bad("a host has more than 255 bytes");
-  if (rest.empty()) return server;
-  const auto port = rest[0] == ':' ? ParseNumber(rest.substr(1), 65535) : std::nullopt;
-  if (!port || *port == 0)
-    return Bad(fmt::format("'{}' is not a port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
-  server.port = static_cast<uint16_t>(*port);
-  return server;
-}
-
 absl::Status ParseServers(std::string_view text, RedisOptions& options) {
   const uint16_t port = options.topology == TopologyKind::kSentinel ? kSentinelPort : kServerPort;
-  while (true) {
-    const size_t comma = std::min(text.find(','), text.size());
-    HEADGATE_ASSIGN_OR_RETURN(net::StreamTarget server, ParseServer(text.substr(0, comma), port));
-    if (std::find(options.servers.begin(), options.servers.end(), server) !=
-        options.servers.end()) {
-      return Bad(fmt::format("{} is named twice", server.ToString()));
-    }
-    options.servers.push_back(std::move(server));
-    if (comma == text.size()) break;
-    text.remove_prefix(comma + 1);
-    if (options.servers.size() == kServersMax)
-      return Bad(fmt::format("more than {} servers", kServersMax));
-  }
+  HEADGATE_ASSIGN_OR_RETURN(options.servers, net::ParseServerList(text, port));
   if (options.topology == TopologyKind::kSingle && options.servers.size() > 1) {
     return Bad("several servers need redis+ring://, redis+cluster:// or redis+sentinel://");
   }
@@ -102,8 +29,8 @@ absl::Status ParseServers(std::string_view text, RedisOptions& options) {
 
 absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
   const size_t colon = std::min(login.find(':'), login.size());
-  auto user = Decoded(login.substr(0, colon));
-  auto password = Decoded(login.substr(std::min(colon + 1, login.size())));
+  auto user = base::PercentDecoded(login.substr(0, colon));
+  auto password = base::PercentDecoded(login.substr(std::min(colon + 1, login.size())));
   if (!user || !password)
     return Bad("a '%' of user or password is not followed by two hexadecimal digits");
   options.user = *std::move(user);
@@ -122,7 +49,7 @@ absl::Status ParseDatabase(std::string_view text, RedisOptions& options) {
 absl::Status ParsePath(std::string_view path, RedisOptions& options) {
   if (options.topology == TopologyKind::kSentinel) {
     const size_t slash = std::min(path.find('/'), path.size());
-    auto name = Decoded(path.substr(0, slash));
+    auto name = base::PercentDecoded(path.substr(0, slash));
     if (!name) return Bad("a '%' of the master's name is not followed by two hexadecimal digits");
     if (name->empty())
       return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
@@ -143,7 +70,7 @@ absl::Status ParseUnix(std::string_view path, RedisOptions& options) {
     HEADGATE_RETURN_IF_ERROR(ParseDatabase(parameter.substr(3), options));
     path = path.substr(0, query);
   }
-  auto decoded = Decoded(path);
+  auto decoded = base::PercentDecoded(path);
   if (!decoded) return Bad("a '%' of the path is not followed by two hexadecimal digits");
   if (!decoded->starts_with('/'))
     return Bad("the path of a Unix socket begins with '/': redis+unix:///PATH");

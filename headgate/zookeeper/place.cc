@@ -1,0 +1,58 @@
+#include "headgate/zookeeper/place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headgate/base/percent.h"
+#include "headgate/net/server_list.h"
+#include "headgate/zookeeper/node_name.h"
+
+namespace headgate::zookeeper {
+namespace {
+
+constexpr uint16_t kPort = 2181;
+constexpr std::string_view kScheme = "zk://";
+
+absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
+
+absl::StatusOr<std::string> ParseDigest(std::string_view login) {
+  const size_t colon = login.find(':');
+  if (colon == std::string_view::npos || colon == 0)
+    return Bad("a login is USER:PASSWORD, for ZooKeeper's digest scheme");
+  const auto user = base::PercentDecoded(login.substr(0, colon));
+  const auto password = base::PercentDecoded(login.substr(colon + 1));
+  if (!user || !password)
+    return Bad("a '%' of user or password is not followed by two hexadecimal digits");
+  if (user->find(':') != std::string::npos) return Bad("a user with a ':' cannot log in");
+  return *user + ":" + *password;
+}
+
+}  // namespace
+
+absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_path) {
+  if (!url.starts_with(kScheme)) return Bad("it does not begin with zk://");
+  url.remove_prefix(kScheme.size());
+  Place place;
+  const size_t login_end = url.substr(0, url.find('/')).rfind('@');
+  if (login_end != std::string_view::npos) {
+    HEADGATE_ASSIGN_OR_RETURN(place.digest, ParseDigest(url.substr(0, login_end)));
+    url.remove_prefix(login_end + 1);
+  }
+  const size_t slash = std::min(url.find('/'), url.size());
+  HEADGATE_ASSIGN_OR_RETURN(place.servers, net::ParseServerList(url.substr(0, slash), kPort));
+  place.path = slash == url.size() ? default_path : url.substr(slash);
+  if (place.path.size() > 1 && place.path.back() == '/') place.path.pop_back();
+  if (!IsNodePath(place.path))
+    return Bad(fmt::format("'{}' is not the path of a node, such as /rate-limiter", place.path));
+  return place;
+}
+
+std::string NameOf(const Place& place) {
+  std::string name(kScheme);
+  for (size_t i = 0; i < place.servers.size(); ++i)
+    name += (i > 0 ? "," : "") + place.servers[i].ToString();
+  return name + place.path;
+}
+
+}  // namespace headgate::zookeeper

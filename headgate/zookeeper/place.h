@@ -1,0 +1,28 @@
+// A place in an ensemble, as a URL: "zk://HOST[:PORT],HOST[:PORT],…/path".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/status.h"
+#include "headgate/net/connector.h"
+
+namespace headgate::zookeeper {
+
+struct Place {
+  std::vector<net::StreamTarget> servers;
+  std::string path;    // of a node, "/" for the top
+  std::string digest;  // "user:password", or empty
+};
+
+// The default port is 2181. The path of a URL without one is `default_path`. A user and password
+// ("zk://user:password@HOST") are for ZooKeeper's `digest` scheme; their special characters are
+// written as %XX. InvalidArgument, with a message without the password, if the URL is not of this
+// form or the path is none that ZooKeeper takes.
+absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_path);
+
+// The URL without user and password, for logs.
+std::string NameOf(const Place& place);
+
+}  // namespace headgate::zookeeper

@@ -1,0 +1,42 @@
+#include "headgate/zookeeper/place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate::zookeeper {
+namespace {
+
+std::string NameOfUrl(std::string_view url) {
+  const auto place = ParsePlace(url, "/rate-limiter");
+  return place.ok() ? NameOf(*place) : std::string(place.status().message());
+}
+
+TEST(Place, IsServersAndAPath) {
+  EXPECT_EQ(NameOfUrl("zk://localhost:2182/limits"), "zk://localhost:2182/limits");
+  EXPECT_EQ(NameOfUrl("zk://a,b:2182,[::1]:2183/x/y/"), "zk://a:2181,b:2182,[::1]:2183/x/y");
+  EXPECT_EQ(NameOfUrl("zk://a"), "zk://a:2181/rate-limiter");
+  EXPECT_EQ(NameOfUrl("zk://a/"), "zk://a:2181/");
+}
+
+TEST(Place, TakesALoginThatItsNameDoesNotShow) {
+  const auto place = ParsePlace("zk://admin:p%40ss@w:rd@a:2181/x", "/");
+  ASSERT_TRUE(place.ok()) << place.status();
+  EXPECT_EQ(place->digest, "admin:p@ss@w:rd");
+  EXPECT_EQ(NameOf(*place), "zk://a:2181/x");
+}
+
+TEST(Place, SaysWhatIsWrong) {
+  EXPECT_EQ(NameOfUrl("redis://a"), "it does not begin with zk://");
+  EXPECT_EQ(NameOfUrl("zk://"), "a host is missing");
+  EXPECT_EQ(NameOfUrl("zk:///path"), "a host is missing");
+  EXPECT_EQ(NameOfUrl("zk://a,a:2181"), "a:2181 is named twice");
+  EXPECT_EQ(NameOfUrl("zk://a:0"), "'0' is not a port (1 to 65535)");
+  EXPECT_EQ(NameOfUrl("zk://a//x"), "'//x' is not the path of a node, such as /rate-limiter");
+  EXPECT_EQ(NameOfUrl("zk://a/x/.."), "'/x/..' is not the path of a node, such as /rate-limiter");
+  EXPECT_EQ(NameOfUrl("zk://secret@a"), "a login is USER:PASSWORD, for ZooKeeper's digest scheme");
+  EXPECT_EQ(NameOfUrl("zk://a:%s@a"),
+            "a '%' of user or password is not followed by two hexadecimal digits");
+}
+
+}  // namespace
+}  // namespace headgate::zookeeper

@@ -1,0 +1,269 @@
+// The client against real servers.
+#include "headgate/zookeeper/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+
+#include "headgate/zookeeper/place.h"
+#include "tests/zookeeper/zookeeper_process.h"
+
+namespace headgate::zookeeper_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+using zookeeper::Client;
+using zookeeper::CreateMode;
+using zookeeper::Watch;
+
+class TestClient {
+ public:
+  explicit TestClient(std::string_view servers, base::Duration session_timeout = 4s,
+                      base::Duration call_timeout = 5s) {
+    const auto place = zookeeper::ParsePlace(fmt::format("zk://{}", servers), "/");
+    client_.emplace(
+        zookeeper::ClientOptions{.servers = place->servers,
+                                 .session_timeout = session_timeout,
+                                 .call_timeout = call_timeout,
+                                 .digest = place->digest},
+        loop_,
+        Client::Listener{
+            .on_connected = [this](bool is_new) { is_new ? ++sessions : ++reconnects; },
+            .on_disconnected = [this] { ++disconnects; },
+            .on_watch =
+                [this](const zookeeper::WatchEvent& event) { watched.push_back(event.path); },
+            .on_trouble = [this](const absl::Status& why) { trouble = why; }});
+  }
+
+  Client& operator*() { return *client_; }
+  Client* operator->() { return &*client_; }
+  bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) {
+    return loop_.RunUntil(done, timeout);
+  }
+  bool Connects() {
+    return Until([this] { return client_->connected(); });
+  }
+
+  absl::Status Create(const std::string& path, std::string_view data = {},
+                      CreateMode mode = CreateMode::kPersistent) {
+    return Wait<zookeeper::Created>(
+               [&](auto done) { client_->Create(path, data, mode, std::move(done)); })
+        .status();
+  }
+  absl::StatusOr<zookeeper::NodeStat> Set(const std::string& path, std::string_view data,
+                                          int32_t version = -1) {
+    return Wait<zookeeper::NodeStat>(
+        [&](auto done) { client_->Set(path, data, version, std::move(done)); });
+  }
+  absl::StatusOr<zookeeper::Node> Get(const std::string& path, Watch watch = Watch::kNo) {
+    return Wait<zookeeper::Node>([&](auto done) { client_->Get(path, watch, std::move(done)); });
+  }
+  absl::StatusOr<zookeeper::Children> List(const std::string& path, Watch watch = Watch::kNo) {
+    return Wait<zookeeper::Children>(
+        [&](auto done) { client_->List(path, watch, std::move(done)); });
+  }
+  absl::Status Delete(const std::string& path, int32_t version = -1) {
+    std::optional<absl::Status> status;
+    client_->Delete(path, version, [&](absl::Status given) { status = std::move(given); });
+    EXPECT_TRUE(Until([&] { return status.has_value(); }));
+    return *status;
+  }
+  void Leave() {
+    bool left = false;
+    client_->Leave([&] { left = true; });
+    EXPECT_TRUE(Until([&] { return left; }));
+  }
+
+  uint32_t sessions = 0;
+  uint32_t reconnects = 0;
+  uint32_t disconnects = 0;
+  std::vector<std::string> watched;
+  absl::Status trouble;
+
+ private:
+  template <typename Value, typename Call>
+  absl::StatusOr<Value> Wait(const Call& call) {
+    std::optional<absl::StatusOr<Value>> answer;
+    call([&](absl::StatusOr<Value> given) { answer = std::move(given); });
+    EXPECT_TRUE(Until([&] { return answer.has_value(); }));
+    return *std::move(answer);
+  }
+
+  base::SystemClock clock_;
+  net::EventLoop loop_{clock_};
+  std::optional<Client> client_;
+};
+
+TEST(ZooKeeperClient, MakesReadsChangesAndDeletesNodes) {
+  ZooKeeperProcess server;
+  TestClient client(server.server());
+  ASSERT_TRUE(client.Connects());
+  EXPECT_EQ(client.sessions, 1u);
+  EXPECT_NE(client->session_id(), 0);
+  ASSERT_TRUE(client.Create("/a", "one").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(client.Create("/a")));
+  EXPECT_TRUE(absl::IsNotFound(client.Create("/b/c")));
+  EXPECT_EQ(client.Get("/a")->data, "one");
+  EXPECT_EQ(client.Set("/a", "two", 0)->version, 1);
+  EXPECT_TRUE(absl::IsAborted(client.Set("/a", "three", 0).status()));
+  const auto node = client.Get("/a");
+  EXPECT_EQ(node->data, "two");
+  EXPECT_GT(node->stat.changed_zxid, node->stat.created_zxid);
+  ASSERT_TRUE(client.Create("/a/x").ok());
+  ASSERT_TRUE(client.Create("/a/y").ok());
+  EXPECT_THAT(client.List("/a")->names, UnorderedElementsAre("x", "y"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(client.Delete("/a")));
+  EXPECT_TRUE(client.Delete("/a/x").ok());
+  EXPECT_TRUE(client.Delete("/a/y").ok());
+  EXPECT_TRUE(absl::IsAborted(client.Delete("/a", 7)));
+  EXPECT_TRUE(client.Delete("/a", 1).ok());
+  EXPECT_TRUE(absl::IsNotFound(client.Get("/a").status()));
+}
+
+TEST(ZooKeeperClient, MakesEveryMissingParent) {
+  ZooKeeperProcess server;
+  TestClient client(server.server());
+  ASSERT_TRUE(client.Connects());
+  for (int round = 0; round < 2; ++round) {
+    std::optional<absl::Status> status;
+    client->CreateAll("/a/b/c", [&](absl::Status given) { status = std::move(given); });
+    ASSERT_TRUE(client.Until([&] { return status.has_value(); }));
+    EXPECT_TRUE(status->ok()) << *status;
+  }
+  EXPECT_TRUE(client.Get("/a/b/c").ok());
+}
+
+TEST(ZooKeeperClient, SendsNothingThatWouldBreakTheConnection) {
+  ZooKeeperProcess server;
+  TestClient client(server.server());
+  ASSERT_TRUE(client.Connects());
+  for (const std::string path : {"", "a", "/a/", "/a//b", "/..", "/a\x01"})
+    EXPECT_TRUE(absl::IsInvalidArgument(client.Create(path))) << path;
+  const std::string most(1'048'500 - 2, 'x');
+  EXPECT_TRUE(client.Create("/a", most).ok());
+  EXPECT_EQ(client.Get("/a")->data, most);
+  EXPECT_TRUE(absl::IsInvalidArgument(client.Set("/a", most + "x").status()));
+  EXPECT_EQ(client.disconnects, 0u);
+}
+
+TEST(ZooKeeperClient, AWatchFiresOnceAndSurvivesAReconnect) {
+  ZooKeeperProcess server;
+  TestClient client(server.server());
+  TestClient other(server.server());
+  ASSERT_TRUE(client.Connects() && other.Connects());
+  ASSERT_TRUE(other.Create("/a").ok());
+  ASSERT_TRUE(client.Get("/a", Watch::kYes).ok());
+  ASSERT_TRUE(client.List("/a", Watch::kYes).ok());
+  ASSERT_TRUE(other.Set("/a", "1").ok());
+  ASSERT_TRUE(client.Until([&] { return !client.watched.empty(); }));
+  ASSERT_TRUE(other.Set("/a", "2").ok());
+  ASSERT_TRUE(other.Create("/a/x").ok());
+  ASSERT_TRUE(client.Until([&] { return client.watched.size() == 2; }));
+  EXPECT_THAT(client.watched, ElementsAre("/a", "/a"));
+
+  ASSERT_TRUE(client.Get("/a", Watch::kYes).ok());
+  server.Kill();
+  ASSERT_TRUE(client.Until([&] { return client.disconnects == 1; }));
+  EXPECT_TRUE(absl::IsUnavailable(client.Get("/a").status()));
+  server.Start();
+  ASSERT_TRUE(client.Until([&] { return client.reconnects == 1; }));
+  ASSERT_TRUE(other.Connects());
+  ASSERT_TRUE(other.Set("/a", "3").ok());
+  EXPECT_TRUE(client.Until([&] { return client.watched.size() == 3; }));
+  EXPECT_EQ(client.sessions, 1u);
+}
+
+TEST(ZooKeeperClient, AnEphemeralNodeEndsWithItsSession) {
+  ZooKeeperProcess server;
+  TestClient client(server.server());
+  TestClient other(server.server());
+  ASSERT_TRUE(client.Connects() && other.Connects());
+  ASSERT_TRUE(client.Create("/e", "x", CreateMode::kEphemeral).ok());
+  EXPECT_EQ(other.Get("/e")->stat.owner, client->session_id());
+  client.Leave();
+  EXPECT_TRUE(absl::IsNotFound(other.Get("/e").status()));
+}
+
+TEST(ZooKeeperClient, ASessionThatExpiredIsReplaced) {
+  ZooKeeperProcess server;
+  TestClient client(server.server(), 400ms);
+  TestClient other(server.server());
+  ASSERT_TRUE(client.Connects() && other.Connects());
+  const int64_t first = client->session_id();
+  ASSERT_TRUE(client.Create("/e", "x", CreateMode::kEphemeral).ok());
+  // Without its heartbeats, as if it had been away. The session ends at the server.
+  server.Freeze();
+  ASSERT_TRUE(client.Until([&] { return client.disconnects == 1; }));
+  std::this_thread::sleep_for(1s);
+  server.Thaw();
+  ASSERT_TRUE(client.Until([&] { return client.sessions == 2; }));
+  EXPECT_NE(client->session_id(), first);
+  EXPECT_TRUE(other.Until([&] { return absl::IsNotFound(other.Get("/e").status()); }));
+}
+
+TEST(ZooKeeperClient, ACallWithoutAnAnswerEndsAndTheChangeIsNotKnown) {
+  ZooKeeperProcess server;
+  TestClient client(server.server(), 4s, 50ms);
+  ASSERT_TRUE(client.Connects());
+  server.Freeze();
+  EXPECT_TRUE(absl::IsUnknown(client.Create("/a")));
+  EXPECT_TRUE(absl::IsUnavailable(client.Get("/a").status()));
+  server.Thaw();
+  EXPECT_TRUE(client.Until([&] { return client.Get("/a").ok(); }));
+}
+
+TEST(ZooKeeperClient, EveryCallEndsWhenTheServerDies) {
+  ZooKeeperProcess server;
+  TestClient client(server.server(), 4s, 60s);
+  ASSERT_TRUE(client.Connects());
+  server.Freeze();
+  uint32_t ended = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    client->Set("/a", "x", -1, [&](const absl::StatusOr<zookeeper::NodeStat>& stat) {
+      EXPECT_FALSE(stat.ok());
+      ++ended;
+    });
+  }
+  client->Leave([] {});
+  server.Kill();
+  EXPECT_TRUE(client.Until([&] { return ended == 1'000; }));
+}
+
+TEST(ZooKeeperClient, OnlyTheUserOfANodeMayUseIt) {
+  ZooKeeperProcess server;
+  TestClient owner("gate:secret@" + server.server());
+  TestClient wrong("gate:guess@" + server.server());
+  TestClient nobody(server.server());
+  ASSERT_TRUE(owner.Connects() && wrong.Connects() && nobody.Connects());
+  ASSERT_TRUE(owner.Create("/a", "x").ok());
+  EXPECT_TRUE(owner.Set("/a", "y").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(wrong.Get("/a").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(nobody.Get("/a").status()));
+}
+
+TEST(ZooKeeperClient, ANameThatIsNotKnownIsAskedForAgain) {
+  TestClient client("no-such-host.invalid:2181");
+  EXPECT_TRUE(client.Until([&] { return !client.trouble.ok(); }));
+  EXPECT_FALSE(client->connected());
+}
+
+TEST(ZooKeeperClient, TakesAnotherServerOfTheEnsemble) {
+  Ensemble ensemble;
+  TestClient client(ensemble.servers());
+  ASSERT_TRUE(client.Connects());
+  ASSERT_TRUE(client.Create("/a", "x").ok());
+  for (size_t i = 0; i < ensemble.size(); ++i) {
+    ensemble.server(i).Kill();
+    EXPECT_TRUE(client.Until([&] { return client.Set("/a", "y").ok(); })) << i;
+    ensemble.server(i).Begin();
+    ASSERT_TRUE(client.Until([&] { return ensemble.server(i).IsServing(); }));
+  }
+  EXPECT_EQ(client.sessions, 1u);
+}
+
+}  // namespace
+}  // namespace headgate::zookeeper_test
