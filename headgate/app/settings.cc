@@ -118,9 +118,26 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
   return absl::OkStatus();
 }
 
+namespace {
+
+// A URL without its user and password.
+std::string WithoutLogin(const std::string& url) {
+  const size_t at = url.rfind('@');
+  if (at == std::string::npos) return url;
+  const size_t scheme = url.find("://");
+  return (scheme == std::string::npos ? "" : url.substr(0, scheme + 3)) + "(hidden)" +
+         url.substr(at);
+}
+
+}  // namespace
+
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings) {
-  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target))
-    return settings.**list;
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
+    std::vector<std::string> shown = settings.**list;
+    if (setting.secret == Secret::kLogin)
+      std::transform(shown.begin(), shown.end(), shown.begin(), WithoutLogin);
+    return shown;
+  }
   if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {
     return {std::to_string(settings.**number)};
   }
@@ -130,13 +147,15 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
   if (!HidesValue(setting, settings)) return {text};
   if (setting.secret == Secret::kAll) return {"(hidden)"};
-  const size_t scheme = text.find("://");
-  return {(scheme == std::string::npos ? "" : text.substr(0, scheme + 3)) + "(hidden)" +
-          text.substr(text.rfind('@'))};
+  return {WithoutLogin(text)};
 }
 
 bool HidesValue(const Setting& setting, const Settings& settings) {
   if (setting.secret == Secret::kNothing) return false;
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
+    return std::any_of((settings.**list).begin(), (settings.**list).end(),
+                       [](const auto& one) { return one.find('@') != std::string::npos; });
+  }
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
   return setting.secret == Secret::kAll ? !text.empty() : text.find('@') != std::string::npos;
 }
