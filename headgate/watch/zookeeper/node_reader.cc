@@ -62,13 +62,15 @@ void NodeReader::Pump() {
   while (in_flight_ < kReadsAtOnce && !queue_.empty()) {
     const std::string path = std::move(queue_.front());
     queue_.pop_front();
+    Client& client = ClientOf(path);
+    // It will be in doubt when its session is there.
+    if (&client != &first_ && !client.connected()) continue;
     ++in_flight_;
-    ClientOf(path).Get(path, headgate::zookeeper::Watch::kYes,
-                       [this, path](absl::StatusOr<Node> node) {
-                         --in_flight_;
-                         callbacks_.on_node(path, std::move(node));
-                         Pump();
-                       });
+    client.Get(path, headgate::zookeeper::Watch::kYes, [this, path](absl::StatusOr<Node> node) {
+      --in_flight_;
+      callbacks_.on_node(path, std::move(node));
+      Pump();
+    });
   }
   pumping_ = false;
 }

@@ -215,7 +215,7 @@ void ZooKeeperSource::OnList(Documents& documents, const absl::StatusOr<Children
   } else {
     if (absl::IsPermissionDenied(children.status()))
       documents.unreadable[""] = "cannot be listed: " + std::string(children.status().message());
-    documents.directory.OnListChanged();
+    documents.failed.insert("");
     ReadAgainSoon();
   }
   AfterAnswer(documents);
@@ -223,8 +223,11 @@ void ZooKeeperSource::OnList(Documents& documents, const absl::StatusOr<Children
 
 void ZooKeeperSource::MakeDirectory(Documents& documents) {
   client_.CreateAll(documents.path, [this, &documents](const absl::Status& made) {
-    documents.directory.OnListChanged();
-    if (made.ok()) return ReadWanted(documents);
+    if (made.ok()) {
+      documents.directory.OnListChanged();
+      return ReadWanted(documents);
+    }
+    documents.failed.insert("");
     trouble_ = fmt::format("cannot make {}: {}", documents.path, std::string(made.message()));
     ReadAgainSoon();
     PublishSoon();
@@ -247,7 +250,7 @@ void ZooKeeperSource::OnNode(Documents& documents, const std::string& name,
     directory.OnUnreadable(name);
     forbidden_timer_.SetAfter(kForbiddenAgainAfter);
   } else {
-    directory.OnNodeChanged(name);
+    documents.failed.insert(name);
     ReadAgainSoon();
   }
   AfterAnswer(documents);
@@ -270,6 +273,9 @@ void ZooKeeperSource::ReadAgainSoon() { again_timer_.SetAfter(kReadAgainAfter); 
 void ZooKeeperSource::ReadAgain() {
   for (Documents* const documents : {&rules_, &config_}) {
     documents->paused = false;
+    for (const std::string& name : std::exchange(documents->failed, {}))
+      name.empty() ? documents->directory.OnListChanged()
+                   : documents->directory.OnNodeChanged(name);
     ReadWanted(*documents);
   }
 }

@@ -11,7 +11,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +55,8 @@ class ZooKeeperSource final : public rule::Source {
     DeletionGuard guard{};
     // Nodes that cannot be read, and the directory itself (""), with the reasons.
     std::map<std::string, std::string, std::less<>> unreadable{};
+    // Nodes, and the list (""), whose read failed. They are read again after a pause.
+    std::set<std::string> failed{};
     bool paused = false;  // no reads before the next attempt
   };
 
