@@ -92,7 +92,7 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
     }
     return;
   }
-  if (!loaded_first_) {
+  if (!loaded_first_ && none_in_force) {
     first_problems_.assign(problems.begin(), problems.end());
     return;
   }

@@ -73,7 +73,9 @@ void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set)
     }
   }
   CountProblems();
-  if (!refused.empty()) on_refusal_({.problems = refused, .awaited = set.awaited});
+  // Documents that stand alone are corrected where they are, and followed.
+  const bool awaited = set.awaited || followed.source->documents_stand_alone();
+  if (!refused.empty()) on_refusal_({.problems = refused, .awaited = awaited});
 }
 
 void RuleFollower::GoBack(Followed& unreadable) {

@@ -35,7 +35,8 @@ class RuleFollower {
   // Why the last attempt put no rules in force. The previous rules stay in force.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
-    bool awaited = false;  // the only problem is that a source has no document yet
+    // A source has no document yet, or none that is good; it will be followed.
+    bool awaited = false;
   };
   using OnRefusal = std::function<void(const Refusal& refusal)>;
 

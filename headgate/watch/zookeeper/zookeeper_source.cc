@@ -155,6 +155,7 @@ void ZooKeeperSource::OnConnected(bool /*new_session*/) {
   connected_ = true;
   trouble_.clear();
   for (Documents* const documents : {&rules_, &config_}) {
+    documents->may_make = true;
     documents->directory.OnConnected();
     ReadWanted(*documents);
   }
@@ -203,7 +204,8 @@ void ZooKeeperSource::OnList(Documents& documents, const absl::StatusOr<Children
   } else if (absl::IsNotFound(children.status())) {
     const bool is_empty =
         documents.directory.nodes().empty() && documents.guard.documents().empty();
-    if (is_empty) return MakeDirectory(documents);
+    // Not at once after it was deleted: that would be in the way of who deletes more.
+    if (is_empty && std::exchange(documents.may_make, false)) return MakeDirectory(documents);
     documents.directory.OnMissing();
     // Tells when it is made again.
     client_.Exists(documents.path, Watch::kYes,
@@ -356,6 +358,8 @@ void ZooKeeperSource::Confirm() {
     documents->guard.Confirm();
     if (documents->directory.stale_answers() > 0) documents->directory.Forget();
     documents->paused = false;
+    documents->may_make = true;
+    documents->directory.OnListChanged();
     ReadWanted(*documents);
   }
   PublishSoon();

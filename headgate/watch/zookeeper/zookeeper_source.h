@@ -57,7 +57,8 @@ class ZooKeeperSource final : public rule::Source {
     std::map<std::string, std::string, std::less<>> unreadable{};
     // Nodes, and the list (""), whose read failed. They are read again after a pause.
     std::set<std::string> failed{};
-    bool paused = false;  // no reads before the next attempt
+    bool paused = false;    // no reads before the next attempt
+    bool may_make = false;  // the directory, if it is missing
   };
 
   void LoadCopy();
