@@ -30,6 +30,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
       {"jwt", {2, {"wire", "base"}}},
       {"mapping", {4, {"rule", "jwt", "wire", "base"}}},
+      {"store/cas", {5, {"store", "algorithm", "net", "base"}}},
       {"store/redis", {5, {"store", "algorithm", "wire", "net", "base"}}},
       {"store/open", {5, {"store/redis", "store", "net", "base"}}},
       {"watch/file", {5, {"rule", "disk", "net", "base"}}},
