@@ -48,6 +48,7 @@ class Instance {
 TEST(Presence, CountsTheInstances) {
   ZooKeeperProcess server;
   Instance first(server, "one");
+  ASSERT_TRUE(first.client.Until([&] { return first.All().size() == 1; }));
   EXPECT_EQ(first.presence.instances(), 1u);
   auto second = std::make_unique<Instance>(server, "two");
   ASSERT_TRUE(second->Counts(2));
@@ -92,7 +93,8 @@ TEST(Presence, ReplacesANodeOfAnEarlierSession) {
   Instance instance(server, "one");
   ASSERT_TRUE(instance.client.Connects());
   EXPECT_TRUE(instance.client.Until([&] {
-    return instance.client.Get("/r/instances/one")->stat.owner == instance.client->session_id();
+    const auto node = instance.client.Get("/r/instances/one");
+    return node.ok() && node->stat.owner == instance.client->session_id();
   }));
   EXPECT_EQ(instance.All().size(), 1u);
 }

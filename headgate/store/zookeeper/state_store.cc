@@ -73,18 +73,19 @@ void StateStore::Put(const cas::PutRequest& request, PutDone done) {
   const std::string path = nodes_.PathOf(request.name);
   if (!request.bytes) return Delete(*number, path, *request.expected, std::move(done));
   if (!request.expected)
-    return Make(*number, path, std::string(*request.bytes), true, std::move(done));
+    return Make(*number, path, std::make_shared<const std::string>(*request.bytes), true,
+                std::move(done));
   if (NodeVersionOf(*request.expected) < options_.version_max && NodeVersionOf(*request.expected) >= 0)
     return Set(*number, path, *request.bytes, *request.expected, std::move(done));
   Renew(*number, path, *request.bytes, *request.expected, std::move(done));
 }
 
-void StateStore::Make(uint64_t number, const std::string& path, std::string bytes,
-                      bool may_make_shard, PutDone done) {
-  const std::string_view data = bytes;
+void StateStore::Make(uint64_t number, const std::string& path,
+                      std::shared_ptr<const std::string> bytes, bool may_make_shard,
+                      PutDone done) {
   client_.Create(
-      path, data, CreateMode::kPersistent,
-      [this, number, path, may_make_shard, bytes = std::move(bytes),
+      path, *bytes, CreateMode::kPersistent,
+      [this, number, path, may_make_shard, bytes,
        done = std::move(done)](const absl::StatusOr<Created>& made) {
         if (!absl::IsNotFound(made.status()) || !may_make_shard) {
           if (!End(number, made.status())) return;

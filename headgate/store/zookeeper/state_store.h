@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -68,8 +69,8 @@ class StateStore final : public cas::VersionedStore {
                                  std::function<void(const Status& why)> fail);
   // The client has answered. False: it was too late.
   bool End(uint64_t number, const Status& outcome);
-  void Make(uint64_t number, const std::string& path, std::string bytes, bool may_make_shard,
-            PutDone done);
+  void Make(uint64_t number, const std::string& path, std::shared_ptr<const std::string> bytes,
+            bool may_make_shard, PutDone done);
   void Set(uint64_t number, const std::string& path, std::string_view bytes, cas::Version expected,
            PutDone done);
   void Renew(uint64_t number, const std::string& path, std::string_view bytes,

@@ -43,7 +43,8 @@ void Sweeper::OnConnected(bool new_session) {
 void Sweeper::OnTime() {
   if (!client_.connected() || in_flight_ > 0) return;
   if (lock_session_ == 0 || lock_session_ != client_.session_id()) return TakeLock();
-  DoSlice();
+  budget_ = std::max(1u, options_.nodes_per_second / kSlicesPerSecond);
+  Step();
 }
 
 void Sweeper::TakeLock() {
@@ -81,13 +82,14 @@ void Sweeper::OnLocked() {
   timer_.SetAfter(kSlice);
 }
 
-void Sweeper::DoSlice() {
+// Each step is taken when the calls of the one before have ended.
+void Sweeper::Step() {
+  if (budget_ == 0) return timer_.SetAfter(kSlice);
   if (names_.empty()) return ListShard();
-  const size_t count =
-      std::min<size_t>(names_.size(), std::max(1u, options_.nodes_per_second / kSlicesPerSecond));
-  // The last call to end sets the timer.
-  ++in_flight_;
-  for (size_t i = 0; i < count; ++i) {
+  const uint32_t count = static_cast<uint32_t>(std::min<size_t>(names_.size(), budget_));
+  budget_ -= count;
+  ++in_flight_;  // for this function, so that the step does not end within it
+  for (uint32_t i = 0; i < count; ++i) {
     const std::string name = std::move(names_.back());
     names_.pop_back();
     Look(name);
@@ -102,6 +104,7 @@ void Sweeper::ListShard() {
     return timer_.SetAfter(options_.pause);
   }
   shard_path_ = nodes_.ShardPath(shard_++);
+  --budget_;
   ++in_flight_;
   client_.List(shard_path_, Watch::kNo, [this](absl::StatusOr<Children> children) {
     if (children.ok()) {
@@ -145,7 +148,9 @@ void Sweeper::OnNode(const std::string& path, const absl::StatusOr<Node>& node) 
 }
 
 void Sweeper::EndCall() {
-  if (--in_flight_ == 0) timer_.SetAfter(kSlice);
+  if (--in_flight_ > 0) return;
+  if (!client_.connected()) return timer_.SetAfter(kSlice);
+  Step();
 }
 
 void Sweeper::Fail() {

@@ -61,7 +61,7 @@ class Sweeper {
   void TakeLock();
   void CheckLock();
   void OnLocked();
-  void DoSlice();
+  void Step();
   void ListShard();
   void Look(const std::string& name);
   void OnNode(const std::string& path, const absl::StatusOr<headgate::zookeeper::Node>& node);
@@ -80,6 +80,7 @@ class Sweeper {
   std::string shard_path_;    // of `names_`
   std::vector<std::string> names_;
   uint32_t in_flight_ = 0;
+  uint32_t budget_ = 0;  // calls that may still be made in this slice of a second
   net::Timer timer_;
 };
 

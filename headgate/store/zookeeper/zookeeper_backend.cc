@@ -28,6 +28,8 @@ constexpr std::string_view kDefaultPath = "/rate-limiter";
 // A server that is silent is given up after two thirds of it. An ensemble with the usual tick of
 // 2 s grants at least this much.
 constexpr base::Duration kSessionTimeout = std::chrono::seconds(4);
+// Within this time all instances reconnect after an outage.
+constexpr base::Duration kSettle = std::chrono::seconds(5);
 
 absl::StatusOr<Place> PlaceOf(const BackendOptions& options) {
   return headgate::zookeeper::ParsePlace(options.url, kDefaultPath, options.password);
@@ -123,6 +125,7 @@ class Session {
             .name = context.instance,
             .data = headgate::zookeeper::PresenceData(context.version,
                                                       context.clock.source().WallNow()),
+            .settle = kSettle,
             .on_error = listener_.on_instances_error});
     sweeper_ = std::make_unique<Sweeper>(
         *client_, loop_, context.clock,
