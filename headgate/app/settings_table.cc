@@ -174,8 +174,9 @@ const std::array kSettings = {
     Setting{.name = "store",
             .group = kStore,
             .target = &Settings::store,
-            .help = "The shared store: redis://HOST:PORT or another form, or zk://HOST:PORT/path for "
-                    "strict limits; empty: each instance counts by itself.",
+            .help =
+                "The shared store: redis://HOST:PORT or another form, or zk://HOST:PORT/path for "
+                "strict limits; empty: each instance counts by itself.",
             .advice = "Set it if several instances must enforce one limit together.",
             .secret = Secret::kLogin},
     Setting{

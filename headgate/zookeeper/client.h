@@ -2,9 +2,9 @@
 //
 // The official C client has threads of its own; this class is the one place where what they say
 // comes to the loop. A session that has expired is replaced by a new one, and so is one whose
-// connection is away for a third longer than its timeout. Host names are resolved anew for each session,
-// never on a thread of the C client, which would miss its heartbeats meanwhile. The C client of
-// Debian 12 has no TLS.
+// connection is away for a third longer than its timeout. Host names are resolved anew for each
+// session, never on a thread of the C client, which would miss its heartbeats meanwhile. The C
+// client of Debian 12 has no TLS.
 //
 // What follows is for the loop's thread only.
 #pragma once

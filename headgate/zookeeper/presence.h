@@ -72,8 +72,8 @@ class Presence {
   net::EventLoop& loop_;
   const PresenceOptions options_;
   const std::string path_;
-  bool made_ = false;  // in this session
-  bool busy_ = false;  // a call is in flight
+  bool made_ = false;   // in this session
+  bool busy_ = false;   // a call is in flight
   bool again_ = false;  // something happened meanwhile
   bool left_ = false;
   base::BootTime settled_at_{0};

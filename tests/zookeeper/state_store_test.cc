@@ -121,8 +121,8 @@ TEST(StateStore, EndsEachCallInTimeAndOpensItsBreaker) {
   server.Freeze();
   for (int i = 0; store.opened.empty(); ++i) {
     const base::BootTime began = store.client.loop().Now();
-    const absl::Status status = i % 2 == 0 ? store.Get("k", 30ms).status()
-                                           : store.Put("k", "two", version, 30ms).status();
+    const absl::Status status =
+        i % 2 == 0 ? store.Get("k", 30ms).status() : store.Put("k", "two", version, 30ms).status();
     EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
     EXPECT_LT(store.client.loop().Now() - began, 1s);
     ASSERT_LT(i, 100);
@@ -174,9 +174,9 @@ class TestSweeper {
  public:
   TestSweeper(const ZooKeeperProcess& server, base::Duration session_timeout = 4s)
       : client(server.server(), session_timeout),
-        sweeper(*client, client.loop(), decisions,
-                SweeperOptions{
-                    .root = "/r", .instance = "one", .pause = 100ms, .lock_pause = 100ms}) {
+        sweeper(
+            *client, client.loop(), decisions,
+            SweeperOptions{.root = "/r", .instance = "one", .pause = 100ms, .lock_pause = 100ms}) {
     client.on_connected = [this](bool is_new) { sweeper.OnConnected(is_new); };
   }
   bool Passes(uint64_t more) {
@@ -200,7 +200,8 @@ TEST(Sweeper, DeletesOnlyWhatNobodyHasNeededForLong) {
   ASSERT_TRUE(store.Put("in use", ValueThatExpires(now + 60s), std::nullopt).ok());
   ASSERT_TRUE(store.Put("foreign", "hello", std::nullopt).ok());
   for (int i = 0; i < 40; ++i) {
-    ASSERT_TRUE(store.Put("old" + std::to_string(i), ValueThatExpires(now - 1h), std::nullopt).ok());
+    ASSERT_TRUE(
+        store.Put("old" + std::to_string(i), ValueThatExpires(now - 1h), std::nullopt).ok());
   }
   ASSERT_TRUE(sweeper.Passes(1));
   EXPECT_EQ(*store.Get("idle"), std::nullopt);

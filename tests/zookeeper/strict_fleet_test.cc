@@ -1,5 +1,5 @@
-// Several instances with strict buckets in a real ZooKeeper, through its faults: they admit what one
-// bucket admits, and their answers are those of one bucket.
+// Several instances with strict buckets in a real ZooKeeper, through its faults: they admit what
+// one bucket admits, and their answers are those of one bucket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,9 +78,8 @@ class Fleet {
 // Asks from all instances, some at a time, and records the history.
 class Load {
  public:
-  static constexpr LimitSpec kSpec{.algorithm = Algorithm::kTokenBucket,
-                                   .requests = 300,
-                                   .period = std::chrono::hours(10'000)};
+  static constexpr LimitSpec kSpec{
+      .algorithm = Algorithm::kTokenBucket, .requests = 300, .period = std::chrono::hours(10'000)};
 
   explicit Load(Fleet& fleet)
       : fleet_(fleet), limit_(fleet.Limit(kSpec)), at_(fleet.decisions.Now()) {
@@ -164,8 +163,8 @@ class Load {
 TEST(StrictFleet, AdmitsWhatOneBucketAdmits) {
   ZooKeeperProcess server;
   Fleet fleet(server.server(), 3);
-  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kFixedWindow,
-                                    Algorithm::kSlidingWindowLog}) {
+  for (const Algorithm algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowLog}) {
     const store::LimitHandle limit = fleet.Limit(
         {.algorithm = algorithm, .requests = 10, .period = std::chrono::hours(24 * 365)});
     int allowed = 0, answered = 0;

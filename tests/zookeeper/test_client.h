@@ -31,19 +31,18 @@ class TestClient {
                                  .call_timeout = call_timeout,
                                  .digest = place->digest},
         loop_,
-        Client::Listener{
-            .on_connected =
-                [this](bool is_new) {
-                  is_new ? ++sessions : ++reconnects;
-                  if (on_connected) on_connected(is_new);
-                },
-            .on_disconnected = [this] { ++disconnects; },
-            .on_watch =
-                [this](const zookeeper::WatchEvent& event) {
-                  watched.push_back(event.path);
-                  if (on_watch) on_watch(event);
-                },
-            .on_trouble = [this](const absl::Status& why) { trouble = why; }});
+        Client::Listener{.on_connected =
+                             [this](bool is_new) {
+                               is_new ? ++sessions : ++reconnects;
+                               if (on_connected) on_connected(is_new);
+                             },
+                         .on_disconnected = [this] { ++disconnects; },
+                         .on_watch =
+                             [this](const zookeeper::WatchEvent& event) {
+                               watched.push_back(event.path);
+                               if (on_watch) on_watch(event);
+                             },
+                         .on_trouble = [this](const absl::Status& why) { trouble = why; }});
   }
 
   Client& operator*() { return *client_; }
@@ -77,7 +76,8 @@ class TestClient {
     return WaitForStatus([&](auto done) { client_->Delete(path, version, std::move(done)); });
   }
   absl::Status Replace(const std::string& path, std::string_view data, int32_t version) {
-    return WaitForStatus([&](auto done) { client_->Replace(path, data, version, std::move(done)); });
+    return WaitForStatus(
+        [&](auto done) { client_->Replace(path, data, version, std::move(done)); });
   }
   absl::Status Sync(const std::string& path) {
     return WaitForStatus([&](auto done) { client_->Sync(path, std::move(done)); });

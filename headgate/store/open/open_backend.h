@@ -13,8 +13,8 @@
 
 namespace headgate::store::open {
 
-// Whether the store of this URL is strict: each decision is linearizable, by compare-and-set. Such a
-// store is slower, and rules that rely on it must not be decided without it.
+// Whether the store of this URL is strict: each decision is linearizable, by compare-and-set. Such
+// a store is slower, and rules that rely on it must not be decided without it.
 bool IsStrict(std::string_view url);
 
 // Returns all problems of the options, for the kind of store in their URL. Reads the files that

@@ -49,17 +49,16 @@ TEST(CheckOptions, SaysWhichOptionAProblemComesFrom) {
 struct Process {
   absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendOptions& options) {
     net::EventLoop* const loops[] = {&first, &second};
-    return OpenBackend(
-        options, loops,
-        {.limits = limits,
-         .clock = decisions,
-         .instance = "one",
-         .version = "1",
-         .seed = 1,
-         .listener_of = [this](uint32_t loop) {
-           listeners.push_back(loop);
-           return StoreListener{};
-         }});
+    return OpenBackend(options, loops,
+                       {.limits = limits,
+                        .clock = decisions,
+                        .instance = "one",
+                        .version = "1",
+                        .seed = 1,
+                        .listener_of = [this](uint32_t loop) {
+                          listeners.push_back(loop);
+                          return StoreListener{};
+                        }});
   }
 
   const base::SystemClock clock;
@@ -100,19 +99,18 @@ TEST(CheckOptions, RefusesWhatZooKeeperDoesNotHave) {
   EXPECT_EQ(problems[0].what, "'0' is not a port (1 to 65535)");
   EXPECT_THAT(problems[0].hint, HasSubstr("zk://HOST:PORT"));
   std::vector<BackendOption> found;
-  for (const OptionProblem& problem :
-       CheckOptions({.url = "zk://a",
-                     .calls = {.timeout = base::Duration(0),
-                               .connect_timeout = std::chrono::seconds(1),
-                               .connections_per_server = 2,
-                               .in_flight_max = 0,
-                               .retry_percent = 3},
-                     .sentinel_user = "ann",
-                     .sentinel_password = "x",
-                     .ca_file = "/ca",
-                     .certificate_file = "/certificate",
-                     .key_file = "/key",
-                     .server_name = "a"}))
+  for (const OptionProblem& problem : CheckOptions({.url = "zk://a",
+                                      .calls = {.timeout = base::Duration(0),
+                                               .connect_timeout = std::chrono::seconds(1),
+                                               .connections_per_server = 2,
+                                               .in_flight_max = 0,
+                                               .retry_percent = 3},
+                                      .sentinel_user = "ann",
+                                      .sentinel_password = "x",
+                                      .ca_file = "/ca",
+                                      .certificate_file = "/certificate",
+                                      .key_file = "/key",
+                                      .server_name = "a"}))
     found.push_back(problem.option);
   EXPECT_THAT(found, ElementsAre(BackendOption::kTimeout, BackendOption::kInFlightMax,
                                  BackendOption::kCaFile, BackendOption::kCertificateFile,

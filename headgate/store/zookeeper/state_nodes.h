@@ -2,7 +2,8 @@
 //
 //   hg:{t|user123}  →  ROOT/state/4f/hg:%7Bt%7Cuser123%7D
 //
-// There are 256 directories, chosen by a hash of the name, so that none has a huge list of children.
+// There are 256 directories, chosen by a hash of the name, so that none has a huge list of
+// children.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,8 @@ class StateNodes {
 // ROOT/name, where ROOT may be "/".
 std::string Below(std::string_view root, std::string_view name);
 
-// ZooKeeper's version of a value counts its writes, and begins again at 0 if its node is deleted and
-// made again. So the number contains when the node was made too.
+// ZooKeeper's version of a value counts its writes, and begins again at 0 if its node is deleted
+// and made again. So the number contains when the node was made too.
 inline cas::Version VersionOf(const headgate::zookeeper::NodeStat& stat) {
   const auto zxid = static_cast<uint64_t>(stat.created_zxid);
   // An epoch of the ensemble, and a counter within it.

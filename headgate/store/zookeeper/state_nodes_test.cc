@@ -28,7 +28,8 @@ TEST(StateNodes, TakeEveryName) {
     paths.insert(nodes.PathOf(std::string(1, static_cast<char>(c))));
   }
   EXPECT_EQ(paths.size(), 256u);
-  for (const std::string& name : {every, std::string("."), std::string(".."), std::string(5'000, '/')}) {
+  for (const std::string& name :
+       {every, std::string("."), std::string(".."), std::string(5'000, '/')}) {
     const std::string path = nodes.PathOf(name);
     EXPECT_TRUE(headgate::zookeeper::IsNodePath(path)) << path;
     EXPECT_LE(path.size(), 220u);

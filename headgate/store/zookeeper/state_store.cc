@@ -56,15 +56,15 @@ void StateStore::Get(std::string_view name, BootTime deadline, GetDone done) {
   // Answered before the read, because a session answers in order.
   auto synced = std::make_shared<Status>();
   client_.Sync(path, [synced](const Status& status) { *synced = status; });
-  client_.Get(path, Watch::kNo,
-              [this, number = *number, synced, done = std::move(done)](absl::StatusOr<Node> node) {
-                const Status& status = synced->ok() ? node.status() : *synced;
-                if (!End(number, status)) return;
-                if (absl::IsNotFound(status)) return done(std::nullopt);
-                if (!status.ok()) return done(status);
-                done(cas::Versioned{.bytes = std::move(node->data),
-                                    .version = VersionOf(node->stat)});
-              });
+  client_.Get(
+      path, Watch::kNo,
+      [this, number = *number, synced, done = std::move(done)](absl::StatusOr<Node> node) {
+        const Status& status = synced->ok() ? node.status() : *synced;
+        if (!End(number, status)) return;
+        if (absl::IsNotFound(status)) return done(std::nullopt);
+        if (!status.ok()) return done(status);
+        done(cas::Versioned{.bytes = std::move(node->data), .version = VersionOf(node->stat)});
+      });
 }
 
 void StateStore::Put(const cas::PutRequest& request, PutDone done) {
@@ -75,48 +75,45 @@ void StateStore::Put(const cas::PutRequest& request, PutDone done) {
   if (!request.expected)
     return Make(*number, path, std::make_shared<const std::string>(*request.bytes), true,
                 std::move(done));
-  if (NodeVersionOf(*request.expected) < options_.version_max && NodeVersionOf(*request.expected) >= 0)
+  if (NodeVersionOf(*request.expected) < options_.version_max &&
+      NodeVersionOf(*request.expected) >= 0)
     return Set(*number, path, *request.bytes, *request.expected, std::move(done));
   Renew(*number, path, *request.bytes, *request.expected, std::move(done));
 }
 
 void StateStore::Make(uint64_t number, const std::string& path,
-                      std::shared_ptr<const std::string> bytes, bool may_make_shard,
-                      PutDone done) {
-  client_.Create(
-      path, *bytes, CreateMode::kPersistent,
-      [this, number, path, may_make_shard, bytes,
-       done = std::move(done)](const absl::StatusOr<Created>& made) {
-        if (!absl::IsNotFound(made.status()) || !may_make_shard) {
-          if (!End(number, made.status())) return;
-          if (!made.ok()) return done(OutcomeOf(made.status()));
-          return done(VersionOf(made->stat));
-        }
-        client_.CreateAll(path.substr(0, path.rfind('/')),
-                          [this, number, path, bytes, done](const Status& status) {
-                            const bool in_time = calls_.contains(number);
-                            if (status.ok() && in_time)
-                              return Make(number, path, bytes, false, done);
-                            // Nothing was written to the bucket.
-                            const Status why = IsAnswer(status)
-                                                   ? status
-                                                   : absl::UnavailableError(status.message());
-                            if (End(number, why)) done(why);
-                          });
-      });
+                      std::shared_ptr<const std::string> bytes, bool may_make_shard, PutDone done) {
+  client_.Create(path, *bytes, CreateMode::kPersistent,
+                 [this, number, path, may_make_shard, bytes,
+                  done = std::move(done)](const absl::StatusOr<Created>& made) {
+                   if (!absl::IsNotFound(made.status()) || !may_make_shard) {
+                     if (!End(number, made.status())) return;
+                     if (!made.ok()) return done(OutcomeOf(made.status()));
+                     return done(VersionOf(made->stat));
+                   }
+                   client_.CreateAll(path.substr(0, path.rfind('/')), [this, number, path, bytes,
+                                                                       done](const Status& status) {
+                     const bool in_time = calls_.contains(number);
+                     if (status.ok() && in_time) return Make(number, path, bytes, false, done);
+                     // Nothing was written to the bucket.
+                     const Status why =
+                         IsAnswer(status) ? status : absl::UnavailableError(status.message());
+                     if (End(number, why)) done(why);
+                   });
+                 });
 }
 
 void StateStore::Set(uint64_t number, const std::string& path, std::string_view bytes,
                      cas::Version expected, PutDone done) {
-  client_.Set(path, bytes, NodeVersionOf(expected),
-              [this, number, path, expected,
-               done = std::move(done)](const absl::StatusOr<NodeStat>& stat) {
-                if (stat.ok() && !IsSameNode(VersionOf(*stat), expected))
-                  Alarm(path + ": a value that was removed and made again was replaced");
-                if (!End(number, stat.status())) return;
-                if (!stat.ok()) return done(OutcomeOf(stat.status()));
-                done(VersionOf(*stat));
-              });
+  client_.Set(
+      path, bytes, NodeVersionOf(expected),
+      [this, number, path, expected, done = std::move(done)](const absl::StatusOr<NodeStat>& stat) {
+        if (stat.ok() && !IsSameNode(VersionOf(*stat), expected))
+          Alarm(path + ": a value that was removed and made again was replaced");
+        if (!End(number, stat.status())) return;
+        if (!stat.ok()) return done(OutcomeOf(stat.status()));
+        done(VersionOf(*stat));
+      });
 }
 
 void StateStore::Renew(uint64_t number, const std::string& path, std::string_view bytes,
@@ -229,8 +226,7 @@ void StateStore::Count(const Status& outcome, base::Duration took) {
 void StateStore::Finish(Breaker::Pass pass, const Status& outcome) {
   const bool was_closed = breaker_.state() == Breaker::State::kClosed;
   const uint64_t opened = breaker_.opened();
-  breaker_.Finish(pass,
-                  IsAnswer(outcome) ? Breaker::Outcome::kSuccess : Breaker::Outcome::kFailure,
+  breaker_.Finish(pass, IsAnswer(outcome) ? Breaker::Outcome::kSuccess : Breaker::Outcome::kFailure,
                   loop_.Now());
   counters_.breaker_opened.Add(breaker_.opened() - opened);
   const bool closed = breaker_.state() == Breaker::State::kClosed;

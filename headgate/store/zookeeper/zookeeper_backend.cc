@@ -86,33 +86,33 @@ class Session {
           StoreListener listener, uint64_t seed)
       : loop_(loop), name_(NameOf(place)), listener_(std::move(listener)) {
     client_ = std::make_unique<Client>(
-        ClientOptions{.servers = place.servers,
-                      .session_timeout = kSessionTimeout,
-                      .digest = place.digest},
+        ClientOptions{
+            .servers = place.servers, .session_timeout = kSessionTimeout, .digest = place.digest},
         loop,
-        Client::Listener{
-            .on_connected = [this](bool new_session) { OnConnected(new_session); },
-            .on_disconnected = [this] { OnDisconnected(); },
-            .on_watch =
-                [this](const WatchEvent& event) {
-                  if (presence_ != nullptr) presence_->OnWatch(event);
-                },
-            .on_trouble = [this](const Status& why) { Report(why); }});
-    state_ = std::make_unique<StateStore>(
-        *client_, loop,
-        StateStoreOptions{.root = place.path,
-                          .in_flight_max = options.calls.in_flight_max,
-                          .breaker = options.calls.breaker,
-                          .seed = seed,
-                          .on_breaker =
-                              [this](bool open) {
-                                if (listener_.on_breaker) listener_.on_breaker(name_, open);
-                              },
-                          .on_alarm =
-                              [this](const std::string& error) {
-                                if (listener_.on_alarm) listener_.on_alarm(name_, error);
-                              }},
-        counters_);
+        Client::Listener{.on_connected = [this](bool new_session) { OnConnected(new_session); },
+                         .on_disconnected = [this] { OnDisconnected(); },
+                         .on_watch =
+                             [this](const WatchEvent& event) {
+                               if (presence_ != nullptr) presence_->OnWatch(event);
+                             },
+                         .on_trouble = [this](const Status& why) { Report(why); }});
+    state_ =
+        std::make_unique<StateStore>(*client_, loop,
+                                     StateStoreOptions{.root = place.path,
+                                                       .in_flight_max = options.calls.in_flight_max,
+                                                       .breaker = options.calls.breaker,
+                                                       .seed = seed,
+                                                       .on_breaker =
+                                                           [this](bool open) {
+                                                             if (listener_.on_breaker)
+                                                               listener_.on_breaker(name_, open);
+                                                           },
+                                                       .on_alarm =
+                                                           [this](const std::string& error) {
+                                                             if (listener_.on_alarm)
+                                                               listener_.on_alarm(name_, error);
+                                                           }},
+                                     counters_);
   }
   Session(const Session&) = delete;
 
@@ -120,16 +120,15 @@ class Session {
   void Add(const Place& place, const BackendContext& context) {
     presence_ = std::make_unique<Presence>(
         *client_, loop_,
-        headgate::zookeeper::PresenceOptions{
-            .directory = Below(place.path, "instances"),
-            .name = context.instance,
-            .data = headgate::zookeeper::PresenceData(context.version,
-                                                      context.clock.source().WallNow()),
-            .settle = kSettle,
-            .on_error = listener_.on_instances_error});
-    sweeper_ = std::make_unique<Sweeper>(
-        *client_, loop_, context.clock,
-        SweeperOptions{.root = place.path, .instance = context.instance});
+        headgate::zookeeper::PresenceOptions{.directory = Below(place.path, "instances"),
+                                             .name = context.instance,
+                                             .data = headgate::zookeeper::PresenceData(
+                                                 context.version, context.clock.source().WallNow()),
+                                             .settle = kSettle,
+                                             .on_error = listener_.on_instances_error});
+    sweeper_ =
+        std::make_unique<Sweeper>(*client_, loop_, context.clock,
+                                  SweeperOptions{.root = place.path, .instance = context.instance});
   }
 
   // On the loop's thread.
@@ -191,13 +190,12 @@ class ZooKeeperBackend final : public Backend {
     }
     sessions_.front()->Add(place, context);
     stores_ = cas::CasStore::Make(
-        parts, {.limits = context.limits,
-                .clock = context.clock,
-                .seed = random.Next(),
-                .instances = [this, given = options.instances] {
-                  return given > 0 ? given : instances();
-                },
-                .options = {.timeout = options.calls.timeout}});
+        parts,
+        {.limits = context.limits,
+         .clock = context.clock,
+         .seed = random.Next(),
+         .instances = [this, given = options.instances] { return given > 0 ? given : instances(); },
+         .options = {.timeout = options.calls.timeout}});
   }
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }

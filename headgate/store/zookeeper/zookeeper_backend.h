@@ -18,7 +18,8 @@ namespace headgate::store::zookeeper {
 inline constexpr std::array<std::string_view, 1> kSchemes = {"zk"};
 
 // Example URLs, for hints.
-inline constexpr std::string_view kUrlExamples = "zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper)";
+inline constexpr std::string_view kUrlExamples =
+    "zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper)";
 
 // Everything that is wrong with the options.
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
