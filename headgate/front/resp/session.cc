@@ -326,6 +326,7 @@ RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
   turn.output.append(transaction_.replies);
   transaction_.End();
   // The caller goes on behind EXEC.
+  SetBounds();
   parser_.Parse(pass.rest);
   return Ran::kDone;
 }
@@ -334,6 +335,8 @@ bool RespSession::ExecuteNext(const ThrottleTurn& turn) {
   const std::string_view rest = transaction_.rest();
   FollowUsers();
   parser_.Forget();
+  // The command was accepted when it arrived, perhaps with a login that has been lost since.
+  parser_.set_bounds(kBounds);
   HEADGATE_CHECK(parser_.Parse(rest) == RespParser::Step::kCommand);
   const size_t bytes = parser_.consumed_bytes();
   if (transaction_.awaits_batch) {
@@ -486,7 +489,11 @@ void RespSession::UpdateRights() {
   rights_generation_ = access.generation();
   rights_ = access.RightsOf(peer_, client_.identity);
   registration_.Describe(client_);
-  const bool before_login = access.has_logins() && !client_.identity.logged_in();
+  SetBounds();
+}
+
+void RespSession::SetBounds() {
+  const bool before_login = context_.access.has_logins() && !client_.identity.logged_in();
   parser_.set_bounds(before_login ? kBoundsBeforeLogin : kBounds);
 }
 

@@ -101,6 +101,7 @@ class RespSession final : public net::Session {
   void FollowUsers();
   // Brings the rights of the client up to date. Call it after each change of its identity.
   void UpdateRights();
+  void SetBounds();
   Ran RunClient(const ThrottleTurn& turn);
   Ran RunScript(bool by_text, const ThrottleTurn& turn);
   Ran RunKeyVerb(Verb verb, const ThrottleTurn& turn);
