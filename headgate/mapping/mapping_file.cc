@@ -9,6 +9,7 @@
 #include "headgate/mapping/attribute_fields.h"
 #include "headgate/mapping/yaml_fields.h"
 #include "headgate/rule/duration.h"
+#include "headgate/wire/request_host.h"
 
 namespace headgate::mapping {
 namespace {
@@ -203,9 +204,15 @@ class Loader {
     for (PlacedText& method : fields.Texts("method"))
       mapping.methods.push_back(std::move(method.text));
     for (const PlacedText& host : fields.Texts("host")) {
-      std::string lower;
-      for (const char c : host.text) lower.push_back(base::ToLower(c));
-      mapping.hosts.push_back(std::move(lower));
+      const std::string_view text = host.text;
+      const std::string_view wildcard = text.substr(0, text.starts_with("*.") ? 2 : 0);
+      std::string name;
+      const bool has_port = !text.ends_with(']') && text.find(':') != text.npos;
+      if (has_port || !wire::NormalizeHost(text.substr(wildcard.size()), name)) {
+        problems_.Add(host.mark, fmt::format("'{}' matches no host", rule::Shown(text)),
+                      "a host is written without port: example.com, *.example.com, [2001:db8::1]");
+      }
+      mapping.hosts.push_back(std::string(wildcard) + name);
     }
     CheckOriginal(fields);
     mapping.require_rule = fields.Truth("require_rule", false);

@@ -57,6 +57,20 @@ TEST(MappingFile, ReportsAllProblemsWithTheirPlaces) {
   }
 }
 
+TEST(MappingFile, RefusesAHostThatNoRequestHas) {
+  const auto problems_with = [](std::string_view host) {
+    return Problems(
+        "trusted_proxies: [10.0.0.1]\noriginal_request: x-original\nmappings:\n- host: " +
+        std::string(host) + "\n");
+  };
+  for (const std::string_view host : {"'example.com:80'", "'*.example.com:80'", "'a b'", "'*.'",
+                                      "'::1'", "'[::1]:80'", "'http://example.com'"}) {
+    EXPECT_THAT(problems_with(host), HasSubstr("matches no host")) << host;
+  }
+  for (const std::string_view host : {"Example.com", "example.com.", "'*.example.com'", "'[::1]'"})
+    EXPECT_EQ(problems_with(host), "") << host;
+}
+
 TEST(MappingFile, NobodyIsTrustedUnlessTheFileSaysSo) {
   EXPECT_THAT(Problems("mappings: []\n"), HasSubstr("trusted_proxies is missing"));
 }

@@ -102,6 +102,14 @@ TEST(Attributes, AHostMayBeAnAddress) {
   EXPECT_EQ(Map("{key: k, host: true}", {.host = "192.0.2.1:80"}), "k=192.0.2.1");
 }
 
+TEST(Attributes, AHostThatIsAmbiguousIsInvalid) {
+  for (const std::string_view host :
+       {"a.example.com:80:80", "a.example.com:80:x", "a.example.com:]", "x@a.example.com",
+        "a.example.com/x", "%61.example.com"})
+    EXPECT_EQ(Map("{key: k, host: true}", {.host = host}), "invalid k") << host;
+  EXPECT_EQ(Map("{key: k, host: true}", {.host = ""}), "missing k");
+}
+
 constexpr std::string_view kSeveral = R"(
 trusted_proxies: [10.0.0.0/8]
 original_request: x-forwarded
@@ -136,6 +144,8 @@ TEST(Mapper, TheFirstMappingThatFitsDecides) {
   EXPECT_EQ(map("GET", "a.example.com", "/api/x"), "api_key=k1");
   EXPECT_EQ(map("GET", "example.com", "/api/x"), "unmatched");
   EXPECT_EQ(map("GET", "evilexample.com", "/api/x"), "unmatched");
+  EXPECT_EQ(map("GET", "A.example.com.:443", "/api/x"), "api_key=k1");
+  EXPECT_EQ(map("GET", "a.example.com:80:80", "/api/x"), "invalid the original request");
   EXPECT_EQ(map("GET", "h", "/static/x"), "");
   EXPECT_EQ(map("GET", "a.example.com", "//api/./x"), "api_key=k1");
   EXPECT_EQ(map("GET", "a.example.com", "/%61pi/x"), "api_key=k1");
