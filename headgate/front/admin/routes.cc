@@ -68,7 +68,7 @@ void AddRoutes(AdminSources sources, http::Router& router) {
               .what = "the description of this API (OpenAPI 3.1)",
               .handle = [](const Request&, Response& response, base::Instant) {
                 response.AddField("Content-Type", "application/json");
-                response.body = kOpenApi;
+                response.stream = std::make_unique<http::FixedBody>(kOpenApi);
               }});
   router.Add({.methods = {"GET"},
               .path = "/healthz",
