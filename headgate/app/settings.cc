@@ -71,6 +71,30 @@ absl::StatusOr<base::Duration> ParseDurationSetting(const Setting& setting, std:
   return *value;
 }
 
+// The URL without what may be a password: everything before the last '@', and everything behind
+// '?', except for the number of a database.
+std::string HideLogin(const std::string& url) {
+  constexpr std::string_view kHidden = "(hidden)";
+  const size_t scheme = url.find("://");
+  const size_t at = url.rfind('@');
+  std::string shown;
+  if (at == std::string::npos) {
+    shown = url;
+  } else {
+    if (scheme != std::string::npos && scheme < at) shown = url.substr(0, scheme + 3);
+    shown.append(kHidden).append(url.substr(at));
+  }
+  const size_t query = shown.find('?');
+  if (query == std::string::npos) return shown;
+  constexpr std::string_view kDatabase = "?db=";
+  const std::string_view rest = std::string_view(shown).substr(query);
+  const bool is_database =
+      rest.starts_with(kDatabase) &&
+      rest.find_first_not_of("0123456789", kDatabase.size()) == std::string_view::npos;
+  if (!is_database) shown.replace(query + 1, std::string::npos, kHidden);
+  return shown;
+}
+
 }  // namespace
 
 std::string FlagOf(const Setting& setting) {
@@ -130,15 +154,13 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
   if (!HidesValue(setting, settings)) return {text};
   if (setting.secret == Secret::kAll) return {"(hidden)"};
-  const size_t scheme = text.find("://");
-  return {(scheme == std::string::npos ? "" : text.substr(0, scheme + 3)) + "(hidden)" +
-          text.substr(text.rfind('@'))};
+  return {HideLogin(text)};
 }
 
 bool HidesValue(const Setting& setting, const Settings& settings) {
   if (setting.secret == Secret::kNothing) return false;
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
-  return setting.secret == Secret::kAll ? !text.empty() : text.find('@') != std::string::npos;
+  return setting.secret == Secret::kAll ? !text.empty() : HideLogin(text) != text;
 }
 
 void ResolvePaths(const Setting& setting, const std::string& directory,
