@@ -88,7 +88,8 @@ std::string InWords(const json& decision, bool peek, bool takes) {
   const bool allowed = decision.at("allowed").get<bool>();
   std::string line = fmt::format(
       "{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
-      decision.at("rule").is_null() ? "(no rule)" : decision.at("rule").get<std::string>());
+      decision.at("rule").is_null() ? "(no rule)"
+                                    : rule::Printable(decision.at("rule").get<std::string>()));
   if (decision.at("limit").is_null()) return line;
   const auto limit = decision.at("limit").get<uint64_t>();
   const auto remaining = decision.at("remaining").get<uint64_t>();
@@ -161,7 +162,7 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
   const auto field = [&](const char* name) {
     const bool there =
         problem.is_object() && problem.contains(name) && problem.at(name).is_string();
-    return there ? problem.at(name).get<std::string>() : std::string();
+    return there ? rule::Printable(problem.at(name).get<std::string>()) : std::string();
   };
   const std::string detail = field("detail");
   if (detail.empty()) return std::nullopt;

@@ -410,6 +410,27 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
   }
 }
 
+// Escapes of a terminal come from elsewhere too.
+TEST_F(Messages, AServerWhoseTextsHaveControlCharacters) {
+  constexpr std::string_view kDecision =
+      R"({"allowed":true,"limit":5,"remaining":4,"retry_after_ms":0,"reset_after_ms":0,"wait_ms":0,)"
+      R"("rule":"a\u001b[31mb\u009bc","shadow":false})";
+  const std::vector<std::pair<std::string, std::string>> answers = {
+      {"HTTP/1.1 200 OK\r\n\r\n{\"allowed\":true,\"decisions\":[" + std::string(kDecision) + "]}",
+       R"(a\x1b[31mb\xc2\x9bc)"},
+      {"HTTP/1.1 400 Bad Request\r\n\r\n"
+       R"({"detail":"a\u001b[31m","hint":"b\u0007"})",
+       R"(a\x1b[31m)"}};
+  for (const auto& [answer, shown] : answers) {
+    const AnotherServer server(answer);
+    const std::string address = "127.0.0.1:" + std::to_string(server.port);
+    const std::string said = Say({"check", "--server", address, "a=b"});
+    EXPECT_THAT(said, HasSubstr(shown));
+    EXPECT_EQ(said.find_first_of("\x1b\x07"), std::string::npos) << said;
+    EXPECT_EQ(said.find("\xc2\x9b"), std::string::npos) << said;
+  }
+}
+
 TEST_F(Messages, AServerThatCannotDecideNow) {
   const AnotherServer server(
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\r\n"
