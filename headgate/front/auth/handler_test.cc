@@ -227,6 +227,34 @@ TEST(Repeats, WaitUntilTheFirstRequestPasses) {
   EXPECT_FALSE(repeats.Find(id, kRigStart + 13s, verdict, policy));
 }
 
+TEST(Repeats, RememberAnIdAnewThatExpiredBehindALongerOne) {
+  Repeats repeats({.window = 10s, .entries_max = 1000});
+  // Both are in one shard.
+  const base::Hash128 queued{.low = 1, .high = 0};
+  const base::Hash128 id{.low = 2, .high = 0};
+  Verdict verdict;
+  std::string policy;
+  base::Instant now = kRigStart;
+  repeats.Remember(queued, {.wait = 60s}, now);
+  repeats.Remember(id, {.status = 200}, now);
+  now = now + 11s;
+  EXPECT_FALSE(repeats.Find(id, now, verdict, policy));
+  repeats.Remember(id, {.status = 429}, now);
+  ASSERT_TRUE(repeats.Find(id, now, verdict, policy)) << "or else each request with it counts";
+  EXPECT_EQ(verdict.status, 429);
+  // Within its window the first verdict stays.
+  repeats.Remember(id, {.status = 200}, now + 1s);
+  ASSERT_TRUE(repeats.Find(id, now + 9s, verdict, policy));
+  EXPECT_EQ(verdict.status, 429);
+  EXPECT_FALSE(repeats.Find(id, now + 10s, verdict, policy));
+  // When the queued one leaves, the id stays.
+  repeats.Remember(id, {.status = 503}, kRigStart + 65s);
+  repeats.Remember({.low = 3, .high = 0}, {.status = 200}, kRigStart + 71s);
+  ASSERT_TRUE(repeats.Find(id, kRigStart + 71s, verdict, policy));
+  EXPECT_EQ(verdict.status, 503);
+  EXPECT_EQ(repeats.forgotten(), 0u);
+}
+
 TEST(Repeats, ForgetsTheOldestBeyondItsBound) {
   Repeats repeats({.window = 10s, .entries_max = 32});
   const auto id = [](uint64_t n) { return base::Hash128{.low = n, .high = 0}; };
