@@ -141,7 +141,52 @@ TEST(MappingFile, ClaimsComeFromVerifiedTokens) {
   EXPECT_EQ(map("Bearer " + signer.Sign(R"({"iss":"https://id","sub":"ann"})"), 999),
             "missing plan");
   const std::vector<HeaderField> twice = {{"Authorization", token}, {"Authorization", token}};
-  EXPECT_EQ(rig.Map({.fields = twice}, 1), "missing user");
+  EXPECT_EQ(rig.Map({.fields = twice}, 1), "invalid user");
+}
+
+// A client must not get rid of its token by sending it twice.
+TEST(MappingFile, ATokenThatComesTwiceIsInvalidWhereverItIsRead) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  const std::string token = signer.Sign(R"({"sub":"mallory"})");
+  const std::string bearer = "Bearer " + token;
+  const std::string cookie = "session=" + token;
+  const std::string two_cookies = cookie + "; " + cookie;
+  using Fields = std::vector<HeaderField>;
+  struct Case {
+    std::string_view place;
+    Fields once;
+    std::vector<Fields> twice;
+  };
+  const std::vector<Case> cases = {
+      {"",
+       {{"Authorization", bearer}},
+       {{{"Authorization", bearer}, {"authorization", bearer}},
+        {{"Authorization", bearer}, {"Authorization", ""}}}},
+      {", header: X-Token", {{"X-Token", token}}, {{{"X-Token", token}, {"x-token", "other"}}}},
+      {", cookie: session",
+       {{"Cookie", cookie}},
+       {{{"Cookie", two_cookies}}, {{"Cookie", cookie}, {"Cookie", cookie}}}}};
+  const std::string_view list = "[{claim: sub, values: [mallory]}]\n";
+  for (const Case& c : cases) {
+    const auto rig = [&](const std::string& mapping) {
+      return MappingRig(With("jwt:\n- {jwks_file: keys.json" + std::string(c.place) +
+                             "}\nmappings:\n- " + mapping),
+                        {{"keys.json", signer.KeySet()}});
+    };
+    MappingRig refuse = rig("refuse: " + std::string(list));
+    MappingRig exempt = rig("exempt: " + std::string(list));
+    MappingRig optional =
+        rig("descriptors:\n  - {entries: [{key: user, claim: sub}], optional: true}\n");
+    EXPECT_EQ(refuse.Map({.fields = c.once}), "refused") << c.place;
+    EXPECT_EQ(exempt.Map({.fields = c.once}), "exempt") << c.place;
+    EXPECT_EQ(optional.Map({.fields = c.once}), "user=mallory") << c.place;
+    for (const Fields& twice : c.twice) {
+      EXPECT_EQ(refuse.Map({.fields = twice}), "invalid an attribute of a list") << c.place;
+      EXPECT_EQ(exempt.Map({.fields = twice}), "invalid an attribute of a list") << c.place;
+      EXPECT_EQ(optional.Map({.fields = twice}), "invalid user") << c.place;
+    }
+    EXPECT_EQ(optional.Map({}), "") << "no token: the descriptor is left out";
+  }
 }
 
 }  // namespace
