@@ -340,14 +340,20 @@ TEST_F(Messages, RulesThatASettingsFileNames) {
 }
 
 TEST_F(Messages, AMappingFileThatCannotBeRead) {
+  const std::string kHint =
+      "hint: name a file of mappings; docs/reference/mappings.md lists what it contains\n";
   EXPECT_EQ(Say({"serve", "--auth", directory_ / "nowhere.yaml", "--listen", "127.0.0.1:0"}),
-            "error: --auth: DIR/nowhere.yaml: cannot open: No such file or directory\n");
+            "error: --auth: DIR/nowhere.yaml: cannot open: No such file or directory\n" + kHint);
   EXPECT_THAT(Say({"validate", "--auth", directory_ / "nowhere.yaml", "--json"}),
               HasSubstr(R"("file": "DIR/nowhere.yaml")"));
   const std::string config = File("headgate.yaml", "rule: \"api_key: 1/s\"\nauth: nowhere.yaml\n");
   EXPECT_EQ(Say({"serve", "--config", config, "--listen", "127.0.0.1:0"}),
             "error: DIR/headgate.yaml:2:7: DIR/nowhere.yaml: cannot open: No such file or "
-            "directory\n");
+            "directory\n" +
+                kHint);
+  EXPECT_THAT(Say({"serve", "--auth", directory_, "--listen", "127.0.0.1:0"}),
+              ::testing::EndsWith("\n" + kHint));
+  EXPECT_THAT(Say({"validate", "--auth", directory_}), HasSubstr("\n" + kHint));
 }
 
 TEST_F(Messages, ASnapshotThatCannotBe) {
@@ -398,6 +404,10 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
        "answers 502, but the answer is not from Headgate"},
       {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope",
        "answers 404, but the answer is not from Headgate"},
+      {"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\n{}",
+       "answers 429, but the answer is not from Headgate"},
+      {"HTTP/1.1 200 OK\r\n\r\n{\"detail\":\"x\"}",
+       "answers 200, but the answer is not from Headgate"},
       {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but the answer is not from Headgate"},
       {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
   for (const auto& [answer, what] : answers) {
@@ -408,6 +418,33 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
     EXPECT_THAT(said, ::testing::EndsWith(kHint));
     EXPECT_EQ(code_, 3) << answer;
   }
+}
+
+// The answers of the check of logins, to people at a terminal.
+TEST_F(Messages, AServerThatDoesNotLetUsIn) {
+  const auto check = [&](const std::string& status, const std::string& detail) {
+    const AnotherServer server("HTTP/1.1 " + status +
+                               "\r\nContent-Type: application/problem+json\r\n\r\n{\"type\":"
+                               "\"about:blank\",\"status\":" +
+                               status.substr(0, 3) + ",\"detail\":\"" + detail +
+                               "\",\"hint\":\"try again after Retry-After seconds\"}");
+    const std::string address = "127.0.0.1:" + std::to_string(server.port);
+    std::string said = Say({"check", "--server", address, "a=b"});
+    if (const size_t at = said.find(address); at != said.npos)
+      said.replace(at, address.size(), "ADDRESS");
+    return said;
+  };
+  EXPECT_EQ(check("429 Too Many Requests", "too many failed logins of this user from this address"),
+            "error: ADDRESS refuses the request (429): too many failed logins of this user from "
+            "this address\n"
+            "hint: wait a moment, and check the password before you log in with --credential-file "
+            "PATH; its first line is USER:PASSWORD, or the credential\n");
+  EXPECT_EQ(code_, 2);
+  EXPECT_EQ(check("401 Unauthorized", "this request needs the login of a user"),
+            "error: ADDRESS refuses the request (401): this request needs the login of a user\n"
+            "hint: log in with --credential-file PATH; its first line is USER:PASSWORD, or the "
+            "credential\n");
+  EXPECT_EQ(code_, 2);
 }
 
 TEST_F(Messages, AServerThatCannotDecideNow) {

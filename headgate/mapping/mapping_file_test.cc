@@ -20,6 +20,8 @@ using ::testing::HasSubstr;
 std::string Problems(std::string_view text, const Files& files = {}) {
   const LoadedMappings loaded = Load(text, files);
   EXPECT_EQ(loaded.set == nullptr, !loaded.problems.empty());
+  for (const rule::Problem& problem : loaded.problems)
+    EXPECT_NE(problem.hint, "") << rule::PlaceAndMessage(problem);
   return Describe(loaded.problems);
 }
 
@@ -65,6 +67,50 @@ TEST(MappingFile, RefusesWhatIsNoMapping) {
   for (const std::string_view text : {"", "[]", "a", "mappings", "mappings: {}", "mappings: [1]",
                                       "{", "mappings: []\nmappings: []\n"}) {
     EXPECT_NE(Problems(text), "") << text;
+  }
+}
+
+// Problems() expects a hint of each problem.
+TEST(MappingFile, EveryProblemHasAHint) {
+  const auto one = [](std::string_view entry) {
+    return "mappings:\n- descriptors:\n  - entries: [" + std::string(entry) + "]\n";
+  };
+  const auto jwt = [](std::string_view words) {
+    return "jwt:\n- {" + std::string(words) + "}\nmappings: []\n";
+  };
+  for (const std::string& rest : std::vector<std::string>{
+           "trusted_hops: 0\nmappings: []\n",
+           "ipv6_prefix: 129\nmappings: []\n",
+           "domain: \nmappings: []\n",
+           "domain: [a]\nmappings: []\n",
+           "[a]: b\nmappings: []\n",
+           "mappings: []\nmappings: []\n",
+           "mappings: 3\n",
+           "mappings: [3]\n",
+           jwt("jwks_file: nowhere"),
+           jwt("jwks_file: empty"),
+           jwt("secret_file: empty"),
+           jwt("secret_file: nowhere"),
+           jwt("secret_file: empty, algorithm: none"),
+           jwt("unverified: true, header: a, cookie: b"),
+           jwt("unverified: maybe"),
+           jwt("unverified: true, leeway: 2m"),
+           "mappings:\n- exempt: [{client_address: true, networks_file: nowhere}]\n",
+           "mappings:\n- exempt: [{client_address: true}]\n",
+           "mappings:\n- exempt: [{header: X}]\n",
+           "mappings:\n- exempt: [{header: X, values: []}]\n",
+           "mappings:\n- exempt: [{header: X, values: [[a]]}]\n",
+           "mappings:\n- status: {denied: 200}\n",
+           "mappings:\n- status: 429\n",
+           "mappings:\n- descriptors:\n  - {cost: -1, entries: [{key: k, value: v}]}\n",
+           one("{key: k, geohash: 13, latitude_header: a, longitude_header: b}"),
+           one("{key: k, geohash: 5}"),
+           one("{key: k, path_prefix: 0}"),
+           one("{key: k, path_segment: 33}"),
+           one("{key: k, path: false}"),
+           one("{key: k, claim: sub}"),
+           one("{key: k}")}) {
+    EXPECT_NE(Problems(With(rest), {{"empty", ""}}), "") << rest;
   }
 }
 
