@@ -363,6 +363,16 @@ TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
   EXPECT_EQ(this->desk.status, 400);
 }
 
+TYPED_TEST(Reservations, AHintNamesOnlyTheFieldsThatThePathTakes) {
+  const std::string question = "its fields are domain, descriptors, cost";
+  const json wrong = Body(1, {{"expires", 1}});
+  EXPECT_EQ(this->desk.Ask("/v1/peek", wrong)["hint"], question);
+  EXPECT_EQ(this->desk.Ask("/v1/refund", wrong)["hint"], question);
+  EXPECT_EQ(this->desk.Ask("/v1/check", wrong)["hint"], question + ", id");
+  EXPECT_EQ(this->desk.Ask("/v1/checks", {{"checks", {wrong}}})["hint"], question + ", id");
+  EXPECT_EQ(this->desk.Ask("/v1/reserve", wrong)["hint"], question + ", id, expires_ms");
+}
+
 // Otherwise a reservation could be settled twice, and its refund would be for nothing.
 TEST(ReservationsInAnOutage, AreNotSettledUnlessTheStoreRemembersIt) {
   SharedDesk desk;
