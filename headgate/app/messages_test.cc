@@ -292,6 +292,51 @@ TEST_F(Messages, ExplainSaysTheSameAsJson) {
   EXPECT_EQ(nothing.at("nothing_passes"), true);
 }
 
+TEST_F(Messages, ExplainNamesTheOutcomeOfARequest) {
+  const std::string auth =
+      File("auth.yaml",
+           "trusted_proxies: [127.0.0.1]\noriginal_request: x-forwarded\nmappings:\n"
+           "- path: /a/*\n  name: a\n  status: {missing: 403, no_rule: 404}\n  require_rule: true\n"
+           "  refuse: [{header: X-Team, values: [red]}]\n"
+           "  descriptors: [{entries: [{key: api_key, header: X-API-Key}]}]\n");
+  const auto explain = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"explain", "--rule", "other: 1/s", "--auth", auth};
+    words.insert(words.end(), more.begin(), more.end());
+    return Say(words);
+  };
+  const std::string key = "X-API-Key: k";
+  EXPECT_EQ(explain({"--request", "GET /a/x"}),
+            "request GET /a/x\n  mapping a\n  header X-API-Key is missing\n"
+            "  outcome missing, status 403\n");
+  EXPECT_EQ(explain({"--request", "GET /a/x", "--header", key, "--header", key}),
+            "request GET /a/x\n  mapping a\n"
+            "  header X-API-Key is malformed, ambiguous, or comes twice\n"
+            "  outcome invalid, status 400\n");
+  EXPECT_EQ(explain({"--request", "GET /a%2fx"}),
+            "request GET /a%2fx\n  mapping a\n"
+            "  the original request is malformed, ambiguous, or comes twice\n"
+            "  outcome invalid, status 400\n");
+  EXPECT_THAT(explain({"--request", "GET /a/x", "--header", "X-Team: red"}),
+              ::testing::EndsWith("  outcome refused, status 403\n"));
+  EXPECT_THAT(explain({"--request", "GET /b"}),
+              ::testing::EndsWith("  outcome unmatched, status 200\n"));
+  EXPECT_THAT(explain({"--request", "GET /a/x", "--header", key}),
+              ::testing::EndsWith("  outcome no_rule, status 404\n"));
+  const auto json = nlohmann::json::parse(explain({"--json", "--request", "GET /a/x"}));
+  EXPECT_EQ(json.at("result"), "header X-API-Key is missing");
+  EXPECT_EQ(json.at("outcome"), "missing");
+  EXPECT_EQ(json.at("status"), 403);
+}
+
+TEST_F(Messages, ExplainTakesNoRequestThatAServerRefuses) {
+  const std::string auth = File("auth.yaml", "trusted_proxies: [127.0.0.1]\nmappings: []\n");
+  EXPECT_EQ(Say({"explain", "--rule", "a: 1/s", "--auth", auth, "--request", "GET /", "--header",
+                 "Host: a", "--header", "host: b"}),
+            "error: the request has two Host headers\n"
+            "hint: a server answers such a request with 400; leave one of them out\n");
+  EXPECT_EQ(code_, 2);
+}
+
 TEST_F(Messages, AStoreThatHasNoAddress) {
   constexpr std::string_view kHint =
       "\nhint: for example redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
