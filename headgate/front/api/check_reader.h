@@ -24,8 +24,6 @@ struct BodyError {
 
 enum class JsonKind : uint8_t { kString, kNumber, kObject, kArray, kBool, kNull };
 
-// Reusable, together with its memory. Each event returns false if it is not allowed at this point;
-// `error` then says why, and no event may follow before Begin.
 // Which paths take a body. Each takes the fields of the ones before it, and more.
 enum class BodyKind : uint8_t {
   kQuestion,  // /v1/peek, /v1/refund, /v1/reset
@@ -33,6 +31,8 @@ enum class BodyKind : uint8_t {
   kReserve,   // with the time in which it can be settled
 };
 
+// Reusable, together with its memory. Each event returns false if it is not allowed at this point;
+// `error` then says why, and no event may follow before Begin.
 class CheckReader {
  public:
   // `kind` matters for hints alone; Misplaced() finds fields that belong to another path.
