@@ -89,7 +89,7 @@ class ServerProcess {
   pid_t pid_ = 0;
 };
 
-// What the server at this port answers to `text` at once; empty if there is no answer.
+// The first answer of the server at this port to `text`; empty if there is none.
 inline std::string AskServer(uint16_t port, std::string_view text) {
   auto client = net::BlockingClient::Connect(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", port)),
                                              std::chrono::seconds(5));

@@ -1,7 +1,6 @@
 #include "headgate/app/live_rules.h"
 
 #include "headgate/app/rule_files.h"
-#include "headgate/watch/open_sources.h"
 
 namespace headgate::app {
 
@@ -11,11 +10,18 @@ namespace {
 // rules yet.
 constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
 
+std::vector<std::string> PlacesOf(const Settings& settings) {
+  std::vector<std::string> places = settings.rules;
+  places.insert(places.end(), settings.watch.begin(), settings.watch.end());
+  return places;
+}
+
 }  // namespace
 
 LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter,
                      const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log)
-    : places_(settings.rules),
+    : places_(PlacesOf(settings)),
+      sources_{.copy = settings.watch_copy, .session_timeout = settings.watch_session_timeout},
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
       limiter_(limiter),
@@ -24,7 +30,7 @@ LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter,
       log_(log) {}
 
 std::vector<rule::Problem> LiveRules::LoadFirst() {
-  auto sources = watch::OpenSources(places_, loop_);
+  auto sources = watch::OpenSources(places_, sources_, loop_);
   if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
   follower_ = std::make_unique<watch::RuleFollower>(
       *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
@@ -49,6 +55,8 @@ void LiveRules::Reload() {
   log_.Info("rules.reload_requested");
   follower_->Refresh();
 }
+
+void LiveRules::ConfirmDeletions() { follower_->Confirm(); }
 
 watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
@@ -80,11 +88,11 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
           {{"reason", PlaceAndMessage(problem)},
            {"effect",
             std::string_view("not ready: rule-based requests get an error until rules are loaded")},
-           {"hint", std::string_view("add a rule file; it is loaded at once")}});
+           {"hint", std::string_view(problem.hint)}});
     }
     return;
   }
-  if (!loaded_first_) {
+  if (!loaded_first_ && none_in_force) {
     first_problems_.assign(problems.begin(), problems.end());
     return;
   }
@@ -92,7 +100,8 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
              {{"problems", uint64_t{rule::CountOf(problems)}},
               {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet"
                                                         : "the rules in force stay in force")},
-              {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
+              {"hint", std::string_view("each problem follows; `headgate validate` shows those of "
+                                        "files")}});
   LogProblems("rules.problem_found", problems, log_);
 }
 
@@ -107,6 +116,9 @@ void LiveRules::Collect(observe::Sink& sink) const {
   const rule::Source::Figures watch = follower_->figures();
   sink.Set(Metric::kWatchPolling, {}, uint64_t{watch.polling});
   sink.Set(Metric::kWatchFailures, {}, watch.failures);
+  sink.Set(Metric::kConfigAge, {}, watch.age);
+  sink.Set(Metric::kWatchKept, {}, watch.kept);
+  sink.Set(Metric::kWatchReads, {}, watch.reads);
 }
 
 }  // namespace headgate::app

@@ -14,6 +14,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
+#include "headgate/watch/open_sources.h"
 #include "headgate/watch/rule_follower.h"
 
 namespace headgate::app {
@@ -32,6 +33,8 @@ class LiveRules {
 
   // Reads all sources again, changed or not.
   void Reload();
+  // The deletions that a source took for an accident were meant.
+  void ConfirmDeletions();
 
   // From any thread.
   void Collect(observe::Sink& sink) const;
@@ -42,6 +45,7 @@ class LiveRules {
   void OnRefusal(const watch::RuleFollower::Refusal& refusal);
 
   const std::vector<std::string> places_;
+  const watch::SourceSettings sources_;
   const std::vector<std::string> one_liners_;
   const bool merge_domains_;
   limiter::Limiter& limiter_;

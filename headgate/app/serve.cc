@@ -33,6 +33,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/net/readable.h"
 #include "headgate/net/server.h"
+#include "headgate/rule/quote.h"
 
 namespace headgate::app {
 namespace {
@@ -121,6 +122,25 @@ FileNeeds FileNeedsOf(const Settings& settings) {
       .store_connections_min = store_servers,
       .connections_max = settings.max_connections,
       .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
+}
+
+// The rules of URLs, and the file for their last good copy.
+void CheckWatch(Configuration& configuration) {
+  const Settings& settings = configuration.settings;
+  for (const std::string& place : settings.watch) {
+    const bool is_url = place.find("://") != std::string::npos;
+    const absl::Status status = is_url ? watch::CheckPlace(place)
+                                       : absl::InvalidArgumentError(fmt::format(
+                                             "'{}' is not a zk:// URL", rule::Printable(place)));
+    if (!status.ok())
+      configuration.AddProblem("watch", status,
+                               "--watch zk://HOST:PORT/rate-limiter; files belong to --rules");
+  }
+  if (settings.watch_copy.empty()) return;
+  const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
+  if (!status.ok())
+    configuration.AddProblem("watch_copy", status,
+                             "name a file in a directory that this user may write");
 }
 
 // Raises the soft limit on open files to the hard limit, and divides the descriptors.
@@ -410,6 +430,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     ReadCredential(configuration);
     secrets = ReadSecrets(configuration);
     CheckSnapshot(configuration);
+    CheckWatch(configuration);
     store = ReadStoreSettings(configuration);
     CheckCertificates(configuration);
     CheckUsers(configuration);

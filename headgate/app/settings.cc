@@ -143,8 +143,12 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
 }
 
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings) {
-  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target))
-    return settings.**list;
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
+    std::vector<std::string> shown = settings.**list;
+    if (setting.secret == Secret::kLogin)
+      std::transform(shown.begin(), shown.end(), shown.begin(), HideLogin);
+    return shown;
+  }
   if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {
     return {std::to_string(settings.**number)};
   }
@@ -159,6 +163,10 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
 
 bool HidesValue(const Setting& setting, const Settings& settings) {
   if (setting.secret == Secret::kNothing) return false;
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
+    return std::any_of((settings.**list).begin(), (settings.**list).end(),
+                       [](const std::string& one) { return HideLogin(one) != one; });
+  }
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
   return setting.secret == Secret::kAll ? !text.empty() : HideLogin(text) != text;
 }

@@ -40,6 +40,9 @@ struct Settings {
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   std::string merge_domains = "no";
+  std::vector<std::string> watch;
+  std::string watch_copy;
+  base::Duration watch_session_timeout = std::chrono::seconds(10);
 
   uint64_t max_buckets = uint64_t{1} << 20;
   uint64_t max_limits = uint64_t{1} << 18;

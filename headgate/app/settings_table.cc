@@ -118,6 +118,28 @@ const std::array kSettings = {
             .help = "Whether several rule files may contain rules for the same domain.",
             .advice = "Set it to yes if each team keeps its part of a domain in a file of its own.",
             .choices = kNoOrYes},
+    Setting{.name = "watch",
+            .group = kRules,
+            .target = &Settings::watch,
+            .help = "ZooKeeper as a source of rules: zk://HOST:PORT[,HOST:PORT…]/path; followed "
+                    "while running.",
+            .advice = "Use it if the rules of all instances change together, without a restart. "
+                      "See docs/guides/live-rules.md.",
+            .secret = Secret::kLogin},
+    Setting{.name = "watch_copy",
+            .group = kRules,
+            .target = &Settings::watch_copy,
+            .help = "A file for the last good rules of watch, for a start while ZooKeeper is away.",
+            .advice = "Set it, so that an instance can start without ZooKeeper.",
+            .paths = Paths::kAll},
+    Setting{.name = "watch_session_timeout",
+            .group = kRules,
+            .target = &Settings::watch_session_timeout,
+            .help = "How long ZooKeeper keeps a session without a connection; it takes 2 to 20 of "
+                    "its ticks.",
+            .advice = "Raise it if pauses of the network are longer.",
+            .min = 100 * kMillisecond,
+            .max = 3600 * kSecond},
 
     Setting{.name = "max_buckets",
             .group = kMemory,

@@ -97,9 +97,8 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
       problem = Geohash(attribute, text);
       break;
     case AttributeKind::kClaim:
-      problem = tokens_->Claim(attribute.issuer, attribute.claim, *request_, now_s_, text)
-                    ? Problem::kNone
-                    : Problem::kMissing;
+      problem =
+          ProblemOf(tokens_->Claim(attribute.issuer, attribute.claim, *request_, now_s_, text));
       break;
   }
   if (problem != Problem::kNone) return problem;

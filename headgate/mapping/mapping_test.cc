@@ -186,7 +186,37 @@ mappings:
   EXPECT_EQ(map("2001:db8:ffff::1", "k1", "curl"), "refused");
   EXPECT_EQ(map("203.0.113.1", "k1", "bad bot/1"), "refused");
   EXPECT_EQ(map("rubbish", "internal", "curl"), "invalid an attribute of a list");
-  EXPECT_EQ(rig.Map({}), "k=all") << "what is missing is in no list";
+  const Fields only_address = {{"X-Forwarded-For", "203.0.113.1"}};
+  EXPECT_EQ(rig.Map({.fields = only_address}), "k=all") << "what is missing is in no list";
+}
+
+// A proxy that does not state the client's address would let pass all whom the list refuses.
+TEST(Mapper, ARefusalByAddressNeedsTheAddress) {
+  const auto rig = [](std::string_view list) {
+    return MappingRig("trusted_proxies: [10.0.0.0/8]\nmappings:\n- " + std::string(list) +
+                      ": [{client_address: true, networks: [192.0.2.0/24]}]\n"
+                      "  descriptors: [{entries: [{key: k, value: all}]}]\n");
+  };
+  EXPECT_EQ(rig("refuse").Map({}), "missing an attribute of a list");
+  EXPECT_EQ(rig("exempt").Map({}), "k=all") << "it is counted, which is the safe side";
+}
+
+TEST(Mapper, NamesTheAttributeThatIsMissingOrInvalid) {
+  MappingRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-forwarded\njwt:\n- {unverified: true}\n"
+      "mappings:\n- path: /tokens\n  descriptors: [{entries: [{key: user, claim: sub}]}]\n"
+      "- refuse: [{header: User-Agent, values: [bad]}]\n"
+      "  descriptors: [{entries: [{key: api_key, header: X-API-Key}]}]\n");
+  const auto describe = [&](const RequestHead& request) {
+    return DescribeProblem(rig.mapper.Map(request, 0));
+  };
+  EXPECT_EQ(describe({.target = "/"}), "header X-API-Key is missing");
+  EXPECT_EQ(describe({}), "the original request is missing");
+  EXPECT_EQ(describe({.target = "/tokens"}),
+            "claim sub of the token is missing, or the token is not valid");
+  const Fields agents = {{"User-Agent", "a"}, {"User-Agent", "b"}};
+  EXPECT_EQ(describe({.target = "/", .fields = agents}),
+            "header User-Agent is malformed, ambiguous, or comes twice");
 }
 
 TEST(Mapper, ListsMayBeLong) {

@@ -113,6 +113,12 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Rule sources that are polled every second because the system refused to watch them."},
     {Metric::kWatchFailures, "headgate_watch_failures_total", kCounter, "failures",
      "Times that the system refused to watch a rule source, or lost events of one."},
+    {Metric::kConfigAge, "headgate_config_age_seconds", kGauge, "seconds",
+     "Time since ZooKeeper's rules were last known to be current; 0 while they are."},
+    {Metric::kWatchKept, "headgate_watch_kept_documents", kGauge, "documents",
+     "Documents in ZooKeeper that stay in force because their deletion looks like an accident."},
+    {Metric::kWatchReads, "headgate_watch_reads_total", kCounter, "reads",
+     "Documents, and lists of documents, read from ZooKeeper."},
 
     // The store that instances share
     {Metric::kSharedDecisions,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "headgate/base/status.h"
+#include "headgate/base/time.h"
 #include "headgate/rule/problem.h"
 
 namespace headgate::rule {
@@ -25,15 +26,18 @@ struct SourceDocument {
   // Identifies this state of the document: a different text has a different version. Opaque, and
   // never empty.
   std::string version;
+  // If set, the text is the limit of this API key (key_limit.h), not a rule file.
+  std::optional<std::string> limit_of{};
   bool operator==(const SourceDocument&) const = default;
 };
 
 // Everything that a source holds at one moment, in loading order. If there is a problem, there are
-// no documents, because they could not be read.
+// no documents, because they could not be read; unless the documents of the source stand alone.
 struct DocumentSet {
   std::vector<SourceDocument> documents;
   std::vector<Problem> problems;
   bool awaited = false;  // the only problem is that the document has not been created yet
+  bool operator==(const DocumentSet&) const = default;
 };
 
 struct DocumentChange {
@@ -52,6 +56,9 @@ class Source {
   struct Figures {
     bool polling = false;   // changes are found by polling, not by notifications
     uint64_t failures = 0;  // times that notifications failed or were lost
+    base::Duration age{0};  // since when it cannot say whether its documents are current
+    uint64_t kept = 0;      // documents that stay in force although they were deleted
+    uint64_t reads = 0;     // of documents or lists of them, over a network
   };
 
   virtual ~Source() = default;
@@ -59,6 +66,11 @@ class Source {
   // Calls `on_documents` as soon as the source knows what it holds, and again whenever that
   // changes. Call it once.
   virtual void Subscribe(OnDocuments on_documents) = 0;
+  // Whether each document is loaded, or refused, for itself. Otherwise a problem in one of them
+  // refuses all.
+  virtual bool documents_stand_alone() const { return false; }
+  // The deletions that the source took for an accident were meant.
+  virtual void Confirm() {}
   // Reads everything again soon, and calls the subscriber even if nothing has changed.
   virtual void Refresh() = 0;
 
@@ -68,7 +80,7 @@ class Source {
   // Changes one document if it still has the version that the caller expects. Returns its new
   // version, or an empty one if it was removed. Aborted: it has another version. PermissionDenied:
   // this source does not hold such documents. Unavailable: the source cannot be written; nothing
-  // has changed.
+  // has changed. Unknown: it may have changed, so read it.
   virtual void Write(const DocumentChange& change, OnWritten done) = 0;
 
   // Callable from any thread.

@@ -1,5 +1,5 @@
-// The contract of a store that several machines share: Redis, later ZooKeeper and DynamoDB. It
-// answers asynchronously, and it can fail. Otherwise store.h applies: a store decides where
+// The contract of a store that several machines share: Redis, or a service that can compare and
+// set. It answers asynchronously, and it can fail. Otherwise store.h applies: a store decides where
 // algorithm::Decide runs, never what it computes.
 //
 // The store has its own clock. One object per event loop, used only on that loop's thread; all
@@ -65,8 +65,9 @@ struct SharedEvents {
 struct SharedAnswer {
   // Unavailable: not done, because the store cannot. DeadlineExceeded, Aborted: may have been done.
   // PermissionDenied: the store refuses access. FailedPrecondition: a refund to a queue.
-  // ResourceExhausted: too many calls in progress here; not sent. Unimplemented: an invalid
-  // request, which is a bug in Headgate; not done.
+  // ResourceExhausted: not done, because too many calls are in progress here, or other instances
+  // write to the bucket all the time. OutOfRange: not done, because the bucket would be too large
+  // for the store. Unimplemented: an invalid request, which is a bug in Headgate; not done.
   absl::Status status;
   algorithm::Decision decision;
   LeaseGrant grant;

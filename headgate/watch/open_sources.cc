@@ -7,6 +7,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/watch/file/file_source.h"
+#include "headgate/watch/zookeeper/zookeeper_source.h"
 
 namespace headgate::watch {
 namespace {
@@ -24,19 +25,42 @@ std::string_view SchemeOf(std::string_view place) {
   return is_name ? scheme : std::string_view{};
 }
 
+constexpr std::string_view kZooKeeperRoot = "/rate-limiter";
+
+absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url) {
+  const std::string_view scheme = SchemeOf(url);
+  if (scheme != "zk") {
+    return absl::InvalidArgumentError(fmt::format(
+        "rules cannot be read from {}://; name a file, a directory, or zk://HOST:PORT/path",
+        scheme));
+  }
+  const auto place = headgate::zookeeper::ParsePlace(url, kZooKeeperRoot);
+  if (place.ok()) return place;
+  return absl::InvalidArgumentError(
+      fmt::format("the zk:// URL is not valid: {}", std::string(place.status().message())));
+}
+
 }  // namespace
 
-absl::StatusOr<Sources> OpenSources(std::span<const std::string> places, net::EventLoop& loop) {
+absl::Status CheckPlace(const std::string& place) {
+  return SchemeOf(place).empty() ? absl::OkStatus() : ParseUrl(place).status();
+}
+
+absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
+                                    const SourceSettings& settings, net::EventLoop& loop) {
   Sources sources;
   std::vector<std::string> paths;
   for (const std::string& place : places) {
-    const std::string_view scheme = SchemeOf(place);
-    if (scheme.empty()) {
+    if (SchemeOf(place).empty()) {
       paths.push_back(place);
       continue;
     }
-    return absl::InvalidArgumentError(
-        fmt::format("rules cannot be read from {}://; name a file or a directory", scheme));
+    HEADGATE_ASSIGN_OR_RETURN(headgate::zookeeper::Place parsed, ParseUrl(place));
+    sources.push_back(std::make_unique<zookeeper::ZooKeeperSource>(
+        zookeeper::SourceOptions{.place = std::move(parsed),
+                                 .session_timeout = settings.session_timeout,
+                                 .copy = settings.copy},
+        loop));
   }
   if (!paths.empty())
     sources.insert(sources.begin(), std::make_unique<file::FileSource>(std::move(paths), loop));

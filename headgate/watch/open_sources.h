@@ -7,15 +7,26 @@
 #include <vector>
 
 #include "headgate/base/status.h"
+#include "headgate/base/time.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/rule/source.h"
 
 namespace headgate::watch {
 
+struct SourceSettings {
+  // The file of the last good documents of a source that is not files; empty: none.
+  std::string copy;
+  base::Duration session_timeout = std::chrono::seconds(10);
+};
+
 // A place is the path of a rule file or of a directory of rule files, or a URL whose scheme names
-// another kind of source. All paths together form one source, which comes first. InvalidArgument:
-// unknown scheme. The sources run on `loop`.
+// another kind of source: "zk://HOST:PORT,…/path" is ZooKeeper, with /rate-limiter as the default
+// path. All paths together form one source, which comes first. InvalidArgument: a URL that is not
+// understood. The sources run on `loop`.
 absl::StatusOr<std::vector<std::unique_ptr<rule::Source>>> OpenSources(
-    std::span<const std::string> places, net::EventLoop& loop);
+    std::span<const std::string> places, const SourceSettings& settings, net::EventLoop& loop);
+
+// Why OpenSources refuses this place; OK if it does not.
+absl::Status CheckPlace(const std::string& place);
 
 }  // namespace headgate::watch

@@ -18,7 +18,7 @@ TEST(OpenSources, AllPathsAreOneSource) {
   temp.Write("a.yaml", "one");
   temp.Write("b.yaml", "two");
   const auto sources =
-      OpenSources(std::vector<std::string>{temp / "a.yaml", temp / "b.yaml"}, loop);
+      OpenSources(std::vector<std::string>{temp / "a.yaml", temp / "b.yaml"}, {}, loop);
   ASSERT_TRUE(sources.ok());
   ASSERT_EQ(sources->size(), 1u);
   std::vector<std::string> texts;
@@ -31,16 +31,23 @@ TEST(OpenSources, AllPathsAreOneSource) {
 TEST(OpenSources, NoPlaceIsNoSource) {
   const base::SystemClock clock;
   net::EventLoop loop(clock);
-  EXPECT_TRUE(OpenSources({}, loop)->empty());
+  EXPECT_TRUE(OpenSources({}, {}, loop)->empty());
 }
 
 TEST(OpenSources, AnUnknownSchemeIsAnErrorThatNamesIt) {
   const base::SystemClock clock;
   net::EventLoop loop(clock);
   const auto sources =
-      OpenSources(std::vector<std::string>{"rules.yaml", "etcd://127.0.0.1:2379/rules"}, loop);
+      OpenSources(std::vector<std::string>{"rules.yaml", "etcd://127.0.0.1:2379/rules"}, {}, loop);
   EXPECT_EQ(sources.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(sources.status().message(), HasSubstr("etcd://"));
+}
+
+TEST(OpenSources, AZooKeeperUrlIsASource) {
+  EXPECT_TRUE(CheckPlace("zk://127.0.0.1:2181,127.0.0.1:2182/limits").ok());
+  EXPECT_TRUE(CheckPlace("rules.yaml").ok());
+  EXPECT_THAT(CheckPlace("zk://user:secret@127.0.0.1:0/x").message(),
+              testing::AllOf(HasSubstr("'0' is not a port"), testing::Not(HasSubstr("secret"))));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ RuleFollower::RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, L
 void RuleFollower::Start() {
   if (followed_.empty()) {
     Followed none;
-    load_problems_ = Try(none, Others::kLatest);
+    load_problems_ = Try(none, Others::kLatest).problems;
     CountProblems();
     if (!load_problems_.empty()) on_refusal_({.problems = load_problems_});
   }
@@ -26,6 +26,10 @@ void RuleFollower::Start() {
 
 void RuleFollower::Refresh() {
   for (Followed& followed : followed_) followed.source->Refresh();
+}
+
+void RuleFollower::Confirm() {
+  for (Followed& followed : followed_) followed.source->Confirm();
 }
 
 bool RuleFollower::heard_from_all() const {
@@ -45,6 +49,9 @@ rule::Source::Figures RuleFollower::figures() const {
     const rule::Source::Figures one = followed.source->figures();
     sum.polling = sum.polling || one.polling;
     sum.failures += one.failures;
+    sum.age = std::max(sum.age, one.age);
+    sum.kept += one.kept;
+    sum.reads += one.reads;
   }
   return sum;
 }
@@ -53,15 +60,22 @@ void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set)
   followed.heard = true;
   followed.problems = set.problems;
   std::vector<rule::Problem> refused = set.problems;
-  if (!set.problems.empty()) {
+  followed.readable =
+      set.problems.empty() || (followed.source->documents_stand_alone() && !set.documents.empty());
+  if (!followed.readable) {
     GoBack(followed);
   } else {
     followed.latest = set.documents;
     // A source that cannot be read yet reports its own problems.
-    if (AllAreReadable()) refused = LoadChanged(followed);
+    if (AllAreReadable()) {
+      const std::vector<rule::Problem> found = LoadChanged(followed);
+      refused.insert(refused.end(), found.begin(), found.end());
+    }
   }
   CountProblems();
-  if (!refused.empty()) on_refusal_({.problems = refused, .awaited = set.awaited});
+  // Documents that stand alone are corrected where they are, and followed.
+  const bool awaited = set.awaited || followed.source->documents_stand_alone();
+  if (!refused.empty()) on_refusal_({.problems = refused, .awaited = awaited});
 }
 
 void RuleFollower::GoBack(Followed& unreadable) {
@@ -76,15 +90,15 @@ void RuleFollower::GoBack(Followed& unreadable) {
 }
 
 bool RuleFollower::AllAreReadable() const {
-  return std::all_of(followed_.begin(), followed_.end(), [](const Followed& one) {
-    return one.ever_in_force || (one.heard && one.problems.empty());
-  });
+  return std::all_of(followed_.begin(), followed_.end(),
+                     [](const Followed& one) { return one.ever_in_force || one.readable; });
 }
 
 std::vector<rule::Problem> RuleFollower::LoadChanged(Followed& changed) {
-  load_problems_ = Try(changed, Others::kLatest);
-  if (load_problems_.empty() || !HasPendingOthers(changed)) return load_problems_;
-  return Try(changed, Others::kInForce);
+  Outcome outcome = Try(changed, Others::kLatest);
+  load_problems_ = std::move(outcome.problems);
+  if (outcome.in_force || !HasPendingOthers(changed)) return load_problems_;
+  return Try(changed, Others::kInForce).problems;
 }
 
 // Whether any other source that has documents in force also has newer ones that are not in force.
@@ -101,25 +115,72 @@ const std::vector<rule::SourceDocument>& RuleFollower::DocumentsOf(const Followe
   return old ? followed.in_force : followed.latest;
 }
 
-// Puts the documents of the changed source in force, together with those of the other sources.
-// Returns the problems if this fails.
-std::vector<rule::Problem> RuleFollower::Try(Followed& changed, Others others) {
-  std::vector<rule::RuleFile> files;
-  for (const Followed& followed : followed_) {
-    for (const rule::SourceDocument& document : DocumentsOf(followed, changed, others)) {
-      files.push_back({.name = document.name, .text = document.text});
+bool RuleFollower::TakeBack(Attempt& attempt, std::span<const rule::Problem> problems) const {
+  bool all_alone = true;
+  bool any = false;
+  for (const rule::Problem& problem : problems) {
+    bool alone = false;
+    for (size_t i = 0; i < followed_.size(); ++i) {
+      if (!followed_[i].source->documents_stand_alone()) continue;
+      const auto is_it = [&](const rule::SourceDocument& one) { return one.name == problem.file; };
+      const auto found = std::find_if(attempt[i].begin(), attempt[i].end(),
+                                      [&](const auto* one) { return is_it(*one); });
+      if (found == attempt[i].end()) {
+        // It may have had several problems.
+        alone = alone || std::any_of(followed_[i].latest.begin(), followed_[i].latest.end(), is_it);
+        continue;
+      }
+      alone = true;
+      const std::vector<rule::SourceDocument>& good = followed_[i].in_force;
+      const auto last_good = std::find_if(good.begin(), good.end(), is_it);
+      if (last_good != good.end() && !(*last_good == **found)) {
+        *found = &*last_good;
+        any = true;
+      } else if (last_good == good.end() || **found == *last_good) {
+        attempt[i].erase(found);
+        any = true;
+      }
+      // A source of which nothing is left, and nothing has ever been in force, has no rules yet.
+      if (attempt[i].empty() && !followed_[i].ever_in_force) return false;
     }
+    all_alone = all_alone && alone;
   }
-  Loaded loaded = load_(files);
-  if (!loaded.problems.empty()) return std::move(loaded.problems);
+  return all_alone && any;
+}
+
+// Puts the documents of the changed source in force, together with those of the other sources.
+RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) {
+  Attempt attempt;
+  for (const Followed& followed : followed_) {
+    std::vector<const rule::SourceDocument*>& documents = attempt.emplace_back();
+    for (const rule::SourceDocument& document : DocumentsOf(followed, changed, others))
+      documents.push_back(&document);
+  }
+  std::vector<rule::Problem> refused;
+  Loaded loaded;
+  while (true) {
+    std::vector<rule::RuleFile> files;
+    for (const auto& documents : attempt) {
+      for (const rule::SourceDocument* document : documents) {
+        files.push_back(
+            {.name = document->name, .text = document->text, .limit_of = document->limit_of});
+      }
+    }
+    loaded = load_(files);
+    refused.insert(refused.end(), loaded.problems.begin(), loaded.problems.end());
+    if (loaded.problems.empty()) break;
+    if (!TakeBack(attempt, loaded.problems)) return {.problems = std::move(refused)};
+  }
   const absl::Status status = on_rules_(std::move(loaded.rules));
-  if (!status.ok()) return {rule::WholeFileProblem("", std::string(status.message()))};
-  for (Followed& followed : followed_) {
-    const std::vector<rule::SourceDocument>& used = DocumentsOf(followed, changed, others);
-    if (&used == &followed.latest) followed.in_force = followed.latest;
-    followed.ever_in_force = true;
+  if (!status.ok())
+    return {.problems = {rule::WholeFileProblem("", std::string(status.message()))}};
+  for (size_t i = 0; i < followed_.size(); ++i) {
+    std::vector<rule::SourceDocument> used;
+    for (const rule::SourceDocument* document : attempt[i]) used.push_back(*document);
+    followed_[i].in_force = std::move(used);
+    followed_[i].ever_in_force = true;
   }
-  return {};
+  return {.in_force = true, .problems = std::move(refused)};
 }
 
 }  // namespace headgate::watch

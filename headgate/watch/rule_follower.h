@@ -4,7 +4,8 @@
 // If something cannot be read or loaded, the documents in force stay in force, and the problems are
 // reported. Missing documents are such a problem too and never mean "no rules". A source with
 // invalid documents does not delay the others: their new documents are loaded together with the
-// last good ones of that source.
+// last good ones of that source. If the documents of a source stand alone, the same holds for each
+// of them.
 #pragma once
 
 #include <atomic>
@@ -34,7 +35,8 @@ class RuleFollower {
   // Why the last attempt put no rules in force. The previous rules stay in force.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
-    bool awaited = false;  // the only problem is that a source has no document yet
+    // A source has no document yet, or none that is good; it will be followed.
+    bool awaited = false;
   };
   using OnRefusal = std::function<void(const Refusal& refusal)>;
 
@@ -48,6 +50,9 @@ class RuleFollower {
   void Start();
   // Reads all sources again, whether or not they changed.
   void Refresh();
+
+  // The deletions that sources took for accidents were meant.
+  void Confirm();
 
   // Whether every source has reported its documents or its problems.
   bool heard_from_all() const;
@@ -65,7 +70,10 @@ class RuleFollower {
     std::vector<rule::SourceDocument> latest{};    // the last documents that could be read
     std::vector<rule::SourceDocument> in_force{};  // the documents of the rules in force
     std::vector<rule::Problem> problems{};         // why it cannot be read now
+    bool readable = false;                         // now, or if its documents stand alone, in part
   };
+  // The documents of one attempt, by source.
+  using Attempt = std::vector<std::vector<const rule::SourceDocument*>>;
   enum class Others { kLatest, kInForce };
 
   void OnDocuments(Followed& followed, const rule::DocumentSet& documents);
@@ -81,7 +89,14 @@ class RuleFollower {
   const std::vector<rule::SourceDocument>& DocumentsOf(const Followed& followed,
                                                        const Followed& changed,
                                                        Others others) const;
-  std::vector<rule::Problem> Try(Followed& changed, Others others);
+  struct Outcome {
+    bool in_force = false;
+    std::vector<rule::Problem> problems{};  // why not, or those of documents that stand alone
+  };
+  Outcome Try(const Followed& changed, Others others);
+  // Puts the last good documents in the place of those that have a problem and stand alone. Returns
+  // false if the problems concern others too.
+  bool TakeBack(Attempt& attempt, std::span<const rule::Problem> problems) const;
 
   std::vector<Followed> followed_;
   std::vector<rule::Problem> load_problems_;  // of all the latest documents together

@@ -31,12 +31,22 @@ class FakeSource final : public rule::Source {
   void Refresh() override { ++refreshed; }
   void Read(std::string_view, OnDocument) override {}
   void Write(const rule::DocumentChange&, OnWritten) override {}
+  bool documents_stand_alone() const override { return stand_alone; }
+  void Confirm() override { ++confirmed; }
   Figures figures() const override { return own; }
 
   void Hold(std::initializer_list<std::string> texts) {
     rule::DocumentSet set;
     for (const std::string& text : texts)
       set.documents.push_back({.name = text, .text = text, .version = text});
+    on_documents_(set);
+  }
+  // Documents of these names and texts.
+  void HoldNamed(std::initializer_list<std::pair<std::string, std::string>> documents,
+                 std::vector<rule::Problem> problems = {}) {
+    rule::DocumentSet set{.documents = {}, .problems = std::move(problems)};
+    for (const auto& [name, text] : documents)
+      set.documents.push_back({.name = name, .text = text, .version = text});
     on_documents_(set);
   }
   void Fail(std::string message, bool awaited = false) {
@@ -46,7 +56,9 @@ class FakeSource final : public rule::Source {
   }
 
   Figures own;
+  bool stand_alone = false;
   int refreshed = 0;
+  int confirmed = 0;
 
  private:
   OnDocuments on_documents_;
@@ -80,7 +92,8 @@ struct Server {
       if (file.text.starts_with("BAD"))
         loaded.problems.push_back(rule::WholeFileProblem(std::string(file.name), file.text));
       if (text.find(file.text) != std::string::npos) {
-        loaded.problems.push_back(rule::WholeFileProblem("", "twice " + file.text));
+        loaded.problems.push_back(
+            rule::WholeFileProblem(file.name == file.text ? "" : file.name, "twice " + file.text));
       }
       text += file.text;
     }
@@ -247,6 +260,75 @@ TEST(RuleFollower, RefreshesAllSourcesAndSumsTheirFigures) {
   server.sources[1]->own = {.polling = true, .failures = 3};
   EXPECT_TRUE(server.follower->figures().polling);
   EXPECT_EQ(server.follower->figures().failures, 5u);
+}
+
+TEST(StandAlone, ABadDocumentIsRefusedAloneAndItsLastGoodTextStays) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "a"}, {"2", "b"}, {"3", "c"}});
+  server.sources[0]->HoldNamed({{"1", "A"}, {"2", "BAD"}, {"3", "c"}, {"4", "BAD too"}});
+  EXPECT_EQ(server.in_force, "Abc");
+  EXPECT_THAT(server.problems, ElementsAre("BAD", "BAD too"));
+  EXPECT_EQ(server.follower->problem_count(), 2u);
+  server.sources[0]->HoldNamed({{"1", "A"}, {"2", "B"}, {"3", "c"}});
+  EXPECT_EQ(server.in_force, "ABc");
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(StandAlone, AGoodTextThatNoLongerFitsGivesWay) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "a"}, {"2", "b"}});
+  // The last good text of "1" has moved to "2".
+  server.sources[0]->HoldNamed({{"1", "BAD"}, {"2", "a"}});
+  EXPECT_EQ(server.in_force, "ab");
+  EXPECT_THAT(server.problems, ElementsAre("BAD", "twice a"));
+}
+
+TEST(StandAlone, NothingGoodIsNoRulesYet) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "BAD"}});
+  EXPECT_EQ(server.in_force, "nothing");
+  server.sources[0]->HoldNamed({{"1", "BAD"}, {"2", "b"}});
+  EXPECT_EQ(server.in_force, "b");
+}
+
+TEST(StandAlone, AllDocumentsMayGoOnceThereWereSome) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "a"}});
+  server.sources[0]->HoldNamed({});
+  EXPECT_EQ(server.in_force, "");
+}
+
+TEST(StandAlone, WhatCannotBeReadDoesNotKeepTheOthersFromBeingLoaded) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "a"}}, {rule::WholeFileProblem("2", "forbidden")});
+  EXPECT_EQ(server.in_force, "a");
+  EXPECT_THAT(server.problems, ElementsAre("forbidden"));
+  EXPECT_EQ(server.follower->problem_count(), 1u);
+}
+
+TEST(StandAlone, ABadDocumentDoesNotBringBackOldDocumentsOfOtherSources) {
+  Server server(2);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "a"}});
+  server.sources[1]->Hold({"x"});
+  server.sources[1]->Hold({"BAD x"});
+  EXPECT_EQ(server.in_force, "ax");
+  server.sources[0]->HoldNamed({{"1", "A"}, {"2", "BAD"}});
+  EXPECT_EQ(server.in_force, "Ax") << "with the last good text of the other source";
+  server.sources[1]->Hold({"y"});
+  EXPECT_EQ(server.in_force, "Ay");
+}
+
+TEST(RuleFollower, PassesTheConfirmationOfAnOperatorOn) {
+  Server server(2);
+  server.follower->Confirm();
+  EXPECT_EQ(server.sources[0]->confirmed, 1);
+  EXPECT_EQ(server.sources[1]->confirmed, 1);
 }
 
 }  // namespace

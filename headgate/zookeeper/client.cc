@@ -179,7 +179,7 @@ class Client::Core : public std::enable_shared_from_this<Core> {
   bool connected() const { return connected_; }
   int64_t session_id() const { return connected_ ? session_id_ : 0; }
 
-  // Callbacks of the C client, on its threads: what they are given is gone when they return.
+  // Callbacks of the C client, on its threads. They copy their arguments, which do not outlive them.
   static void OnData(int code, const char* data, int size, const struct Stat* stat,
                      const void* ticket) {
     Reply reply{.code = code, .stat = StatOf(stat)};

@@ -1,8 +1,8 @@
 // One session with a ZooKeeper ensemble, as calls and callbacks of an event loop.
 //
 // The official C client has threads of its own; this class is the one place where what they say
-// comes to the loop. A session that has expired is replaced by a new one, and so is one that has no
-// connection for so long that it must have expired. Host names are resolved anew for each session,
+// comes to the loop. A session that has expired is replaced by a new one, and so is one whose
+// connection is away for a third longer than its timeout. Host names are resolved anew for each session,
 // never on a thread of the C client, which would miss its heartbeats meanwhile. The C client of
 // Debian 12 has no TLS.
 //
@@ -31,7 +31,7 @@ struct ClientOptions {
   base::Duration call_timeout = std::chrono::seconds(5);
   // "user:password" for ZooKeeper's `digest` scheme, or empty. With it, nodes are made such that
   // only this user may use them.
-  std::string digest;
+  std::string digest{};
 };
 
 // Set by ZooKeeper. Transaction ids (zxid) rise with every change of the ensemble.
@@ -113,7 +113,7 @@ class Client {
   void Leave(std::function<void()> done);
 
   bool connected() const;
-  // Of the current session; 0 if there is none.
+  // The id of the current session; 0 without a connection.
   int64_t session_id() const;
 
  private:

@@ -198,7 +198,9 @@ TEST(ZooKeeperClient, ASessionThatExpiredIsReplaced) {
   // Without its heartbeats, as if it had been away. The session ends at the server.
   server.Freeze();
   ASSERT_TRUE(client.Until([&] { return client.disconnects == 1; }));
-  std::this_thread::sleep_for(1s);
+  const base::SystemClock clock;
+  const base::BootTime frozen_until = clock.BootNow() + 1s;
+  ASSERT_TRUE(client.Until([&] { return clock.BootNow() >= frozen_until; }));
   server.Thaw();
   ASSERT_TRUE(client.Until([&] { return client.sessions == 2; }));
   EXPECT_NE(client->session_id(), first);

@@ -27,8 +27,8 @@ std::optional<size_t> From(std::string_view target) {
 
 void AnswerNoRules(http::Response& response) {
   http::AnswerProblem(503, "no rules are loaded yet",
-                      "the path given by --rules has no rule file yet, or only files with "
-                      "problems; the log names them",
+                      "the source of the rules holds none yet, or only some with problems; the "
+                      "log names them",
                       response);
 }
 

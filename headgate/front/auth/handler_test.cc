@@ -84,6 +84,56 @@ TEST(Auth, EveryOutcomeHasItsStatus) {
   EXPECT_EQ(OutcomeOf(no_rule), "no_rule");
 }
 
+TEST(Auth, AProblemNamesTheAttribute) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  const http::Response missing = rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}});
+  EXPECT_THAT(missing.body, HasSubstr(R"("hint":"header X-API-Key is missing")"));
+  EXPECT_THAT(missing.fields, Not(HasSubstr("WWW-Authenticate"))) << "there is no scheme for it";
+}
+
+constexpr std::string_view kByToken = R"(
+trusted_proxies: [10.0.0.0/8]
+jwt:
+- {name: bearer, unverified: true}
+- {name: session, unverified: true, cookie: session}
+mappings:
+- refuse: [{claim: sub, jwt: bearer, values: [mallory]}]
+  descriptors:
+  - entries: [{key: user, claim: sub, jwt: KIND}]
+)";
+
+std::string ByToken(std::string_view kind) {
+  std::string text(kByToken);
+  return text.replace(text.find("KIND"), 4, kind);
+}
+
+// RFC 9110, section 15.5.2, for the one case that has a scheme.
+TEST(Auth, AMissingBearerTokenIsAskedFor) {
+  constexpr std::string_view kChallenge = "WWW-Authenticate: Bearer realm=\"headgate\"\r\n";
+  AuthRig bearer(ByToken("bearer"), {"user: 2/minute"});
+  const http::Response missing = bearer.Ask("GET", "/auth", {});
+  EXPECT_EQ(missing.status, 401);
+  EXPECT_THAT(missing.fields, HasSubstr(kChallenge));
+  AuthRig session(ByToken("session"), {"user: 2/minute"});
+  EXPECT_EQ(session.Ask("GET", "/auth", {}).status, 401);
+  EXPECT_THAT(session.Ask("GET", "/auth", {}).fields, Not(HasSubstr("WWW-Authenticate")));
+  AuthRig other(ByToken("bearer") + "  status: {missing: 403}\n", {"user: 2/minute"});
+  EXPECT_EQ(other.Ask("GET", "/auth", {}).status, 403);
+  EXPECT_THAT(other.Ask("GET", "/auth", {}).fields, Not(HasSubstr("WWW-Authenticate")));
+}
+
+// {"alg":"HS256"}, {"sub":"mallory"}
+constexpr std::string_view kMallory = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWxsb3J5In0.AA";
+
+TEST(Auth, ATokenThatComesTwiceIsInvalid) {
+  AuthRig rig(ByToken("bearer"), {"user: 2/minute"});
+  EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth", {{"Authorization", kMallory}})), "refused");
+  const http::Response twice =
+      rig.Ask("GET", "/auth", {{"Authorization", kMallory}, {"Authorization", kMallory}});
+  EXPECT_EQ(twice.status, 400);
+  EXPECT_EQ(OutcomeOf(twice), "invalid");
+}
+
 TEST(Auth, AnswersNobodyWhoIsNotTrusted) {
   AuthRig rig(kByKey, {"api_key: 2/minute"});
   for (const std::string_view ip : {"127.0.0.1", "203.0.113.1", "::1"}) {

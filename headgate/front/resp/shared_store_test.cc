@@ -407,10 +407,12 @@ TEST(SharedStore, DelResetsTheSharedBuckets) {
             "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n*5\r\n:0\r\n:5\r\n:3\r\n:-1\r\n:2000\r\n:2\r\n"
             "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
   side.output.clear();
-  side.Arrive(Command({"TTL", "k"}) + Command({"EXISTS", "k"}));
+  side.Arrive(Command({"TTL", "k"}) + Command({"PTTL", "k"}) + Command({"EXISTS", "k"}));
   EXPECT_EQ(
       side.output,
       "-ERR TTL is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
+      "bucket, or hg:{c|KEY} of a counter\r\n"
+      "-ERR PTTL is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
       "bucket, or hg:{c|KEY} of a counter\r\n"
       "-ERR EXISTS is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
       "bucket, or hg:{c|KEY} of a counter\r\n");

@@ -7,8 +7,9 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
-#include "headgate/wire/digest.h"
+#include "headgate/store/answer_without_store.h"
 #include "headgate/store/big_endian.h"
+#include "headgate/wire/digest.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::store::redis {
@@ -102,31 +103,7 @@ std::string HashedName(std::string_view name) {
 }
 
 std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {
-  const Limit& limit = request.limit->limit;
-  SharedAnswer answer;
-  // Reports of leases that were granted under another limit count as long as the bucket holds these
-  // leases.
-  if (request.lease &&
-      !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit.algorithm()))) {
-    answer.status = absl::FailedPreconditionError(
-        fmt::format("a bucket of {}{} is always exact: it gives no leases", Name(limit.algorithm()),
-                    limit.spec().count_denied ? " that counts denied requests" : ""));
-    return answer;
-  }
-  const bool refund = !request.lease && request.operation == Operation::kRefund;
-  if (refund && !TakesRefunds(limit.algorithm())) {
-    answer.status = algorithm::RefundRefused();
-    return answer;
-  }
-  if (!limit.denies_all()) return std::nullopt;
-  // The bucket stays as it is: if the limit is raised again, consumed requests stay consumed.
-  if (request.lease) {
-    answer.grant.retry_after = request.lease->want > 0 ? algorithm::kNever : Duration(0);
-    return answer;
-  }
-  if (request.operation == Operation::kReset) return std::nullopt;
-  answer.decision = algorithm::DenyAll(limit, refund ? 0 : request.cost);
-  return answer;
+  return store::AnswerWithoutStore(request);
 }
 
 BucketCall::BucketCall(const SharedRequest& request, const CallContext& context, std::string memory)

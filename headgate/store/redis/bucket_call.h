@@ -49,7 +49,7 @@ struct CallContext {
 
 class BucketCall {
  public:
-  // The answer to a request that needs no store: a limit of 0 requests, a refund to a queue.
+  // As in answer_without_store.h.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
   // For a request that needs the store. Only the history that it points to is needed afterwards.

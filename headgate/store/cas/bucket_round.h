@@ -1,0 +1,73 @@
+// One round of requests about one bucket: from the bytes of the bucket and the requests to the
+// answers and the new bytes. Pure: the caller reads and writes the bytes (key_exchange.h).
+//
+//   BucketRound round(bytes, now);
+//   for each request, in order: answer = round.Answer(request)
+//   if round.changes() says so: write round.bytes()
+//
+// It does what the scripts of the Redis store do, by the same arithmetic: it carries the bucket
+// over to another limit, sets back a time that is far ahead, expires and grants leases, and
+// replaces a bucket that it cannot read. tests/cas holds it equal to the scripts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/time.h"
+#include "headgate/store/bucket_codec.h"
+#include "headgate/store/shared_store.h"
+
+namespace headgate::store::cas {
+
+struct RoundOptions {
+  // The longest life of any lease.
+  base::Duration lease_ttl = kLeaseTtl;
+  // A bucket further ahead of `now` than this is brought back to `now`. Unset: the time that the
+  // bucket takes to fill, at least a second.
+  std::optional<base::Duration> ahead_most{};
+};
+
+enum class Changes : uint8_t {
+  kNothing,
+  // Only the time at which the bucket was last used: requests were denied. Need not be written: the
+  // time keeps an earlier clock from being believed, but what is left does not depend on it.
+  kTime,
+  kState,  // has to be written before the answers count
+};
+
+class BucketRound {
+ public:
+  // `bucket`: the bytes of the bucket, as bucket_codec.h; empty if it is as if never used.
+  // nullopt: there are bytes, but they are unreadable.
+  BucketRound(std::optional<std::string_view> bucket, base::Instant now,
+              const RoundOptions& options = {});
+
+  // The answer to the next request, for which AnswerWithoutStore has none.
+  SharedAnswer Answer(const SharedRequest& request);
+
+  // The largest change of all requests so far.
+  Changes changes() const { return changes_; }
+  // The bucket after all requests so far; empty if it is as if never used.
+  std::string bytes() const;
+  // When it will be as if never used, its leases included.
+  base::Instant expires_at() const { return bucket_ ? expires_at_ : now_; }
+
+ private:
+  SharedAnswer Reset(const SharedRequest& request);
+  SharedAnswer Look(const SharedRequest& request, base::Instant clock) const;
+  Changes Do(const SharedRequest& request, const algorithm::Limit& limit, base::Instant now,
+             SharedAnswer& answer);
+  void NoteChange(Changes changes);
+  void EndRequest(base::Instant now);
+
+  const base::Instant now_;
+  const RoundOptions options_;
+  std::optional<StoredBucket> bucket_;
+  bool unreadable_ = false;
+  Changes changes_ = Changes::kNothing;
+  base::Instant expires_at_{0};
+};
+
+}  // namespace headgate::store::cas

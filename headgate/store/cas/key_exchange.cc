@@ -1,0 +1,239 @@
+#include "headgate/store/cas/key_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/store/cas/removal.h"
+
+namespace headgate::store::cas {
+
+using base::BootTime;
+using base::Duration;
+using base::Instant;
+
+namespace {
+
+bool MayHaveBeenApplied(const absl::Status& status) {
+  return absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+void KeyExchange::Add(std::unique_ptr<WaitingRequest> request) {
+  earliest_deadline_ = std::min(earliest_deadline_, request->deadline);
+  waiting_.push_back(std::move(request));
+}
+
+ExchangeAction KeyExchange::Next(BootTime now, Instant instant) {
+  if (now >= earliest_deadline_) Expire(now);
+  while (in_flight_ == InFlight::kNone && requests() > 0 && now >= pause_until_) {
+    if (put_ && !round_.empty()) return put_->again ? StartPut(now) : StartGet(now);
+    if (std::exchange(put_, std::nullopt)) {
+      // Nobody waits for its outcome any more.
+      known_.reset();
+      fresh_ = false;
+    }
+    if (round_.empty()) fresh_ = false;
+    if (!fresh_) JoinWaiting();
+    if (!known_ || IsTooOld(now)) return StartGet(now);
+    if (Decide(instant) == Changes::kState) return StartPut(now);
+    if (!fresh_) return StartGet(now);
+    AnswerRound();
+  }
+  return Wait();
+}
+
+ExchangeAction KeyExchange::Wait() const {
+  const bool pauses = in_flight_ == InFlight::kNone && requests() > 0;
+  return {.at = pauses ? std::min(pause_until_, earliest_deadline_) : earliest_deadline_};
+}
+
+ExchangeAction KeyExchange::StartGet(BootTime now) {
+  in_flight_ = InFlight::kGet;
+  call_sent_at_ = now;
+  writer_.counters.reads.Add();
+  return {.kind = ExchangeAction::Kind::kGet, .at = CallDeadline(now)};
+}
+
+ExchangeAction KeyExchange::StartPut(BootTime now) {
+  in_flight_ = InFlight::kPut;
+  call_sent_at_ = now;
+  writer_.counters.writes.Add();
+  return {.kind = ExchangeAction::Kind::kPut,
+          .at = CallDeadline(now),
+          .bytes = put_->bytes,
+          .expected = put_->before.version,
+          .expires_at = put_->envelope.expires_at};
+}
+
+// Half of the time that is left, so that the other half remains for the next call: a put after a
+// get, or a get that finds out what became of a put.
+BootTime KeyExchange::CallDeadline(BootTime now) const {
+  BootTime latest = now;
+  for (const auto& request : round_) latest = std::max(latest, request->deadline);
+  return now + (latest - now) / 2;
+}
+
+bool KeyExchange::IsTooOld(BootTime now) const { return now - known_->asked_at > kVersionAgeMax; }
+
+void KeyExchange::JoinWaiting() {
+  std::move(waiting_.begin(), waiting_.end(), std::back_inserter(round_));
+  waiting_.clear();
+}
+
+Changes KeyExchange::Decide(Instant instant) {
+  std::optional<std::string_view> bucket = "";
+  if (known_->envelope) {
+    bucket = known_->envelope->bucket;
+  } else if (known_->version) {
+    bucket.reset();
+  }
+  BucketRound round(bucket, instant, writer_.options.round);
+  for (const auto& request : round_) request->answer = round.Answer(request->request);
+  if (round.changes() == Changes::kState) MakePut(round);
+  return round.changes();
+}
+
+void KeyExchange::MakePut(const BucketRound& round) {
+  put_ = Put{.id = {.writer = writer_.id, .number = ++writer_.number},
+             .before = *known_,
+             .envelope = {},
+             .bytes = {}};
+  Envelope& next = put_->envelope;
+  if (known_->envelope) {
+    next.generation = known_->envelope->generation;
+    next.writes = known_->envelope->writes;
+  } else {
+    next.generation = writer_.random.Next();
+  }
+  AddWrite(put_->id, next.writes);
+  next.expires_at = round.expires_at();
+  next.bucket = round.bytes();
+  AppendEnvelope(next, put_->bytes);
+}
+
+KeyExchange::Known KeyExchange::KnownOf(std::optional<Versioned> found) const {
+  Known known{.version = std::nullopt, .envelope = std::nullopt, .asked_at = call_sent_at_};
+  if (!found) return known;
+  known.version = found->version;
+  known.envelope = ParseEnvelope(found->bytes);
+  return known;
+}
+
+void KeyExchange::OnGot(BootTime now, absl::StatusOr<std::optional<Versioned>> answer) {
+  HEADGATE_CHECK(in_flight_ == InFlight::kGet);
+  in_flight_ = InFlight::kNone;
+  if (put_) {
+    // The outcome of a put is asked for until the requests give up.
+    if (!answer.ok()) return Pause(now);
+    return Resolve(now, KnownOf(*std::move(answer)));
+  }
+  if (answer.ok()) {
+    known_ = KnownOf(*std::move(answer));
+    fresh_ = true;
+    return;
+  }
+  known_.reset();
+  if (absl::IsResourceExhausted(answer.status())) return OnRefused(now);
+  // Nothing was written.
+  FailRound(MayHaveBeenApplied(answer.status()) ? absl::UnavailableError(answer.status().message())
+                                                : answer.status());
+}
+
+void KeyExchange::OnPut(BootTime now, const absl::StatusOr<Version>& answer) {
+  HEADGATE_CHECK(in_flight_ == InFlight::kPut && put_);
+  in_flight_ = InFlight::kNone;
+  put_->again = false;
+  if (answer.ok()) {
+    known_ = {.version = *answer, .envelope = std::move(put_->envelope), .asked_at = call_sent_at_};
+    put_.reset();
+    return AnswerRound();
+  }
+  const absl::Status& status = answer.status();
+  if (MayHaveBeenApplied(status)) {
+    writer_.counters.ambiguous.Add();
+    put_->repeats = true;
+    return Pause(now);
+  }
+  if (put_->repeats) {
+    // It may have lost against its own earlier attempt.
+    if (!absl::IsAborted(status)) Pause(now);
+    return;
+  }
+  put_.reset();
+  known_.reset();
+  fresh_ = false;
+  if (absl::IsAborted(status)) {
+    writer_.counters.conflicts.Add();
+    CountLoss();
+    return Pause(now);
+  }
+  if (absl::IsResourceExhausted(status)) return OnRefused(now);
+  FailRound(status);
+}
+
+// The service asks to slow down.
+void KeyExchange::OnRefused(BootTime now) {
+  writer_.counters.throttled.Add();
+  CountLoss();
+  Pause(now);
+}
+
+// A put may have been applied, and this is the value after it.
+void KeyExchange::Resolve(BootTime now, Known found) {
+  const Known& before = put_->before;
+  const bool same_generation = found.envelope && before.envelope
+                                   ? found.envelope->generation == before.envelope->generation
+                                   : found.envelope.has_value() == before.envelope.has_value();
+  if (found.version == before.version && same_generation) {
+    // Not applied yet. The same put again: if the first attempt is applied in the meantime, the
+    // second one loses, and the other way round.
+    writer_.counters.ambiguous_repeated.Add();
+    put_->again = true;
+    put_->before.asked_at = found.asked_at;
+    return Pause(now);
+  }
+  WriteFate fate = WriteFate::kUnknown;
+  if (found.envelope) {
+    const uint64_t generation = found.envelope->generation;
+    if (!before.envelope) {
+      // Nobody else draws the generation that our put has made.
+      fate = generation == put_->envelope.generation ? WriteFate::kApplied : WriteFate::kNotApplied;
+    } else if (generation == before.envelope->generation) {
+      fate = FateOf(put_->id, before.envelope->writes, found.envelope->writes);
+    }
+  }
+  put_.reset();
+  known_ = std::move(found);
+  fresh_ = fate == WriteFate::kNotApplied;
+  switch (fate) {
+    case WriteFate::kApplied:
+      writer_.counters.ambiguous_applied.Add();
+      return AnswerRound();
+    case WriteFate::kNotApplied:
+      writer_.counters.conflicts.Add();
+      return CountLoss();
+    case WriteFate::kUnknown:
+      writer_.counters.ambiguous_forgotten.Add();
+      return FailRound(absl::AbortedError(
+          "the answer to a write was lost, and the value does not tell whether it was applied"));
+  }
+}
+
+void KeyExchange::Pause(BootTime now) {
+  const CasOptions& options = writer_.options;
+  Duration longest = options.pause_min;
+  for (uint32_t i = 0; i < pauses_ && longest < options.pause_max; ++i) longest *= 2;
+  longest = std::min(longest, options.pause_max);
+  ++pauses_;
+  pause_until_ = now + Duration(static_cast<int64_t>(
+                           writer_.random.Below(static_cast<uint64_t>(longest.count()) + 1)));
+}
+
+size_t KeyExchange::remembered_bytes() const {
+  if (!known_ || !known_->envelope) return known_ ? 1 : 0;
+  return 128 + known_->envelope->bucket.size();
+}
+
+}  // namespace headgate::store::cas

@@ -1,0 +1,33 @@
+// A request that waits for its answer.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "headgate/base/clock.h"
+#include "headgate/store/shared_store.h"
+
+namespace headgate::store::cas {
+
+struct WaitingRequest {
+  // `request_to_copy` must stay valid only during the call, except for its history.
+  WaitingRequest(const SharedRequest& request_to_copy, base::BootTime give_up_at,
+                 SharedStore::Done call)
+      : request(request_to_copy), deadline(give_up_at), done(std::move(call)) {
+    request.name = {};
+    if (!request.lease) return;
+    reports.assign(request.lease->reports.begin(), request.lease->reports.end());
+    request.lease->reports = reports;
+  }
+  WaitingRequest(const WaitingRequest&) = delete;
+
+  SharedRequest request;  // without its name
+  std::vector<LeaseReport> reports{};
+  base::BootTime deadline;
+  SharedStore::Done done;
+  uint32_t losses = 0;    // attempts that were in vain
+  SharedAnswer answer{};  // of the present attempt
+};
+
+}  // namespace headgate::store::cas

@@ -1,0 +1,53 @@
+#include "headgate/watch/zookeeper/saved_copy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate::watch::zookeeper {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kPlace = "zk://a:2181/rate-limiter";
+
+SavedCopy Copy() {
+  return {.rules = {.nodes = {{"edge", {.text = "domain: edge\n", .zxid = 7, .version = 2}}},
+                    .list_zxid = 5},
+          .config = {.nodes = {{"a%2Fb", {.text = "{\"Limit\": 1}", .zxid = 1LL << 40}}},
+                     .list_zxid = 6}};
+}
+
+TEST(SavedCopy, ComesBackAsItWas) {
+  const auto copy = CopyFromText(CopyAsText(Copy(), kPlace), kPlace);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(copy->rules.nodes, Copy().rules.nodes);
+  EXPECT_EQ(copy->rules.list_zxid, 5);
+  EXPECT_EQ(copy->config.nodes, Copy().config.nodes);
+  EXPECT_EQ(copy->config.list_zxid, 6);
+}
+
+TEST(SavedCopy, EveryFlippedBitAndEveryCutIsNoticed) {
+  const std::string text = CopyAsText(Copy(), kPlace);
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = text;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      EXPECT_FALSE(CopyFromText(damaged, kPlace).ok()) << at;
+    }
+    EXPECT_FALSE(CopyFromText(text.substr(0, at), kPlace).ok()) << at;
+  }
+}
+
+TEST(SavedCopy, OfAnotherPlaceIsNotTaken) {
+  const auto copy = CopyFromText(CopyAsText(Copy(), "zk://b:2181/x"), kPlace);
+  EXPECT_THAT(copy.status().message(), HasSubstr("zk://b:2181/x"));
+}
+
+TEST(SavedCopy, ATextThatIsNotUtf8IsStillACopy) {
+  SavedCopy copy = Copy();
+  copy.config.nodes["bad"].text = "\xff\xfe";
+  EXPECT_TRUE(CopyFromText(CopyAsText(copy, kPlace), kPlace).ok());
+}
+
+}  // namespace
+}  // namespace headgate::watch::zookeeper

@@ -1,0 +1,436 @@
+#include "headgate/watch/zookeeper/zookeeper_source.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "headgate/disk/files.h"
+#include "headgate/watch/zookeeper/saved_copy.h"
+#include "headgate/zookeeper/node_name.h"
+
+namespace headgate::watch::zookeeper {
+namespace {
+
+using headgate::zookeeper::Children;
+using headgate::zookeeper::ClientOptions;
+using headgate::zookeeper::Created;
+using headgate::zookeeper::CreateMode;
+using headgate::zookeeper::Node;
+using headgate::zookeeper::NodeStat;
+using headgate::zookeeper::Watch;
+using headgate::zookeeper::WatchEvent;
+
+// Changes that come together are published together.
+constexpr base::Duration kPublishDelay = std::chrono::milliseconds(10);
+// After a read that failed although there is a connection.
+constexpr base::Duration kReadAgainAfter = std::chrono::seconds(1);
+// A change of an access list fires no watch.
+constexpr base::Duration kForbiddenAgainAfter = std::chrono::seconds(10);
+// A server that lags behind gives some; an ensemble that was restored gives nothing else.
+constexpr uint32_t kStaleAnswersMax = 10;
+// Says what it waits for if there is nothing by then.
+constexpr base::Duration kSilentMax = std::chrono::seconds(3);
+
+std::string Below(const std::string& root, std::string_view name) {
+  return root == "/" ? fmt::format("/{}", name) : fmt::format("{}/{}", root, name);
+}
+
+ClientOptions OptionsOf(const SourceOptions& options) {
+  return {.servers = options.place.servers,
+          .session_timeout = options.session_timeout,
+          .digest = options.place.digest};
+}
+
+// "zxid.version": the zxid alone identifies a state, and the version is what a change expects.
+std::string VersionOf(int64_t zxid, int32_t version) { return fmt::format("{}.{}", zxid, version); }
+
+struct Expected {
+  int64_t zxid = 0;
+  int32_t version = 0;
+};
+
+std::optional<Expected> ParseVersion(std::string_view text) {
+  Expected expected;
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, expected.zxid);
+  if (error != std::errc() || dot == end || *dot != '.') return std::nullopt;
+  const auto [rest, version_error] = std::from_chars(dot + 1, end, expected.version);
+  if (version_error != std::errc() || rest != end) return std::nullopt;
+  return expected;
+}
+
+}  // namespace
+
+ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
+    : options_(std::move(options)),
+      loop_(loop),
+      rules_{.path = Below(options_.place.path, "rules")},
+      config_{.path = Below(options_.place.path, "config")},
+      client_(OptionsOf(options_), loop,
+              {.on_connected = [this](bool new_session) { OnConnected(new_session); },
+               .on_disconnected = [this] { OnDisconnected(); },
+               .on_watch = [this](const WatchEvent& event) { OnWatch(event); },
+               .on_trouble =
+                   [this](const absl::Status& why) {
+                     trouble_ = std::string(why.message());
+                     PublishSoon();
+                   }}),
+      reader_(client_, OptionsOf(options_), loop,
+              {.on_node =
+                   [this](const std::string& path, absl::StatusOr<Node> node) {
+                     if (Documents* const documents = DirectoryOf(path))
+                       OnNode(*documents, path.substr(documents->path.size() + 1), std::move(node));
+                   },
+               .on_watch = [this](const WatchEvent& event) { OnWatch(event); },
+               .on_doubt =
+                   [this](const std::string& path) {
+                     OnWatch({.kind = WatchEvent::Kind::kDataChanged, .path = path});
+                   }}),
+      publish_timer_(loop, [this] { Publish(); }),
+      again_timer_(loop, [this] { ReadAgain(); }),
+      forbidden_timer_(loop, [this] { ReadForbidden(); }) {
+  away_since_ns_.store(loop.Now().ns, std::memory_order_relaxed);
+  LoadCopy();
+}
+
+void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
+  on_documents_ = std::move(on_documents);
+  // The documents of the copy are in force until there are newer ones.
+  const bool has_copy = !rules_.directory.nodes().empty() || !config_.directory.nodes().empty();
+  publish_due_ = true;
+  publish_timer_.SetAfter(has_copy ? base::Duration(0) : kSilentMax);
+}
+
+void ZooKeeperSource::Refresh() {
+  refreshed_ = true;
+  if (connected_) OnConnected(false);
+  PublishSoon();
+}
+
+void ZooKeeperSource::LoadCopy() {
+  if (options_.copy.empty()) return;
+  const auto text = disk::ReadRegularFile(options_.copy, kCopyBytesMax);
+  if (!text.ok()) return;
+  auto copy = CopyFromText(*text, NameOf(options_.place));
+  if (!copy.ok()) {
+    trouble_ = fmt::format("{}: {}", options_.copy, std::string(copy.status().message()));
+    return;
+  }
+  saved_ = *text;
+  rules_.directory.Remember(std::move(copy->rules.nodes), copy->rules.list_zxid);
+  config_.directory.Remember(std::move(copy->config.nodes), copy->config.list_zxid);
+}
+
+void ZooKeeperSource::SaveCopy() {
+  if (options_.copy.empty()) return;
+  const auto saved = [](const Documents& documents) {
+    return SavedDirectory{.nodes = documents.guard.documents(),
+                          .list_zxid = documents.directory.list_zxid()};
+  };
+  std::string text =
+      CopyAsText({.rules = saved(rules_), .config = saved(config_)}, NameOf(options_.place));
+  if (text == saved_) return;
+  const absl::Status written = disk::ReplaceFile(
+      options_.copy, [&](const std::function<void(std::string_view)>& write) { write(text); });
+  if (written.ok()) {
+    saved_ = std::move(text);
+  } else {
+    failures_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+ZooKeeperSource::Documents* ZooKeeperSource::DirectoryOf(std::string_view path) {
+  for (Documents* const documents : {&rules_, &config_}) {
+    const std::string& own = documents->path;
+    if (path == own ||
+        (path.starts_with(own) && path.size() > own.size() + 1 && path[own.size()] == '/' &&
+         path.find('/', own.size() + 1) == std::string_view::npos))
+      return documents;
+  }
+  return nullptr;
+}
+
+void ZooKeeperSource::OnConnected(bool /*new_session*/) {
+  connected_ = true;
+  trouble_.clear();
+  for (Documents* const documents : {&rules_, &config_}) {
+    documents->may_make = true;
+    documents->directory.OnConnected();
+    ReadWanted(*documents);
+  }
+}
+
+void ZooKeeperSource::OnDisconnected() {
+  connected_ = false;
+  trouble_ = "the connection is lost";
+  failures_.fetch_add(1, std::memory_order_relaxed);
+  int64_t current = 0;
+  away_since_ns_.compare_exchange_strong(current, loop_.Now().ns, std::memory_order_relaxed);
+}
+
+void ZooKeeperSource::OnWatch(const WatchEvent& event) {
+  Documents* const documents = DirectoryOf(event.path);
+  if (documents == nullptr) return;
+  if (event.path == documents->path) {
+    documents->directory.OnListChanged();
+  } else if (event.kind == WatchEvent::Kind::kDeleted) {
+    documents->directory.OnListChanged();
+  } else {
+    documents->directory.OnNodeChanged(event.path.substr(documents->path.size() + 1));
+  }
+  ReadWanted(*documents);
+}
+
+void ZooKeeperSource::ReadWanted(Documents& documents) {
+  if (!connected_ || documents.paused) return;
+  const Directory::Wanted wanted = documents.directory.TakeWanted();
+  reads_.fetch_add(wanted.nodes.size() + (wanted.list ? 1 : 0), std::memory_order_relaxed);
+  if (wanted.list) ReadList(documents);
+  for (const std::string& name : wanted.nodes) reader_.Read(Below(documents.path, name));
+}
+
+void ZooKeeperSource::ReadList(Documents& documents) {
+  client_.List(documents.path, Watch::kYes,
+               [this, &documents](const absl::StatusOr<Children>& children) {
+                 OnList(documents, children);
+               });
+}
+
+void ZooKeeperSource::OnList(Documents& documents, const absl::StatusOr<Children>& children) {
+  if (children.ok()) {
+    documents.unreadable.erase("");
+    documents.directory.OnListed(children->names, children->stat.children_zxid);
+  } else if (absl::IsNotFound(children.status())) {
+    const bool is_empty =
+        documents.directory.nodes().empty() && documents.guard.documents().empty();
+    // Not at once after it was deleted: that would be in the way of who deletes more.
+    if (is_empty && std::exchange(documents.may_make, false)) return MakeDirectory(documents);
+    documents.directory.OnMissing();
+    // Tells when it is made again.
+    client_.Exists(documents.path, Watch::kYes,
+                   [this, &documents](const absl::StatusOr<NodeStat>& stat) {
+                     if (!stat.ok()) return;
+                     documents.directory.OnListChanged();
+                     ReadWanted(documents);
+                   });
+  } else {
+    if (absl::IsPermissionDenied(children.status()))
+      documents.unreadable[""] = "cannot be listed: " + std::string(children.status().message());
+    documents.failed.insert("");
+    ReadAgainSoon();
+  }
+  AfterAnswer(documents);
+}
+
+void ZooKeeperSource::MakeDirectory(Documents& documents) {
+  client_.CreateAll(documents.path, [this, &documents](const absl::Status& made) {
+    if (made.ok()) {
+      documents.directory.OnListChanged();
+      return ReadWanted(documents);
+    }
+    documents.failed.insert("");
+    trouble_ = fmt::format("cannot make {}: {}", documents.path, std::string(made.message()));
+    ReadAgainSoon();
+    PublishSoon();
+  });
+}
+
+void ZooKeeperSource::OnNode(Documents& documents, const std::string& name,
+                             absl::StatusOr<Node> node) {
+  Directory& directory = documents.directory;
+  documents.unreadable.erase(name);
+  if (node.ok()) {
+    directory.OnRead(name, {.text = std::move(node->data),
+                            .zxid = node->stat.changed_zxid,
+                            .version = node->stat.version});
+  } else if (absl::IsNotFound(node.status())) {
+    reader_.Forget(Below(documents.path, name));
+    directory.OnGone(name);
+  } else if (absl::IsPermissionDenied(node.status())) {
+    documents.unreadable[name] = "cannot be read: " + std::string(node.status().message());
+    directory.OnUnreadable(name);
+    forbidden_timer_.SetAfter(kForbiddenAgainAfter);
+  } else {
+    documents.failed.insert(name);
+    ReadAgainSoon();
+  }
+  AfterAnswer(documents);
+}
+
+void ZooKeeperSource::AfterAnswer(Documents& documents) {
+  if (documents.directory.stale_answers() > 0 && !std::exchange(documents.paused, true)) {
+    documents.directory.OnConnected();
+    ReadAgainSoon();
+  }
+  ReadWanted(documents);
+  const bool complete = rules_.directory.complete() && config_.directory.complete();
+  ever_complete_ = ever_complete_ || complete;
+  if (complete && connected_) away_since_ns_.store(0, std::memory_order_relaxed);
+  if (ever_complete_ || !documents.unreadable.empty()) PublishSoon();
+}
+
+void ZooKeeperSource::ReadAgainSoon() { again_timer_.SetAfter(kReadAgainAfter); }
+
+void ZooKeeperSource::ReadAgain() {
+  for (Documents* const documents : {&rules_, &config_}) {
+    documents->paused = false;
+    for (const std::string& name : std::exchange(documents->failed, {}))
+      name.empty() ? documents->directory.OnListChanged()
+                   : documents->directory.OnNodeChanged(name);
+    ReadWanted(*documents);
+  }
+}
+
+void ZooKeeperSource::ReadForbidden() {
+  for (Documents* const documents : {&rules_, &config_}) {
+    for (const auto& [name, why] : documents->unreadable)
+      name.empty() ? documents->directory.OnListChanged() : documents->directory.Want(name);
+    ReadWanted(*documents);
+  }
+}
+
+void ZooKeeperSource::PublishSoon() {
+  // The first one may still be waiting for something to say.
+  if (std::exchange(publish_due_, true) && ever_published_) return;
+  // Loading the rules takes no more than half of this thread's time, whatever is written.
+  publish_timer_.SetAfter(std::max(kPublishDelay, last_publish_));
+}
+
+void ZooKeeperSource::Publish() {
+  publish_due_ = false;
+  if (!on_documents_) return;
+  const base::BootTime begin = loop_.Now();
+  rule::DocumentSet set;
+  for (Documents* const documents : {&rules_, &config_}) AddDocuments(*documents, set);
+  kept_.store(rules_.guard.kept_count() + config_.guard.kept_count(), std::memory_order_relaxed);
+  const bool empty = set.documents.empty() && !ever_published_;
+  if (empty) {
+    const std::string why =
+        ever_complete_ ? "holds no rules and no limits yet"
+                       : fmt::format("not read yet: {}",
+                                     trouble_.empty() ? "there is no connection" : trouble_);
+    set.awaited = true;
+    set.problems.push_back(rule::WholeFileProblem(
+        NameOf(options_.place), why, "a node below config or rules is loaded at once"));
+  }
+  ever_published_ = ever_published_ || !empty;
+  if (std::exchange(refreshed_, false) || set != published_) {
+    on_documents_(set);
+    published_ = std::move(set);
+  }
+  if (ever_complete_ && !empty) SaveCopy();
+  last_publish_ = loop_.Now() - begin;
+}
+
+void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set) {
+  const Directory& directory = documents.directory;
+  documents.guard.OnDocuments(directory.nodes(), directory.missing(), loop_.Now());
+  for (const auto& [name, node] : documents.guard.documents()) {
+    rule::SourceDocument document{.name = Below(documents.path, name),
+                                  .text = node.text,
+                                  .version = VersionOf(node.zxid, node.version)};
+    if (&documents == &config_)
+      document.limit_of = headgate::zookeeper::TextOfNodeName(name).value_or(name);
+    set.documents.push_back(std::move(document));
+  }
+  for (const auto& [name, why] : documents.unreadable) {
+    set.problems.push_back(
+        rule::WholeFileProblem(name.empty() ? documents.path : Below(documents.path, name), why,
+                               "its access list must allow this user to read it"));
+  }
+  if (documents.guard.alarmed()) {
+    set.problems.push_back(
+        rule::WholeFileProblem(documents.path,
+                               fmt::format("{} documents were deleted at once; they stay in force",
+                                           documents.guard.kept_count()),
+                               "make them again, or confirm that they were meant to go"));
+  }
+  if (directory.stale_answers() > kStaleAnswersMax) {
+    set.problems.push_back(rule::WholeFileProblem(
+        documents.path, "the ensemble answers with older documents than it had; they are not taken",
+        "if it was restored from a backup, confirm that they are meant"));
+  }
+}
+
+void ZooKeeperSource::Confirm() {
+  for (Documents* const documents : {&rules_, &config_}) {
+    documents->guard.Confirm();
+    if (documents->directory.stale_answers() > 0) documents->directory.Forget();
+    documents->paused = false;
+    documents->may_make = true;
+    documents->directory.OnListChanged();
+    ReadWanted(*documents);
+  }
+  PublishSoon();
+}
+
+void ZooKeeperSource::Read(std::string_view name, OnDocument done) {
+  const Documents* const documents = DirectoryOf(name);
+  if (documents == nullptr || name == documents->path)
+    return done(absl::NotFoundError(fmt::format("{} is no document", name)));
+  const bool is_limit = documents == &config_;
+  client_.Get(std::string(name), Watch::kNo,
+              [name = std::string(name), is_limit, base = documents->path.size() + 1,
+               done = std::move(done)](absl::StatusOr<Node> node) {
+                if (!node.ok()) return done(node.status());
+                rule::SourceDocument document{
+                    .name = name,
+                    .text = std::move(node->data),
+                    .version = VersionOf(node->stat.changed_zxid, node->stat.version)};
+                if (is_limit) {
+                  const std::string key = name.substr(base);
+                  document.limit_of = headgate::zookeeper::TextOfNodeName(key).value_or(key);
+                }
+                done(std::move(document));
+              });
+}
+
+void ZooKeeperSource::Write(const rule::DocumentChange& change, OnWritten done) {
+  const Documents* const documents = DirectoryOf(change.name);
+  if (documents == nullptr || change.name == documents->path)
+    return done(absl::PermissionDeniedError(
+        fmt::format("{} is below neither {} nor {}", change.name, rules_.path, config_.path)));
+  if (change.expected_version.empty()) {
+    client_.Create(change.name, change.text.value_or(""), CreateMode::kPersistent,
+                   [done = std::move(done)](const absl::StatusOr<Created>& created) {
+                     if (absl::IsAlreadyExists(created.status()))
+                       return done(absl::AbortedError("it exists already"));
+                     if (!created.ok()) return done(created.status());
+                     done(VersionOf(created->stat.changed_zxid, created->stat.version));
+                   });
+    return;
+  }
+  const auto expected = ParseVersion(change.expected_version);
+  if (!expected) return done(absl::AbortedError("it has another version"));
+  // A node that was deleted and made again has the same versions, but another zxid.
+  client_.Get(
+      change.name, Watch::kNo,
+      [this, change, expected = *expected, done = std::move(done)](absl::StatusOr<Node> node) {
+        if (absl::IsNotFound(node.status())) return done(absl::AbortedError("it is gone"));
+        if (!node.ok()) return done(node.status());
+        if (node->stat.changed_zxid != expected.zxid)
+          return done(absl::AbortedError("it has another version"));
+        if (!change.text) {
+          return client_.Delete(change.name, expected.version, [done](const absl::Status& status) {
+            done(status.ok() ? absl::StatusOr<std::string>("") : status);
+          });
+        }
+        client_.Set(change.name, *change.text, expected.version,
+                    [done](const absl::StatusOr<NodeStat>& stat) {
+                      if (!stat.ok()) return done(stat.status());
+                      done(VersionOf(stat->changed_zxid, stat->version));
+                    });
+      });
+}
+
+rule::Source::Figures ZooKeeperSource::figures() const {
+  const int64_t away_since = away_since_ns_.load(std::memory_order_relaxed);
+  return {.failures = failures_.load(std::memory_order_relaxed),
+          .age = away_since == 0 ? base::Duration(0)
+                                 : base::SystemClock().BootNow() - base::BootTime{away_since},
+          .kept = kept_.load(std::memory_order_relaxed),
+          .reads = reads_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace headgate::watch::zookeeper

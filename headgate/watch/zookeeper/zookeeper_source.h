@@ -1,0 +1,109 @@
+// Rules in ZooKeeper as a source of rules. Below a root:
+//
+//   rules/NAME    a rule file
+//   config/KEY    the limit of one API key, as JSON (rule/key_limit.h); KEY is percent-encoded if
+//                 it is not the name of a znode (zookeeper/node_name.h)
+//
+// A document's name is the whole path. A document is refused alone: the others still apply.
+// Documents are only ever replaced by newer ones. While the ensemble is away, and after deletions
+// that look like an accident (deletion_guard.h), the last ones stay.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/net/event_loop.h"
+#include "headgate/rule/source.h"
+#include "headgate/watch/zookeeper/deletion_guard.h"
+#include "headgate/watch/zookeeper/directory.h"
+#include "headgate/watch/zookeeper/node_reader.h"
+#include "headgate/zookeeper/client.h"
+#include "headgate/zookeeper/place.h"
+
+namespace headgate::watch::zookeeper {
+
+struct SourceOptions {
+  headgate::zookeeper::Place place;
+  base::Duration session_timeout = std::chrono::seconds(10);
+  // The file of the last good documents; empty: none.
+  std::string copy;
+};
+
+class ZooKeeperSource final : public rule::Source {
+ public:
+  ZooKeeperSource(SourceOptions options, net::EventLoop& loop);
+
+  void Subscribe(OnDocuments on_documents) override;
+  void Refresh() override;
+  void Read(std::string_view name, OnDocument done) override;
+  void Write(const rule::DocumentChange& change, OnWritten done) override;
+  bool documents_stand_alone() const override { return true; }
+  void Confirm() override;
+  Figures figures() const override;
+
+ private:
+  // One of the two directories.
+  struct Documents {
+    std::string path;
+    Directory directory{};
+    DeletionGuard guard{};
+    // Nodes that cannot be read, and the directory itself (""), with the reasons.
+    std::map<std::string, std::string, std::less<>> unreadable{};
+    // Nodes, and the list (""), whose read failed. They are read again after a pause.
+    std::set<std::string> failed{};
+    bool paused = false;    // no reads before the next attempt
+    bool may_make = false;  // the directory, if it is missing
+  };
+
+  void LoadCopy();
+  void SaveCopy();
+  Documents* DirectoryOf(std::string_view path);
+  void OnConnected(bool new_session);
+  void OnDisconnected();
+  void OnWatch(const headgate::zookeeper::WatchEvent& event);
+  void ReadWanted(Documents& documents);
+  void ReadList(Documents& documents);
+  void OnList(Documents& documents, const absl::StatusOr<headgate::zookeeper::Children>& children);
+  void OnNode(Documents& documents, const std::string& name,
+              absl::StatusOr<headgate::zookeeper::Node> node);
+  void MakeDirectory(Documents& documents);
+  void AfterAnswer(Documents& documents);
+  void ReadAgainSoon();
+  void ReadAgain();
+  void ReadForbidden();
+  void PublishSoon();
+  void Publish();
+  void AddDocuments(Documents& documents, rule::DocumentSet& set);
+
+  const SourceOptions options_;
+  net::EventLoop& loop_;
+  OnDocuments on_documents_;
+  Documents rules_;
+  Documents config_;
+  headgate::zookeeper::Client client_;
+  NodeReader reader_;
+  bool connected_ = false;
+  bool ever_complete_ = false;  // everything has been read once
+  bool ever_published_ = false;
+  std::string trouble_;  // why there is no connection
+  base::Duration last_publish_{0};
+  net::Timer publish_timer_;
+  net::Timer again_timer_;
+  net::Timer forbidden_timer_;
+  bool publish_due_ = false;
+  bool refreshed_ = false;
+  rule::DocumentSet published_;
+  std::string saved_;                      // the last copy that was written
+  std::atomic<int64_t> away_since_ns_{0};  // on CLOCK_BOOTTIME; 0: up to date
+  std::atomic<uint64_t> failures_{0};
+  std::atomic<uint64_t> kept_{0};
+  std::atomic<uint64_t> reads_{0};
+};
+
+}  // namespace headgate::watch::zookeeper

@@ -1,0 +1,358 @@
+// ZooKeeper as a source of rules, with real servers.
+#include "headgate/watch/zookeeper/zookeeper_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include "headgate/watch/file/temp_directory.h"
+#include "headgate/watch/zookeeper/node_reader.h"
+#include "tests/zookeeper/zookeeper_process.h"
+
+namespace headgate::zookeeper_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using watch::zookeeper::SourceOptions;
+using watch::zookeeper::ZooKeeperSource;
+using zookeeper::Client;
+using zookeeper::CreateMode;
+
+using Texts = std::map<std::string, std::string>;
+
+class SourceTest : public ::testing::Test {
+ protected:
+  SourceTest() { OpenEditor(); }
+
+  SourceOptions Options(std::string_view login = "") const {
+    return {
+        .place = *zookeeper::ParsePlace(fmt::format("zk://{}{}/r", login, server_.server()), "/"),
+        .session_timeout = 400ms,
+        .copy = temp_ / "copy"};
+  }
+  void Follow() { Follow(Options()); }
+  void Follow(SourceOptions options) {
+    source_.emplace(std::move(options), loop_);
+    source_->Subscribe([this](const rule::DocumentSet& set) {
+      ++published_;
+      texts_.clear();
+      for (const rule::SourceDocument& document : set.documents)
+        texts_[document.name] = document.text;
+      problems_.clear();
+      for (const rule::Problem& problem : set.problems)
+        problems_.push_back(rule::PlaceAndMessage(problem));
+      awaited_ = set.awaited;
+      last_ = set;
+    });
+  }
+  bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) {
+    return loop_.RunUntil(done, timeout);
+  }
+  bool Holds(const Texts& texts) {
+    return Until([&] { return texts_ == texts; });
+  }
+  void OpenEditor() {
+    editor_.emplace(zookeeper::ClientOptions{.servers = Options().place.servers}, loop_,
+                    Client::Listener{});
+    ASSERT_TRUE(Until([&] { return editor_->connected(); }));
+  }
+  void Make(const std::string& path, std::string_view text) {
+    bool made = false;
+    editor_->CreateAll(path.substr(0, path.rfind('/')), [&](const absl::Status& parent) {
+      ASSERT_TRUE(parent.ok()) << parent;
+      editor_->Create(path, text, CreateMode::kPersistent,
+                      [&](const absl::StatusOr<zookeeper::Created>& created) {
+                        EXPECT_TRUE(created.ok()) << created.status();
+                        made = true;
+                      });
+    });
+    ASSERT_TRUE(Until([&] { return made; }));
+  }
+  void Set(const std::string& path, std::string_view text) {
+    bool set = false;
+    editor_->Set(path, text, -1, [&](const absl::StatusOr<zookeeper::NodeStat>& stat) {
+      EXPECT_TRUE(stat.ok()) << stat.status();
+      set = true;
+    });
+    ASSERT_TRUE(Until([&] { return set; }));
+  }
+  void Delete(const std::string& path) {
+    bool deleted = false;
+    editor_->Delete(path, -1, [&](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      deleted = true;
+    });
+    ASSERT_TRUE(Until([&] { return deleted; }));
+  }
+  absl::StatusOr<std::string> Write(const rule::DocumentChange& change) {
+    std::optional<absl::StatusOr<std::string>> written;
+    source_->Write(change, [&](absl::StatusOr<std::string> given) { written = std::move(given); });
+    EXPECT_TRUE(Until([&] { return written.has_value(); }));
+    return *written;
+  }
+  absl::StatusOr<rule::SourceDocument> Read(std::string_view name) {
+    std::optional<absl::StatusOr<rule::SourceDocument>> read;
+    source_->Read(name,
+                  [&](absl::StatusOr<rule::SourceDocument> given) { read = std::move(given); });
+    EXPECT_TRUE(Until([&] { return read.has_value(); }));
+    return *read;
+  }
+
+  watch::file::TempDirectory temp_;
+  ZooKeeperProcess server_;
+  base::SystemClock clock_;
+  net::EventLoop loop_{clock_};
+  std::optional<Client> editor_;
+  std::optional<ZooKeeperSource> source_;
+  uint64_t published_ = 0;
+  Texts texts_;
+  std::vector<std::string> problems_;
+  bool awaited_ = false;
+  rule::DocumentSet last_;
+};
+
+TEST_F(SourceTest, MakesItsDirectoriesAndAwaitsTheFirstDocument) {
+  Follow();
+  ASSERT_TRUE(Until([&] { return awaited_; }));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("holds no rules and no limits yet")));
+  Make("/r/config/test-key", "{\"Limit\": 10}");
+  ASSERT_TRUE(Holds({{"/r/config/test-key", "{\"Limit\": 10}"}}));
+  EXPECT_THAT(problems_, IsEmpty());
+  EXPECT_EQ(last_.documents[0].limit_of, "test-key");
+}
+
+TEST_F(SourceTest, FollowsChangesOfBothDirectories) {
+  Make("/r/config/a%2Fb", "1");
+  Make("/r/rules/edge", "domain: edge");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a%2Fb", "1"}, {"/r/rules/edge", "domain: edge"}}));
+  EXPECT_EQ(last_.documents[0].limit_of, std::nullopt) << "rules come first";
+  EXPECT_EQ(last_.documents[1].limit_of, "a/b");
+  Set("/r/config/a%2Fb", "2");
+  ASSERT_TRUE(Holds({{"/r/config/a%2Fb", "2"}, {"/r/rules/edge", "domain: edge"}}));
+  Delete("/r/rules/edge");
+  ASSERT_TRUE(Holds({{"/r/config/a%2Fb", "2"}}));
+  Delete("/r/config/a%2Fb");
+  ASSERT_TRUE(Holds({}));
+  EXPECT_THAT(problems_, IsEmpty()) << "all may go, once there were some";
+}
+
+TEST_F(SourceTest, OneChangeCostsOneRead) {
+  for (int i = 0; i < 100; ++i) Make(fmt::format("/r/config/k{}", i), "1");
+  Follow();
+  ASSERT_TRUE(Until([&] { return texts_.size() == 100; }));
+  const uint64_t before = source_->figures().reads;
+  Set("/r/config/k7", "2");
+  ASSERT_TRUE(Until([&] { return texts_["/r/config/k7"] == "2"; }));
+  EXPECT_EQ(source_->figures().reads, before + 1);
+}
+
+TEST_F(SourceTest, AStormOfChangesIsPublishedSeldomAndTheLastTextWins) {
+  Make("/r/config/k", "0");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/k", "0"}}));
+  const uint64_t before = published_;
+  uint32_t done = 0;
+  int last_seen = 0;
+  for (int i = 1; i <= 1'000; ++i) {
+    editor_->Set(
+        "/r/config/k", std::to_string(i), -1,
+        [&](const absl::StatusOr<zookeeper::NodeStat>& stat) { done += stat.ok() ? 1u : 0u; });
+  }
+  ASSERT_TRUE(Until([&] {
+    const int seen = std::stoi(texts_["/r/config/k"]);
+    EXPECT_GE(seen, last_seen) << "never backwards";
+    last_seen = seen;
+    return done == 1'000;
+  }));
+  EXPECT_TRUE(Until([&] { return texts_["/r/config/k"] == "1000"; }, 1s));
+  EXPECT_LT(published_ - before, 500u);
+}
+
+TEST_F(SourceTest, AfterAnOutageItReadsWhatChangedMeanwhile) {
+  Make("/r/config/a", "1");
+  Make("/r/config/b", "1");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a", "1"}, {"/r/config/b", "1"}}));
+  EXPECT_EQ(source_->figures().age, 0s);
+  server_.Kill();
+  ASSERT_TRUE(Until([&] { return source_->figures().age > 1s; }));
+  EXPECT_EQ(texts_.size(), 2u) << "the last ones stay";
+  source_.reset();
+  server_.Start();
+  ASSERT_TRUE(Until([&] { return editor_->connected(); }));
+  // A source that was away while these changed.
+  Follow();
+  EXPECT_TRUE(Holds({{"/r/config/a", "1"}, {"/r/config/b", "1"}})) << "from the copy";
+  Set("/r/config/a", "2");
+  Delete("/r/config/b");
+  Make("/r/config/c", "3");
+  EXPECT_TRUE(Holds({{"/r/config/a", "2"}, {"/r/config/c", "3"}}));
+  EXPECT_TRUE(Until([&] { return source_->figures().age == 0s; }));
+}
+
+TEST_F(SourceTest, ASessionThatExpiredReadsEverythingAgain) {
+  Make("/r/config/a", "1");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a", "1"}}));
+  server_.Freeze();
+  ASSERT_TRUE(Until([&] { return source_->figures().age > 1s; }));
+  server_.Thaw();
+  ASSERT_TRUE(Until([&] { return source_->figures().age == 0s; }));
+  ASSERT_TRUE(Until([&] { return editor_->connected(); }));
+  Set("/r/config/a", "2");
+  EXPECT_TRUE(Holds({{"/r/config/a", "2"}}));
+}
+
+TEST_F(SourceTest, StartsFromTheCopyWhileTheEnsembleIsAway) {
+  Make("/r/config/a", "1");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a", "1"}}));
+  source_.reset();
+  server_.Kill();
+  texts_.clear();
+  Follow();
+  EXPECT_TRUE(Holds({{"/r/config/a", "1"}}));
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+TEST_F(SourceTest, WithoutACopyItSaysThatItIsNotRead) {
+  server_.Kill();
+  Follow();
+  ASSERT_TRUE(Until([&] { return awaited_; }));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("not read yet")));
+  server_.Start();
+  ASSERT_TRUE(Until([&] { return editor_->connected(); }));
+  Make("/r/config/a", "1");
+  EXPECT_TRUE(Holds({{"/r/config/a", "1"}}));
+}
+
+TEST_F(SourceTest, ADamagedCopyIsNotTaken) {
+  temp_.Write("copy", "headgate-rules 1 00000000\n{}\n");
+  server_.Kill();
+  Follow();
+  ASSERT_TRUE(Until([&] { return awaited_; }));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("its checksum does not match")));
+}
+
+TEST_F(SourceTest, ADirectoryThatGoesIsAnAccidentUntilItIsConfirmed) {
+  Make("/r/config/a", "1");
+  Make("/r/config/b", "1");
+  Follow();
+  ASSERT_TRUE(Until([&] { return texts_.size() == 2; }));
+  Delete("/r/config/a");
+  Delete("/r/config/b");
+  Delete("/r/config");
+  ASSERT_TRUE(Until([&] { return source_->figures().kept == 2; }));
+  EXPECT_THAT(texts_, ElementsAre(Pair("/r/config/a", "1"), Pair("/r/config/b", "1")));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("2 documents were deleted at once")));
+  source_->Confirm();
+  EXPECT_TRUE(Holds({}));
+  EXPECT_EQ(source_->figures().kept, 0u);
+  Make("/r/config/c", "3");
+  EXPECT_TRUE(Holds({{"/r/config/c", "3"}}));
+}
+
+TEST_F(SourceTest, AnEmptiedEnsembleAtTheStartIsAnAccidentToo) {
+  for (int i = 0; i < 10; ++i) Make(fmt::format("/r/config/k{}", i), "1");
+  Follow();
+  ASSERT_TRUE(Until([&] { return texts_.size() == 10; }));
+  source_.reset();
+  for (int i = 0; i < 8; ++i) Delete(fmt::format("/r/config/k{}", i));
+  Follow();
+  ASSERT_TRUE(Until([&] { return source_->figures().kept == 8; }));
+  EXPECT_EQ(texts_.size(), 10u);
+}
+
+TEST_F(SourceTest, ANodeThatMayNotBeReadIsNamedAndTheOthersCount) {
+  Make("/r/config/a", "1");
+  Client owner(
+      zookeeper::ClientOptions{.servers = Options().place.servers, .digest = "other:secret"}, loop_,
+      {});
+  ASSERT_TRUE(Until([&] { return owner.connected(); }));
+  bool made = false;
+  owner.Create("/r/config/b", "1", CreateMode::kPersistent,
+               [&](const absl::StatusOr<zookeeper::Created>& created) { made = created.ok(); });
+  ASSERT_TRUE(Until([&] { return made; }));
+  Follow();
+  ASSERT_TRUE(Until([&] { return !problems_.empty() && texts_.size() == 1; }));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("/r/config/b: cannot be read")));
+  EXPECT_FALSE(awaited_);
+}
+
+TEST_F(SourceTest, WritesADocumentOnlyOverTheVersionThatWasRead) {
+  Make("/r/config/a", "1");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a", "1"}}));
+  const auto read = Read("/r/config/a");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->text, "1");
+  EXPECT_EQ(read->version, last_.documents[0].version);
+  const auto written =
+      Write({.name = "/r/config/a", .text = "2", .expected_version = read->version});
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_TRUE(Holds({{"/r/config/a", "2"}}));
+  EXPECT_EQ(last_.documents[0].version, *written);
+  EXPECT_TRUE(absl::IsAborted(
+      Write({.name = "/r/config/a", .text = "3", .expected_version = read->version}).status()));
+  // Deleted and made again: the number of the version begins again, but it is another node.
+  Delete("/r/config/a");
+  Make("/r/config/a", "1");
+  EXPECT_TRUE(absl::IsAborted(
+      Write({.name = "/r/config/a", .text = "3", .expected_version = read->version}).status()));
+}
+
+TEST_F(SourceTest, MakesAndRemovesDocuments) {
+  Follow();
+  ASSERT_TRUE(Until([&] { return awaited_; }));
+  const auto made = Write({.name = "/r/rules/edge", .text = "x", .expected_version = ""});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(absl::IsAborted(
+      Write({.name = "/r/rules/edge", .text = "y", .expected_version = ""}).status()));
+  EXPECT_TRUE(Holds({{"/r/rules/edge", "x"}}));
+  EXPECT_EQ(*Write({.name = "/r/rules/edge", .text = std::nullopt, .expected_version = *made}), "");
+  EXPECT_TRUE(Holds({}));
+  EXPECT_TRUE(absl::IsNotFound(Read("/r/rules/edge").status()));
+  for (const std::string name : {"/r/state/x", "/r/config", "/r/config/a/b", "/other"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(
+        Write({.name = name, .text = "x", .expected_version = ""}).status()))
+        << name;
+  }
+}
+
+TEST_F(SourceTest, ManyLongNamesTakeSeveralSessionsAndSurviveAReconnect) {
+  constexpr int kNodes = 10'000;
+  const std::string padding(80, 'x');
+  uint32_t made = 0;
+  editor_->CreateAll("/r/config", [&](const absl::Status&) {
+    for (int i = 0; i < kNodes; ++i) {
+      editor_->Create(
+          fmt::format("/r/config/{}-{}", padding, i), "1", CreateMode::kPersistent,
+          [&](const absl::StatusOr<zookeeper::Created>& created) { made += created.ok() ? 1u : 0u; });
+    }
+  });
+  ASSERT_TRUE(Until([&] { return made == kNodes; }, 60s));
+  const base::BootTime begin = clock_.BootNow();
+  Follow();
+  ASSERT_TRUE(Until([&] { return texts_.size() == kNodes; }, 60s));
+  RecordProperty("first_load_ms", static_cast<int>((clock_.BootNow() - begin) / 1ms));
+  const std::string last = fmt::format("/r/config/{}-{}", padding, kNodes - 1);
+  for (int round = 2; round < 4; ++round) {
+    server_.Kill();
+    ASSERT_TRUE(Until([&] { return source_->figures().age > 0s; }));
+    server_.Start();
+    ASSERT_TRUE(Until([&] { return source_->figures().age == 0s; }, 60s));
+    ASSERT_TRUE(Until([&] { return editor_->connected(); }));
+    Set(last, std::to_string(round));
+    EXPECT_TRUE(Until([&] { return texts_[last] == std::to_string(round); }));
+  }
+}
+
+}  // namespace
+}  // namespace headgate::zookeeper_test
