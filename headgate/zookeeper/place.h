@@ -17,9 +17,9 @@ struct Place {
 };
 
 // The default port is 2181. The path of a URL without one is `default_path`. A user and password
-// ("zk://user:password@HOST") are for ZooKeeper's `digest` scheme; their special characters are
-// written as %XX. InvalidArgument, with a message without the password, if the URL is not of this
-// form or the path is none that ZooKeeper takes.
+// ("zk://user:password@HOST") are for ZooKeeper's `digest` scheme; special characters are written
+// as %XX, in the path too. InvalidArgument, with a message without the password, if the URL is not
+// of this form or the path is none that ZooKeeper takes.
 absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_path);
 
 // The URL without user and password, for logs.
