@@ -424,6 +424,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   const auto parsed = ParseServeArguments(arguments, console);
   if (!parsed) return kExitUsage;
   Configuration configuration = Configure(*parsed, ProcessEnvironment());
+  UseDefaultsOfStore(configuration);
   std::optional<StoreSettings> store;
   Secrets secrets;
   if (!parsed->print_config) {

@@ -5,6 +5,7 @@
 #include <latch>
 
 #include "headgate/app/store_log.h"
+#include "headgate/app/version.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
 #include "headgate/store/open/open_backend.h"
@@ -105,7 +106,9 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
   HEADGATE_ASSIGN_OR_RETURN(shared->backend_,
                             store::open::OpenBackend(store.backend, event_loops,
                                                      {.limits = engine.store().limits(),
+                                                      .clock = engine.clock(),
                                                       .instance = RandomName(),
+                                                      .version = std::string(kVersion),
                                                       .seed = RandomSeed(),
                                                       .listener_of = listener_of}));
   shared->leases_ = std::make_unique<limiter::LeaseBooks>(
@@ -254,6 +257,7 @@ void SharedStores::CollectStore(observe::Sink& sink) const {
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, counters.buckets_clock_reset);
   sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, counters.script_errors);
   sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, counters.buckets_carried_over);
+  sink.Set(Metric::kStoreBucketEvents, {"removed"}, counters.buckets_removed);
 }
 
 }  // namespace headgate::app

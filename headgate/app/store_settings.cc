@@ -26,6 +26,9 @@ base::HashSecret SecretFrom(const std::string& text) {
   return secret;
 }
 
+// Two writes to disks by a majority, and the reads between them.
+constexpr base::Duration kStrictTimeout = std::chrono::milliseconds(250);
+
 // The setting that an option of the store comes from.
 std::string_view SettingOf(store::BackendOption option) {
   using enum store::BackendOption;
@@ -145,6 +148,14 @@ class Reader {
 };
 
 }  // namespace
+
+void UseDefaultsOfStore(Configuration& configuration) {
+  Settings& settings = configuration.settings;
+  if (!store::open::IsStrict(settings.store)) return;
+  const auto is_given = [&](std::string_view name) { return configuration.origins.contains(name); };
+  if (!is_given("store_timeout")) settings.store_timeout = kStrictTimeout;
+  if (!is_given("on_store_failure")) settings.on_store_failure = "deny";
+}
 
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration) {
   if (configuration.settings.store.empty()) return std::nullopt;

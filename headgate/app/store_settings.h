@@ -16,6 +16,10 @@ struct StoreSettings {
   limiter::BucketNaming naming;
 };
 
+// Changes the defaults of settings for a store that is strict (store/open): its calls take longer,
+// and requests are refused, not decided without it. Settings that were given stay.
+void UseDefaultsOfStore(Configuration& configuration);
+
 // Nothing if no store is named. All problems go to the configuration; if there are any, the result
 // must not be used.
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration);

@@ -123,6 +123,19 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
                                                 .jitter_percent = 11}));
 }
 
+TEST(StoreSettings, AStrictStoreHasOtherDefaults) {
+  const auto defaults_of = [](std::string_view text) {
+    Configuration configuration = FromFile(text);
+    UseDefaultsOfStore(configuration);
+    return std::pair(configuration.settings.store_timeout, configuration.settings.on_store_failure);
+  };
+  using std::chrono::milliseconds;
+  EXPECT_EQ(defaults_of("store: redis://a\n"), std::pair(store::CallOptions().timeout, "local"));
+  EXPECT_EQ(defaults_of("store: zk://a\n"), std::pair(milliseconds(250), "deny"));
+  EXPECT_EQ(defaults_of("store: zk://a\nstore_timeout: 10ms\non_store_failure: local\n"),
+            std::pair(milliseconds(10), "local"));
+}
+
 TEST(StoreSettings, BreakerSettingsMustFitTogether) {
   EXPECT_THAT(ProblemsOf("store: redis://host\nstore_breaker_open_max: 100ms\n"),
               ElementsAre("headgate.yaml:2:25: store_breaker_open_max: breaker_open_max is less "

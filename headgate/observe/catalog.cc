@@ -206,7 +206,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "buckets",
      "Events of shared buckets: replaced_corrupt (the key held other data), clock_reset (the "
      "bucket was far ahead of the store's clock), script_failed (the script of a bucket or of the "
-     "heartbeat failed, most likely because a right is missing), carried_over (the limit changed).",
+     "heartbeat failed, most likely because a right is missing), carried_over (the limit changed), "
+     "removed (ZooKeeper: this instance deleted the node, because nobody had used it for long).",
      {"event"}},
 
     // Connections

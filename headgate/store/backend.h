@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "headgate/base/clock.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/store/store_counters.h"
 #include "headgate/store/store_listener.h"
@@ -16,8 +17,11 @@ namespace headgate::store {
 // backend.
 struct BackendContext {
   LimitTable& limits;
-  // A name that is unique to this process.
+  // The time of decisions, for stores that have no clock of their own.
+  const base::DisciplinedClock& clock;
+  // A name that is unique to this process, and Headgate's version, for people.
   std::string instance;
+  std::string version;
   // For jitter.
   uint64_t seed;
   // Makes the listener of an event loop. Called while the backend is created.

@@ -32,6 +32,7 @@ StoreCounters& StoreCounters::operator+=(const StoreCounters& other) {
   buckets_replaced_corrupt += other.buckets_replaced_corrupt;
   buckets_clock_reset += other.buckets_clock_reset;
   buckets_carried_over += other.buckets_carried_over;
+  buckets_removed += other.buckets_removed;
   script_errors += other.script_errors;
   return *this;
 }

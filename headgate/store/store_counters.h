@@ -51,6 +51,7 @@ struct StoreCounters {
   uint64_t buckets_replaced_corrupt = 0;
   uint64_t buckets_clock_reset = 0;
   uint64_t buckets_carried_over = 0;  // to another limit
+  uint64_t buckets_removed = 0;       // by this instance, because nobody had used them for long
   uint64_t script_errors = 0;         // a script failed: a missing permission or a bug in Headgate
 
   StoreCounters& operator+=(const StoreCounters& other);

@@ -4,6 +4,7 @@
 #include <zookeeper/zookeeper.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -17,9 +18,8 @@
 namespace headgate::zookeeper {
 namespace {
 
-// With its path, a node must fit into a request of jute.maxbuffer (1 MiB); a larger request makes
-// the server close the connection, and all calls on it fail.
-constexpr size_t kRequestBytesMax = 1'048'500;
+// What a multi takes beyond the data and two paths.
+constexpr size_t kMultiBytes = 64;
 constexpr base::Duration kLookupPause = std::chrono::seconds(1);
 
 // Threads of the C client must not take the process's signals.
@@ -76,6 +76,8 @@ absl::Status StatusOf(int code, Effect effect, const std::string& path) {
       return absl::InvalidArgumentError(what);
     case ZINVALIDSTATE:
       return absl::UnavailableError(what);
+    case ZTHROTTLEDOP:
+      return absl::ResourceExhaustedError(what);
     default:
       return effect == Effect::kReads ? absl::UnavailableError(what) : absl::UnknownError(what);
   }
@@ -102,6 +104,22 @@ int FlagsOf(CreateMode mode) {
 }
 
 void Discard(const char* /*message*/) {}
+
+// The arguments of a multi, which the C client uses until it has the answer.
+struct ReplaceCall {
+  ReplaceCall(std::string node, std::string_view bytes, int32_t version, const ACL_vector* acl)
+      : path(std::move(node)), data(bytes) {
+    ::zoo_delete_op_init(&ops[0], path.c_str(), version);
+    ::zoo_create_op_init(&ops[1], path.c_str(), data.data(), static_cast<int>(data.size()), acl, 0,
+                         nullptr, 0);
+  }
+  ReplaceCall(const ReplaceCall&) = delete;
+
+  const std::string path;
+  const std::string data;
+  std::array<zoo_op_t, 2> ops{};
+  std::array<zoo_op_result_t, 2> results{};
+};
 
 }  // namespace
 
@@ -140,9 +158,11 @@ class Client::Core : public std::enable_shared_from_this<Core> {
   }
 
   using Finish = std::function<void(Reply reply)>;
-  // Sends a call with `send`, which returns a code and hands the ticket to the C client.
+  // Sends a call with `send`, which returns a code and hands the ticket to the C client. `kept`
+  // lives as long as the C client may use it.
   template <typename Send>
-  void Call(const std::string& path, size_t bytes, const Finish& finish, const Send& send) {
+  void Call(const std::string& path, size_t bytes, const Finish& finish, const Send& send,
+            std::shared_ptr<void> kept = nullptr) {
     int code = ZINVALIDSTATE;
     if (!IsNodePath(path) || path.size() + bytes > kRequestBytesMax) {
       code = ZBADARGUMENTS;
@@ -151,6 +171,7 @@ class Client::Core : public std::enable_shared_from_this<Core> {
       auto& call = calls_[number];
       call = {.ticket = std::make_unique<Ticket>(Ticket{this, number}),
               .session = session_->number,
+              .kept = std::move(kept),
               .finish = finish};
       deadlines_.emplace_back(loop_.Now() + options_.call_timeout, number);
       if (deadlines_.size() == 1) deadlines_timer_.Set(deadlines_.front().first);
@@ -179,7 +200,8 @@ class Client::Core : public std::enable_shared_from_this<Core> {
   bool connected() const { return connected_; }
   int64_t session_id() const { return connected_ ? session_id_ : 0; }
 
-  // Callbacks of the C client, on its threads. They copy their arguments, which do not outlive them.
+  // Callbacks of the C client, on its threads. They copy their arguments, which do not outlive
+  // them.
   static void OnData(int code, const char* data, int size, const struct Stat* stat,
                      const void* ticket) {
     Reply reply{.code = code, .stat = StatOf(stat)};
@@ -199,6 +221,9 @@ class Client::Core : public std::enable_shared_from_this<Core> {
     Deliver(ticket, {.code = code, .text = path == nullptr ? "" : path, .stat = StatOf(stat)});
   }
   static void OnDone(int code, const void* ticket) { Deliver(ticket, {.code = code}); }
+  static void OnSynced(int code, const char* /*path*/, const void* ticket) {
+    Deliver(ticket, {.code = code});
+  }
 
  private:
   // What the C client gives back with a reply.
@@ -209,6 +234,7 @@ class Client::Core : public std::enable_shared_from_this<Core> {
   struct PendingCall {
     std::unique_ptr<Ticket> ticket;
     uint64_t session = 0;
+    std::shared_ptr<void> kept;
     Finish finish;  // null once it has been called
   };
   struct Session {
@@ -466,6 +492,32 @@ void Client::Delete(const std::string& path, int32_t version,
       },
       [&](zhandle_t* handle, const void* ticket) {
         return ::zoo_adelete(handle, path.c_str(), version, Core::OnDone, ticket);
+      });
+}
+
+void Client::Replace(const std::string& path, std::string_view data, int32_t version,
+                     std::function<void(absl::Status)> done) {
+  auto call = std::make_shared<ReplaceCall>(path, data, version, core_->acl());
+  core_->Call(
+      path, path.size() + kMultiBytes + data.size(),
+      [path, done = std::move(done)](const Reply& reply) {
+        done(StatusOf(reply.code, Effect::kChanges, path));
+      },
+      [&](zhandle_t* handle, const void* ticket) {
+        return ::zoo_amulti(handle, static_cast<int>(call->ops.size()), call->ops.data(),
+                            call->results.data(), Core::OnDone, ticket);
+      },
+      call);
+}
+
+void Client::Sync(const std::string& path, std::function<void(absl::Status)> done) {
+  core_->Call(
+      path, 0,
+      [path, done = std::move(done)](const Reply& reply) {
+        done(StatusOf(reply.code, Effect::kReads, path));
+      },
+      [&](zhandle_t* handle, const void* ticket) {
+        return ::zoo_async(handle, path.c_str(), Core::OnSynced, ticket);
       });
 }
 

@@ -2,13 +2,14 @@
 //
 // The official C client has threads of its own; this class is the one place where what they say
 // comes to the loop. A session that has expired is replaced by a new one, and so is one whose
-// connection is away for a third longer than its timeout. Host names are resolved anew for each session,
-// never on a thread of the C client, which would miss its heartbeats meanwhile. The C client of
-// Debian 12 has no TLS.
+// connection is away for a third longer than its timeout. Host names are resolved anew for each
+// session, never on a thread of the C client, which would miss its heartbeats meanwhile. The C
+// client of Debian 12 has no TLS.
 //
 // What follows is for the loop's thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,10 @@
 #include "headgate/net/event_loop.h"
 
 namespace headgate::zookeeper {
+
+// With its path, a node must fit into a request of jute.maxbuffer (1 MiB); a larger request makes
+// the server close the connection, and all calls on it fail.
+inline constexpr size_t kRequestBytesMax = 1'048'500;
 
 struct ClientOptions {
   std::vector<net::StreamTarget> servers;  // at least one, none of them a Unix socket
@@ -92,6 +97,7 @@ class Client {
   // Each calls `done` exactly once, possibly before it returns, with one of these statuses:
   //   NotFound, AlreadyExists, PermissionDenied; Aborted: the node has another version;
   //   FailedPrecondition: the node has children, or is ephemeral and must not have any;
+  //   ResourceExhausted: not done, because the server has too much to do;
   //   InvalidArgument: a path or data that ZooKeeper does not take; not sent;
   //   Unavailable: not sent, or a read without an answer;
   //   Unknown: a change without an answer, which may have been made.
@@ -104,6 +110,16 @@ class Client {
   // Any version if `version` is −1.
   void Set(const std::string& path, std::string_view data, int32_t version, Done<NodeStat> done);
   void Delete(const std::string& path, int32_t version, std::function<void(absl::Status)> done);
+
+  // Deletes the node and makes it again with this data, both or neither, so that its versions begin
+  // again at 0. Watches see both.
+  void Replace(const std::string& path, std::string_view data, int32_t version,
+               std::function<void(absl::Status)> done);
+
+  // Brings the server of this session up to date: reads that are sent behind a Sync see all changes
+  // that were answered before it, to any client. The leader answers without asking the others, so
+  // one that has lost its followers and does not know it yet can still be behind.
+  void Sync(const std::string& path, std::function<void(absl::Status)> done);
 
   // Makes the node and all nodes above it, without data, where they are missing.
   void CreateAll(const std::string& path, std::function<void(absl::Status)> done);

@@ -16,12 +16,13 @@ constexpr std::string_view kScheme = "zk://";
 
 absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
-absl::StatusOr<std::string> ParseDigest(std::string_view login) {
-  const size_t colon = login.find(':');
-  if (colon == std::string_view::npos || colon == 0)
+absl::StatusOr<std::string> ParseDigest(std::string_view login, std::string_view given_password) {
+  const size_t colon = std::min(login.find(':'), login.size());
+  if (colon == 0 || (colon == login.size() && given_password.empty()))
     return Bad("a login is USER:PASSWORD, for ZooKeeper's digest scheme");
   const auto user = base::PercentDecoded(login.substr(0, colon));
-  const auto password = base::PercentDecoded(login.substr(colon + 1));
+  const auto password = given_password.empty() ? base::PercentDecoded(login.substr(colon + 1))
+                                               : std::string(given_password);
   if (!user || !password)
     return Bad("a '%' of user or password is not followed by two hexadecimal digits");
   if (user->find(':') != std::string::npos) return Bad("a user with a ':' cannot log in");
@@ -30,7 +31,8 @@ absl::StatusOr<std::string> ParseDigest(std::string_view login) {
 
 }  // namespace
 
-absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_path) {
+absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_path,
+                                 std::string_view password) {
   if (!url.starts_with(kScheme)) return Bad("it does not begin with zk://");
   url.remove_prefix(kScheme.size());
   Place place;
@@ -42,8 +44,10 @@ absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_
   }
   const size_t login_end = url.substr(0, url.find('/')).rfind('@');
   if (login_end != std::string_view::npos) {
-    HEADGATE_ASSIGN_OR_RETURN(place.digest, ParseDigest(url.substr(0, login_end)));
+    HEADGATE_ASSIGN_OR_RETURN(place.digest, ParseDigest(url.substr(0, login_end), password));
     url.remove_prefix(login_end + 1);
+  } else if (!password.empty()) {
+    return Bad("a password needs a user: zk://USER@HOST");
   }
   const size_t slash = std::min(url.find('/'), url.size());
   HEADGATE_ASSIGN_OR_RETURN(place.servers, net::ParseServerList(url.substr(0, slash), kPort));

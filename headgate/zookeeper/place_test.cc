@@ -26,6 +26,13 @@ TEST(Place, TakesALoginThatItsNameDoesNotShow) {
   EXPECT_EQ(NameOf(*place), "zk://a:2181/x");
 }
 
+TEST(Place, TakesAPasswordThatIsNotInTheUrl) {
+  EXPECT_EQ(ParsePlace("zk://gate@a", "/", "p%:w")->digest, "gate:p%:w");
+  EXPECT_EQ(ParsePlace("zk://gate:old@a", "/", "new")->digest, "gate:new");
+  EXPECT_EQ(ParsePlace("zk://a", "/", "new").status().message(),
+            "a password needs a user: zk://USER@HOST");
+}
+
 TEST(Place, SaysWhatIsWrong) {
   EXPECT_EQ(NameOfUrl("redis://a"), "it does not begin with zk://");
   EXPECT_EQ(NameOfUrl("zk://"), "a host is missing");

@@ -7,96 +7,14 @@
 #include <optional>
 #include <set>
 
-#include "headgate/zookeeper/place.h"
+#include "tests/zookeeper/test_client.h"
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
-using zookeeper::Client;
-using zookeeper::CreateMode;
-using zookeeper::Watch;
-
-class TestClient {
- public:
-  explicit TestClient(std::string_view servers, base::Duration session_timeout = 4s,
-                      base::Duration call_timeout = 5s) {
-    const auto place = zookeeper::ParsePlace(fmt::format("zk://{}", servers), "/");
-    client_.emplace(
-        zookeeper::ClientOptions{.servers = place->servers,
-                                 .session_timeout = session_timeout,
-                                 .call_timeout = call_timeout,
-                                 .digest = place->digest},
-        loop_,
-        Client::Listener{
-            .on_connected = [this](bool is_new) { is_new ? ++sessions : ++reconnects; },
-            .on_disconnected = [this] { ++disconnects; },
-            .on_watch =
-                [this](const zookeeper::WatchEvent& event) { watched.push_back(event.path); },
-            .on_trouble = [this](const absl::Status& why) { trouble = why; }});
-  }
-
-  Client& operator*() { return *client_; }
-  Client* operator->() { return &*client_; }
-  bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) {
-    return loop_.RunUntil(done, timeout);
-  }
-  bool Connects() {
-    return Until([this] { return client_->connected(); });
-  }
-
-  absl::Status Create(const std::string& path, std::string_view data = {},
-                      CreateMode mode = CreateMode::kPersistent) {
-    return Wait<zookeeper::Created>(
-               [&](auto done) { client_->Create(path, data, mode, std::move(done)); })
-        .status();
-  }
-  absl::StatusOr<zookeeper::NodeStat> Set(const std::string& path, std::string_view data,
-                                          int32_t version = -1) {
-    return Wait<zookeeper::NodeStat>(
-        [&](auto done) { client_->Set(path, data, version, std::move(done)); });
-  }
-  absl::StatusOr<zookeeper::Node> Get(const std::string& path, Watch watch = Watch::kNo) {
-    return Wait<zookeeper::Node>([&](auto done) { client_->Get(path, watch, std::move(done)); });
-  }
-  absl::StatusOr<zookeeper::Children> List(const std::string& path, Watch watch = Watch::kNo) {
-    return Wait<zookeeper::Children>(
-        [&](auto done) { client_->List(path, watch, std::move(done)); });
-  }
-  absl::Status Delete(const std::string& path, int32_t version = -1) {
-    std::optional<absl::Status> status;
-    client_->Delete(path, version, [&](absl::Status given) { status = std::move(given); });
-    EXPECT_TRUE(Until([&] { return status.has_value(); }));
-    return *status;
-  }
-  void Leave() {
-    bool left = false;
-    client_->Leave([&] { left = true; });
-    EXPECT_TRUE(Until([&] { return left; }));
-  }
-
-  uint32_t sessions = 0;
-  uint32_t reconnects = 0;
-  uint32_t disconnects = 0;
-  std::vector<std::string> watched;
-  absl::Status trouble;
-
- private:
-  template <typename Value, typename Call>
-  absl::StatusOr<Value> Wait(const Call& call) {
-    std::optional<absl::StatusOr<Value>> answer;
-    call([&](absl::StatusOr<Value> given) { answer = std::move(given); });
-    EXPECT_TRUE(Until([&] { return answer.has_value(); }));
-    return *std::move(answer);
-  }
-
-  base::SystemClock clock_;
-  net::EventLoop loop_{clock_};
-  std::optional<Client> client_;
-};
 
 TEST(ZooKeeperClient, MakesReadsChangesAndDeletesNodes) {
   ZooKeeperProcess server;
@@ -122,6 +40,47 @@ TEST(ZooKeeperClient, MakesReadsChangesAndDeletesNodes) {
   EXPECT_TRUE(absl::IsAborted(client.Delete("/a", 7)));
   EXPECT_TRUE(client.Delete("/a", 1).ok());
   EXPECT_TRUE(absl::IsNotFound(client.Get("/a").status()));
+}
+
+TEST(ZooKeeperClient, ReplacesANodeByANewOneOrLeavesIt) {
+  ZooKeeperProcess server;
+  TestClient client(server.server());
+  ASSERT_TRUE(client.Connects());
+  ASSERT_TRUE(client.Create("/a", "one").ok());
+  ASSERT_TRUE(client.Set("/a", "two").ok());
+  const auto before = client.Get("/a");
+  EXPECT_TRUE(absl::IsAborted(client.Replace("/a", "three", 0)));
+  EXPECT_EQ(client.Get("/a")->data, "two");
+  EXPECT_TRUE(client.Replace("/a", "three", 1).ok());
+  const auto after = client.Get("/a");
+  EXPECT_EQ(after->data, "three");
+  EXPECT_EQ(after->stat.version, 0);
+  EXPECT_GT(after->stat.created_zxid, before->stat.created_zxid);
+  EXPECT_TRUE(absl::IsNotFound(client.Replace("/b", "x", 0)));
+  const std::string most(1'048'500 - 4 - 64, 'x');
+  EXPECT_TRUE(client.Replace("/a", most, 0).ok());
+  EXPECT_EQ(client.Get("/a")->data, most);
+  EXPECT_TRUE(absl::IsInvalidArgument(client.Replace("/a", most + "x", 0)));
+  EXPECT_EQ(client.disconnects, 0u);
+}
+
+// Each reader has another server, and reads at once what was written before.
+TEST(ZooKeeperClient, AReadBehindASyncSeesEveryEarlierWrite) {
+  Ensemble ensemble;
+  TestClient writer(ensemble.server(0).server());
+  TestClient first(ensemble.server(1).server()), second(ensemble.server(2).server());
+  ASSERT_TRUE(writer.Connects() && first.Connects() && second.Connects());
+  ASSERT_TRUE(writer.Create("/a", "").ok());
+  for (int i = 0; i < 200; ++i) {
+    const std::string data = std::to_string(i);
+    ASSERT_TRUE(writer.Set("/a", data).ok());
+    for (TestClient* reader : {&first, &second}) {
+      absl::Status synced = absl::UnknownError("");
+      (*reader)->Sync("/a", [&](const absl::Status& status) { synced = status; });
+      EXPECT_EQ(reader->Get("/a")->data, data);
+      EXPECT_TRUE(synced.ok()) << "answered before the read";
+    }
+  }
 }
 
 TEST(ZooKeeperClient, MakesEveryMissingParent) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headgate/store/redis/redis_backend.h"
+#include "headgate/store/zookeeper/zookeeper_backend.h"
 
 namespace headgate::store::open {
 namespace {
@@ -17,12 +18,15 @@ namespace {
 struct Adapter {
   std::span<const std::string_view> schemes;
   std::string_view url_examples;
+  bool strict;  // decides by compare-and-set
   decltype(&CheckOptions) check;
   decltype(&OpenBackend) open;
 };
 
 constexpr Adapter kAdapters[] = {
-    {redis::kSchemes, redis::kUrlExamples, &redis::CheckOptions, &redis::OpenBackend},
+    {redis::kSchemes, redis::kUrlExamples, false, &redis::CheckOptions, &redis::OpenBackend},
+    {zookeeper::kSchemes, zookeeper::kUrlExamples, true, &zookeeper::CheckOptions,
+     &zookeeper::OpenBackend},
 };
 
 const Adapter* FindAdapter(std::string_view scheme) {
@@ -58,6 +62,11 @@ std::string UrlHint() {
 }
 
 }  // namespace
+
+bool IsStrict(std::string_view url) {
+  const Adapter* const adapter = FindAdapter(SchemeOf(url));
+  return adapter != nullptr && adapter->strict;
+}
 
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options) {
   const Adapter* const adapter =

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "headgate/base/status.h"
@@ -11,6 +12,10 @@
 #include "headgate/store/backend_options.h"
 
 namespace headgate::store::open {
+
+// Whether the store of this URL is strict: each decision is linearizable, by compare-and-set. Such
+// a store is slower, and rules that rely on it must not be decided without it.
+bool IsStrict(std::string_view url);
 
 // Returns all problems of the options, for the kind of store in their URL. Reads the files that
 // they name, but does not connect to anything.

@@ -28,7 +28,7 @@ TEST(CheckOptions, NamesTheKnownSchemesAndHidesThePassword) {
     EXPECT_THAT(problems[0].hint, HasSubstr("redis://127.0.0.1:6379"));
   }
   EXPECT_EQ(CheckOptions({.url = "http://host"})[0].what,
-            "'http' is not known; the schemes are redis, rediss");
+            "'http' is not known; the schemes are redis, rediss, zk");
   EXPECT_EQ(CheckOptions({.url = "host"})[0].what, "'://' is missing");
 }
 
@@ -49,15 +49,20 @@ TEST(CheckOptions, SaysWhichOptionAProblemComesFrom) {
 struct Process {
   absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendOptions& options) {
     net::EventLoop* const loops[] = {&first, &second};
-    return OpenBackend(
-        options, loops,
-        {.limits = limits, .instance = "one", .seed = 1, .listener_of = [this](uint32_t loop) {
-           listeners.push_back(loop);
-           return StoreListener{};
-         }});
+    return OpenBackend(options, loops,
+                       {.limits = limits,
+                        .clock = decisions,
+                        .instance = "one",
+                        .version = "1",
+                        .seed = 1,
+                        .listener_of = [this](uint32_t loop) {
+                          listeners.push_back(loop);
+                          return StoreListener{};
+                        }});
   }
 
   const base::SystemClock clock;
+  const base::DisciplinedClock decisions{clock};
   net::EventLoop first{clock}, second{clock};
   LimitTable limits;
   std::vector<uint32_t> listeners;
@@ -72,6 +77,47 @@ TEST(OpenBackend, MakesOneStorePerLoop) {
   EXPECT_EQ(&(*backend)->store(1).limits(), &process.limits);
   EXPECT_EQ((*backend)->store(1).instances(), 4u);
   EXPECT_THAT(process.listeners, ElementsAre(0u, 1u));
+}
+
+TEST(OpenBackend, KnowsZooKeeper) {
+  Process process;
+  const auto backend = process.Open({.url = "zk://gate:hunter2@127.0.0.1:1,[::1]:2"});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ((*backend)->name(), "zk://127.0.0.1:1,[::1]:2/rate-limiter");
+  EXPECT_NE(&(*backend)->store(0), &(*backend)->store(1));
+  EXPECT_EQ((*backend)->store(1).instances(), 1u);
+  EXPECT_TRUE(IsStrict("zk://a"));
+  EXPECT_FALSE(IsStrict("redis://a"));
+  EXPECT_FALSE(IsStrict("http://a"));
+}
+
+TEST(CheckOptions, RefusesWhatZooKeeperDoesNotHave) {
+  EXPECT_THAT(CheckOptions({.url = "zk://a,b:2182/limits"}), IsEmpty());
+  EXPECT_THAT(CheckOptions({.url = "zk://gate@a", .password = "hunter2"}), IsEmpty());
+  const auto problems = CheckOptions({.url = "zk://gate:hunter2@a:0"});
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].what, "'0' is not a port (1 to 65535)");
+  EXPECT_THAT(problems[0].hint, HasSubstr("zk://HOST:PORT"));
+  std::vector<BackendOption> found;
+  for (const OptionProblem& problem : CheckOptions({.url = "zk://a",
+                                      .calls = {.timeout = base::Duration(0),
+                                               .connect_timeout = std::chrono::seconds(1),
+                                               .connections_per_server = 2,
+                                               .in_flight_max = 0,
+                                               .retry_percent = 3},
+                                      .sentinel_user = "ann",
+                                      .sentinel_password = "x",
+                                      .ca_file = "/ca",
+                                      .certificate_file = "/certificate",
+                                      .key_file = "/key",
+                                      .server_name = "a"}))
+    found.push_back(problem.option);
+  EXPECT_THAT(found, ElementsAre(BackendOption::kTimeout, BackendOption::kInFlightMax,
+                                 BackendOption::kCaFile, BackendOption::kCertificateFile,
+                                 BackendOption::kKeyFile, BackendOption::kServerName,
+                                 BackendOption::kSentinelUser, BackendOption::kSentinelPassword,
+                                 BackendOption::kConnections, BackendOption::kConnectTimeout,
+                                 BackendOption::kRetryPercent));
 }
 
 TEST(OpenBackend, RefusesWhatCheckOptionsFinds) {

@@ -1,0 +1,33 @@
+#include "headgate/store/zookeeper/state_nodes.h"
+
+#include <fmt/format.h>
+
+#include "headgate/base/crc32c.h"
+#include "headgate/wire/digest.h"
+#include "headgate/zookeeper/node_name.h"
+
+namespace headgate::store::zookeeper {
+namespace {
+
+constexpr size_t kNameBytesMax = 200;
+
+}  // namespace
+
+std::string Below(std::string_view root, std::string_view name) {
+  return fmt::format("{}/{}", root == "/" ? "" : root, name);
+}
+
+StateNodes::StateNodes(std::string_view root) : state_(Below(root, "state/")) {}
+
+std::string StateNodes::PathOf(std::string_view name) const {
+  std::string node = headgate::zookeeper::NodeNameOf(name);
+  if (node.size() > kNameBytesMax)
+    node = "sha256:" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32);
+  return fmt::format("{}/{}", ShardPath(base::Crc32c(node) % kShardCount), node);
+}
+
+std::string StateNodes::ShardPath(uint32_t shard) const {
+  return fmt::format("{}{:02x}", state_, shard);
+}
+
+}  // namespace headgate::store::zookeeper

@@ -1,0 +1,259 @@
+#include "headgate/store/zookeeper/zookeeper_backend.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "headgate/base/random.h"
+#include "headgate/store/cas/cas_store.h"
+#include "headgate/store/zookeeper/state_store.h"
+#include "headgate/store/zookeeper/sweeper.h"
+#include "headgate/zookeeper/client.h"
+#include "headgate/zookeeper/place.h"
+#include "headgate/zookeeper/presence.h"
+
+namespace headgate::store::zookeeper {
+namespace {
+
+using absl::Status;
+using headgate::zookeeper::Client;
+using headgate::zookeeper::ClientOptions;
+using headgate::zookeeper::Place;
+using headgate::zookeeper::Presence;
+using headgate::zookeeper::WatchEvent;
+
+constexpr std::string_view kDefaultPath = "/rate-limiter";
+// A server that is silent is given up after two thirds of it. An ensemble with the usual tick of
+// 2 s grants at least this much.
+constexpr base::Duration kSessionTimeout = std::chrono::seconds(4);
+// Within this time all instances reconnect after an outage.
+constexpr base::Duration kSettle = std::chrono::seconds(5);
+
+absl::StatusOr<Place> PlaceOf(const BackendOptions& options) {
+  return headgate::zookeeper::ParsePlace(options.url, kDefaultPath, options.password);
+}
+
+void AddUselessOptions(const BackendOptions& options, std::vector<OptionProblem>& problems) {
+  using enum BackendOption;
+  const auto refuse = [&](bool is_set, BackendOption option, std::string what, std::string hint) {
+    if (is_set) problems.push_back({option, std::move(what), std::move(hint)});
+  };
+  const std::pair<BackendOption, const std::string&> tls[] = {
+      {kCaFile, options.ca_file},
+      {kCertificateFile, options.certificate_file},
+      {kKeyFile, options.key_file},
+      {kServerName, options.server_name}};
+  for (const auto& [option, value] : tls) {
+    refuse(!value.empty(), option, "ZooKeeper's client has no TLS",
+           "put a tunnel between Headgate and ZooKeeper, and remove this setting");
+  }
+  refuse(!options.sentinel_user.empty(), kSentinelUser, "ZooKeeper has no sentinels",
+         "remove this setting");
+  refuse(!options.sentinel_password.empty(), kSentinelPassword, "ZooKeeper has no sentinels",
+         "remove this setting");
+  const CallOptions defaults;
+  refuse(options.calls.connections_per_server != defaults.connections_per_server, kConnections,
+         "each event loop has one session with ZooKeeper", "remove this setting");
+  refuse(options.calls.connect_timeout != defaults.connect_timeout, kConnectTimeout,
+         "ZooKeeper's client chooses how long it waits for a server", "remove this setting");
+  refuse(options.calls.retry_percent != defaults.retry_percent, kRetryPercent,
+         "calls to ZooKeeper are repeated only after lost races, within store_timeout",
+         "remove this setting");
+}
+
+void CheckCalls(const CallOptions& calls, std::vector<OptionProblem>& problems) {
+  using enum BackendOption;
+  const auto bad = [&](bool is_bad, BackendOption option, std::string what) {
+    if (is_bad) problems.push_back({option, std::move(what)});
+  };
+  const base::Duration zero(0);
+  bad(calls.timeout <= zero, kTimeout, "timeout must be more than 0");
+  bad(calls.in_flight_max == 0, kInFlightMax, "in_flight_max must be at least 1");
+  bad(calls.breaker.failures_in_row == 0, kBreakerFailuresInRow,
+      "breaker_failures_in_row must be at least 1");
+  bad(calls.breaker.no_progress < zero, kBreakerNoProgress, "breaker_no_progress is less than 0");
+  bad(calls.breaker.open_min <= zero, kBreakerOpenMin, "breaker_open_min must be more than 0");
+  bad(calls.breaker.open_max < calls.breaker.open_min, kBreakerOpenMax,
+      "breaker_open_max is less than breaker_open_min");
+}
+
+// The session of an event loop, and everything that uses it.
+class Session {
+ public:
+  Session(net::EventLoop& loop, const Place& place, const BackendOptions& options,
+          StoreListener listener, uint64_t seed)
+      : loop_(loop), name_(NameOf(place)), listener_(std::move(listener)) {
+    client_ = std::make_unique<Client>(
+        ClientOptions{
+            .servers = place.servers, .session_timeout = kSessionTimeout, .digest = place.digest},
+        loop,
+        Client::Listener{.on_connected = [this](bool new_session) { OnConnected(new_session); },
+                         .on_disconnected = [this] { OnDisconnected(); },
+                         .on_watch =
+                             [this](const WatchEvent& event) {
+                               if (presence_ != nullptr) presence_->OnWatch(event);
+                             },
+                         .on_trouble = [this](const Status& why) { Report(why); }});
+    state_ =
+        std::make_unique<StateStore>(*client_, loop,
+                                     StateStoreOptions{.root = place.path,
+                                                       .in_flight_max = options.calls.in_flight_max,
+                                                       .breaker = options.calls.breaker,
+                                                       .seed = seed,
+                                                       .on_breaker =
+                                                           [this](bool open) {
+                                                             if (listener_.on_breaker)
+                                                               listener_.on_breaker(name_, open);
+                                                           },
+                                                       .on_alarm =
+                                                           [this](const std::string& error) {
+                                                             if (listener_.on_alarm)
+                                                               listener_.on_alarm(name_, error);
+                                                           }},
+                                     counters_);
+  }
+  Session(const Session&) = delete;
+
+  // What the process needs once.
+  void Add(const Place& place, const BackendContext& context) {
+    presence_ = std::make_unique<Presence>(
+        *client_, loop_,
+        headgate::zookeeper::PresenceOptions{.directory = Below(place.path, "instances"),
+                                             .name = context.instance,
+                                             .data = headgate::zookeeper::PresenceData(
+                                                 context.version, context.clock.source().WallNow()),
+                                             .settle = kSettle,
+                                             .on_error = listener_.on_instances_error});
+    sweeper_ =
+        std::make_unique<Sweeper>(*client_, loop_, context.clock,
+                                  SweeperOptions{.root = place.path, .instance = context.instance});
+  }
+
+  // On the loop's thread.
+  void Leave(std::function<void()> done) {
+    if (sweeper_ != nullptr) sweeper_->Stop();
+    if (presence_ != nullptr) presence_->Leave([] {});
+    // The nodes of a session go with it.
+    client_->Leave(std::move(done));
+  }
+
+  net::EventLoop& loop() const { return loop_; }
+  StateStore& state() { return *state_; }
+  const Presence& presence() const { return *presence_; }
+  StoreCounters ReadCounters() const {
+    StoreCounters read = counters_.Read();
+    if (sweeper_ != nullptr) read.buckets_removed = sweeper_->counters().removed.value();
+    return read;
+  }
+
+ private:
+  void OnConnected(bool new_session) {
+    Report(absl::OkStatus());
+    state_->OnConnected();
+    if (presence_ != nullptr) presence_->OnConnected(new_session);
+    if (sweeper_ != nullptr) sweeper_->OnConnected(new_session);
+  }
+  void OnDisconnected() {
+    counters_.disconnects.Add();
+    Report(absl::UnavailableError("the connection to the ensemble was lost"));
+  }
+  // Each change once.
+  void Report(const Status& state) {
+    if (std::exchange(reported_, state) != state && listener_.on_connection)
+      listener_.on_connection(name_, state);
+  }
+
+  net::EventLoop& loop_;
+  const std::string name_;
+  const StoreListener listener_;
+  LoopStoreCounters counters_;
+  Status reported_ = absl::UnknownError("");  // nothing yet
+  std::unique_ptr<Client> client_;            // destroyed last
+  std::unique_ptr<StateStore> state_;
+  std::unique_ptr<Presence> presence_;  // as the sweeper, on the first loop
+  std::unique_ptr<Sweeper> sweeper_;
+};
+
+class ZooKeeperBackend final : public Backend {
+ public:
+  ZooKeeperBackend(const Place& place, const BackendOptions& options,
+                   std::span<net::EventLoop* const> loops, const BackendContext& context)
+      : name_(NameOf(place)) {
+    base::Random random(context.seed);
+    std::vector<cas::CasStore::Parts> parts;
+    for (uint32_t i = 0; i < loops.size(); ++i) {
+      sessions_.push_back(std::make_unique<Session>(*loops[i], place, options,
+                                                    context.listener_of(i), random.Next()));
+      parts.push_back({.loop = *loops[i], .service = sessions_.back()->state()});
+    }
+    sessions_.front()->Add(place, context);
+    stores_ = cas::CasStore::Make(
+        parts,
+        {.limits = context.limits,
+         .clock = context.clock,
+         .seed = random.Next(),
+         .instances = [this, given = options.instances] { return given > 0 ? given : instances(); },
+         .options = {.timeout = options.calls.timeout}});
+  }
+
+  SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
+  std::string name() const override { return name_; }
+  uint32_t instances() const override { return sessions_.front()->presence().instances(); }
+
+  void Leave(std::function<void()> done) override {
+    auto left = std::make_shared<std::atomic<size_t>>(sessions_.size());
+    for (const auto& session : sessions_) {
+      session->loop().Post([this, &session = *session, left, done] {
+        session.Leave([this, left, done] {
+          if (--*left == 0) sessions_.front()->loop().Post(done);
+        });
+      });
+    }
+  }
+
+  StoreCounters counters() const override {
+    StoreCounters counters;
+    for (const auto& session : sessions_) counters += session->ReadCounters();
+    for (const auto& store : stores_) {
+      // The calls are counted where they are made.
+      const StoreCounters read = store->ReadCounters();
+      counters.calls_refused += read.calls_refused;
+      counters.retries += read.retries;
+      counters.buckets_replaced_corrupt += read.buckets_replaced_corrupt;
+      counters.buckets_clock_reset += read.buckets_clock_reset;
+      counters.buckets_carried_over += read.buckets_carried_over;
+    }
+    counters.script_errors += sessions_.front()->presence().errors();
+    return counters;
+  }
+
+ private:
+  const std::string name_;
+  std::vector<std::unique_ptr<Session>> sessions_;  // one per loop, as the stores
+  std::vector<std::unique_ptr<cas::CasStore>> stores_;
+};
+
+}  // namespace
+
+std::vector<OptionProblem> CheckOptions(const BackendOptions& options) {
+  const auto place = PlaceOf(options);
+  if (!place.ok()) {
+    return {{BackendOption::kUrl, std::string(place.status().message()),
+             "for example " + std::string(kUrlExamples)}};
+  }
+  std::vector<OptionProblem> problems;
+  CheckCalls(options.calls, problems);
+  AddUselessOptions(options, problems);
+  return problems;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
+                                                     std::span<net::EventLoop* const> loops,
+                                                     const BackendContext& context) {
+  HEADGATE_ASSIGN_OR_RETURN(const Place place, PlaceOf(options));
+  return std::make_unique<ZooKeeperBackend>(place, options, loops, context);
+}
+
+}  // namespace headgate::store::zookeeper

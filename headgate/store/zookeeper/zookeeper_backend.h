@@ -1,0 +1,33 @@
+// ZooKeeper as headgate/store/open knows it: the URL scheme, the check of the options, and the
+// backend of a process.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/status.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/store/backend.h"
+#include "headgate/store/backend_options.h"
+
+namespace headgate::store::zookeeper {
+
+inline constexpr std::array<std::string_view, 1> kSchemes = {"zk"};
+
+// Example URLs, for hints.
+inline constexpr std::string_view kUrlExamples =
+    "zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper)";
+
+// Everything that is wrong with the options.
+std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
+
+// Connects at once, with a session for each of the loops. InvalidArgument if CheckOptions finds a
+// problem.
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
+                                                     std::span<net::EventLoop* const> loops,
+                                                     const BackendContext& context);
+
+}  // namespace headgate::store::zookeeper

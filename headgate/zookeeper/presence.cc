@@ -1,0 +1,148 @@
+#include "headgate/zookeeper/presence.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <utility>
+
+#include "headgate/base/json.h"
+
+namespace headgate::zookeeper {
+
+std::string PresenceData(std::string_view version, base::WallTime started) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  const auto seconds = static_cast<std::time_t>(started.ns / 1'000'000'000);
+  std::string data = "{\"host\": ";
+  base::AppendJsonString(host.data(), data);
+  data += ", \"version\": ";
+  base::AppendJsonString(version, data);
+  return data + fmt::format(", \"started\": \"{:%FT%TZ}\"}}", fmt::gmtime(seconds));
+}
+
+Presence::Presence(Client& client, net::EventLoop& loop, PresenceOptions options)
+    : client_(client),
+      loop_(loop),
+      options_(std::move(options)),
+      path_((options_.directory == "/" ? "" : options_.directory) + "/" + options_.name),
+      timer_(loop, [this] { Look(); }) {}
+
+void Presence::OnConnected(bool new_session) {
+  if (new_session) {
+    made_ = false;
+    settled_at_ = loop_.Now() + options_.settle;
+  }
+  Look();
+}
+
+void Presence::OnWatch(const WatchEvent& event) {
+  if (event.path == options_.directory) LookSoon();
+}
+
+void Presence::LookSoon() {
+  if (!left_) timer_.SetAfter(options_.pause);
+}
+
+// Makes the node, then counts; one call at a time.
+void Presence::Look() {
+  if (left_ || !client_.connected()) return;
+  if (busy_) {
+    again_ = true;
+    return;
+  }
+  busy_ = true;
+  again_ = false;
+  if (made_) {
+    Count();
+  } else {
+    Make();
+  }
+}
+
+void Presence::Make() {
+  client_.Create(path_, options_.data, CreateMode::kEphemeral,
+                 [this](const absl::StatusOr<Created>& made) { OnMade(made.status()); });
+}
+
+void Presence::OnMade(const absl::Status& status) {
+  if (left_) return;
+  if (status.ok()) {
+    made_ = true;
+    return Count();
+  }
+  if (absl::IsAlreadyExists(status)) return CheckOwner();
+  if (!absl::IsNotFound(status)) return Fail(status);
+  client_.CreateAll(options_.directory, [this](const absl::Status& above) {
+    if (!above.ok()) return Fail(above);
+    busy_ = false;
+    Look();
+  });
+}
+
+// The node may be ours: the answer to its creation was lost.
+void Presence::CheckOwner() {
+  client_.Exists(path_, Watch::kNo, [this](const absl::StatusOr<NodeStat>& stat) {
+    if (!stat.ok()) return Fail(stat.status());
+    if (stat->owner != client_.session_id()) return DeleteForeign(stat->version);
+    made_ = true;
+    Count();
+  });
+}
+
+void Presence::DeleteForeign(int32_t version) {
+  client_.Delete(path_, version, [this](const absl::Status& status) {
+    if (!status.ok() && !absl::IsNotFound(status)) return Fail(status);
+    busy_ = false;
+    Look();
+  });
+}
+
+void Presence::Count() {
+  client_.List(options_.directory, Watch::kYes,
+               [this](const absl::StatusOr<Children>& children) { OnCounted(children); });
+}
+
+void Presence::OnCounted(const absl::StatusOr<Children>& children) {
+  if (!children.ok()) {
+    if (absl::IsNotFound(children.status())) made_ = false;
+    return Fail(children.status());
+  }
+  busy_ = false;
+  Report("");
+  const std::vector<std::string>& names = children->names;
+  // Somebody has deleted it.
+  made_ = std::find(names.begin(), names.end(), options_.name) != names.end();
+  const auto counted = static_cast<uint32_t>(std::max<size_t>(names.size(), 1));
+  const bool settled = loop_.Now() >= settled_at_;
+  if (settled || counted > instances()) known_.store(counted, std::memory_order_relaxed);
+  if (!made_ || again_) return LookSoon();
+  // Counts again when the number may fall.
+  if (!settled && counted < instances()) timer_.Set(settled_at_);
+}
+
+void Presence::Fail(const absl::Status& status) {
+  busy_ = false;
+  // An ensemble that does not answer is no refusal.
+  if (!absl::IsUnavailable(status) && !absl::IsUnknown(status) && !absl::IsNotFound(status)) {
+    errors_.Add();
+    Report(std::string(status.message()));
+  }
+  LookSoon();
+}
+
+void Presence::Report(const std::string& error) {
+  if (std::exchange(last_error_, error) != error && options_.on_error) options_.on_error(error);
+}
+
+void Presence::Leave(std::function<void()> done) {
+  left_ = true;
+  timer_.Cancel();
+  if (!made_) return done();
+  client_.Delete(path_, -1, [done = std::move(done)](const absl::Status& /*ignored*/) { done(); });
+}
+
+}  // namespace headgate::zookeeper

@@ -1,0 +1,29 @@
+// The promises of leases, tested on a real ZooKeeper in virtual time.
+#include "headgate/testing/lease_contract.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/zookeeper/timed_strict_store.h"
+
+namespace headgate::testing {
+namespace {
+
+class ZooKeeperRig final : public SharedStoreRig {
+ public:
+  store::SharedStore& store() override { return strict_.store(); }
+  void SetNow(base::Instant now) override { strict_.SetNow(now); }
+  bool Wait(const std::function<bool()>& answered) override { return strict_.Wait(answered); }
+
+ private:
+  store::LimitTable limits_;
+  zookeeper_test::TimedStrictStore strict_{limits_};
+};
+
+INSTANTIATE_TEST_SUITE_P(ZooKeeper, LeaseContract,
+                         ::testing::Values(SharedStoreUnderTest{
+                             .name = "zookeeper",
+                             .make = [] { return std::make_unique<ZooKeeperRig>(); },
+                             .steps = 200}));
+
+}  // namespace
+}  // namespace headgate::testing

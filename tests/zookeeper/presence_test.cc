@@ -1,0 +1,127 @@
+// The nodes of instances, against real servers.
+#include "headgate/zookeeper/presence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/zookeeper/test_client.h"
+#include "tests/zookeeper/zookeeper_process.h"
+
+namespace headgate::zookeeper_test {
+namespace {
+
+using testing::MatchesRegex;
+using testing::UnorderedElementsAre;
+using zookeeper::Presence;
+
+class Instance {
+ public:
+  Instance(const ZooKeeperProcess& server, const std::string& name,
+           base::Duration session_timeout = 4s)
+      : client(server.server(), session_timeout),
+        presence(*client, client.loop(),
+                 {.directory = "/r/instances",
+                  .name = name,
+                  .data = zookeeper::PresenceData("1.2", base::WallTime::FromNanos(0)),
+                  .pause = 10ms,
+                  .settle = 300ms,
+                  .on_error = [this](const std::string& error) { errors.push_back(error); }}) {
+    client.on_connected = [this](bool is_new) { presence.OnConnected(is_new); };
+    client.on_watch = [this](const zookeeper::WatchEvent& event) { presence.OnWatch(event); };
+  }
+
+  bool Counts(uint32_t count) {
+    return client.Until([&] { return presence.instances() == count; });
+  }
+  std::vector<std::string> All() {
+    const auto children = client.List("/r/instances");
+    return children.ok() ? children->names : std::vector<std::string>();
+  }
+
+  TestClient client;
+  std::vector<std::string> errors;
+  Presence presence;
+};
+
+TEST(Presence, CountsTheInstances) {
+  ZooKeeperProcess server;
+  Instance first(server, "one");
+  ASSERT_TRUE(first.client.Until([&] { return first.All().size() == 1; }));
+  EXPECT_EQ(first.presence.instances(), 1u);
+  auto second = std::make_unique<Instance>(server, "two");
+  ASSERT_TRUE(second->Counts(2));
+  ASSERT_TRUE(first.Counts(2));
+  EXPECT_THAT(first.All(), UnorderedElementsAre("one", "two"));
+  const auto node = first.client.Get("/r/instances/two");
+  EXPECT_EQ(node->stat.owner, second->client->session_id());
+  EXPECT_THAT(node->data,
+              MatchesRegex("\\{\"host\": \"[^\"]+\", \"version\": \"1.2\", \"started\": "
+                           "\"1970-01-01T00:00:00Z\"\\}"));
+  bool left = false;
+  second->presence.Leave([&] { left = true; });
+  ASSERT_TRUE(second->client.Until([&] { return left; }));
+  ASSERT_TRUE(first.Counts(1));
+  EXPECT_THAT(first.errors, testing::IsEmpty());
+}
+
+TEST(Presence, MakesItsNodeAgainInANewSession) {
+  ZooKeeperProcess server;
+  Instance instance(server, "one", 400ms);
+  ASSERT_TRUE(instance.client.Until([&] { return instance.All().size() == 1; }));
+  server.Freeze();
+  ASSERT_TRUE(instance.client.Until([&] { return instance.client.disconnects == 1; }));
+  // The server notices the end of the session when it looks again.
+  EXPECT_FALSE(instance.client.Until([] { return false; }, 1s));
+  server.Thaw();
+  ASSERT_TRUE(instance.client.Until([&] { return instance.client.sessions == 2; }));
+  EXPECT_TRUE(instance.client.Until([&] {
+    const auto node = instance.client.Get("/r/instances/one");
+    return node.ok() && node->stat.owner == instance.client->session_id();
+  }));
+  EXPECT_EQ(instance.All().size(), 1u);
+}
+
+TEST(Presence, ReplacesANodeOfAnEarlierSession) {
+  ZooKeeperProcess server;
+  TestClient earlier(server.server());
+  ASSERT_TRUE(earlier.Connects());
+  ASSERT_TRUE(earlier.Create("/r").ok());
+  ASSERT_TRUE(earlier.Create("/r/instances").ok());
+  ASSERT_TRUE(earlier.Create("/r/instances/one", "", CreateMode::kEphemeral).ok());
+  Instance instance(server, "one");
+  ASSERT_TRUE(instance.client.Connects());
+  EXPECT_TRUE(instance.client.Until([&] {
+    const auto node = instance.client.Get("/r/instances/one");
+    return node.ok() && node->stat.owner == instance.client->session_id();
+  }));
+  EXPECT_EQ(instance.All().size(), 1u);
+}
+
+TEST(Presence, MakesANodeAgainThatSomebodyDeleted) {
+  ZooKeeperProcess server;
+  Instance instance(server, "one");
+  TestClient other(server.server());
+  ASSERT_TRUE(other.Connects());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(instance.client.Until([&] { return instance.All().size() == 1; }));
+    ASSERT_TRUE(other.Delete("/r/instances/one").ok());
+  }
+  ASSERT_TRUE(instance.client.Until([&] { return instance.All().size() == 1; }));
+}
+
+TEST(Presence, SaysThatItIsRefused) {
+  ZooKeeperProcess server;
+  TestClient owner("gate:secret@" + server.server());
+  ASSERT_TRUE(owner.Connects());
+  ASSERT_TRUE(owner.Create("/r").ok());
+  ASSERT_TRUE(owner.Create("/r/instances").ok());
+  Instance instance(server, "one");
+  EXPECT_TRUE(instance.client.Until([&] { return instance.presence.errors() >= 2; }));
+  EXPECT_EQ(instance.errors.size(), 1u) << "each change once";
+  EXPECT_EQ(instance.presence.instances(), 1u);
+}
+
+}  // namespace
+}  // namespace headgate::zookeeper_test
