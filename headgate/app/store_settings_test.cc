@@ -129,11 +129,14 @@ TEST(StoreSettings, AStrictStoreHasOtherDefaults) {
     UseDefaultsOfStore(configuration);
     return std::pair(configuration.settings.store_timeout, configuration.settings.on_store_failure);
   };
+  const auto pair = [](base::Duration timeout, std::string on_failure) {
+    return std::pair(timeout, std::move(on_failure));
+  };
   using std::chrono::milliseconds;
-  EXPECT_EQ(defaults_of("store: redis://a\n"), std::pair(store::CallOptions().timeout, "local"));
-  EXPECT_EQ(defaults_of("store: zk://a\n"), std::pair(milliseconds(250), "deny"));
+  EXPECT_EQ(defaults_of("store: redis://a\n"), pair(store::CallOptions().timeout, "local"));
+  EXPECT_EQ(defaults_of("store: zk://a\n"), pair(milliseconds(250), "deny"));
   EXPECT_EQ(defaults_of("store: zk://a\nstore_timeout: 10ms\non_store_failure: local\n"),
-            std::pair(milliseconds(10), "local"));
+            pair(milliseconds(10), "local"));
 }
 
 TEST(StoreSettings, BreakerSettingsMustFitTogether) {
