@@ -103,8 +103,10 @@ const SourceFile* CMakeOf(std::string_view folder) {
 // HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by
 // one folder each.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
-  return ((folder == "http" || folder == "disk" || folder == "access") && lower == "net") ||
-         (folder == "http" && lower == "access") || (folder == "watch" && lower == "watch/file") ||
+  return ((folder == "http" || folder == "disk" || folder == "access" || folder == "zookeeper") &&
+          lower == "net") ||
+         (folder == "http" && lower == "access") ||
+         (folder == "watch" && lower.starts_with("watch/")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
          (folder.starts_with("store/") && lower == "store/cas") ||

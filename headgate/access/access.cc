@@ -11,6 +11,7 @@
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/check.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/net/connection_limits.h"
 #include "headgate/wire/digest.h"
 
 namespace headgate::access {
@@ -213,7 +214,9 @@ base::Hash128 Access::FailuresKey(std::optional<std::string_view> user,
                                   const net::Peer& peer) const {
   base::KeyHasher hasher(failures_->hash_secret(), base::KeyKind::kRaw);
   if (user) hasher.Add(*user);
-  hasher.Add(peer.ip ? base::ToString(*peer.ip) : std::string("unix"));
+  // The addresses of one IPv6 network are one client's, as for connections.
+  const net::AddressKey address = net::KeyOf(peer);
+  hasher.Add({static_cast<const char*>(static_cast<const void*>(&address)), sizeof(address)});
   return hasher.Finish();
 }
 

@@ -7,7 +7,8 @@
 // Thread-safe: all loops share one. A password whose hash was compared before is recognised at
 // once; otherwise a thread of its own computes the hash, because that takes too long for a loop.
 // Failed logins are limited per user and address. So are the computations for one address, whatever
-// users it names, so that one client cannot keep the others from logging in.
+// users it names, so that one client cannot keep the others from logging in. An IPv6 network of 64
+// bits counts as one address.
 #pragma once
 
 #include <atomic>

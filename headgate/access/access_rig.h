@@ -1,14 +1,22 @@
-// For tests: work that other threads post to the thread of a test.
+// For tests: work that other threads post to the thread of a test, and rights without logins.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
 
+#include "headgate/access/user_table.h"
+
 namespace headgate::access {
+
+// Everybody has these rights without a login, and nobody can log in.
+inline std::shared_ptr<const UserTable> Everybody(Rights rights) {
+  return std::make_shared<UserTable>(UserTable{.users = {}, .anonymous = rights});
+}
 
 class PostedWork {
  public:

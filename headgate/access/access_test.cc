@@ -137,6 +137,21 @@ TEST(Access, LimitsFailedLoginsPerUserAndAddress) {
   EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
 }
 
+TEST(Access, TheAddressesOfOneIpv6NetworkCountTogether) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}),
+             .failures_per_minute = 2,
+             .address_failures_per_minute = 3});
+  EXPECT_EQ(door.LogIn("ann", "x", At("2001:db8::1")).result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("ann", "y", At("2001:db8::2")).result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("ann", "z", At("2001:db8::3")).result, Result::kLimited);
+  EXPECT_EQ(door.LogIn("ben", "z", At("2001:db8::ffff:4")).result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("cid", "z", At("2001:db8::5")).result, Result::kLimited) << "of all users";
+  EXPECT_EQ(door.LogIn("ann", "apple", At("2001:db8:0:1::1")).result, Result::kAccepted)
+      << "another network";
+  EXPECT_EQ(door.LogIn("ann", "z", At("192.0.2.1")).result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("ann", "z", At("192.0.2.2")).result, Result::kWrong) << "IPv4";
+}
+
 TEST(Access, LimitsTheComputationsForOneAddress) {
   Door door({.users = Users({{"ann", "apple", Rights::All()}}),
              .failures_per_minute = 2,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/server_flags.h"
@@ -28,8 +30,8 @@ struct BenchArguments {
   uint64_t pipeline = 1;
   uint64_t keys = 1000;
   std::string duration = "10s";
-  std::string domain = "default";
-  std::string key = "api_key";
+  std::optional<std::string> domain;
+  std::optional<std::string> key;
   std::optional<std::string> plot;
   bool as_json = false;
 };
@@ -38,6 +40,14 @@ struct Plan {
   bench::LoadOptions load;
   base::Duration duration{0};
 };
+
+// Whether the picture can be written, so that a long run is not for nothing.
+absl::Status CheckPlot(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return absl::InvalidArgumentError(fmt::format("--plot: {} is a directory", path));
+  return disk::CheckReplaceable(path);
+}
 
 std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& console) {
   const auto refuse = [&](std::string_view what, std::string_view hint) {
@@ -52,22 +62,33 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
         fmt::format("--duration '{}' is not a duration from 1s to 24h", arguments.duration),
         "--duration 30s");
   if (arguments.connections < 1 || arguments.connections > kConnectionsMax)
-    return refuse(fmt::format("--connections must be from 1 to {}", kConnectionsMax), "");
+    return refuse(fmt::format("--connections must be from 1 to {}", kConnectionsMax),
+                  "--connections 50 is the default");
   if (arguments.rate > kRateMax)
-    return refuse(fmt::format("--rate must be at most {}", kRateMax), "");
-  if (arguments.keys < 1) return refuse("--keys must be at least 1", "");
+    return refuse(fmt::format("--rate must be at most {}", kRateMax),
+                  "--rate 0 sends as many requests as are answered");
+  if (arguments.keys < 1) return refuse("--keys must be at least 1", "--keys 1 asks about one key");
   if (arguments.pipeline < 1 || arguments.pipeline > 1000)
-    return refuse("--pipeline must be from 1 to 1000", "");
+    return refuse("--pipeline must be from 1 to 1000", "--pipeline 1 is the default");
   if (arguments.pipeline > 1 && (arguments.http || arguments.rate > 0))
     return refuse("--pipeline is for CL.THROTTLE without --rate",
                   "remove --pipeline, or --http and --rate");
-  Plan plan{
-      .load = {.talk = {.http = arguments.http, .domain = arguments.domain, .key = arguments.key},
-               .connections = static_cast<uint32_t>(arguments.connections),
-               .rate = arguments.rate,
-               .pipeline = static_cast<uint32_t>(arguments.pipeline),
-               .keys = arguments.keys},
-      .duration = *duration};
+  if (!arguments.http && (arguments.domain || arguments.key))
+    return refuse("--domain and --key are for /v1/check; CL.THROTTLE has no rules",
+                  "add --http, or remove --domain and --key");
+  if (arguments.plot) {
+    const absl::Status writable = CheckPlot(*arguments.plot);
+    if (!writable.ok())
+      return refuse(std::string(writable.message()), "choose another file with --plot");
+  }
+  Plan plan{.load = {.talk = {.http = arguments.http,
+                              .domain = arguments.domain.value_or("default"),
+                              .key = arguments.key.value_or("api_key")},
+                     .connections = static_cast<uint32_t>(arguments.connections),
+                     .rate = arguments.rate,
+                     .pipeline = static_cast<uint32_t>(arguments.pipeline),
+                     .keys = arguments.keys},
+            .duration = *duration};
   plan.load.server = net::TargetOf(server->endpoint);
   plan.load.tls = std::move(server->tls);
   plan.load.tls_name = std::move(server->tls_name);
@@ -93,6 +114,27 @@ bool Run(bench::Load& load, net::EventLoop& loop, const Plan& plan, const Consol
     before = load.counts();
   }
   return !failed();
+}
+
+std::string_view HintAfter(const absl::Status& failure) {
+  if (absl::IsUnauthenticated(failure)) return kCertificateHint;
+  if (absl::IsPermissionDenied(failure)) return kLoginHint;
+  if (absl::IsDataLoss(failure)) return kAnotherProgramHint;
+  return "start a server (headgate serve), or name its address with --server";
+}
+
+// If no answer was a decision, the rates are not those of decisions.
+void SayIfAllFailed(const bench::LoadCounts& counts, const BenchArguments& arguments,
+                    const Console& console) {
+  if (counts.answered() == 0) {
+    console.Error(fmt::format("no answer came within {}", arguments.duration),
+                  "--duration 1m waits longer; `headgate check` shows the answer to one request");
+  }
+  if (counts.errors == 0 || counts.errors < counts.answered()) return;
+  const auto is = [&](std::string_view kind) { return counts.errors_by_kind.contains(kind); };
+  const bool of_login = is("401") || is("403") || is("429") || is("NOAUTH") || is("NOPERM");
+  console.Error(fmt::format("no answer is a decision; the first is {}", counts.first_error),
+                of_login ? kLoginHint : "`headgate check` shows the answer to one request");
 }
 
 }  // namespace
@@ -122,7 +164,7 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
     const bool timed_out = load.failure().ok();
     console.Error(timed_out ? fmt::format("{} does not answer", parsed.server.address())
                             : std::string(load.failure().message()),
-                  "start a server (headgate serve), or name its address with --server");
+                  HintAfter(load.failure()));
     return kExitUnreachable;
   }
   const bench::Report report{.server = parsed.server.address(),
@@ -134,6 +176,7 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
                              .counts = load.counts(),
                              .latencies = load.latencies()};
   console.out << (parsed.as_json ? AsJson(report) : AsText(report));
+  SayIfAllFailed(report.counts, parsed, console);
   if (parsed.plot) {
     const absl::Status written = disk::ReplaceFile(
         *parsed.plot, [&](const auto& write) { write(AsPlot(report)); }, {.mode = 0644});
@@ -142,7 +185,7 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
       return kExitUsage;
     }
   }
-  return report.counts.errors == 0 ? kExitOk : kExitDenied;
+  return report.counts.errors == 0 && report.counts.answered() > 0 ? kExitOk : kExitDenied;
 }
 
 }  // namespace headgate::app

@@ -25,9 +25,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kAnotherProgram =
-    "another program or a proxy listens there; give Headgate's address with --server";
-
 struct CheckArguments {
   ServerFlags server;
   std::optional<std::string> domain;
@@ -88,7 +85,8 @@ std::string InWords(const json& decision, bool peek, bool takes) {
   const bool allowed = decision.at("allowed").get<bool>();
   std::string line = fmt::format(
       "{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
-      decision.at("rule").is_null() ? "(no rule)" : decision.at("rule").get<std::string>());
+      decision.at("rule").is_null() ? "(no rule)"
+                                    : rule::Printable(decision.at("rule").get<std::string>()));
   if (decision.at("limit").is_null()) return line;
   const auto limit = decision.at("limit").get<uint64_t>();
   const auto remaining = decision.at("remaining").get<uint64_t>();
@@ -144,9 +142,10 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
 
 // Prints why there is no answer, or none in HTTP.
 int PrintFailure(const absl::Status& failure, const Console& console) {
-  std::string_view hint = kAnotherProgram;
+  std::string_view hint = kAnotherProgramHint;
   if (absl::IsUnavailable(failure))
     hint = "start a server (headgate serve), or decide without one (--rules PATH)";
+  if (absl::IsUnauthenticated(failure)) hint = kCertificateHint;
   if (absl::IsDeadlineExceeded(failure))
     hint = "--timeout 10s waits longer; --server names another address";
   console.Error(std::string(failure.message()), hint);
@@ -161,11 +160,15 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
   const auto field = [&](const char* name) {
     const bool there =
         problem.is_object() && problem.contains(name) && problem.at(name).is_string();
-    return there ? problem.at(name).get<std::string>() : std::string();
+    return there ? rule::Printable(problem.at(name).get<std::string>()) : std::string();
   };
   const std::string detail = field("detail");
   if (detail.empty()) return std::nullopt;
   std::string hint = field("hint");
+  // The server's hints are about HTTP, and would mislead a person at a terminal.
+  if (reply.status == 401) hint = kLoginHint;
+  if (reply.status == 429)
+    hint = fmt::format("wait a moment, and check the password before you {}", kLoginHint);
   const bool undecided = reply.status >= 500;
   if (hint.empty()) {
     hint = undecided ? "the server's log has the reason; try again when it is ready (GET /readyz)"
@@ -205,15 +208,19 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
   const auto reply = http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
                                     BodyOf(arguments, descriptors), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), console);
-  const bool decided = reply->status == 200 || reply->status == 429;
-  const auto code = decided ? Print(
-                                  reply->body, arguments, descriptors,
-                                  [&] { return DomainsOfServer(*server, *timeout); }, console)
-                            : PrintRefusal(*reply, arguments.server.address(), console);
+  std::optional<int> code;
+  if (reply->status == 200 || reply->status == 429) {
+    code = Print(
+        reply->body, arguments, descriptors, [&] { return DomainsOfServer(*server, *timeout); },
+        console);
+  }
+  // A login that is throttled has the status 429 of a denial, but no decision.
+  if (!code && reply->status != 200)
+    code = PrintRefusal(*reply, arguments.server.address(), console);
   if (code) return *code;
   console.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
                             arguments.server.address(), reply->status),
-                kAnotherProgram);
+                kAnotherProgramHint);
   return kExitUnreachable;
 }
 

@@ -7,9 +7,10 @@
 namespace headgate::app {
 
 // The exit statuses of every command; docs/reference/command-line.md has the same table.
-inline constexpr int kExitOk = 0;      // done; allowed
-inline constexpr int kExitDenied = 1;  // check: denied; scenario: a line differs
-inline constexpr int kExitUsage = 2;   // wrong arguments, files, settings or questions
+inline constexpr int kExitOk = 0;  // done; allowed
+inline constexpr int kExitDenied =
+    1;  // check: denied; scenario: a line differs; bench: some answers were errors, or none came
+inline constexpr int kExitUsage = 2;  // wrong arguments, files, settings or questions
 inline constexpr int kExitUnreachable =
     3;  // check: no Headgate at the address; serve: cannot listen on an address
 inline constexpr int kExitNotSaved = 4;   // serve: the last snapshot could not be written

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
@@ -13,6 +14,7 @@
 #include "headgate/app/serve_arguments.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/text.h"
+#include "headgate/front/auth/judge.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/explain.h"
 #include "headgate/rule/limit_words.h"
@@ -91,7 +93,7 @@ std::string AsText(const ordered_json& json) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// The words of a result that has no descriptors.
+// The words of a result that has no descriptors and no problem.
 std::string_view WordsOf(mapping::MappedAs as) {
   using mapping::MappedAs;
   switch (as) {
@@ -102,9 +104,7 @@ std::string_view WordsOf(mapping::MappedAs as) {
     case MappedAs::kRefused:
       return "a list of refuse names it: the request is refused";
     case MappedAs::kMissing:
-      return "missing";
     case MappedAs::kInvalid:
-      return "malformed or ambiguous";
     case MappedAs::kDescriptors:
       break;
   }
@@ -125,19 +125,29 @@ std::string SourceOf(const mapping::Mapping& mapping, std::string_view key) {
 // the rule and its bucket.
 void PrintRequest(const ExplainArguments& arguments, const mapping::MappedRequest& mapped,
                   const rule::RuleTree& rules, const Console& console) {
-  ordered_json answer = {
-      {"mapping", nullptr}, {"result", nullptr}, {"descriptors", ordered_json::array()}};
+  ordered_json answer = {{"mapping", nullptr},
+                         {"result", nullptr},
+                         {"outcome", nullptr},
+                         {"status", nullptr},
+                         {"descriptors", ordered_json::array()}};
   std::string text = fmt::format("request {}\n", *arguments.request);
+  const auto add_outcome = [&](const front::auth::OutcomeAndStatus& of) {
+    text += fmt::format("  outcome {}, status {}\n", Name(of.outcome), of.status);
+    answer["outcome"] = Name(of.outcome);
+    answer["status"] = of.status;
+  };
   if (mapped.mapping != nullptr) {
     answer["mapping"] = mapped.mapping->name;
     text += fmt::format("  mapping {}\n", mapped.mapping->name);
   }
   if (mapped.descriptors.empty()) {
     std::string result(WordsOf(mapped.as));
-    if (!mapped.attribute.empty()) result = fmt::format("{} is {}", mapped.attribute, result);
+    if (!mapped.attribute.empty()) result = DescribeProblem(mapped);
     text += fmt::format("  {}\n", result);
     answer["result"] = result;
+    add_outcome(front::auth::OutcomeOf(mapped));
   }
+  bool any_rule = false;
   for (const rule::Descriptor& descriptor : mapped.descriptors) {
     ordered_json entries = ordered_json::array();
     for (const rule::Entry& entry : descriptor.entries) {
@@ -148,10 +158,13 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
     const rule::Explanation explanation =
         rule::Explain(rules, mapped.mapping->domain, descriptor.entries);
     text += Describe(explanation);
+    any_rule = any_rule || explanation.rule != nullptr;
     answer["descriptors"].push_back({{"entries", std::move(entries)},
                                      {"cost", *descriptor.cost},
                                      {"explanation", ToJson(explanation)}});
   }
+  if (!mapped.descriptors.empty() && mapped.mapping->require_rule && !any_rule)
+    add_outcome({front::auth::Outcome::kNoRule, mapped.mapping->statuses.no_rule});
   console.out << (arguments.as_json ? AsText(answer) : text);
 }
 
@@ -192,6 +205,7 @@ int ExplainRequest(ExplainArguments& arguments, const rule::RuleTree& rules,
     return kExitUsage;
   }
   std::vector<mapping::HeaderField> fields;
+  bool has_host = false;
   for (const std::string& header : arguments.headers) {
     const size_t colon = header.find(':');
     const std::string_view name = std::string_view(header).substr(0, colon);
@@ -201,7 +215,13 @@ int ExplainRequest(ExplainArguments& arguments, const rule::RuleTree& rules,
     }
     const size_t value = std::min(header.find_first_not_of(" \t", colon + 1), header.size());
     fields.emplace_back(name, std::string_view(header).substr(value));
-    if (base::EqualsIgnoreCase(name, "Host")) request.host = fields.back().second;
+    if (!base::EqualsIgnoreCase(name, "Host")) continue;
+    if (std::exchange(has_host, true)) {
+      console.Error("the request has two Host headers",
+                    "a server answers such a request with 400; leave one of them out");
+      return kExitUsage;
+    }
+    request.host = fields.back().second;
   }
   request.fields = fields;
   if (arguments.client_address) {

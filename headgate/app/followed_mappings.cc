@@ -40,7 +40,8 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
   if (!text.ok()) {
     return {.set = nullptr,
             .problems = {rule::WholeFileProblem(
-                path, WithoutPath(std::string(text.status().message()), path))},
+                path, WithoutPath(std::string(text.status().message()), path),
+                "name a file of mappings; docs/reference/mappings.md lists what it contains")},
             .files = {}};
   }
   return mapping::LoadMappings(path, *text, [&](const std::string& name) {

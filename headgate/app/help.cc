@@ -196,7 +196,11 @@ server that stalls cannot hide the requests that it kept from being sent.
 
 CL.THROTTLE has a limit of 1,000,000 per minute with a burst of 1,000,000 for each key. Progress goes to stderr.
 
-Exit status: 0 done, 1 some answers were errors, 2 wrong usage, 3 server not reached, or it closed a connection.
+Answers that are errors are counted by their status or first word, and the first one is shown. A login that is refused
+is an error, not a denial.
+
+Exit status: 0 done, 1 some answers were errors or none came, 2 wrong usage, 3 server not reached, or it closed a
+connection.
 )";
 
 constexpr std::string_view kCompletion =

@@ -292,6 +292,51 @@ TEST_F(Messages, ExplainSaysTheSameAsJson) {
   EXPECT_EQ(nothing.at("nothing_passes"), true);
 }
 
+TEST_F(Messages, ExplainNamesTheOutcomeOfARequest) {
+  const std::string auth =
+      File("auth.yaml",
+           "trusted_proxies: [127.0.0.1]\noriginal_request: x-forwarded\nmappings:\n"
+           "- path: /a/*\n  name: a\n  status: {missing: 403, no_rule: 404}\n  require_rule: true\n"
+           "  refuse: [{header: X-Team, values: [red]}]\n"
+           "  descriptors: [{entries: [{key: api_key, header: X-API-Key}]}]\n");
+  const auto explain = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"explain", "--rule", "other: 1/s", "--auth", auth};
+    words.insert(words.end(), more.begin(), more.end());
+    return Say(words);
+  };
+  const std::string key = "X-API-Key: k";
+  EXPECT_EQ(explain({"--request", "GET /a/x"}),
+            "request GET /a/x\n  mapping a\n  header X-API-Key is missing\n"
+            "  outcome missing, status 403\n");
+  EXPECT_EQ(explain({"--request", "GET /a/x", "--header", key, "--header", key}),
+            "request GET /a/x\n  mapping a\n"
+            "  header X-API-Key is malformed, ambiguous, or comes twice\n"
+            "  outcome invalid, status 400\n");
+  EXPECT_EQ(explain({"--request", "GET /a%2fx"}),
+            "request GET /a%2fx\n  mapping a\n"
+            "  the original request is malformed, ambiguous, or comes twice\n"
+            "  outcome invalid, status 400\n");
+  EXPECT_THAT(explain({"--request", "GET /a/x", "--header", "X-Team: red"}),
+              ::testing::EndsWith("  outcome refused, status 403\n"));
+  EXPECT_THAT(explain({"--request", "GET /b"}),
+              ::testing::EndsWith("  outcome unmatched, status 200\n"));
+  EXPECT_THAT(explain({"--request", "GET /a/x", "--header", key}),
+              ::testing::EndsWith("  outcome no_rule, status 404\n"));
+  const auto json = nlohmann::json::parse(explain({"--json", "--request", "GET /a/x"}));
+  EXPECT_EQ(json.at("result"), "header X-API-Key is missing");
+  EXPECT_EQ(json.at("outcome"), "missing");
+  EXPECT_EQ(json.at("status"), 403);
+}
+
+TEST_F(Messages, ExplainTakesNoRequestThatAServerRefuses) {
+  const std::string auth = File("auth.yaml", "trusted_proxies: [127.0.0.1]\nmappings: []\n");
+  EXPECT_EQ(Say({"explain", "--rule", "a: 1/s", "--auth", auth, "--request", "GET /", "--header",
+                 "Host: a", "--header", "host: b"}),
+            "error: the request has two Host headers\n"
+            "hint: a server answers such a request with 400; leave one of them out\n");
+  EXPECT_EQ(code_, 2);
+}
+
 TEST_F(Messages, AStoreThatHasNoAddress) {
   constexpr std::string_view kHint =
       "\nhint: for example redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
@@ -340,14 +385,20 @@ TEST_F(Messages, RulesThatASettingsFileNames) {
 }
 
 TEST_F(Messages, AMappingFileThatCannotBeRead) {
+  const std::string kHint =
+      "hint: name a file of mappings; docs/reference/mappings.md lists what it contains\n";
   EXPECT_EQ(Say({"serve", "--auth", directory_ / "nowhere.yaml", "--listen", "127.0.0.1:0"}),
-            "error: --auth: DIR/nowhere.yaml: cannot open: No such file or directory\n");
+            "error: --auth: DIR/nowhere.yaml: cannot open: No such file or directory\n" + kHint);
   EXPECT_THAT(Say({"validate", "--auth", directory_ / "nowhere.yaml", "--json"}),
               HasSubstr(R"("file": "DIR/nowhere.yaml")"));
   const std::string config = File("headgate.yaml", "rule: \"api_key: 1/s\"\nauth: nowhere.yaml\n");
   EXPECT_EQ(Say({"serve", "--config", config, "--listen", "127.0.0.1:0"}),
             "error: DIR/headgate.yaml:2:7: DIR/nowhere.yaml: cannot open: No such file or "
-            "directory\n");
+            "directory\n" +
+                kHint);
+  EXPECT_THAT(Say({"serve", "--auth", directory_, "--listen", "127.0.0.1:0"}),
+              ::testing::EndsWith("\n" + kHint));
+  EXPECT_THAT(Say({"validate", "--auth", directory_}), HasSubstr("\n" + kHint));
 }
 
 TEST_F(Messages, ASnapshotThatCannotBe) {
@@ -398,6 +449,10 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
        "answers 502, but the answer is not from Headgate"},
       {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope",
        "answers 404, but the answer is not from Headgate"},
+      {"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\n{}",
+       "answers 429, but the answer is not from Headgate"},
+      {"HTTP/1.1 200 OK\r\n\r\n{\"detail\":\"x\"}",
+       "answers 200, but the answer is not from Headgate"},
       {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but the answer is not from Headgate"},
       {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
   for (const auto& [answer, what] : answers) {
@@ -408,6 +463,54 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
     EXPECT_THAT(said, ::testing::EndsWith(kHint));
     EXPECT_EQ(code_, 3) << answer;
   }
+}
+
+// Escapes of a terminal come from elsewhere too.
+TEST_F(Messages, AServerWhoseTextsHaveControlCharacters) {
+  constexpr std::string_view kDecision =
+      R"({"allowed":true,"limit":5,"remaining":4,"retry_after_ms":0,"reset_after_ms":0,"wait_ms":0,)"
+      R"("rule":"a\u001b[31mb\u009bc","shadow":false})";
+  const std::vector<std::pair<std::string, std::string>> answers = {
+      {"HTTP/1.1 200 OK\r\n\r\n{\"allowed\":true,\"decisions\":[" + std::string(kDecision) + "]}",
+       R"(a\x1b[31mb\xc2\x9bc)"},
+      {"HTTP/1.1 400 Bad Request\r\n\r\n"
+       R"({"detail":"a\u001b[31m","hint":"b\u0007"})",
+       R"(a\x1b[31m)"}};
+  for (const auto& [answer, shown] : answers) {
+    const AnotherServer server(answer);
+    const std::string address = "127.0.0.1:" + std::to_string(server.port);
+    const std::string said = Say({"check", "--server", address, "a=b"});
+    EXPECT_THAT(said, HasSubstr(shown));
+    EXPECT_EQ(said.find_first_of("\x1b\x07"), std::string::npos) << said;
+    EXPECT_EQ(said.find("\xc2\x9b"), std::string::npos) << said;
+  }
+}
+
+// The answers of the check of logins, to people at a terminal.
+TEST_F(Messages, AServerThatDoesNotLetUsIn) {
+  const auto check = [&](const std::string& status, const std::string& detail) {
+    const AnotherServer server("HTTP/1.1 " + status +
+                               "\r\nContent-Type: application/problem+json\r\n\r\n{\"type\":"
+                               "\"about:blank\",\"status\":" +
+                               status.substr(0, 3) + ",\"detail\":\"" + detail +
+                               "\",\"hint\":\"try again after Retry-After seconds\"}");
+    const std::string address = "127.0.0.1:" + std::to_string(server.port);
+    std::string said = Say({"check", "--server", address, "a=b"});
+    if (const size_t at = said.find(address); at != said.npos)
+      said.replace(at, address.size(), "ADDRESS");
+    return said;
+  };
+  EXPECT_EQ(check("429 Too Many Requests", "too many failed logins of this user from this address"),
+            "error: ADDRESS refuses the request (429): too many failed logins of this user from "
+            "this address\n"
+            "hint: wait a moment, and check the password before you log in with --credential-file "
+            "PATH; its first line is USER:PASSWORD, or the credential\n");
+  EXPECT_EQ(code_, 2);
+  EXPECT_EQ(check("401 Unauthorized", "this request needs the login of a user"),
+            "error: ADDRESS refuses the request (401): this request needs the login of a user\n"
+            "hint: log in with --credential-file PATH; its first line is USER:PASSWORD, or the "
+            "credential\n");
+  EXPECT_EQ(code_, 2);
 }
 
 TEST_F(Messages, AServerThatCannotDecideNow) {

@@ -420,6 +420,7 @@ class Process {
 }  // namespace
 
 int Serve(const std::vector<std::string>& arguments, const Console& console) {
+  HoldReload();
   const auto parsed = ParseServeArguments(arguments, console);
   if (!parsed) return kExitUsage;
   Configuration configuration = Configure(*parsed, ProcessEnvironment());

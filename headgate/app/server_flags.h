@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/app/arguments.h"
@@ -10,6 +11,14 @@
 #include "headgate/http/client.h"
 
 namespace headgate::app {
+
+// What to do about a server that does not let us in, or that is none.
+inline constexpr std::string_view kLoginHint =
+    "log in with --credential-file PATH; its first line is USER:PASSWORD, or the credential";
+inline constexpr std::string_view kCertificateHint =
+    "name the authority of its certificate with --ca-file, or the name in it with --tls-name";
+inline constexpr std::string_view kAnotherProgramHint =
+    "another program or a proxy listens there; give Headgate's address with --server";
 
 struct ServerFlags {
   std::optional<std::string> server{};  // HOST:PORT, tls:HOST:PORT or unix:PATH

@@ -71,6 +71,30 @@ absl::StatusOr<base::Duration> ParseDurationSetting(const Setting& setting, std:
   return *value;
 }
 
+// The URL without what may be a password: everything before the last '@', and everything behind
+// '?', except for the number of a database.
+std::string HideLogin(const std::string& url) {
+  constexpr std::string_view kHidden = "(hidden)";
+  const size_t scheme = url.find("://");
+  const size_t at = url.rfind('@');
+  std::string shown;
+  if (at == std::string::npos) {
+    shown = url;
+  } else {
+    if (scheme != std::string::npos && scheme < at) shown = url.substr(0, scheme + 3);
+    shown.append(kHidden).append(url.substr(at));
+  }
+  const size_t query = shown.find('?');
+  if (query == std::string::npos) return shown;
+  constexpr std::string_view kDatabase = "?db=";
+  const std::string_view rest = std::string_view(shown).substr(query);
+  const bool is_database =
+      rest.starts_with(kDatabase) &&
+      rest.find_first_not_of("0123456789", kDatabase.size()) == std::string_view::npos;
+  if (!is_database) shown.replace(query + 1, std::string::npos, kHidden);
+  return shown;
+}
+
 }  // namespace
 
 std::string FlagOf(const Setting& setting) {
@@ -118,24 +142,11 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
   return absl::OkStatus();
 }
 
-namespace {
-
-// A URL without its user and password.
-std::string WithoutLogin(const std::string& url) {
-  const size_t at = url.rfind('@');
-  if (at == std::string::npos) return url;
-  const size_t scheme = url.find("://");
-  return (scheme == std::string::npos ? "" : url.substr(0, scheme + 3)) + "(hidden)" +
-         url.substr(at);
-}
-
-}  // namespace
-
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings) {
   if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
     std::vector<std::string> shown = settings.**list;
     if (setting.secret == Secret::kLogin)
-      std::transform(shown.begin(), shown.end(), shown.begin(), WithoutLogin);
+      std::transform(shown.begin(), shown.end(), shown.begin(), HideLogin);
     return shown;
   }
   if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {
@@ -147,17 +158,17 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
   if (!HidesValue(setting, settings)) return {text};
   if (setting.secret == Secret::kAll) return {"(hidden)"};
-  return {WithoutLogin(text)};
+  return {HideLogin(text)};
 }
 
 bool HidesValue(const Setting& setting, const Settings& settings) {
   if (setting.secret == Secret::kNothing) return false;
   if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
     return std::any_of((settings.**list).begin(), (settings.**list).end(),
-                       [](const auto& one) { return one.find('@') != std::string::npos; });
+                       [](const std::string& one) { return HideLogin(one) != one; });
   }
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
-  return setting.secret == Secret::kAll ? !text.empty() : text.find('@') != std::string::npos;
+  return setting.secret == Secret::kAll ? !text.empty() : HideLogin(text) != text;
 }
 
 void ResolvePaths(const Setting& setting, const std::string& directory,

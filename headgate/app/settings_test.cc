@@ -106,6 +106,17 @@ TEST(Settings, NeverShowASecret) {
               ElementsAre("redis://(hidden)@10.0.0.7:6379"));
   EXPECT_TRUE(Set("store", {"redis://10.0.0.7:6379"}, settings).ok());
   EXPECT_THAT(ShowValue(*FindSetting("store"), settings), ElementsAre("redis://10.0.0.7:6379"));
+  for (const auto& [url, shown] :
+       {std::pair<std::string, std::string>{"redis://a:1?password=hunter2", "redis://a:1?(hidden)"},
+        {"redis://ann:hun/ter2@a", "redis://(hidden)@a"},
+        {"redis://ann:hun?ter2@a?x=hunter2", "redis://(hidden)@a?(hidden)"},
+        {"ann:hunter2@a://", "(hidden)@a://"},
+        {"redis+unix:///run/a?db=2", "redis+unix:///run/a?db=2"},
+        {"redis+unix:///run/a?db=2x", "redis+unix:///run/a?(hidden)"}}) {
+    EXPECT_TRUE(Set("store", {url}, settings).ok());
+    EXPECT_THAT(ShowValue(*FindSetting("store"), settings), ElementsAre(shown));
+    EXPECT_EQ(HidesValue(*FindSetting("store"), settings), url != shown) << url;
+  }
 }
 
 TEST(Settings, ResolveWhatIsAPath) {

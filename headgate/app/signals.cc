@@ -4,17 +4,29 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <initializer_list>
 
 #include "headgate/base/check.h"
 
 namespace headgate::app {
 
-Signals::Signals() {
-  std::signal(SIGPIPE, SIG_IGN);
+namespace {
+
+sigset_t Block(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  for (const int signal : signals) sigaddset(&set, signal);
   HEADGATE_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+  return set;
+}
+
+}  // namespace
+
+void HoldReload() { Block({SIGHUP}); }
+
+Signals::Signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const sigset_t set = Block({SIGTERM, SIGINT, SIGHUP});
   fd_ = net::FileDescriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   HEADGATE_CHECK(fd_.get() >= 0);
 }

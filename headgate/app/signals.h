@@ -7,6 +7,10 @@
 
 namespace headgate::app {
 
+// Blocks SIGHUP until there is a Signals object, which then reports it. So a reload that comes
+// while the server starts does not end the process. Call it before anything that takes time.
+void HoldReload();
+
 class Signals {
  public:
   enum class Kind { kStop, kReload };

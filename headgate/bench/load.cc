@@ -46,14 +46,22 @@ class Load::Connection final : private net::Stream::Owner {
   void OnBytes(std::string_view bytes) override {
     const base::BootTime now = load_.loop_.Now();
     bool answered = false;
-    const absl::Status status = talk_->Take(bytes, [&](Answer answer) {
+    const absl::Status status = talk_->Take(bytes, [&](const Answer& answer) {
       if (due_.empty()) return;
       load_.latencies_.Add(now - due_.front());
       due_.pop_front();
-      uint64_t& count = answer == Answer::kAllowed  ? load_.counts_.allowed
-                        : answer == Answer::kDenied ? load_.counts_.denied
-                                                    : load_.counts_.errors;
-      ++count;
+      LoadCounts& counts = load_.counts_;
+      switch (answer.kind) {
+        case Answer::Kind::kAllowed:
+          ++counts.allowed;
+          break;
+        case Answer::Kind::kDenied:
+          ++counts.denied;
+          break;
+        case Answer::Kind::kError:
+          counts.AddError(answer.error_kind, answer.error);
+          break;
+      }
       answered = true;
     });
     if (!status.ok()) {
@@ -63,7 +71,9 @@ class Load::Connection final : private net::Stream::Owner {
     CountOpen();
     if (answered) load_.OnAnswered(*this, now);
   }
-  void OnClosed(const absl::Status& why) override { load_.failure_ = why; }
+  void OnClosed(const absl::Status& why) override {
+    load_.failure_ = stream_.distrusts_server() ? absl::UnauthenticatedError(why.message()) : why;
+  }
 
   Load& load_;
   const std::unique_ptr<Talk> talk_;
@@ -71,6 +81,20 @@ class Load::Connection final : private net::Stream::Owner {
   bool open_ = false;
   net::Stream stream_;
 };
+
+void LoadCounts::AddError(std::string_view kind, std::string_view error) {
+  ++errors;
+  auto found = errors_by_kind.find(kind);
+  if (found == errors_by_kind.end()) {
+    const bool has_room = errors_by_kind.size() + 1 < kErrorKindsMax;
+    found = errors_by_kind.try_emplace(has_room ? std::string(kind) : "other").first;
+  }
+  ++found->second;
+  if (!first_error.empty()) return;
+  // The text of an error in the Redis protocol begins with its kind.
+  if (!error.starts_with(kind)) first_error.append(kind).append(": ");
+  first_error.append(error.substr(0, kErrorBytesMax));
+}
 
 Load::Load(net::EventLoop& loop, const LoadOptions& options)
     : loop_(loop), options_(options), timer_(loop, [this] { OnTick(); }) {

@@ -10,8 +10,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/base/random.h"
@@ -35,10 +38,19 @@ struct LoadOptions {
 };
 
 struct LoadCounts {
+  static constexpr size_t kErrorKindsMax = 20;
+  // The bytes of an error that are kept.
+  static constexpr size_t kErrorBytesMax = 300;
+
+  void AddError(std::string_view kind, std::string_view error);
+
   uint64_t asked = 0;
   uint64_t allowed = 0;
   uint64_t denied = 0;
   uint64_t errors = 0;  // answers that are errors
+  // The same by their status or first word. At most kErrorKindsMax; all others are "other".
+  std::map<std::string, uint64_t, std::less<>> errors_by_kind{};
+  std::string first_error{};  // "401: this request needs the login of a user"
 
   uint64_t answered() const { return allowed + denied + errors; }
 };
@@ -50,7 +62,9 @@ class Load {
   ~Load();
   Load(const Load&) = delete;
 
-  // Unavailable if a connection cannot be opened, or ends.
+  // Unavailable if a connection cannot be opened, or ends; Unauthenticated if the server's
+  // certificate is not trusted; PermissionDenied if the login is refused; DataLoss if the answers
+  // are not of the protocol.
   const absl::Status& failure() const { return failure_; }
   bool connected() const { return open_ == connections_.size(); }
 

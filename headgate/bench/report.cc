@@ -54,8 +54,13 @@ std::string AsText(const Report& report) {
     fmt::format_to(out, " of {}/s asked ({:.1f} %)", report.rate_asked,
                    100 * report.rate() / static_cast<double>(report.rate_asked));
   }
-  fmt::format_to(out, "\nallowed    {}\ndenied     {}\nerrors     {}\n\n", report.counts.allowed,
+  fmt::format_to(out, "\nallowed    {}\ndenied     {}\nerrors     {}\n", report.counts.allowed,
                  report.counts.denied, report.counts.errors);
+  for (const auto& [kind, count] : report.counts.errors_by_kind)
+    fmt::format_to(out, "  {:>7}    {}\n", kind, count);
+  if (report.counts.errors > 0)
+    fmt::format_to(out, "  the first error is {}\n", report.counts.first_error);
+  text.push_back('\n');
   fmt::format_to(out, "latency    {}\n",
                  report.rate_asked > 0 ? "from the moment at which a request was due"
                                        : "of the answers alone; --rate shows what clients wait");
@@ -84,6 +89,9 @@ std::string AsJson(const Report& report) {
       {"allowed", report.counts.allowed},
       {"denied", report.counts.denied},
       {"errors", report.counts.errors},
+      {"errors_by_kind", report.counts.errors_by_kind},
+      {"first_error", report.counts.errors > 0 ? nlohmann::ordered_json(report.counts.first_error)
+                                               : nlohmann::ordered_json(nullptr)},
       {"latency_ms",
        {{"min", Milliseconds(report.latencies.min())},
         {"mean", Milliseconds(report.latencies.mean())},

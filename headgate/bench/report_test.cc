@@ -17,7 +17,8 @@ Report Hundred() {
                 .rate_asked = 200,
                 .connections = 3,
                 .duration = 1s,
-                .counts = {.asked = 200, .allowed = 90, .denied = 9, .errors = 1}};
+                .counts = {.asked = 200, .allowed = 90, .denied = 9}};
+  report.counts.AddError("401", "this request needs the login of a user");
   for (int i = 1; i <= 100; ++i) report.latencies.Add(i * 1ms);
   return report;
 }
@@ -26,10 +27,25 @@ TEST(Report, TextShowsAchievedAgainstAskedAndTheLatencies) {
   const std::string text = AsText(Hundred());
   EXPECT_THAT(text, HasSubstr("open loop of CL.THROTTLE over 127.0.0.1:8080, 3 connections\n"));
   EXPECT_THAT(text, HasSubstr("answered   100/s of 200/s asked (50.0 %)\n"));
-  EXPECT_THAT(text, HasSubstr("allowed    90\ndenied     9\nerrors     1\n"));
+  EXPECT_THAT(text, HasSubstr("allowed    90\ndenied     9\nerrors     1\n"
+                              "      401    1\n"
+                              "  the first error is 401: this request needs the login of a user\n"
+                              "\n"));
   EXPECT_THAT(text, HasSubstr("       90 %  90."));
   EXPECT_THAT(text, HasSubstr("largest    100.00ms\n"));
   EXPECT_THAT(text, Not(HasSubstr("99.9 %"))) << "100 latencies do not tell it";
+}
+
+TEST(LoadCounts, CountErrorsByKindAndKeepTheFirst) {
+  LoadCounts counts;
+  counts.AddError("NOAUTH", "NOAUTH Authentication required.");
+  counts.AddError("NOAUTH", "NOAUTH Authentication required.");
+  EXPECT_EQ(counts.first_error, "NOAUTH Authentication required.");
+  for (int kind = 100; kind < 200; ++kind) counts.AddError(std::to_string(kind), "no");
+  EXPECT_EQ(counts.errors, 102u);
+  EXPECT_EQ(counts.errors_by_kind["NOAUTH"], 2u);
+  EXPECT_EQ(counts.errors_by_kind.size(), LoadCounts::kErrorKindsMax);
+  EXPECT_EQ(counts.errors_by_kind["other"], 82u);
 }
 
 TEST(Report, JsonHasTheSameNumbers) {
@@ -38,6 +54,8 @@ TEST(Report, JsonHasTheSameNumbers) {
   EXPECT_EQ(json["rate"], 100);
   EXPECT_EQ(json["rate_asked"], 200);
   EXPECT_NEAR(json["latency_ms"]["percentiles"]["50"], 50, 0.5);
+  EXPECT_EQ(json["errors_by_kind"], nlohmann::json({{"401", 1}}));
+  EXPECT_EQ(json["first_error"], "401: this request needs the login of a user");
   EXPECT_EQ(json["latency_ms"]["max"], 100);
   EXPECT_EQ(json["latency_ms"]["min"], 1);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -42,7 +43,8 @@ class RespTalk final : public Talk {
     for (const std::string& number : limit_) writer.Bulk(number);
   }
 
-  absl::Status Take(std::string_view bytes, const std::function<void(Answer)>& on_answer) override {
+  absl::Status Take(std::string_view bytes,
+                    const std::function<void(const Answer&)>& on_answer) override {
     while (!bytes.empty()) {
       size_t consumed = 0;
       const wire::RespReader::Step step = reader_.Read(bytes, consumed);
@@ -53,16 +55,20 @@ class RespTalk final : public Talk {
       const wire::RespValue& value = reader_.value();
       if (!greeted_) {
         if (value.kind == wire::RespValue::Kind::kError)
-          return absl::UnauthenticatedError(fmt::format("the login is refused: {}", value.text));
+          return absl::PermissionDeniedError(fmt::format("the login is refused: {}", value.text));
         greeted_ = true;
         reader_ = wire::RespReader();
         continue;
       }
-      const bool is_decision =
-          value.kind == wire::RespValue::Kind::kArray && value.items.size() == 5;
-      on_answer(!is_decision                  ? Answer::kError
-                : value.items[0].integer == 0 ? Answer::kAllowed
-                                              : Answer::kDenied);
+      if (value.kind == wire::RespValue::Kind::kArray && value.items.size() == 5) {
+        on_answer(
+            {.kind = value.items[0].integer == 0 ? Answer::Kind::kAllowed : Answer::Kind::kDenied});
+      } else if (value.kind == wire::RespValue::Kind::kError) {
+        const std::string_view text = value.text;
+        on_answer({Answer::Kind::kError, text.substr(0, text.find(' ')), text});
+      } else {
+        on_answer({Answer::Kind::kError, "other", "the answer is not a decision"});
+      }
       reader_ = wire::RespReader();
     }
     return absl::OkStatus();
@@ -74,6 +80,17 @@ class RespTalk final : public Talk {
   bool greeted_;  // or there is no login
   wire::RespReader reader_;
 };
+
+// The first member of every decision.
+constexpr std::string_view kDecisionBegins = R"({"allowed":)";
+
+// The words of an answer that is not a decision.
+std::string WordsOf(const http::Reply& reply) {
+  const nlohmann::json problem = nlohmann::json::parse(reply.body, nullptr, false);
+  if (problem.is_object() && problem.contains("detail") && problem.at("detail").is_string())
+    return problem.at("detail");
+  return "the answer is not from Headgate";
+}
 
 class HttpTalk final : public Talk {
  public:
@@ -96,12 +113,21 @@ class HttpTalk final : public Talk {
   }
 
   // One request at a time, so nothing follows an answer.
-  absl::Status Take(std::string_view bytes, const std::function<void(Answer)>& on_answer) override {
+  absl::Status Take(std::string_view bytes,
+                    const std::function<void(const Answer&)>& on_answer) override {
     const absl::Status status = parser_->Take(bytes);
     if (!status.ok() || !parser_->done()) return status;
-    const int code = parser_->TakeReply().status;
+    const http::Reply reply = parser_->TakeReply();
     parser_.emplace();
-    on_answer(code == 200 ? Answer::kAllowed : code == 429 ? Answer::kDenied : Answer::kError);
+    // A refused login has the status 429 too.
+    const bool is_decision = reply.body.starts_with(kDecisionBegins);
+    if (is_decision && reply.status == 200) {
+      on_answer({.kind = Answer::Kind::kAllowed});
+    } else if (is_decision && reply.status == 429) {
+      on_answer({.kind = Answer::Kind::kDenied});
+    } else {
+      on_answer({Answer::Kind::kError, std::to_string(reply.status), WordsOf(reply)});
+    }
     return absl::OkStatus();
   }
 

@@ -11,7 +11,14 @@
 
 namespace headgate::bench {
 
-enum class Answer : uint8_t { kAllowed, kDenied, kError };
+struct Answer {
+  enum class Kind : uint8_t { kAllowed, kDenied, kError };
+  Kind kind = Kind::kAllowed;
+  // The status of an error, or the first word of its text; and all of its text. Valid during the
+  // call.
+  std::string_view error_kind{};
+  std::string_view error{};
+};
 
 // One per connection.
 class Talk {
@@ -23,9 +30,9 @@ class Talk {
   // Appends the request about the key of this number.
   virtual void Ask(uint64_t key, std::string& output) = 0;
   // Reads answers, and calls `on_answer` for each. DataLoss if the bytes are not of this protocol,
-  // Unauthenticated if the login is refused.
+  // PermissionDenied if the login is refused.
   virtual absl::Status Take(std::string_view bytes,
-                            const std::function<void(Answer)>& on_answer) = 0;
+                            const std::function<void(const Answer&)>& on_answer) = 0;
 };
 
 struct TalkOptions {

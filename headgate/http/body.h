@@ -42,6 +42,24 @@ class BodySource {
   virtual bool endless() const { return false; }
 };
 
+// A body that outlives its answers, such as a constant: no answer makes a copy of the whole.
+class FixedBody final : public BodySource {
+ public:
+  explicit FixedBody(std::string_view body) : size_bytes_(body.size()), rest_(body) {}
+
+  Next Read(size_t bytes_max, std::string& out, base::Instant /*now*/) override {
+    const std::string_view part = rest_.substr(0, bytes_max);
+    out.append(part);
+    rest_.remove_prefix(part.size());
+    return rest_.empty() ? Next::kEnd : Next::kMore;
+  }
+  std::optional<uint64_t> size_bytes() const override { return size_bytes_; }
+
+ private:
+  const uint64_t size_bytes_;
+  std::string_view rest_;
+};
+
 // The body of a request.
 class BodySink {
  public:

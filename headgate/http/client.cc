@@ -70,7 +70,9 @@ class TlsExchange final : private net::Stream::Owner {
     done_ = !status_.ok() || parser_->done();
   }
   void OnClosed(const absl::Status& why) override {
-    status_ = connected_ ? parser_->TakeEnd() : why;
+    status_ = connected_                   ? parser_->TakeEnd()
+              : stream_.distrusts_server() ? absl::UnauthenticatedError(why.message())
+                                           : why;
     done_ = true;
   }
 

@@ -50,8 +50,9 @@ struct ServerAccess {
   std::string credential{};  // sent as bearer token: a credential, or USER:PASSWORD; empty: none
 };
 
-// Unavailable if the connection is refused, DeadlineExceeded if a step takes longer than `timeout`,
-// DataLoss if the response is not HTTP.
+// Unavailable if the connection is refused, Unauthenticated if the server's certificate is not
+// trusted or has another name, DeadlineExceeded if a step takes longer than `timeout`, DataLoss if
+// the response is not HTTP.
 absl::StatusOr<Reply> GetFrom(const ServerAccess& server, std::string_view path,
                               base::Duration timeout);
 absl::StatusOr<Reply> PostJson(const ServerAccess& server, std::string_view path,

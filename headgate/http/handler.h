@@ -30,6 +30,9 @@ class Suspension {
  public:
   std::function<void()> wake;  // the handler calls it, on the loop's thread
   ConnectionLogin login{};
+  // The request has been allowed, and waits for its handler. It is not checked again, whatever has
+  // become of its login: the answer that the handler waits for belongs to this request alone.
+  bool allowed = false;
 
   // The handler's state on this connection if it is of this type, otherwise null.
   template <typename T>

@@ -46,7 +46,9 @@ void Router::Add(Route route) {
 void Router::Handle(const Request& request, Response& response, base::Instant now) {
   const Found found = Find(request);
   if (found.route == nullptr) return AnswerNotFound(request, found.path, response);
-  if (!Passes(*found.route, request, response, now)) return;
+  Suspension* const suspension = request.suspension;
+  const bool waited = suspension != nullptr && suspension->allowed;
+  if (!waited && !Passes(*found.route, request, response, now)) return;
   // A response to GET is a snapshot of state: it must not be cached, and its type must not be
   // guessed.
   if (!found.route->methods.empty() && RoutedMethod(request.method) == "GET") {
@@ -54,6 +56,7 @@ void Router::Handle(const Request& request, Response& response, base::Instant no
     response.AddField("X-Content-Type-Options", "nosniff");
   }
   found.route->handle(request, response, now);
+  if (suspension != nullptr) suspension->allowed = response.later;
 }
 
 // If no route receives the body in parts, it is read completely before it is refused, so the

@@ -169,6 +169,35 @@ TEST_F(HttpRouterWithCredential, StateIsForWhoeverPresentsIt) {
   EXPECT_EQ(Handle({.target = "/get", .loopback = false}).status, 200);
 }
 
+TEST_F(HttpRouterWithCredential, ARequestThatWaitsForItsHandlerIsCheckedOnce) {
+  int calls = 0;
+  router.Add({.methods = {"GET"},
+              .path = "/later",
+              .needs = access::Right::kAdmin,
+              .handle = [&](const Request&, Response& response, base::Instant) {
+                response.later = ++calls == 1;
+              }});
+  Suspension suspension;
+  const auto status_with = [&](std::string_view authorization, bool& later) {
+    Request request = RequestOf({.target = "/later", .fields = {{"Authorization", authorization}}});
+    request.suspension = &suspension;
+    Response response;
+    router.Handle(request, response, kNow);
+    later = response.later;
+    return response.status;
+  };
+  bool later = false;
+  EXPECT_EQ(status_with("Bearer wrong", later), 401);
+  EXPECT_FALSE(later);
+  EXPECT_EQ(status_with("Bearer s3cret", later), 200);
+  EXPECT_TRUE(later);
+  // Whatever a check would say now.
+  EXPECT_EQ(status_with("", later), 200);
+  EXPECT_FALSE(later);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(status_with("", later), 401) << "the next request";
+}
+
 TEST_F(HttpRouter, ListsItsRoutesAtTheRoot) {
   const Response response = Handle({.target = "/"});
   EXPECT_EQ(response.status, 200);

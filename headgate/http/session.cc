@@ -47,6 +47,7 @@ Session::Progress Session::OnBytes(std::span<const char> input, std::string& out
         break;
     }
   }
+  ShrinkBuffers();
   Progress progress = Report(rest, more, now);
   progress.consumed = closing_ ? input.size() : input.size() - rest.size();
   return progress;

@@ -71,6 +71,8 @@ class Session final : public net::Session {
   void Write(std::string& output, base::Instant now);
   void EndAnswer();
   void Forget();
+  // Frees unusually large buffers that no request uses any more.
+  void ShrinkBuffers();
   Progress Report(std::string_view rest, bool more, base::Instant now);
 
   Handler& handler_;

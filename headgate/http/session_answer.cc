@@ -30,11 +30,6 @@ void SetChunkSize(size_t size, char* head) {
     *digit = kDigits[size & 0xF];
 }
 
-void ShrinkTo(size_t bytes_max, std::string& text) {
-  text.clear();
-  if (text.capacity() > bytes_max) text.shrink_to_fit();
-}
-
 // Whether a response with this status has neither content nor Content-Length.
 bool IsBare(int status) { return status < 200 || status == 204 || status == 304; }
 
@@ -121,6 +116,7 @@ void Session::Refuse(const Refusal& refusal, std::string& output, base::Instant 
   Write(output, now);
   closing_ = true;
   Forget();
+  ShrinkBuffers();
 }
 
 void Session::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
@@ -184,17 +180,25 @@ void Session::EndAnswer() {
   Forget();
 }
 
-// Prepares for the next request, and frees unusually large buffers.
+// Prepares for the next request.
 void Session::Forget() {
   await_ = Await::kHead;
   parser_.Forget();
   sink_.reset();
   sink_is_busy_ = false;
   stalled_since_.reset();
-  ShrinkTo(kKeptBytesMax, head_);
-  ShrinkTo(kKeptBytesMax, body_);
+  head_.clear();
+  body_.clear();
   response_.Clear();
-  ShrinkTo(kKeptBytesMax, response_.body);
+}
+
+// At the end of a call and not of an answer, so that the answers of a pipeline share one buffer: a
+// large one is mapped when it is allocated, and unmapped when it is freed.
+void Session::ShrinkBuffers() {
+  if (await_ != Await::kHead) return;
+  for (std::string* const buffer : {&head_, &body_, &response_.body}) {
+    if (buffer->capacity() > kKeptBytesMax) std::string().swap(*buffer);
+  }
 }
 
 }  // namespace headgate::http

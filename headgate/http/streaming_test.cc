@@ -141,6 +141,19 @@ TEST(BodySource, WithoutAnEndRestsWithoutADeadlineAndEndsWhenTheServerGoesDown) 
   EXPECT_FALSE(talk.handler.source.alive);
 }
 
+TEST(FixedBody, GivesItsTextInPartsAndStatesItsSize) {
+  const std::string text = SourceControl::Content(0, 1000);
+  FixedBody body(text);
+  EXPECT_EQ(body.size_bytes(), 1000u);
+  std::string out;
+  EXPECT_EQ(body.Read(400, out, base::Instant()), BodySource::Next::kMore);
+  EXPECT_EQ(out.size(), 400u);
+  EXPECT_EQ(body.Read(400, out, base::Instant()), BodySource::Next::kMore);
+  EXPECT_EQ(body.Read(400, out, base::Instant()), BodySource::Next::kEnd);
+  EXPECT_EQ(out, text);
+  EXPECT_EQ(FixedBody("").Read(1, out, base::Instant()), BodySource::Next::kEnd);
+}
+
 TEST(BodySource, ThatBreaksClosesInTheMiddle) {
   Talk talk;
   talk.handler.source = {.size = 10, .ready = 4, .states_size = false, .breaks = true};

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "headgate/library/limiter.h"
 
 struct headgate_limiter {
+  // Null: the clock of the system.
+  std::unique_ptr<headgate::base::ManualClock> clock;
   headgate::Limiter limiter;
 };
 
@@ -113,6 +116,26 @@ int Answer(headgate_limiter* limiter, Ask ask, const char* domain, const Entries
   });
 }
 
+// Takes the clock, which may be null. Null after an error, which is in `error`.
+headgate_limiter* Make(LimiterOptions options, std::unique_ptr<base::ManualClock> clock,
+                       char* error, size_t error_size) {
+  options.clock = clock.get();
+  auto made = Limiter::Make(options);
+  if (made.ok()) return new headgate_limiter{std::move(clock), *std::move(made)};
+  Say(made.status(), error, error_size);
+  return nullptr;
+}
+
+// The options of headgate_new_from.
+LimiterOptions OptionsOf(const char* rules, const char* rule_file, uint64_t max_buckets,
+                         const void* snapshot, size_t snapshot_size) {
+  LimiterOptions options{.rules = LinesOf(rules), .files = FilesOf(rule_file)};
+  if (max_buckets > 0) options.max_buckets = max_buckets;
+  if (snapshot != nullptr)
+    options.snapshot.assign(static_cast<const char*>(snapshot), snapshot_size);
+  return options;
+}
+
 }  // namespace
 }  // namespace headgate
 
@@ -130,18 +153,40 @@ headgate_limiter* headgate_new_from(const char* rules, const char* rule_file, ui
                                     const void* snapshot, size_t snapshot_size, char* error,
                                     size_t error_size) {
   try {
-    headgate::LimiterOptions options{.rules = headgate::LinesOf(rules),
-                                     .files = headgate::FilesOf(rule_file)};
-    if (max_buckets > 0) options.max_buckets = max_buckets;
-    if (snapshot != nullptr)
-      options.snapshot.assign(static_cast<const char*>(snapshot), snapshot_size);
-    auto made = headgate::Limiter::Make(options);
-    if (made.ok()) return new headgate_limiter{*std::move(made)};
-    headgate::Say(made.status(), error, error_size);
+    return headgate::Make(
+        headgate::OptionsOf(rules, rule_file, max_buckets, snapshot, snapshot_size), nullptr, error,
+        error_size);
   } catch (const std::exception& exception) {
     headgate::Say(exception.what(), error, error_size);
   }
   return nullptr;
+}
+
+headgate_limiter* headgate_new_at(int64_t now, const char* rules, const char* rule_file,
+                                  uint64_t max_buckets, const void* snapshot, size_t snapshot_size,
+                                  char* error, size_t error_size) {
+  if (now < 0 || now > HEADGATE_TIME_MAX) {
+    headgate::Say("now is not from 0 to HEADGATE_TIME_MAX", error, error_size);
+    return nullptr;
+  }
+  try {
+    auto clock =
+        std::make_unique<headgate::base::ManualClock>(headgate::base::WallTime::FromNanos(now));
+    return headgate::Make(
+        headgate::OptionsOf(rules, rule_file, max_buckets, snapshot, snapshot_size),
+        std::move(clock), error, error_size);
+  } catch (const std::exception& exception) {
+    headgate::Say(exception.what(), error, error_size);
+  }
+  return nullptr;
+}
+
+int headgate_advance(headgate_limiter* limiter, int64_t nanoseconds) {
+  if (limiter == nullptr || nanoseconds < 0) return HEADGATE_INVALID;
+  if (limiter->clock == nullptr) return HEADGATE_NOT_POSSIBLE;
+  if (nanoseconds > HEADGATE_TIME_MAX - limiter->clock->WallNow().ns) return HEADGATE_INVALID;
+  limiter->clock->Advance(headgate::base::Duration(nanoseconds));
+  return HEADGATE_OK;
 }
 
 void headgate_free(headgate_limiter* limiter) { delete limiter; }
@@ -155,6 +200,29 @@ int headgate_check_in(headgate_limiter* limiter, const char* domain, const headg
                       size_t count, uint64_t cost, headgate_verdict* verdict) {
   constexpr headgate::Ask kCheck = &headgate::Limiter::Check;
   return headgate::Answer(limiter, kCheck, domain, Entries(entries, count), cost, verdict);
+}
+
+int headgate_check_all(headgate_limiter* limiter, const char* domain,
+                       const headgate_descriptor* descriptors, size_t count,
+                       headgate_verdict* verdicts) {
+  if (limiter == nullptr || domain == nullptr || *domain == '\0' || descriptors == nullptr ||
+      verdicts == nullptr || count == 0 || count > headgate::rule::kDescriptorsMax) {
+    return HEADGATE_INVALID;
+  }
+  return headgate::Guarded([&] {
+    std::vector<Entries> entries;
+    std::vector<headgate::rule::Descriptor> asked;
+    entries.reserve(count);  // so that the spans of `asked` stay valid
+    for (size_t i = 0; i < count; ++i) {
+      const Entries& of_this = entries.emplace_back(descriptors[i].entries, descriptors[i].count);
+      if (!of_this.valid()) return static_cast<int>(HEADGATE_INVALID);
+      asked.push_back({.entries = of_this.all(), .cost = descriptors[i].cost});
+    }
+    const auto answers = limiter->limiter.CheckAll(asked, domain);
+    if (!answers.ok()) return headgate::ResultOf(answers.status());
+    std::transform(answers->begin(), answers->end(), verdicts, headgate::AsC);
+    return static_cast<int>(HEADGATE_OK);
+  });
 }
 
 int headgate_peek(headgate_limiter* limiter, const char* domain, const headgate_entry* entries,

@@ -66,6 +66,91 @@ TEST_F(CLimiter, RefusesWrongArguments) {
   headgate_maintain(nullptr);
 }
 
+constexpr int64_t kStart = 1'790'000'000'000'000'000;
+constexpr int64_t kSecond = 1'000'000'000;
+
+TEST_F(CLimiter, ChecksSeveralDescriptorsAllOrNothing) {
+  const char* const file = R"(domain: edge
+all_or_nothing: true
+descriptors:
+- key: user
+  rate_limit: {unit: hour, requests_per_unit: 5}
+- key: address
+  rate_limit: {unit: hour, requests_per_unit: 1}
+)";
+  ASSERT_EQ(headgate_set_rules(limiter, nullptr, file, nullptr, 0), HEADGATE_OK);
+  const headgate_entry user{"user", "ann"};
+  const headgate_entry address{"address", "::1"};
+  const headgate_descriptor both[] = {{&user, 1, 2}, {&address, 1, 1}};
+  std::array<headgate_verdict, 2> verdicts{};
+  ASSERT_EQ(headgate_check_all(limiter, "edge", both, 2, verdicts.data()), HEADGATE_OK);
+  EXPECT_EQ(verdicts[0].allowed, 1);
+  EXPECT_EQ(verdicts[0].remaining, 3u);
+  EXPECT_EQ(verdicts[1].allowed, 1);
+  ASSERT_EQ(headgate_check_all(limiter, "edge", both, 2, verdicts.data()), HEADGATE_OK);
+  EXPECT_EQ(verdicts[1].allowed, 0);
+  EXPECT_EQ(headgate_peek(limiter, "edge", &user, 1, 0, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.remaining, 3u) << "the user has lost nothing";
+}
+
+TEST_F(CLimiter, RefusesWrongDescriptors) {
+  headgate_verdict verdicts[65];
+  const headgate_entry broken{nullptr, "ann"};
+  const headgate_descriptor good{&ann, 1, 1};
+  const std::vector<headgate_descriptor> many(65, good);
+  const headgate_descriptor second_is_wrong[] = {good, {&broken, 1, 1}};
+  const headgate_descriptor none{&ann, 0, 1};
+  const auto check = [&](headgate_limiter* of, const char* domain, const headgate_descriptor* all,
+                         size_t count) {
+    return headgate_check_all(of, domain, all, count, verdicts);
+  };
+  EXPECT_EQ(check(nullptr, "default", &good, 1), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, nullptr, &good, 1), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "", &good, 1), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "default", nullptr, 1), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "default", &good, 0), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "default", many.data(), 65), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "default", second_is_wrong, 2), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "default", &none, 1), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_check_all(limiter, "default", &good, 1, nullptr), HEADGATE_INVALID);
+  EXPECT_EQ(check(limiter, "default", many.data(), 64), HEADGATE_OK);
+  EXPECT_EQ(verdicts[1].allowed, 1);
+  EXPECT_EQ(verdicts[2].allowed, 0);
+}
+
+TEST_F(CLimiter, AnswersInTheTimeThatATestGives) {
+  headgate_limiter* const timed = headgate_new_at(kStart, "api_key: 2/minute", nullptr, 0, nullptr,
+                                                  0, error.data(), error.size());
+  ASSERT_NE(timed, nullptr) << error.data();
+  EXPECT_EQ(headgate_check(timed, &ann, 1, 2, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.allowed, 1);
+  EXPECT_EQ(headgate_check(timed, &ann, 1, 1, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.retry_after, 30 * kSecond);
+  EXPECT_EQ(headgate_advance(timed, 30 * kSecond - 1), HEADGATE_OK);
+  EXPECT_EQ(headgate_check(timed, &ann, 1, 1, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.retry_after, 1);
+  EXPECT_EQ(headgate_advance(timed, 1), HEADGATE_OK);
+  EXPECT_EQ(headgate_check(timed, &ann, 1, 1, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.allowed, 1);
+  EXPECT_EQ(headgate_advance(timed, -1), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_advance(timed, HEADGATE_TIME_MAX - kStart), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_advance(timed, HEADGATE_TIME_MAX - kStart - 30 * kSecond), HEADGATE_OK);
+  EXPECT_EQ(headgate_check(timed, &ann, 1, 2, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.allowed, 1);
+  headgate_free(timed);
+  EXPECT_EQ(headgate_advance(limiter, 1), HEADGATE_NOT_POSSIBLE);
+  EXPECT_EQ(headgate_advance(nullptr, 1), HEADGATE_INVALID);
+  for (const int64_t wrong : {int64_t{-1}, HEADGATE_TIME_MAX + 1}) {
+    EXPECT_EQ(headgate_new_at(wrong, "", nullptr, 0, nullptr, 0, error.data(), error.size()),
+              nullptr);
+    EXPECT_THAT(std::string(error.data()), HasSubstr("HEADGATE_TIME_MAX"));
+  }
+  EXPECT_EQ(
+      headgate_new_at(0, "a: 1/fortnight", nullptr, 0, nullptr, 0, error.data(), error.size()),
+      nullptr);
+  EXPECT_THAT(std::string(error.data()), HasSubstr("fortnight"));
+}
+
 TEST_F(CLimiter, ReportsProblemsOfRulesAsFarAsThereIsRoom) {
   EXPECT_EQ(headgate_new("a: 1/fortnight", error.data(), error.size()), nullptr);
   EXPECT_THAT(std::string(error.data()), HasSubstr("fortnight"));

@@ -8,8 +8,9 @@
 // Any number of threads may use one limiter at once. Texts are UTF-8 and end with a zero byte. All
 // times are nanoseconds. No function keeps a pointer that it was given.
 //
-// Symbols have a version (HEADGATE_1). A later library keeps them; new functions come with a new
-// version. docs/guides/embedding.md has an example for Python.
+// Symbols have a version (HEADGATE_1, HEADGATE_2). A later library keeps them; new functions come
+// with a new version. The buckets are in memory: a store of your own needs C++.
+// docs/guides/embedding.md has an example for Python.
 #pragma once
 
 #include <stddef.h>
@@ -32,6 +33,13 @@ typedef struct {
   const char* key;
   const char* value;
 } headgate_entry;
+
+// A descriptor, for headgate_check_all.
+typedef struct {
+  const headgate_entry* entries;
+  size_t count;   // of entries; from 1 to 32
+  uint64_t cost;  // 0 takes nothing
+} headgate_descriptor;
 
 // The answer to one request.
 typedef struct {
@@ -68,6 +76,19 @@ HEADGATE_API headgate_limiter* headgate_new_from(const char* rules, const char* 
                                                  size_t snapshot_size, char* error,
                                                  size_t error_size);
 
+// The same with a clock that stands still at `now`, nanoseconds since 1970, until headgate_advance
+// moves it. For tests: nothing in them waits. `now` is from 0 to HEADGATE_TIME_MAX.
+HEADGATE_API headgate_limiter* headgate_new_at(int64_t now, const char* rules,
+                                               const char* rule_file, uint64_t max_buckets,
+                                               const void* snapshot, size_t snapshot_size,
+                                               char* error, size_t error_size);
+// Moves the clock of such a limiter forward. No other thread may use the limiter meanwhile.
+// HEADGATE_NOT_POSSIBLE if the limiter has the clock of the system; HEADGATE_INVALID if the time
+// would go back, or beyond HEADGATE_TIME_MAX.
+HEADGATE_API int headgate_advance(headgate_limiter* limiter, int64_t nanoseconds);
+// In the year 2116.
+#define HEADGATE_TIME_MAX (INT64_C(1) << 62)
+
 // No thread may use the limiter any more. NULL is allowed.
 HEADGATE_API void headgate_free(headgate_limiter* limiter);
 
@@ -78,6 +99,12 @@ HEADGATE_API int headgate_check(headgate_limiter* limiter, const headgate_entry*
 HEADGATE_API int headgate_check_in(headgate_limiter* limiter, const char* domain,
                                    const headgate_entry* entries, size_t count, uint64_t cost,
                                    headgate_verdict* verdict);
+// Decides about several descriptors at once, at most 64, and writes one verdict for each to
+// `verdicts`. If the rule file of the domain says `all_or_nothing: true`, nothing is taken unless
+// all of them pass.
+HEADGATE_API int headgate_check_all(headgate_limiter* limiter, const char* domain,
+                                    const headgate_descriptor* descriptors, size_t count,
+                                    headgate_verdict* verdicts);
 // Answers like headgate_check_in, and takes nothing.
 HEADGATE_API int headgate_peek(headgate_limiter* limiter, const char* domain,
                                const headgate_entry* entries, size_t count, uint64_t cost,

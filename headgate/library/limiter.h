@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -76,13 +77,21 @@ class Limiter {
 
   // Takes `cost` if the request may pass; otherwise takes nothing.
   Verdict Check(std::string_view key, std::string_view value, uint64_t cost = 1);
-  // The same for a descriptor of several entries, such as {{"api_key", key}, {"path", path}}.
+  // The same for a descriptor of several entries: Check({{"api_key", key}, {"path", path}}).
   // At most 32 entries: with more, and in a domain without a name, no request passes.
   Verdict Check(std::span<const rule::Entry> entries, uint64_t cost = 1,
                 std::string_view domain = rule::kDefaultDomain);
+  Verdict Check(std::initializer_list<rule::Entry> entries, uint64_t cost = 1,
+                std::string_view domain = rule::kDefaultDomain) {
+    return Check(std::span(entries.begin(), entries.size()), cost, domain);
+  }
   // Answers like Check, and takes nothing.
   Verdict Peek(std::span<const rule::Entry> entries, uint64_t cost = 1,
                std::string_view domain = rule::kDefaultDomain);
+  Verdict Peek(std::initializer_list<rule::Entry> entries, uint64_t cost = 1,
+               std::string_view domain = rule::kDefaultDomain) {
+    return Peek(std::span(entries.begin(), entries.size()), cost, domain);
+  }
 
   // Decides about several descriptors at once; one verdict for each. If the rule file of the domain
   // says `all_or_nothing: true`, nothing is taken unless all of them pass. InvalidArgument if there
@@ -93,9 +102,17 @@ class Limiter {
   // Gives back what a check took. NotFound if no rule applies; FailedPrecondition for a queue.
   absl::Status Refund(std::span<const rule::Entry> entries, uint64_t cost = 1,
                       std::string_view domain = rule::kDefaultDomain);
+  absl::Status Refund(std::initializer_list<rule::Entry> entries, uint64_t cost = 1,
+                      std::string_view domain = rule::kDefaultDomain) {
+    return Refund(std::span(entries.begin(), entries.size()), cost, domain);
+  }
   // Makes the bucket as if never used. NotFound if no rule applies.
   absl::Status Reset(std::span<const rule::Entry> entries,
                      std::string_view domain = rule::kDefaultDomain);
+  absl::Status Reset(std::initializer_list<rule::Entry> entries,
+                     std::string_view domain = rule::kDefaultDomain) {
+    return Reset(std::span(entries.begin(), entries.size()), domain);
+  }
 
   // Replaces the rules; what was taken under the old ones stays taken. InvalidArgument with every
   // problem, and then the old rules stay in force.

@@ -63,6 +63,23 @@ TEST(Limiter, TakesCostsPeeksRefundsAndResets) {
   EXPECT_EQ(limiter.Reset(other).code(), absl::StatusCode::kNotFound);
 }
 
+// The expressions of docs/guides/embedding.md.
+TEST(Limiter, TakesEntriesInBraces) {
+  base::ManualClock clock(kStart);
+  Limiter made = Made({.rules = {"api_key,path: 10/hour"}, .clock = &clock});
+  Limiter* const limiter = &made;
+  const std::string key = "ann";
+  const std::string_view path = "/a";
+  EXPECT_EQ(limiter->Check({{"api_key", key}, {"path", path}}).remaining, 9u);
+  EXPECT_EQ(limiter->Check({{"api_key", key}, {"path", path}}, 2).remaining, 7u);
+  EXPECT_EQ(limiter->Peek({{"api_key", key}, {"path", path}}, 0).remaining, 7u);
+  EXPECT_TRUE(limiter->Refund({{"api_key", key}, {"path", path}}, 2).ok());
+  EXPECT_EQ(limiter->Peek({{"api_key", key}, {"path", path}}, 0).remaining, 9u);
+  EXPECT_TRUE(limiter->Reset({{"api_key", key}, {"path", path}}).ok());
+  EXPECT_EQ(limiter->Peek({{"api_key", "ann"}, {"path", "/a"}}, 0).remaining, 10u);
+  EXPECT_FALSE(limiter->Check({{"api_key", key}}).limited) << "one entry is another descriptor";
+}
+
 TEST(Limiter, RefusesWhatIsOutOfBounds) {
   Limiter limiter = Made({.rules = {"k: 10/hour"}});
   EXPECT_FALSE(limiter.Check(std::vector<rule::Entry>(33, {"k", "v"})));

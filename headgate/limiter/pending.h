@@ -33,6 +33,8 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
 
   bool waiting() const { return state_->open > 0; }
+  // Whether nothing was asked, or everything that was has been forgotten.
+  bool empty() const { return !waiting() && state_->settled.empty(); }
   // The answers in the order of the requests, once all have come; valid until Forget, which the
   // caller calls when the requests are answered for good.
   std::span<const Settled> settled() const { return state_->settled; }

@@ -5,6 +5,7 @@
 #include "headgate/base/text.h"
 #include "headgate/mapping/geohash.h"
 #include "headgate/wire/named_values.h"
+#include "headgate/wire/request_host.h"
 #include "headgate/wire/request_path.h"
 
 namespace headgate::mapping {
@@ -96,9 +97,8 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
       problem = Geohash(attribute, text);
       break;
     case AttributeKind::kClaim:
-      problem = tokens_->Claim(attribute.issuer, attribute.claim, *request_, now_s_, text)
-                    ? Problem::kNone
-                    : Problem::kMissing;
+      problem =
+          ProblemOf(tokens_->Claim(attribute.issuer, attribute.claim, *request_, now_s_, text));
       break;
   }
   if (problem != Problem::kNone) return problem;
@@ -137,16 +137,12 @@ Problem Attributes::PathPart(const Attribute& attribute, std::string_view& value
 
 Problem Attributes::Host(std::string_view& host) {
   if (!host_state_) {
-    std::string_view text = request_->host;
-    const size_t port = text.rfind(':');
-    if (port != text.npos && text.find(']', port) == text.npos &&
-        (text.starts_with('[') || text.find(':') == port)) {
-      text = text.substr(0, port);
+    host_.clear();
+    if (request_->host.empty()) {
+      host_state_ = Problem::kMissing;
+    } else {
+      host_state_ = wire::NormalizeHost(request_->host, host_) ? Problem::kNone : Problem::kInvalid;
     }
-    if (text.ends_with('.')) text.remove_suffix(1);
-    host_.assign(text);
-    for (char& c : host_) c = base::ToLower(c);
-    host_state_ = Checked(host_);
   }
   host = host_;
   return *host_state_;

@@ -69,7 +69,7 @@ class Attributes {
   AttributeProblem ClientIp(base::IpAddress& address);
   // The normalized path; kInvalid if it is ambiguous.
   AttributeProblem Path(std::string_view& path);
-  // Lower case, without port and without a final dot.
+  // The normalized host; kInvalid if it is ambiguous.
   AttributeProblem Host(std::string_view& host);
   const RequestHead& request() const { return *request_; }
 

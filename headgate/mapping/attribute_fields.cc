@@ -59,9 +59,17 @@ void ReadClaim(YamlFields& fields, const AttributeContext& context, Attribute& a
   }
 }
 
+uint32_t ReadSegments(YamlFields& fields, std::string_view word, std::string_view hint) {
+  return static_cast<uint32_t>(fields.Number(word, 1, kSegmentsMax, hint).value_or(1));
+}
+
 void ReadGeohash(YamlFields& fields, Attribute& attribute) {
   attribute.count =
-      static_cast<uint32_t>(fields.Number("geohash", 1, kGeohashCharactersMax).value_or(1));
+      static_cast<uint32_t>(fields
+                                .Number("geohash", 1, kGeohashCharactersMax,
+                                        "the number of characters: a cell of 5 is about 5 km wide, "
+                                        "one of 7 about 150 m")
+                                .value_or(1));
   attribute.name = fields.Text(kLatitude).value_or("");
   attribute.second_name = fields.Text(kLongitude).value_or("");
   if (attribute.name.empty() || attribute.second_name.empty()) {
@@ -106,12 +114,14 @@ Attribute ReadAttribute(YamlFields& fields, const AttributeContext& context) {
     case AttributeKind::kPath:
     case AttributeKind::kClientAddress:
       if (!fields.Truth(word->text, true))
-        fields.Report(word->text, fmt::format("write {}: true", word->text));
+        fields.Report(word->text, fmt::format("'{}' is false", word->text),
+                      fmt::format("write {}: true, or leave the word out", word->text));
       break;
     case AttributeKind::kPathPrefix:
+      attribute.count = ReadSegments(fields, word->text, "of /a/b/c, path_prefix: 2 is /a/b");
+      break;
     case AttributeKind::kPathSegment:
-      attribute.count =
-          static_cast<uint32_t>(fields.Number(word->text, 1, kSegmentsMax).value_or(1));
+      attribute.count = ReadSegments(fields, word->text, "of /a/b/c, path_segment: 2 is b");
       break;
     case AttributeKind::kClaim:
       ReadClaim(fields, context, attribute);

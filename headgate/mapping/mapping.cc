@@ -16,11 +16,13 @@ bool HostMatches(std::string_view pattern, std::string_view host) {
   return host.size() > suffix.size() && host.ends_with(suffix);
 }
 
-MappedRequest ProblemWith(const Mapping& mapping, Problem problem, std::string_view attribute) {
+MappedRequest ProblemWith(const Mapping& mapping, Problem problem, std::string_view attribute,
+                          const Attribute* source) {
   return {.as = problem == Problem::kInvalid ? MappedAs::kInvalid : MappedAs::kMissing,
           .mapping = &mapping,
           .descriptors = {},
-          .attribute = attribute};
+          .attribute = attribute,
+          .source = source};
 }
 
 }  // namespace
@@ -37,7 +39,8 @@ MappedRequest Mapper::Map(const RequestHead& request, int64_t now_s) {
     Problem problem = Problem::kNone;
     if (Fits(mapping, problem)) return MapBy(mapping);
     // A path that cannot be judged must not slip past the mapping that it might belong to.
-    if (problem != Problem::kNone) return ProblemWith(mapping, problem, "the original request");
+    if (problem != Problem::kNone)
+      return ProblemWith(mapping, problem, "the original request", nullptr);
   }
   return {};
 }
@@ -66,13 +69,18 @@ bool Mapper::Fits(const Mapping& mapping, Problem& problem) {
   return std::find(mapping.methods.begin(), mapping.methods.end(), method) != mapping.methods.end();
 }
 
-// A missing attribute is in no list.
-bool Mapper::IsInAny(std::span<const AttributeList> lists, Problem& problem) {
+// A missing attribute is in no list. But a client whose address nobody states must not slip past a
+// list that refuses addresses.
+bool Mapper::IsInAny(std::span<const AttributeList> lists, MappedAs as, Problem& problem,
+                     const Attribute*& attribute) {
   for (const AttributeList& list : lists) {
+    attribute = &list.attribute;
+    bool is_needed = false;
     if (list.attribute.kind == AttributeKind::kClientAddress) {
       base::IpAddress address;
       problem = attributes_.ClientIp(address);
       if (problem == Problem::kNone && list.networks.Contains(address)) return true;
+      is_needed = as == MappedAs::kRefused;
     } else {
       std::string_view value;
       problem = attributes_.Read(list.attribute, NextText(), value);
@@ -80,7 +88,7 @@ bool Mapper::IsInAny(std::span<const AttributeList> lists, Problem& problem) {
           list.values.contains(absl::string_view(value.data(), value.size())))
         return true;
     }
-    if (problem == Problem::kInvalid) return false;
+    if (problem == Problem::kInvalid || (problem == Problem::kMissing && is_needed)) return false;
   }
   problem = Problem::kNone;
   return false;
@@ -90,9 +98,11 @@ MappedRequest Mapper::MapBy(const Mapping& mapping) {
   for (const auto& [lists, as] : {std::pair(std::span(mapping.refuse), MappedAs::kRefused),
                                   std::pair(std::span(mapping.exempt), MappedAs::kExempt)}) {
     Problem problem = Problem::kNone;
-    if (IsInAny(lists, problem))
+    const Attribute* attribute = nullptr;
+    if (IsInAny(lists, as, problem, attribute))
       return {.as = as, .mapping = &mapping, .descriptors = {}, .attribute = {}};
-    if (problem != Problem::kNone) return ProblemWith(mapping, problem, "an attribute of a list");
+    if (problem != Problem::kNone)
+      return ProblemWith(mapping, problem, "an attribute of a list", attribute);
   }
   entries_.clear();
   entry_counts_.clear();
@@ -104,7 +114,8 @@ MappedRequest Mapper::MapBy(const Mapping& mapping) {
       std::string_view value;
       problem = attributes_.Read(entry.attribute, NextText(), value);
       if (problem == Problem::kMissing && descriptor.optional) break;
-      if (problem != Problem::kNone) return ProblemWith(mapping, problem, entry.key);
+      if (problem != Problem::kNone)
+        return ProblemWith(mapping, problem, entry.key, &entry.attribute);
       entries_.push_back({.key = entry.key, .value = value});
     }
     if (problem == Problem::kNone) {
@@ -161,6 +172,15 @@ std::string Describe(const Attribute& attribute) {
       return fmt::format("the geohash of headers {} and {}", attribute.name, attribute.second_name);
   }
   return "";
+}
+
+std::string DescribeProblem(const MappedRequest& mapped) {
+  const std::string name =
+      mapped.source == nullptr ? std::string(mapped.attribute) : Describe(*mapped.source);
+  if (mapped.as == MappedAs::kInvalid)
+    return fmt::format("{} is malformed, ambiguous, or comes twice", name);
+  const bool of_token = mapped.source != nullptr && mapped.source->kind == AttributeKind::kClaim;
+  return fmt::format("{} is missing{}", name, of_token ? ", or the token is not valid" : "");
 }
 
 }  // namespace headgate::mapping

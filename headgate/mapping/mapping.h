@@ -109,8 +109,10 @@ struct MappedRequest {
   MappedAs as = MappedAs::kUnmatched;
   const Mapping* mapping = nullptr;
   std::span<const rule::Descriptor> descriptors{};  // may be empty
-  // The attribute that is missing or invalid; for people.
+  // The entry, or the place, of the attribute that is missing or invalid; for people.
   std::string_view attribute{};
+  // The attribute itself; null if it is a part of the original request.
+  const Attribute* source = nullptr;
 };
 
 // Maps requests for one loop; keeps its memory.
@@ -124,7 +126,10 @@ class Mapper {
  private:
   // Whether the mapping's conditions fit. `problem` is set if they cannot be judged.
   bool Fits(const Mapping& mapping, AttributeProblem& problem);
-  bool IsInAny(std::span<const AttributeList> lists, AttributeProblem& problem);
+  // Whether one of the lists names the request, which is then mapped as `as`. If that cannot be
+  // judged, sets `problem` and the attribute that it is about.
+  bool IsInAny(std::span<const AttributeList> lists, MappedAs as, AttributeProblem& problem,
+               const Attribute*& attribute);
   MappedRequest MapBy(const Mapping& mapping);
   std::string& NextText();
 
@@ -141,5 +146,7 @@ class Mapper {
 
 // The name of an attribute in messages: "header X-API-Key".
 std::string Describe(const Attribute& attribute);
+// The problem of a request that is kMissing or kInvalid: "header X-API-Key is missing".
+std::string DescribeProblem(const MappedRequest& mapped);
 
 }  // namespace headgate::mapping

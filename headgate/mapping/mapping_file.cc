@@ -9,6 +9,7 @@
 #include "headgate/mapping/attribute_fields.h"
 #include "headgate/mapping/yaml_fields.h"
 #include "headgate/rule/duration.h"
+#include "headgate/wire/request_host.h"
 
 namespace headgate::mapping {
 namespace {
@@ -72,7 +73,9 @@ class Loader {
     LoadTrust(fields);
     if (const auto choice = fields.Choice("original_request", kOriginals))
       set_.original_request = static_cast<OriginalRequest>(*choice);
-    if (const auto bits = fields.Number("ipv6_prefix", 1, 128))
+    if (const auto bits = fields.Number(
+            "ipv6_prefix", 1, 128,
+            "64 stands for a customer's network, the default; 128 for each address by itself"))
       set_.attributes.ipv6_prefix_bits = static_cast<uint8_t>(*bits);
     if (auto header = fields.Text("idempotency_header"))
       set_.idempotency_header = *std::move(header);
@@ -84,8 +87,8 @@ class Loader {
                     "add \"mappings:\" and under it a list");
     }
     if (mappings.size() > kMappingsMax)
-      return fields.Report("mappings",
-                           fmt::format("there are more than {} mappings", kMappingsMax));
+      return fields.Report("mappings", fmt::format("there are more than {} mappings", kMappingsMax),
+                           "one mapping may have several paths: path: [/a, /b/*]");
     for (const DocumentNode* node : mappings) LoadMapping(*node);
   }
 
@@ -105,7 +108,12 @@ class Loader {
                     "stands for Unix sockets");
     }
     client.trusted_proxies = base::IpNetworkSet(std::move(networks));
-    client.trusted_hops = static_cast<uint32_t>(fields.Number("trusted_hops", 1, 32).value_or(0));
+    client.trusted_hops = static_cast<uint32_t>(
+        fields
+            .Number("trusted_hops", 1, 32,
+                    "the number of proxies in front of Headgate; without it, the client is the "
+                    "first address from the right that is not in trusted_proxies")
+            .value_or(0));
     if (const auto choice = fields.Choice("forwarding_header", kForwardingHeaders))
       client.header = static_cast<ForwardingHeader>(*choice);
   }
@@ -131,7 +139,9 @@ class Loader {
     files_.push_back(*file);
     auto text = read_(*file);
     if (text.ok()) return *std::move(text);
-    fields.Report(word, std::string(text.status().message()));
+    fields.Report(word, std::string(text.status().message()),
+                  "a relative path begins at the folder of this file; check that Headgate may read "
+                  "the file");
     return std::nullopt;
   }
 
@@ -141,14 +151,16 @@ class Loader {
     if (auto header = fields.Text("header")) issuer.header = *std::move(header);
     issuer.cookie = fields.Text("cookie").value_or("");
     if (fields.has("header") && fields.has("cookie"))
-      fields.Report("cookie", "the token is in a header or in a cookie, not in both");
+      fields.Report("cookie", "the token is in a header or in a cookie, not in both",
+                    "remove header or cookie; a second item of jwt may name the other");
     jwt::VerifierOptions options{.issuer = fields.Text("issuer").value_or("")};
     for (PlacedText& audience : fields.Texts("audience"))
       options.audiences.push_back(std::move(audience.text));
     if (const auto leeway = fields.Text("leeway")) {
       const auto duration = rule::ParseDuration(*leeway);
       if (!duration.ok() || *duration > std::chrono::minutes(1)) {
-        fields.Report("leeway", "leeway is not a duration of at most 1m");
+        fields.Report("leeway", "leeway is not a duration of at most 1m",
+                      "leeway: 30s is the default; 0s allows no difference of clocks");
       } else {
         options.leeway = *duration;
       }
@@ -174,7 +186,8 @@ class Loader {
       if (!text) return {};
       auto keys = jwt::ReadKeySet(*text);
       if (keys.ok()) return *std::move(keys);
-      fields.Report("jwks_file", std::string(keys.status().message()));
+      fields.Report("jwks_file", std::string(keys.status().message()),
+                    "the file holds {\"keys\": […]}, as the issuer publishes it at its jwks_uri");
     } else if (has_secret) {
       const size_t algorithm = fields.Choice("algorithm", kSecretAlgorithms).value_or(0);
       auto text = ReadFileOf(fields, "secret_file");
@@ -182,7 +195,9 @@ class Loader {
       while (!text->empty() && (text->back() == '\n' || text->back() == '\r')) text->pop_back();
       auto key = jwt::SecretKey(*std::move(text), static_cast<jwt::Algorithm>(algorithm));
       if (key.ok()) return {*std::move(key)};
-      fields.Report("secret_file", std::string(key.status().message()));
+      fields.Report("secret_file", std::string(key.status().message()),
+                    "take the secret with which the issuer signs; `openssl rand -hex 32` makes one "
+                    "that is long enough for HS256, HS384 and HS512");
     }
     return {};
   }
@@ -203,9 +218,15 @@ class Loader {
     for (PlacedText& method : fields.Texts("method"))
       mapping.methods.push_back(std::move(method.text));
     for (const PlacedText& host : fields.Texts("host")) {
-      std::string lower;
-      for (const char c : host.text) lower.push_back(base::ToLower(c));
-      mapping.hosts.push_back(std::move(lower));
+      const std::string_view text = host.text;
+      const std::string_view wildcard = text.substr(0, text.starts_with("*.") ? 2 : 0);
+      std::string name;
+      const bool has_port = !text.ends_with(']') && text.find(':') != text.npos;
+      if (has_port || !wire::NormalizeHost(text.substr(wildcard.size()), name)) {
+        problems_.Add(host.mark, fmt::format("'{}' matches no host", rule::Shown(text)),
+                      "a host is written without port: example.com, *.example.com, [2001:db8::1]");
+      }
+      mapping.hosts.push_back(std::string(wildcard) + name);
     }
     CheckOriginal(fields);
     mapping.require_rule = fields.Truth("require_rule", false);
@@ -219,7 +240,8 @@ class Loader {
       mapping.descriptors.push_back(LoadDescriptor(*descriptor));
     if (mapping.descriptors.size() > rule::kDescriptorsMax) {
       fields.Report("descriptors",
-                    fmt::format("a request has at most {} descriptors", rule::kDescriptorsMax));
+                    fmt::format("a request has at most {} descriptors", rule::kDescriptorsMax),
+                    "remove some, or choose between mappings by path, method and host");
     }
     set_.mappings.push_back(std::move(mapping));
   }
@@ -241,7 +263,11 @@ class Loader {
           {"refused", statuses.refused},
           {"denied", statuses.denied},
           {"unavailable", statuses.unavailable}}) {
-      if (const auto value = fields.Number(word, 400, 599)) status = static_cast<int>(*value);
+      const auto value =
+          fields.Number(word, 400, 599,
+                        "a request that does not pass gets an error; which ones pass is not "
+                        "decided here, so see exempt and optional");
+      if (value) status = static_cast<int>(*value);
     }
   }
 
@@ -257,8 +283,12 @@ class Loader {
     const std::string_view wrong_file = of_addresses ? "values_file" : "networks_file";
     if (fields.has(wrong_word) || fields.has(wrong_file) ||
         (!fields.has(inline_word) && !fields.has(file_word))) {
-      problems_.Add(fields.mark(), fmt::format("a list of {} has {} or {}",
-                                               Describe(list.attribute), inline_word, file_word));
+      problems_.Add(fields.mark(),
+                    fmt::format("a list of {} has {} or {}", Describe(list.attribute), inline_word,
+                                file_word),
+                    of_addresses
+                        ? "{client_address: true, networks: [10.0.0.0/8]}, or networks_file: PATH"
+                        : "{header: User-Agent, values: [\"…\"]}, or values_file: PATH");
     }
     std::vector<base::IpNetwork> networks;
     const auto add = [&](PlacedText item, size_t line = 0) {
@@ -280,9 +310,12 @@ class Loader {
 
   MappedDescriptor LoadDescriptor(const DocumentNode& node) {
     YamlFields fields(node, "a descriptor", kDescriptorWords, problems_);
-    MappedDescriptor descriptor{.entries = {},
-                                .cost = fields.Number("cost", 0, uint64_t{1} << 62).value_or(1),
-                                .optional = fields.Truth("optional", false)};
+    MappedDescriptor descriptor{
+        .entries = {},
+        .cost =
+            fields.Number("cost", 0, uint64_t{1} << 62, "cost: 1 is the default; 0 takes nothing")
+                .value_or(1),
+        .optional = fields.Truth("optional", false)};
     static const std::vector<std::string_view> words = WordsWithAttributes({"key"});
     for (const DocumentNode* entry : fields.Mappings("entries")) {
       YamlFields entry_fields(*entry, "an entry", words, problems_);
@@ -299,7 +332,8 @@ class Loader {
                     "add \"entries:\" and under it a list");
     if (descriptor.entries.size() > rule::kEntriesMax) {
       fields.Report("entries",
-                    fmt::format("a descriptor has at most {} entries", rule::kEntriesMax));
+                    fmt::format("a descriptor has at most {} entries", rule::kEntriesMax),
+                    "split it into several descriptors");
     }
     return descriptor;
   }

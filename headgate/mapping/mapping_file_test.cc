@@ -20,6 +20,8 @@ using ::testing::HasSubstr;
 std::string Problems(std::string_view text, const Files& files = {}) {
   const LoadedMappings loaded = Load(text, files);
   EXPECT_EQ(loaded.set == nullptr, !loaded.problems.empty());
+  for (const rule::Problem& problem : loaded.problems)
+    EXPECT_NE(problem.hint, "") << rule::PlaceAndMessage(problem);
   return Describe(loaded.problems);
 }
 
@@ -57,6 +59,20 @@ TEST(MappingFile, ReportsAllProblemsWithTheirPlaces) {
   }
 }
 
+TEST(MappingFile, RefusesAHostThatNoRequestHas) {
+  const auto problems_with = [](std::string_view host) {
+    return Problems(
+        "trusted_proxies: [10.0.0.1]\noriginal_request: x-original\nmappings:\n- host: " +
+        std::string(host) + "\n");
+  };
+  for (const std::string_view host : {"'example.com:80'", "'*.example.com:80'", "'a b'", "'*.'",
+                                      "'::1'", "'[::1]:80'", "'http://example.com'"}) {
+    EXPECT_THAT(problems_with(host), HasSubstr("matches no host")) << host;
+  }
+  for (const std::string_view host : {"Example.com", "example.com.", "'*.example.com'", "'[::1]'"})
+    EXPECT_EQ(problems_with(host), "") << host;
+}
+
 TEST(MappingFile, NobodyIsTrustedUnlessTheFileSaysSo) {
   EXPECT_THAT(Problems("mappings: []\n"), HasSubstr("trusted_proxies is missing"));
 }
@@ -65,6 +81,50 @@ TEST(MappingFile, RefusesWhatIsNoMapping) {
   for (const std::string_view text : {"", "[]", "a", "mappings", "mappings: {}", "mappings: [1]",
                                       "{", "mappings: []\nmappings: []\n"}) {
     EXPECT_NE(Problems(text), "") << text;
+  }
+}
+
+// Problems() expects a hint of each problem.
+TEST(MappingFile, EveryProblemHasAHint) {
+  const auto one = [](std::string_view entry) {
+    return "mappings:\n- descriptors:\n  - entries: [" + std::string(entry) + "]\n";
+  };
+  const auto jwt = [](std::string_view words) {
+    return "jwt:\n- {" + std::string(words) + "}\nmappings: []\n";
+  };
+  for (const std::string& rest : std::vector<std::string>{
+           "trusted_hops: 0\nmappings: []\n",
+           "ipv6_prefix: 129\nmappings: []\n",
+           "domain: \nmappings: []\n",
+           "domain: [a]\nmappings: []\n",
+           "[a]: b\nmappings: []\n",
+           "mappings: []\nmappings: []\n",
+           "mappings: 3\n",
+           "mappings: [3]\n",
+           jwt("jwks_file: nowhere"),
+           jwt("jwks_file: empty"),
+           jwt("secret_file: empty"),
+           jwt("secret_file: nowhere"),
+           jwt("secret_file: empty, algorithm: none"),
+           jwt("unverified: true, header: a, cookie: b"),
+           jwt("unverified: maybe"),
+           jwt("unverified: true, leeway: 2m"),
+           "mappings:\n- exempt: [{client_address: true, networks_file: nowhere}]\n",
+           "mappings:\n- exempt: [{client_address: true}]\n",
+           "mappings:\n- exempt: [{header: X}]\n",
+           "mappings:\n- exempt: [{header: X, values: []}]\n",
+           "mappings:\n- exempt: [{header: X, values: [[a]]}]\n",
+           "mappings:\n- status: {denied: 200}\n",
+           "mappings:\n- status: 429\n",
+           "mappings:\n- descriptors:\n  - {cost: -1, entries: [{key: k, value: v}]}\n",
+           one("{key: k, geohash: 13, latitude_header: a, longitude_header: b}"),
+           one("{key: k, geohash: 5}"),
+           one("{key: k, path_prefix: 0}"),
+           one("{key: k, path_segment: 33}"),
+           one("{key: k, path: false}"),
+           one("{key: k, claim: sub}"),
+           one("{key: k}")}) {
+    EXPECT_NE(Problems(With(rest), {{"empty", ""}}), "") << rest;
   }
 }
 
@@ -141,7 +201,52 @@ TEST(MappingFile, ClaimsComeFromVerifiedTokens) {
   EXPECT_EQ(map("Bearer " + signer.Sign(R"({"iss":"https://id","sub":"ann"})"), 999),
             "missing plan");
   const std::vector<HeaderField> twice = {{"Authorization", token}, {"Authorization", token}};
-  EXPECT_EQ(rig.Map({.fields = twice}, 1), "missing user");
+  EXPECT_EQ(rig.Map({.fields = twice}, 1), "invalid user");
+}
+
+// A client must not get rid of its token by sending it twice.
+TEST(MappingFile, ATokenThatComesTwiceIsInvalidWhereverItIsRead) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  const std::string token = signer.Sign(R"({"sub":"mallory"})");
+  const std::string bearer = "Bearer " + token;
+  const std::string cookie = "session=" + token;
+  const std::string two_cookies = cookie + "; " + cookie;
+  using Fields = std::vector<HeaderField>;
+  struct Case {
+    std::string_view place;
+    Fields once;
+    std::vector<Fields> twice;
+  };
+  const std::vector<Case> cases = {
+      {"",
+       {{"Authorization", bearer}},
+       {{{"Authorization", bearer}, {"authorization", bearer}},
+        {{"Authorization", bearer}, {"Authorization", ""}}}},
+      {", header: X-Token", {{"X-Token", token}}, {{{"X-Token", token}, {"x-token", "other"}}}},
+      {", cookie: session",
+       {{"Cookie", cookie}},
+       {{{"Cookie", two_cookies}}, {{"Cookie", cookie}, {"Cookie", cookie}}}}};
+  const std::string_view list = "[{claim: sub, values: [mallory]}]\n";
+  for (const Case& c : cases) {
+    const auto rig = [&](const std::string& mapping) {
+      return MappingRig(With("jwt:\n- {jwks_file: keys.json" + std::string(c.place) +
+                             "}\nmappings:\n- " + mapping),
+                        {{"keys.json", signer.KeySet()}});
+    };
+    MappingRig refuse = rig("refuse: " + std::string(list));
+    MappingRig exempt = rig("exempt: " + std::string(list));
+    MappingRig optional =
+        rig("descriptors:\n  - {entries: [{key: user, claim: sub}], optional: true}\n");
+    EXPECT_EQ(refuse.Map({.fields = c.once}), "refused") << c.place;
+    EXPECT_EQ(exempt.Map({.fields = c.once}), "exempt") << c.place;
+    EXPECT_EQ(optional.Map({.fields = c.once}), "user=mallory") << c.place;
+    for (const Fields& twice : c.twice) {
+      EXPECT_EQ(refuse.Map({.fields = twice}), "invalid an attribute of a list") << c.place;
+      EXPECT_EQ(exempt.Map({.fields = twice}), "invalid an attribute of a list") << c.place;
+      EXPECT_EQ(optional.Map({.fields = twice}), "invalid user") << c.place;
+    }
+    EXPECT_EQ(optional.Map({}), "") << "no token: the descriptor is left out";
+  }
 }
 
 }  // namespace

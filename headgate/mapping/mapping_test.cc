@@ -102,6 +102,14 @@ TEST(Attributes, AHostMayBeAnAddress) {
   EXPECT_EQ(Map("{key: k, host: true}", {.host = "192.0.2.1:80"}), "k=192.0.2.1");
 }
 
+TEST(Attributes, AHostThatIsAmbiguousIsInvalid) {
+  for (const std::string_view host :
+       {"a.example.com:80:80", "a.example.com:80:x", "a.example.com:]", "x@a.example.com",
+        "a.example.com/x", "%61.example.com"})
+    EXPECT_EQ(Map("{key: k, host: true}", {.host = host}), "invalid k") << host;
+  EXPECT_EQ(Map("{key: k, host: true}", {.host = ""}), "missing k");
+}
+
 constexpr std::string_view kSeveral = R"(
 trusted_proxies: [10.0.0.0/8]
 original_request: x-forwarded
@@ -136,6 +144,8 @@ TEST(Mapper, TheFirstMappingThatFitsDecides) {
   EXPECT_EQ(map("GET", "a.example.com", "/api/x"), "api_key=k1");
   EXPECT_EQ(map("GET", "example.com", "/api/x"), "unmatched");
   EXPECT_EQ(map("GET", "evilexample.com", "/api/x"), "unmatched");
+  EXPECT_EQ(map("GET", "A.example.com.:443", "/api/x"), "api_key=k1");
+  EXPECT_EQ(map("GET", "a.example.com:80:80", "/api/x"), "invalid the original request");
   EXPECT_EQ(map("GET", "h", "/static/x"), "");
   EXPECT_EQ(map("GET", "a.example.com", "//api/./x"), "api_key=k1");
   EXPECT_EQ(map("GET", "a.example.com", "/%61pi/x"), "api_key=k1");
@@ -176,7 +186,37 @@ mappings:
   EXPECT_EQ(map("2001:db8:ffff::1", "k1", "curl"), "refused");
   EXPECT_EQ(map("203.0.113.1", "k1", "bad bot/1"), "refused");
   EXPECT_EQ(map("rubbish", "internal", "curl"), "invalid an attribute of a list");
-  EXPECT_EQ(rig.Map({}), "k=all") << "what is missing is in no list";
+  const Fields only_address = {{"X-Forwarded-For", "203.0.113.1"}};
+  EXPECT_EQ(rig.Map({.fields = only_address}), "k=all") << "what is missing is in no list";
+}
+
+// A proxy that does not state the client's address would let pass all whom the list refuses.
+TEST(Mapper, ARefusalByAddressNeedsTheAddress) {
+  const auto rig = [](std::string_view list) {
+    return MappingRig("trusted_proxies: [10.0.0.0/8]\nmappings:\n- " + std::string(list) +
+                      ": [{client_address: true, networks: [192.0.2.0/24]}]\n"
+                      "  descriptors: [{entries: [{key: k, value: all}]}]\n");
+  };
+  EXPECT_EQ(rig("refuse").Map({}), "missing an attribute of a list");
+  EXPECT_EQ(rig("exempt").Map({}), "k=all") << "it is counted, which is the safe side";
+}
+
+TEST(Mapper, NamesTheAttributeThatIsMissingOrInvalid) {
+  MappingRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-forwarded\njwt:\n- {unverified: true}\n"
+      "mappings:\n- path: /tokens\n  descriptors: [{entries: [{key: user, claim: sub}]}]\n"
+      "- refuse: [{header: User-Agent, values: [bad]}]\n"
+      "  descriptors: [{entries: [{key: api_key, header: X-API-Key}]}]\n");
+  const auto describe = [&](const RequestHead& request) {
+    return DescribeProblem(rig.mapper.Map(request, 0));
+  };
+  EXPECT_EQ(describe({.target = "/"}), "header X-API-Key is missing");
+  EXPECT_EQ(describe({}), "the original request is missing");
+  EXPECT_EQ(describe({.target = "/tokens"}),
+            "claim sub of the token is missing, or the token is not valid");
+  const Fields agents = {{"User-Agent", "a"}, {"User-Agent", "b"}};
+  EXPECT_EQ(describe({.target = "/", .fields = agents}),
+            "header User-Agent is malformed, ambiguous, or comes twice");
 }
 
 TEST(Mapper, ListsMayBeLong) {

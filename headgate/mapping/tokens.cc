@@ -10,15 +10,14 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
-// The token in the request; empty if there is none or more than one.
-std::string_view TokenIn(const RequestHead& request, const TokenIssuer& issuer) {
-  std::string_view token;
+wire::Lookup FindToken(const RequestHead& request, const TokenIssuer& issuer,
+                       std::string_view& token) {
   const wire::Lookup lookup = issuer.cookie.empty() ? request.FindHeader(issuer.header, token)
                                                     : request.FindCookie(issuer.cookie, token);
-  if (lookup != wire::Lookup::kFound) return {};
+  if (lookup != wire::Lookup::kFound) return lookup;
   if (base::EqualsIgnoreCase(token.substr(0, kBearer.size()), kBearer))
     token.remove_prefix(kBearer.size());
-  return token;
+  return lookup;
 }
 
 }  // namespace
@@ -34,31 +33,34 @@ void TokenReader::Begin() {
   if (kept_.size() > kKeptMax) kept_.resize(kKeptMax);
 }
 
-bool TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
-                        const RequestHead& request, int64_t now_s, std::string& text) {
-  const jwt::Verifier::Token* const token = TokenOf(issuer, request, now_s);
-  if (token == nullptr) return false;
+wire::Lookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
+                                const RequestHead& request, int64_t now_s, std::string& text) {
+  const Current current = TokenOf(issuer, request, now_s);
+  if (current.token == nullptr) return current.lookup;
   const std::vector<std::string_view> path(names.begin(), names.end());
-  const jwt::JsonMembers::Member* const member = token->claims.Find(path);
-  if (member == nullptr) return false;
+  const jwt::JsonMembers::Member* const member = current.token->claims.Find(path);
+  if (member == nullptr) return wire::Lookup::kAbsent;
   using Kind = jwt::JsonMembers::Kind;
   if (member->kind != Kind::kString && member->kind != Kind::kNumber &&
       member->kind != Kind::kBool) {
-    return false;
+    return wire::Lookup::kAbsent;
   }
   text.append(member->text);
-  return true;
+  return wire::Lookup::kFound;
 }
 
-const jwt::Verifier::Token* TokenReader::TokenOf(uint32_t issuer, const RequestHead& request,
-                                                 int64_t now_s) {
+TokenReader::Current TokenReader::TokenOf(uint32_t issuer, const RequestHead& request,
+                                          int64_t now_s) {
   for (const Current& current : current_) {
-    if (current.issuer == issuer) return current.token;
+    if (current.issuer == issuer) return current;
   }
-  const std::string_view token = TokenIn(request, issuers_[issuer]);
-  current_.push_back(
-      {.issuer = issuer, .token = token.empty() ? nullptr : Verified(issuer, token, now_s)});
-  return current_.back().token;
+  std::string_view text;
+  Current current{.issuer = issuer, .lookup = FindToken(request, issuers_[issuer], text)};
+  if (current.lookup == wire::Lookup::kFound) {
+    current.token = text.empty() ? nullptr : Verified(issuer, text, now_s);
+    if (current.token == nullptr) current.lookup = wire::Lookup::kAbsent;
+  }
+  return current_.emplace_back(current);
 }
 
 const jwt::Verifier::Token* TokenReader::Verified(uint32_t issuer, std::string_view token,

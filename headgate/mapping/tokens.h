@@ -34,10 +34,11 @@ class TokenReader {
   // A new request begins.
   void Begin();
 
-  // Appends the claim as text: a string, a number or a boolean. False if the request has no valid
-  // token of this issuer, or the token does not have the claim.
-  bool Claim(uint32_t issuer, std::span<const std::string> names, const RequestHead& request,
-             int64_t now_s, std::string& text);
+  // Appends the claim as text: a string, a number or a boolean. kAbsent if the request has no valid
+  // token of this issuer, or the token does not have the claim. kTwice if the header or cookie of
+  // the token comes twice: proxies and applications differ in which one they take.
+  wire::Lookup Claim(uint32_t issuer, std::span<const std::string> names,
+                     const RequestHead& request, int64_t now_s, std::string& text);
 
  private:
   struct Kept {
@@ -48,9 +49,10 @@ class TokenReader {
   struct Current {
     uint32_t issuer = 0;
     const jwt::Verifier::Token* token = nullptr;  // null: none that is valid
+    wire::Lookup lookup = wire::Lookup::kAbsent;  // kFound exactly if there is a token
   };
 
-  const jwt::Verifier::Token* TokenOf(uint32_t issuer, const RequestHead& request, int64_t now_s);
+  Current TokenOf(uint32_t issuer, const RequestHead& request, int64_t now_s);
   const jwt::Verifier::Token* Verified(uint32_t issuer, std::string_view token, int64_t now_s);
 
   std::span<const TokenIssuer> issuers_;

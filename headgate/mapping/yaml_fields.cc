@@ -21,7 +21,8 @@ YamlFields::YamlFields(const DocumentNode& node, std::string_view what,
   for (size_t i = 0; i + 1 < node.children.size(); i += 2) {
     const DocumentNode& key = *node.children[i];
     if (key.kind != NodeKind::kScalar) {
-      problems_.Add(key.mark, fmt::format("a word of {} is not a text", what_));
+      problems_.Add(key.mark, fmt::format("a word of {} is not a text", what_),
+                    fmt::format("{} has: {}", what_, fmt::join(words, ", ")));
     } else if (std::find(words.begin(), words.end(), key.text) == words.end()) {
       std::string hint =
           rule::DidYouMean(key.text, std::vector<std::string_view>(words.begin(), words.end()));
@@ -29,7 +30,8 @@ YamlFields::YamlFields(const DocumentNode& node, std::string_view what,
       problems_.Add(key.mark, fmt::format("{} has no word '{}'", what_, rule::Shown(key.text)),
                     std::move(hint));
     } else if (!seen.insert(key.text).second) {
-      problems_.Add(key.mark, fmt::format("'{}' is given twice", key.text));
+      problems_.Add(key.mark, fmt::format("'{}' is given twice", key.text),
+                    "remove one of them; a list holds several values");
     }
   }
 }
@@ -55,7 +57,8 @@ std::optional<std::string> YamlFields::Text(std::string_view word) {
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return std::nullopt;
   if (value->kind != NodeKind::kScalar || value->text.empty()) {
-    Report(word, fmt::format("'{}' of {} is not a text", word, what_));
+    Report(word, fmt::format("'{}' of {} is not a text", word, what_),
+           fmt::format("write a word behind it: {}: \"…\"", word));
     return std::nullopt;
   }
   return std::string(value->text);
@@ -68,11 +71,13 @@ bool YamlFields::Truth(std::string_view word, bool otherwise) {
     const rule::Scalar scalar = rule::Resolve(*value);
     if (scalar.type == ScalarType::kBool) return scalar.truth;
   }
-  Report(word, fmt::format("'{}' of {} is neither true nor false", word, what_));
+  Report(word, fmt::format("'{}' of {} is neither true nor false", word, what_),
+         fmt::format("write {0}: true or {0}: false", word));
   return otherwise;
 }
 
-std::optional<uint64_t> YamlFields::Number(std::string_view word, uint64_t min, uint64_t max) {
+std::optional<uint64_t> YamlFields::Number(std::string_view word, uint64_t min, uint64_t max,
+                                           std::string_view hint) {
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return std::nullopt;
   if (value->kind == NodeKind::kScalar) {
@@ -81,8 +86,8 @@ std::optional<uint64_t> YamlFields::Number(std::string_view word, uint64_t min, 
         static_cast<uint64_t>(scalar.number) >= min && static_cast<uint64_t>(scalar.number) <= max)
       return static_cast<uint64_t>(scalar.number);
   }
-  Report(word,
-         fmt::format("'{}' of {} is not a whole number from {} to {}", word, what_, min, max));
+  Report(word, fmt::format("'{}' of {} is not a whole number from {} to {}", word, what_, min, max),
+         std::string(hint));
   return std::nullopt;
 }
 
@@ -95,7 +100,8 @@ std::vector<PlacedText> YamlFields::Texts(std::string_view word) {
       texts.push_back({.text = std::string(node.text), .mark = node.mark});
     } else {
       problems_.Add(node.mark,
-                    fmt::format("'{}' of {} holds something that is not a text", word, what_));
+                    fmt::format("'{}' of {} holds something that is not a text", word, what_),
+                    fmt::format("write one text, or a list of texts: {}: [\"…\", \"…\"]", word));
     }
   };
   if (value->kind == NodeKind::kSequence) {
@@ -131,7 +137,8 @@ std::vector<const DocumentNode*> YamlFields::Mappings(std::string_view word) {
 const DocumentNode* YamlFields::Mapping(std::string_view word) {
   const DocumentNode* const value = Find(word);
   if (value == nullptr || value->kind == NodeKind::kMapping) return value;
-  Report(word, fmt::format("'{}' of {} is not a mapping", word, what_));
+  Report(word, fmt::format("'{}' of {} is not a mapping", word, what_),
+         fmt::format("write words and their values under it: {}: {{word: value}}", word));
   return nullptr;
 }
 

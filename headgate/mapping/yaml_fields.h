@@ -34,7 +34,8 @@ class YamlFields {
   // If the value is of a wrong kind, it is reported and counts as absent.
   std::optional<std::string> Text(std::string_view word);
   bool Truth(std::string_view word, bool otherwise);
-  std::optional<uint64_t> Number(std::string_view word, uint64_t min, uint64_t max);
+  std::optional<uint64_t> Number(std::string_view word, uint64_t min, uint64_t max,
+                                 std::string_view hint);
   // One text, or a list of texts.
   std::vector<PlacedText> Texts(std::string_view word);
   // The mappings of a list.
@@ -43,7 +44,8 @@ class YamlFields {
   // The index of the word's text in `choices`; empty if the word is absent or is none of them.
   std::optional<size_t> Choice(std::string_view word, std::span<const std::string_view> choices);
 
-  void Report(std::string_view word, std::string message, std::string hint = {});
+  // Every problem has a hint: what to write instead.
+  void Report(std::string_view word, std::string message, std::string hint);
 
  private:
   const rule::DocumentNode* Find(std::string_view word) const;

@@ -22,8 +22,18 @@ constexpr size_t kBufferGrowthStep = size_t{64} << 10;
 constexpr uint64_t kUrgentBytes = uint64_t{16} << 20;
 // Shedding stops at this fraction of the budget, so that it is not needed again at once.
 constexpr size_t kShedToSixteenths = 15;
+// A connection that does not read must not fill the system's memory: by default the system buffers
+// up to 4 MiB (tcp_wmem) for it. The system stops taking output when this much is not sent yet, …
+constexpr int kUnsentBytesMax = 64 << 10;
+// … or when this much is neither sent nor acknowledged, of which the system doubles the number to
+// include its own overhead. At a round trip of 100 ms a connection can still carry 2 MB/s.
+constexpr int kSendBufferBytes = 128 << 10;
 // Capacity that the shared output buffer keeps between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
+
+void SetOption(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof(value));
+}
 
 uint32_t PerAddressMax(const ServerOptions& options) {
   if (options.connections_per_address_max != 0) return options.connections_per_address_max;
@@ -75,8 +85,9 @@ void Loop::ReleaseOutput() {
 void Loop::Arrive(FileDescriptor socket, const sockaddr_storage& address, AcceptedWith with,
                   const Listener& listener) {
   if (address.ss_family != AF_UNIX) {
-    const int on = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    SetOption(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+    SetOption(socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytesMax);
+    SetOption(socket.get(), SOL_SOCKET, SO_SNDBUF, kSendBufferBytes);
   }
   const Peer peer = PeerOf(address);
   // Spare descriptors serve clients only on addresses with reserved places.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headgate/base/check.h"
+#include "headgate/base/monotonic_time.h"
 #include "headgate/net/listen.h"
 #include "headgate/net/loop.h"
 
@@ -146,16 +147,16 @@ void Server::Start() {
 
 bool Server::Drain(base::Duration timeout) {
   if (!state_->started) return true;
+  // The time that a busy loop needs for its turn counts too.
+  const base::MonotonicTime deadline = base::MonotonicNow() + timeout;
+  const auto is_empty = [&](ConnectionLimits& limits) {
+    return limits.WaitUntilEmpty(std::max(base::Duration(0), deadline - base::MonotonicNow()));
+  };
   state_->RunOnAll([](Loop& loop) { loop.Drain(); });
   // All connections that were handed over before have arrived after this.
   state_->RunOnAll([](Loop&) {});
-  const base::Instant deadline = state_->shared.clock.Now() + timeout;
-  bool empty = state_->shared.limits.WaitUntilEmpty(timeout);
-  for (const auto& limits : state_->reserved_limits) {
-    empty = limits->WaitUntilEmpty(
-                std::max(base::Duration(0), deadline - state_->shared.clock.Now())) &&
-            empty;
-  }
+  bool empty = is_empty(state_->shared.limits);
+  for (const auto& limits : state_->reserved_limits) empty = is_empty(*limits) && empty;
   if (empty) return true;
   state_->RunOnAll([](Loop& loop) { loop.CutOff(); });
   return false;

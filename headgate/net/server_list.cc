@@ -46,8 +46,7 @@ absl::StatusOr<StreamTarget> ParseServer(std::string_view text, uint16_t default
     server.host = text.substr(0, colon);
     rest = text.substr(colon);
     if (rest.find(':', 1) != std::string_view::npos) {
-      return Bad(
-          fmt::format("'{}' has more than one ':'; an IPv6 address goes in square brackets", text));
+      return Bad("a server has more than one ':'; an IPv6 address goes in square brackets");
     }
     if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
       return Bad(fmt::format("'{}' is not a host", server.host));
@@ -56,9 +55,14 @@ absl::StatusOr<StreamTarget> ParseServer(std::string_view text, uint16_t default
   if (server.host.empty()) return Bad("a host is missing");
   if (server.host.size() > kHostBytesMax) return Bad("a host has more than 255 bytes");
   if (rest.empty()) return server;
-  const auto port = rest[0] == ':' ? ParsePort(rest.substr(1)) : std::nullopt;
-  if (!port)
-    return Bad(fmt::format("'{}' is not a port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
+  const std::string_view digits = rest.substr(1);
+  if (rest[0] != ':' || !std::all_of(digits.begin(), digits.end(), base::IsDigit)) {
+    // Perhaps a password without the host behind it, so the text is not repeated.
+    return Bad(fmt::format("a ':' and a port (1 to 65535) may follow '{}', but other text does",
+                           server.host));
+  }
+  const auto port = ParsePort(digits);
+  if (!port) return Bad(fmt::format("'{}' is not a port (1 to 65535)", digits));
   server.port = *port;
   return server;
 }

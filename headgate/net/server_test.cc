@@ -409,6 +409,27 @@ TEST(Server, ClosesAReaderThatDoesNotRead) {
   EXPECT_LT(ReadBytes(client, size_t{4} << 20).size(), size_t{4} << 20);
 }
 
+// The rest waits in the server, where a bound of all connections counts it.
+TEST(Server, PutsLittleIntoTheSystemForAReaderThatDoesNotRead) {
+  TestServer server;
+  server.server->Start();
+  std::vector<BlockingClient> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(server.Connect());
+    ASSERT_TRUE(clients.back().Send("big\n").ok());
+  }
+  // All have sent what the system takes when a client with a request of its own is answered.
+  BlockingClient other = server.Connect();
+  uint64_t taken = 0;
+  do {
+    taken = server.server->counters().bytes_written;
+    EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+  } while (server.server->counters().bytes_written > taken + 6);
+  // The client's own buffer takes 64 KiB besides. Without a bound it is 2.5 MB for each.
+  EXPECT_GT(taken, clients.size() * (size_t{32} << 10));
+  EXPECT_LT(taken, clients.size() * (size_t{384} << 10));
+}
+
 TEST(Server, ClosesAConnectionWhoseAnswersAreTooLong) {
   TestServer server({.output_bytes_max = 1 << 20});
   server.server->Start();

@@ -25,6 +25,7 @@ Stream::Stream(EventLoop& loop, Owner& owner, const Options& options)
 void Stream::Connect(const StreamTarget& target) {
   Close();
   target_ = target;
+  distrusts_server_ = false;
   state_ = State::kConnecting;
   deadline_.Set(loop_.Now() + options_.connect_timeout);
   connector_ = std::make_unique<Connector>(
@@ -60,6 +61,7 @@ void Stream::ContinueHandshake() {
       return transport_->AwaitRead();
     case Transport::State::kEnd:
     case Transport::State::kFailed:
+      distrusts_server_ = transport_->distrusts_peer();
       return Fail(transport_->error());
     case Transport::State::kDone:
       break;

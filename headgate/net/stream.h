@@ -54,6 +54,10 @@ class Stream final : private Transport::Owner {
   std::string& output() { return output_; }
   // Sends the contents of output(). Bytes that the peer does not take yet are sent later.
   void Flush();
+  // Whether the last connection ended because the server's certificate is not trusted, or has
+  // another name.
+  bool distrusts_server() const { return distrusts_server_; }
+
   // Bytes passed to Flush that the system has not taken yet.
   size_t unsent_bytes() const;
 
@@ -77,6 +81,7 @@ class Stream final : private Transport::Owner {
   const Options options_;
   StreamTarget target_;
   State state_ = State::kClosed;
+  bool distrusts_server_ = false;
   // A number for each connection. It shows whether the owner has closed or reopened the stream
   // during a call.
   uint64_t connection_ = 0;

@@ -129,6 +129,8 @@ Transport::Io TlsTransport::Handshake() {
 
 bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0; }
 
+bool TlsTransport::distrusts_peer() const { return SSL_get_verify_result(ssl_) != X509_V_OK; }
+
 // A record has at most 16 KiB; a larger buffer takes several records.
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   size_t filled = 0;

@@ -23,6 +23,7 @@ class TlsTransport final : public Transport {
   Io Write(std::string_view bytes) override;
   void FinishWriting() override;
   std::string error() const override { return error_; }
+  bool distrusts_peer() const override;
 
  protected:
   Ready read_needs() const override { return read_needs_; }

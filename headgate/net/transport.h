@@ -60,6 +60,8 @@ class Transport : private SocketPoller::Socket {
   virtual void FinishWriting() = 0;
   // Why the last call returned kFailed.
   virtual std::string error() const = 0;
+  // Whether that was because the peer's certificate is not trusted, or has another name.
+  virtual bool distrusts_peer() const { return false; }
 
   // After kWouldBlock: calls the owner once, when a retry makes sense. Repeated calls before that
   // have no effect.

@@ -226,7 +226,7 @@ class Client::Core : public std::enable_shared_from_this<Core> {
   }
 
  private:
-  // What the C client gives back with a reply.
+  // The C client gives it back with a reply.
   struct Ticket {
     Core* core;
     uint64_t call;

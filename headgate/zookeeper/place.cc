@@ -36,6 +36,12 @@ absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_
   if (!url.starts_with(kScheme)) return Bad("it does not begin with zk://");
   url.remove_prefix(kScheme.size());
   Place place;
+  // No message repeats text before an '@': it may be a password.
+  if (url.substr(std::min(url.find('/'), url.size())).find('@') != std::string_view::npos) {
+    return Bad(
+        "an '@' stands behind a '/'; write a '/' of a password as %2F, and an '@' of a path "
+        "as %40");
+  }
   const size_t login_end = url.substr(0, url.find('/')).rfind('@');
   if (login_end != std::string_view::npos) {
     HEADGATE_ASSIGN_OR_RETURN(place.digest, ParseDigest(url.substr(0, login_end), password));
@@ -45,7 +51,9 @@ absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_
   }
   const size_t slash = std::min(url.find('/'), url.size());
   HEADGATE_ASSIGN_OR_RETURN(place.servers, net::ParseServerList(url.substr(0, slash), kPort));
-  place.path = slash == url.size() ? default_path : url.substr(slash);
+  const auto path = base::PercentDecoded(slash == url.size() ? default_path : url.substr(slash));
+  if (!path) return Bad("a '%' of the path is not followed by two hexadecimal digits");
+  place.path = *path;
   if (place.path.size() > 1 && place.path.back() == '/') place.path.pop_back();
   if (!IsNodePath(place.path))
     return Bad(fmt::format("'{}' is not the path of a node, such as /rate-limiter", place.path));

@@ -16,6 +16,7 @@ TEST(Place, IsServersAndAPath) {
   EXPECT_EQ(NameOfUrl("zk://a,b:2182,[::1]:2183/x/y/"), "zk://a:2181,b:2182,[::1]:2183/x/y");
   EXPECT_EQ(NameOfUrl("zk://a"), "zk://a:2181/rate-limiter");
   EXPECT_EQ(NameOfUrl("zk://a/"), "zk://a:2181/");
+  EXPECT_EQ(NameOfUrl("zk://a/x%40y"), "zk://a:2181/x@y");
 }
 
 TEST(Place, TakesALoginThatItsNameDoesNotShow) {
@@ -40,6 +41,11 @@ TEST(Place, SaysWhatIsWrong) {
   EXPECT_EQ(NameOfUrl("zk://a:0"), "'0' is not a port (1 to 65535)");
   EXPECT_EQ(NameOfUrl("zk://a//x"), "'//x' is not the path of a node, such as /rate-limiter");
   EXPECT_EQ(NameOfUrl("zk://a/x/.."), "'/x/..' is not the path of a node, such as /rate-limiter");
+  EXPECT_EQ(NameOfUrl("zk://user:1234/SECRET@a"),
+            "an '@' stands behind a '/'; write a '/' of a password as %2F, and an '@' of a path as "
+            "%40");
+  EXPECT_EQ(NameOfUrl("zk://a/x%zz"),
+            "a '%' of the path is not followed by two hexadecimal digits");
   EXPECT_EQ(NameOfUrl("zk://secret@a"), "a login is USER:PASSWORD, for ZooKeeper's digest scheme");
   EXPECT_EQ(NameOfUrl("zk://a:%s@a"),
             "a '%' of user or password is not followed by two hexadecimal digits");

@@ -82,6 +82,58 @@ class Bench(unittest.TestCase):
         self.assertEqual(result.returncode, 3)
         self.assertIn("start a server", result.stderr)
 
+    def test_a_login_that_is_refused_is_an_error_and_no_denial(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        users, wrong = (os.path.join(folder, name) for name in ("users", "wrong"))
+        hashed = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        for path, text in ((users, f"ann check {hashed}\n"), (wrong, "ann:pear\n")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        server = self.enterContext(Headgate("--users-file", users, "--rule", "api_key: 1/minute"))
+        words = (BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--connections", "2")
+        # A wrong password gets 401 until the failed logins are limited: 429, like a denial.
+        for more, kinds in (((), {"401"}), (("--credential-file", wrong), {"401", "429"})):
+            # To verify a password takes long on a busy machine.
+            result = run(*words, "--http", "--json", *more, *(("--duration", "10s") if more else ("--duration", "1s")))
+            self.assertEqual(result.returncode, 1, result)
+            report = json.loads(result.stdout)
+            self.assertEqual((report["allowed"], report["denied"]), (0, 0))
+            self.assertEqual(set(report["errors_by_kind"]), kinds)
+            self.assertEqual(sum(report["errors_by_kind"].values()), report["errors"])
+            self.assertIn("401: ", report["first_error"])
+            self.assertIn(f"error: no answer is a decision; the first is {report['first_error']}\nhint: ", result.stderr)
+            self.assertIn("--credential-file", result.stderr)
+        words = (*words, "--duration", "1s")
+        text = run(*words, "--http").stdout
+        self.assertRegex(text, r"errors +\d+\n +401 +\d+\n  the first error is 401: this request needs the login")
+        result = run(*words, "--json")
+        self.assertEqual(set(json.loads(result.stdout)["errors_by_kind"]), {"NOAUTH"}, result)
+        result = run(*words, "--credential-file", wrong)
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("hint: log in with --credential-file", result.stderr)
+        asked = run(BINARY, "check", *words[2:4], "--credential-file", wrong, "--timeout", "30s", "api_key=k")
+        self.assertEqual(asked.returncode, 2, asked)
+        self.assertIn("(429): too many failed logins", asked.stderr)
+
+    def test_requests_that_are_refused_are_errors(self):
+        server = self.enterContext(Headgate())
+        result = run(BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--duration", "1s", "--http", "--json", "--domain", "")
+        self.assertEqual(result.returncode, 1)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["errors_by_kind"], {"400": report["errors"]})
+        self.assertEqual(report["first_error"], "400: domain must not be empty")
+        self.assertIn("error: no answer is a decision; the first is 400: domain must not be empty\nhint: ", result.stderr)
+
+    def test_a_server_that_answers_nothing_in_time_is_an_error(self):
+        server = self.enterContext(Headgate())
+        pause = threading.Timer(0.5, server.pause)
+        self.addCleanup(server.resume)
+        pause.start()
+        words = (BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--rate", "1", "--duration", "1s")
+        result = run(*words)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertIn("error: no answer came within 1s\nhint: --duration", result.stderr)
+
     def test_a_server_that_goes_away_ends_it(self):
         server = self.enterContext(Headgate())
         words = (BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--duration", "60s")

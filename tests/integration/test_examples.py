@@ -71,6 +71,27 @@ class ClusterExample(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder), [])
 
 
+class ZooKeeperExample(unittest.TestCase):
+    EXAMPLE = os.path.join(ROOT, "examples/zookeeper/run")
+
+    def setUp(self):
+        require("java", "redis-server", "curl")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.env = {**os.environ, "TMPDIR": self.folder, "HEADGATE_BINARY": os.path.abspath(BINARY)}
+
+    def test_a_limit_changes_while_three_instances_serve(self):
+        for store in ("redis", "memory"):
+            done = run(self.EXAMPLE, "--check", "--store", store, env=self.env, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(re.findall(r"  (\d+) × (\d+)\n", done.stdout), [("10", "200"), ("10", "429"), ("5", "200"), ("15", "429")])
+            self.assertEqual(os.listdir(self.folder), [])
+
+    def test_invalid_words_are_refused_before_anything_starts(self):
+        for words in (("--store", "etcd"), ("--port", "80"), ("--port", "$(id)"), ("--what",)):
+            self.assertEqual(run(self.EXAMPLE, *words, env=self.env).returncode, 2, words)
+        self.assertEqual(os.listdir(self.folder), [])
+
+
 class Commands(unittest.TestCase):
     """Runs the commands that README.md, docs/start.md and the examples tell people to type."""
 

@@ -1,9 +1,11 @@
 """The library as others use it: installed, found by CMake, called from C++, C and Python."""
 
+import ctypes
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -77,7 +79,37 @@ class Installed(unittest.TestCase):
             declared = set(re.findall(r"\b(headgate_\w+)\(", file.read()))
         lines = done(self, "nm", "-D", "--defined-only", self.library).splitlines()
         visible = {line.split()[-1] for line in lines if line.split()[-2] in "TDBVW"}
-        self.assertEqual(visible, {f"{name}@@HEADGATE_1" for name in declared})
+        second = {"headgate_check_all", "headgate_new_at", "headgate_advance"}
+        self.assertEqual(visible, {f"{name}@@HEADGATE_{2 if name in second else 1}" for name in declared})
+
+    def test_python_checks_several_descriptors_in_its_own_time(self):
+        sys.path.insert(0, EMBED)
+        self.addCleanup(sys.path.remove, EMBED)
+        from limiter import Entry, Verdict
+
+        class Descriptor(ctypes.Structure):
+            _fields_ = [("entries", ctypes.POINTER(Entry)), ("count", ctypes.c_size_t), ("cost", ctypes.c_uint64)]
+
+        library = ctypes.CDLL(self.library)
+        library.headgate_new_at.restype = ctypes.c_void_p
+        library.headgate_new_at.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+        library.headgate_advance.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+        library.headgate_check_all.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Descriptor), ctypes.c_size_t, ctypes.POINTER(Verdict)]
+        library.headgate_free.argtypes = [ctypes.c_void_p]
+        rules = b"domain: edge\nall_or_nothing: true\ndescriptors:\n"
+        rules += b"- {key: user, rate_limit: {unit: minute, requests_per_unit: 2, algorithm: token_bucket}}\n"
+        error = ctypes.create_string_buffer(1000)
+        limiter = library.headgate_new_at(1_790_000_000 * 10**9, None, rules, 0, None, 0, error, len(error))
+        self.assertTrue(limiter, error.value)
+        entries = [Entry(b"user", b"ann"), Entry(b"user", b"bob")]
+        both = (Descriptor * 2)(*(Descriptor(ctypes.pointer(entry), 1, 2) for entry in entries))
+        verdicts = (Verdict * 2)()
+        for wait, passes in ((0, 1), (0, 0), (59, 0), (1, 1)):
+            self.assertEqual(library.headgate_advance(limiter, wait * 10**9), 0)
+            self.assertEqual(library.headgate_check_all(limiter, b"edge", both, 2, verdicts), 0)
+            self.assertEqual([verdict.allowed for verdict in verdicts], [passes, passes])
+        self.assertEqual(verdicts[0].remaining, 0)
+        library.headgate_free(limiter)
 
     def test_the_library_needs_no_library_of_the_server(self):
         needed = done(self, "readelf", "-d", self.library)

@@ -98,7 +98,7 @@ class OpenApi(unittest.TestCase):
             methods, path = line.split()[:2]
             path = path.removesuffix("...")
             for method in ["get"] if methods == "ANY" else methods.lower().split(","):
-                listed.add((method, "/auth/{path}" if path in ("/auth", "/auth/") else path))
+                listed.add((method, "/auth/{path}" if path == "/auth/" else path))
         described = {(method, path) for path, item in self.api["paths"].items() for method in item}
         self.assertEqual(described, listed | {("get", "/")})
         ids = [operation["operationId"] for item in self.api["paths"].values() for operation in item.values()]
@@ -178,7 +178,13 @@ class OpenApi(unittest.TestCase):
         self.ask("POST", "/v1/settle", body=settlement, headers=ann, expect=200)
         self.ask("POST", "/v1/settle", body=settlement, headers=ann, expect=409)
         short = json.loads(self.ask("POST", "/v1/reserve", body=body_of("api_key", "s", expires_ms=1000), headers=ann, expect=200))
+        named = body_of("api_key", "n", id="named", expires_ms=1000)
+        first = json.loads(self.ask("POST", "/v1/reserve", body=named, headers=ann, expect=200))
+        self.assertEqual(first["expires_in_ms"], 1000)
+        again = json.loads(self.ask("POST", "/v1/reserve", body=named, headers=ann, expect=200))
+        self.assertLess(again["expires_in_ms"], 1000)
         wait(1.1)
+        self.ask("POST", "/v1/reserve", body=named, headers=ann, expect=410)
         self.ask("POST", "/v1/settle", body={"reservation": short["reservation"], "costs": [0]}, headers=ann, expect=410)
         for path in ("/v1/refund", "/v1/reset"):
             self.ask("POST", path, body=body_of("nobody"), headers=ann, expect=404)
@@ -203,10 +209,13 @@ class OpenApi(unittest.TestCase):
             guess()
             self.ask("GET", path, headers=login("bob"), expect=429)
 
-        with_key = {"X-API-Key": "k"}
-        for status in 5 * [200] + [429]:
-            self.ask("GET", "/auth/{path}", path="/auth/a", headers=with_key, expect=status)
-        self.ask("GET", "/auth/{path}", path="/auth/a", expect=401)
+        for path in ("/auth", "/auth/a"):
+            template = "/auth" if path == "/auth" else "/auth/{path}"
+            with_key = {"X-API-Key": path}
+            for status in 5 * [200] + [429]:
+                self.ask("GET", template, path=path, headers=with_key, expect=status)
+            self.ask("GET", template, path=path, expect=401)
+            self.ask("GET", template, path=path, headers={"X-API-Key": "a\tb"}, expect=400)
         self.expect_the_rest()
 
     def expect_the_rest(self):
@@ -225,15 +234,19 @@ class OpenApi(unittest.TestCase):
         for path in ("/v1/check", "/v1/peek", "/v1/reserve", "/v1/refund", "/v1/reset"):
             self.ask("POST", path, body=body, expect=503)
         self.ask("GET", "/auth/{path}", path="/auth/a", headers={"X-API-Key": "other"}, expect=503)
+        self.ask("GET", "/auth", headers={"X-API-Key": "other"}, expect=503)
         results = json.loads(self.ask("POST", "/v1/checks", body={"checks": [body]}, expect=200))["results"]
         self.assertEqual(results[0]["status"], 503)
         self.server.process.terminate()
         until(lambda: self.send("GET", "/readyz")[0] == 503, 10, "it goes down")
         self.ask("GET", "/readyz", expect=503)
+        self.serve()
+        self.ask("GET", "/auth", expect=404)
+        self.ask("GET", "/auth/{path}", path="/auth/a", expect=404)
 
         described = {(path, status) for path, item in self.api["paths"].items() for operation in item.values() for status in operation["responses"]}
         # Without rules yet, which ends the start with files; a mapping decides about the others.
-        unseen = {("/v1/checks", "503"), ("/v1/settle", "404"), ("/v1/rules", "503"), ("/metrics", "503"), ("/auth/{path}", "400"), ("/auth/{path}", "403")}
+        unseen = {("/v1/checks", "503"), ("/v1/settle", "404"), ("/v1/rules", "503"), ("/metrics", "503"), ("/auth", "403"), ("/auth/{path}", "403")}
         self.assertEqual(described - self.seen, unseen)
 
 

@@ -90,6 +90,11 @@ class Proxy:
         except OSError:
             return False
 
+    def headgate_state(self):
+        """The state of the process as in proc(5): T means stopped."""
+        with open(f"/proc/{self.headgate.process.pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+
     def outcomes(self, outcome):
         return self.headgate.metric(f'headgate_auth_requests_total{{outcome="{outcome}"}}')
 
@@ -153,6 +158,31 @@ class EveryProxy(unittest.TestCase):
                 self.assertEqual(get(proxy.port)[0], 200)
                 proxy.headgate.stop(signal.SIGKILL)
                 self.assertEqual({get(proxy.port)[0] for _ in range(5)}, {status})
+
+    def test_nothing_waits_for_a_headgate_that_does_not_answer(self):
+        limits = {
+            "nginx": (500, "proxy_read_timeout 10s"),
+            "caddy": (504, "response_header_timeout 10s"),
+            "haproxy": (503, "timeout processing 500ms"),
+        }
+        for name, (status, limit) in limits.items():
+            with self.subTest(name):
+                found = []
+
+                def shorter(text, limit=limit, found=found):
+                    found.append(limit in text)
+                    return text.replace(limit, limit.replace("10s", "1s"))
+
+                proxy = Proxy(self, name, change=shorter)
+                self.assertIn(True, found, "the example has the limit")
+                self.assertEqual(get(proxy.port)[0], 200)
+                proxy.headgate.pause()
+                self.addCleanup(proxy.headgate.resume)
+                until(lambda: proxy.headgate_state() == "T", 10, "Headgate has stopped")
+                began = os.times().elapsed
+                self.assertEqual(get(proxy.port)[0], status)
+                self.assertLess(os.times().elapsed - began, 5)
+                proxy.headgate.resume()
 
     def test_other_outcomes_reach_the_client(self):
         mapping = "mappings:\n- refuse:\n  - {header: X-Team, values: [red]}\n  descriptors:\n  - entries:\n    - {key: k, header: X-Team}\n"

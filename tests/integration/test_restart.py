@@ -4,6 +4,7 @@ import http.client
 import os
 import signal
 import stat
+import subprocess
 import tempfile
 import threading
 import time
@@ -146,6 +147,19 @@ class Restart(unittest.TestCase):
             self.assertEqual(admin(port, "/readyz"), 503)
             # A second stop signal ends the wait.
             self.assertEqual(server.stop(signal.SIGTERM), 0)
+
+    def test_a_reload_signal_while_it_starts_does_not_end_it(self):
+        credential = os.path.join(os.path.dirname(self.snapshot), "credential")
+        os.mkfifo(credential)
+        command = (BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--credential-file", credential)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            # The server waits for the credential, long before it is ready.
+            with open(credential, "w", encoding="ascii") as pipe:
+                process.send_signal(signal.SIGHUP)
+                pipe.write("s3cret\n")
+            self.assertIn(b"listening on", process.stdout.readline())
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=20), 0)
 
     def test_the_delay_ends_by_itself(self):
         with self.start("--drain-delay", "700ms") as server:

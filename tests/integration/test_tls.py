@@ -207,7 +207,12 @@ class Tls(unittest.TestCase):
         self.assertIn("401", asked.stderr)
         asked = run(BINARY, "check", *at, *patient, "--credential-file", login, "key=k")
         self.assertEqual((asked.returncode, asked.stderr), (0, ""), asked)
-        self.assertEqual(run(BINARY, "check", *at[:2], "key=k").returncode, 3, "nobody vouches for this certificate")
+        for command in (("check", "key=k"), ("bench",), ("bench", "--http")):
+            for more, reason in (((), "certificate"), ((*at[2:4], "--tls-name", "other.example"), "mismatch")):
+                refused = run(BINARY, *command, *at[:2], *more)
+                self.assertEqual(refused.returncode, 3, "nobody vouches for this certificate")
+                self.assertIn(reason, refused.stderr)
+                self.assertTrue(refused.stderr.endswith("hint: name the authority of its certificate with --ca-file, or the name in it with --tls-name\n"), refused.stderr)
         for more in ((), ("--http",)):
             load = run(BINARY, "bench", *at, "--credential-file", login, "--duration", "1s", "--connections", "4", *more)
             self.assertEqual(load.returncode, 0, load)

@@ -102,7 +102,7 @@ class ZooKeeperRules(unittest.TestCase):
         self.assertEqual(limit_in_force(server, "bad"), 10)
         until(lambda: server.metric("headgate_rule_problems") == 1, 1, "the problem is counted")
         self.assertIn("/rate-limiter/config/bad:1:11: Limit is not a whole number", server.errors())
-        # An emptied document is no permission to have no limit.
+        # An emptied document does not mean that there is no limit.
         self.put("config/bad", b"")
         until(lambda: "config/bad:1:1: the limit is empty" in server.errors(), 1, "the emptied one is named")
         self.assertEqual(limit_in_force(server, "bad"), 10)

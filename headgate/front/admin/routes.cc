@@ -27,8 +27,8 @@ std::optional<size_t> From(std::string_view target) {
 
 void AnswerNoRules(http::Response& response) {
   http::AnswerProblem(503, "no rules are loaded yet",
-                      "the path given by --rules has no rule file yet, or only files with "
-                      "problems; the log names them",
+                      "the source of the rules holds none yet, or only some with problems; the "
+                      "log names them",
                       response);
 }
 
@@ -68,7 +68,7 @@ void AddRoutes(AdminSources sources, http::Router& router) {
               .what = "the description of this API (OpenAPI 3.1)",
               .handle = [](const Request&, Response& response, base::Instant) {
                 response.AddField("Content-Type", "application/json");
-                response.body = kOpenApi;
+                response.stream = std::make_unique<http::FixedBody>(kOpenApi);
               }});
   router.Add({.methods = {"GET"},
               .path = "/healthz",

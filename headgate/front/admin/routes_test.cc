@@ -208,7 +208,7 @@ TEST_F(Admin, HasNoRulesBeforeTheFirstAndIsNotReady) {
         response.body,
         R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
         R"("detail":"no rules are loaded yet",)"
-        R"("hint":"the path given by --rules has no rule file yet, or only files with problems; the log names them"})"
+        R"("hint":"the source of the rules holds none yet, or only some with problems; the log names them"})"
         "\n");
   }
 }

@@ -105,8 +105,8 @@ void LimitAnswer::AnswerError(const absl::Status& status, int status_unavailable
     case absl::StatusCode::kFailedPrecondition:
       if (checker_.rules() != nullptr) return http::AnswerProblem(409, message, "", response);
       http::AnswerProblem(status_unavailable, message,
-                          "the path given by --rules has no rule file yet, or only files with "
-                          "problems; the log names them",
+                          "the source of the rules holds none yet, or only some with problems; "
+                          "the log names them",
                           response);
       return response.AddField("Retry-After", kUnavailableRetryAfter);
     case absl::StatusCode::kUnavailable:

@@ -75,6 +75,8 @@ std::optional<BodyError> SplitChecks(std::string_view body, std::vector<CheckTex
   if (!scanner.Take("{")) return wrong("an object");
   if (!scanner.Take("\"checks\"") || !scanner.Take(":")) return wrong("the only field 'checks'");
   if (!scanner.Take("[")) return wrong("an array of checks");
+  if (scanner.Take("]"))
+    return BodyError{.detail = "checks must not be empty", .hint = std::string(kForm)};
   do {
     const std::optional<CheckText> check = scanner.TakeObject();
     if (!check) return wrong("a check that is an object");

@@ -80,7 +80,7 @@ bool BatchHandler::Read(std::string_view body, http::Response& response) {
 }
 
 bool BatchHandler::Parse(std::string_view text, size_t index, http::Response& response) {
-  std::optional<BodyError> error = parser_.Parse(text, check_);
+  std::optional<BodyError> error = parser_.Parse(text, check_, BodyKind::kCheck);
   if (!error) error = Misplaced(limiter::Operation::kTake, check_, parser_);
   if (!error) return true;
   http::AnswerProblem(400, fmt::format("checks[{}]: {}", index, error->detail), error->hint,

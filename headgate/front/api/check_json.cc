@@ -109,11 +109,12 @@ BodyError SyntaxError(const ErrorCode& code, size_t at) {
 
 }  // namespace
 
-std::optional<BodyError> CheckParser::Parse(std::string_view body, limiter::Request& request) {
+std::optional<BodyError> CheckParser::Parse(std::string_view body, limiter::Request& request,
+                                            BodyKind kind) {
   if (body.empty())
     return BodyError{.detail = "the body is empty", .hint = R"(send {"descriptors": [...]})"};
   text_.clear();
-  reader_.Begin();
+  reader_.Begin(kind);
   json::basic_parser<Events> parser(json::parse_options{}, reader_, text_, body);
   ErrorCode code;
   const size_t taken = parser.write_some(/*more=*/false, body.data(), body.size(), code);

@@ -21,7 +21,9 @@ class CheckParser {
  public:
   // Fills `request`. Its views are valid until the next call and only as long as `body` exists. A
   // descriptor without a cost gets the cost of the whole request, if that has one.
-  std::optional<BodyError> Parse(std::string_view body, limiter::Request& request);
+  // Hints name the fields of `kind`.
+  std::optional<BodyError> Parse(std::string_view body, limiter::Request& request,
+                                 BodyKind kind = BodyKind::kReserve);
 
   // The id of the last body, as it says; empty if it has none.
   std::string_view id() const { return reader_.id(); }

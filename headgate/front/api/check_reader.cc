@@ -36,13 +36,14 @@ struct FieldRow {
   std::string_view name;
   Field field;
   JsonKind kind;
+  BodyKind least = BodyKind::kQuestion;  // the bodies from this one on have the field
 };
 constexpr FieldRow kFields[] = {
     {Where::kTop, "domain", Field::kDomain, JsonKind::kString},
     {Where::kTop, "descriptors", Field::kDescriptors, JsonKind::kArray},
     {Where::kTop, "cost", Field::kRequestCost, JsonKind::kNumber},
-    {Where::kTop, "id", Field::kId, JsonKind::kString},
-    {Where::kTop, "expires_ms", Field::kExpires, JsonKind::kNumber},
+    {Where::kTop, "id", Field::kId, JsonKind::kString, BodyKind::kCheck},
+    {Where::kTop, "expires_ms", Field::kExpires, JsonKind::kNumber, BodyKind::kReserve},
     {Where::kDescriptor, "entries", Field::kEntries, JsonKind::kArray},
     {Where::kDescriptor, "cost", Field::kCost, JsonKind::kNumber},
     {Where::kDescriptor, "limit", Field::kLimit, JsonKind::kObject},
@@ -82,17 +83,19 @@ std::string_view WithArticle(JsonKind kind) {
 
 constexpr uint32_t Bit(Field field) { return 1u << static_cast<uint32_t>(field); }
 
-std::string FieldNames(Where where) {
+std::string FieldNames(Where where, BodyKind kind) {
   std::string names;
   for (const FieldRow& row : kFields) {
-    if (row.where == where) names.append(names.empty() ? "" : ", ").append(row.name);
+    if (row.where == where && row.least <= kind)
+      names.append(names.empty() ? "" : ", ").append(row.name);
   }
   return names;
 }
 
 }  // namespace
 
-void CheckReader::Begin() {
+void CheckReader::Begin(BodyKind kind) {
+  kind_ = kind;
   domain_ = rule::kDefaultDomain;
   id_ = {};
   expires_.reset();
@@ -217,7 +220,7 @@ bool CheckReader::Name(std::string_view name) {
   const std::string of = Path();
   return Fail(
       fmt::format("{} has no field \"{}{}\"", of, shown, shown.size() < name.size() ? "..." : ""),
-      fmt::format("its fields are {}", FieldNames(where_)));
+      fmt::format("its fields are {}", FieldNames(where_, kind_)));
 }
 
 bool CheckReader::String(std::string_view text) {

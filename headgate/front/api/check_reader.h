@@ -24,11 +24,19 @@ struct BodyError {
 
 enum class JsonKind : uint8_t { kString, kNumber, kObject, kArray, kBool, kNull };
 
+// Which paths take a body. Each takes the fields of the ones before it, and more.
+enum class BodyKind : uint8_t {
+  kQuestion,  // /v1/peek, /v1/refund, /v1/reset
+  kCheck,     // with an id
+  kReserve,   // with the time in which it can be settled
+};
+
 // Reusable, together with its memory. Each event returns false if it is not allowed at this point;
 // `error` then says why, and no event may follow before Begin.
 class CheckReader {
  public:
-  void Begin();
+  // `kind` matters for hints alone; Misplaced() finds fields that belong to another path.
+  void Begin(BodyKind kind);
   bool BeginObject();
   bool EndObject();
   bool BeginArray();
@@ -100,6 +108,7 @@ class CheckReader {
   std::string Path() const;
   std::string Child(std::string_view name) const;
 
+  BodyKind kind_ = BodyKind::kReserve;
   std::string_view domain_;
   std::string_view id_;
   std::string bound_id_;

@@ -109,7 +109,9 @@ bool CheckHandler::Settle(limiter::Operation operation, const http::Request& req
 
 bool CheckHandler::Parse(limiter::Operation operation, const http::Request& request,
                          http::Response& response) {
-  std::optional<BodyError> error = parser_.Parse(request.body, request_);
+  const bool takes = operation == limiter::Operation::kTake;
+  std::optional<BodyError> error =
+      parser_.Parse(request.body, request_, takes ? BodyKind::kCheck : BodyKind::kQuestion);
   if (!error) error = Misplaced(operation, request_, parser_);
   if (error) http::AnswerProblem(400, error->detail, error->hint, response);
   return !error;

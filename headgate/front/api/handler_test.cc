@@ -268,7 +268,7 @@ TEST(Errors, AreUnavailableBeforeTheFirstRules) {
       response.body,
       R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
       R"("detail":"no rate limit configuration loaded",)"
-      R"("hint":"the path given by --rules has no rule file yet, or only files with problems; the log names them"})"
+      R"("hint":"the source of the rules holds none yet, or only some with problems; the log names them"})"
       "\n");
 }
 

@@ -24,8 +24,11 @@ namespace json = boost::json;
 using limiter::Operation;
 
 constexpr base::Duration kExpiresDefault = std::chrono::minutes(10);
-// An id is remembered for this long after its settlement, so that none settles twice.
+// A settlement is remembered for this long, so that no reservation is settled twice.
 constexpr base::Duration kSettledRemembered = kReservationExpiresMax;
+// The id of a reservation is remembered until every settlement of it is forgotten. Otherwise a new
+// reservation with the same id would count as settled.
+constexpr base::Duration kReservedRemembered = kReservationExpiresMax + kSettledRemembered;
 // Different requests may have the same id.
 constexpr std::string_view kReservation = "reserve|";
 constexpr std::string_view kSettlement = "settle|";
@@ -38,8 +41,14 @@ std::string RandomHex() {
   return hex;
 }
 
-// The costs that a settlement states: one for all descriptors, or one for each.
-std::optional<std::vector<uint64_t>> CostsIn(const json::object& body) {
+// The costs that a settlement states.
+struct StatedCosts {
+  bool one_for_all = false;  // otherwise one for each descriptor
+  std::vector<uint64_t> costs;
+};
+
+// Absent if the body does not state costs in one of the two ways.
+std::optional<StatedCosts> CostsIn(const json::object& body) {
   const auto number = [](const json::value& value) -> std::optional<uint64_t> {
     if (value.is_int64() && value.get_int64() >= 0) return static_cast<uint64_t>(value.get_int64());
     return std::nullopt;
@@ -47,19 +56,19 @@ std::optional<std::vector<uint64_t>> CostsIn(const json::object& body) {
   const json::value* const one = body.if_contains("cost");
   const json::value* const each = body.if_contains("costs");
   if ((one == nullptr) == (each == nullptr)) return std::nullopt;
-  std::vector<uint64_t> costs;
   if (one != nullptr) {
     const auto cost = number(*one);
     if (!cost) return std::nullopt;
-    return std::vector<uint64_t>{*cost};
+    return StatedCosts{.one_for_all = true, .costs = {*cost}};
   }
+  std::vector<uint64_t> costs;
   if (!each->is_array() || each->get_array().empty()) return std::nullopt;
   for (const json::value& value : each->get_array()) {
     const auto cost = number(value);
     if (!cost) return std::nullopt;
     costs.push_back(*cost);
   }
-  return costs;
+  return StatedCosts{.costs = std::move(costs)};
 }
 
 // The part of what a descriptor reserved that has not come back by itself. If its rule has several
@@ -132,6 +141,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
                            secret());
   };
   auto token = sealed_at(now);
+  base::Duration left = expires;
   if (!token) {
     return http::AnswerProblem(
         400, fmt::format("the reservation would be longer than {} bytes", kReservationBytesMax),
@@ -140,15 +150,23 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   check_.operation = Operation::kTake;
   const std::string once = std::string(kReservation).append(check_.once.id);
   if (named) check_.once.id = once;
-  check_.once.window = kSettledRemembered;
+  check_.once.window = kReservedRemembered;
   limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
   if (!status.ok()) return answer_.AnswerError(status, 503, response);
   response.later = decided_.waiting;
   if (response.later) return;
   if (!named) ++ids_given_;
-  // The bucket has been refilling since the first request passed.
-  if (decided_.repeated) token = sealed_at(decided_.first_passed_at);
+  if (decided_.repeated) {
+    // The bucket has been refilling since the first request passed, and its time has been running.
+    left = std::min(decided_.first_passed_at + expires - now, expires);
+    if (left <= base::Duration(0)) {
+      return http::AnswerProblem(
+          410, "the reservation with this id has expired; it stays taken as estimated",
+          "reserve with another id", response);
+    }
+    token = sealed_at(decided_.first_passed_at);
+  }
   answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
@@ -156,7 +174,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   AppendAnswerFields(decided_, response.body);
   if (decided_.allowed) {
     fmt::format_to(std::back_inserter(response.body), R"(,"reservation":"{}","expires_in_ms":{})",
-                   *token, std::chrono::duration_cast<std::chrono::milliseconds>(expires).count());
+                   *token, std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
   }
   response.body.append("}\n");
   if (const auto state = answer_.StateOf(check_, 1, decided_, now)) {
@@ -196,8 +214,8 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   if (code || !parsed.is_object()) return refuse(400, "the body is not a JSON object", kForm);
   const json::object& object = parsed.get_object();
   const json::value* const token = object.if_contains("reservation");
-  auto costs = CostsIn(object);
-  if (token == nullptr || !token->is_string() || !costs || object.size() != 2) {
+  auto stated = CostsIn(object);
+  if (token == nullptr || !token->is_string() || !stated || object.size() != 2) {
     return refuse(400, "the body has a reservation and its cost, or the costs of its descriptors",
                   kForm);
   }
@@ -214,12 +232,15 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
                   "reserve with a longer expires_ms");
   }
   const size_t count = check_.descriptors.size();
-  if (costs->size() == 1) costs->resize(count, costs->front());
-  if (costs->size() != count)
-    return refuse(400, fmt::format("the reservation has {} descriptors", count), "");
+  std::vector<uint64_t>& costs = stated->costs;
+  if (stated->one_for_all) costs.resize(count, costs.front());
+  if (costs.size() != count) {
+    return refuse(400, fmt::format("the reservation has {} descriptors", count),
+                  "send one element of costs for each, or cost for all of them");
+  }
   settling.step = Settling::Step::kUseUp;
   settling.once = std::string(kSettlement).append(check_.once.id);
-  settling.used = *std::move(costs);
+  settling.used = std::move(costs);
   settling.reserved.clear();
   for (const rule::Descriptor& descriptor : check_.descriptors)
     settling.reserved.push_back(descriptor.cost.value_or(1));

@@ -225,6 +225,53 @@ TYPED_TEST(Reservations, ARetriedReservationIsAsOldAsTheFirst) {
   EXPECT_EQ(this->desk.status, 410);
 }
 
+TYPED_TEST(Reservations, ARetriedReservationStatesTheTimeThatIsLeft) {
+  const auto reserve = [&](uint64_t expires_ms) {
+    return this->desk.Ask("/v1/reserve", Body(500, {{"id", "call-7"}, {"expires_ms", expires_ms}}));
+  };
+  EXPECT_EQ(reserve(60'000)["expires_in_ms"], 60'000);
+  this->desk.now = kStart + 20s;
+  EXPECT_EQ(reserve(60'000)["expires_in_ms"], 40'000);
+  EXPECT_EQ(reserve(30'000)["expires_in_ms"], 10'000) << "counted from the first one too";
+  this->desk.now = kStart + 60s - 1us;
+  const json last = reserve(60'000);
+  EXPECT_EQ(last["expires_in_ms"], 0) << "less than a millisecond";
+  EXPECT_EQ(this->desk.Remaining(), 500u);
+  this->desk.Settle(last["reservation"], 0);
+  EXPECT_EQ(this->desk.status, 200);
+}
+
+// A late retry must neither take again nor get a reservation that nobody can settle.
+TYPED_TEST(Reservations, ARetryAfterTheExpiryIsAnError) {
+  const json more = {{"id", "call-7"}, {"expires_ms", 60'000}};
+  this->desk.Reserve(500, more);
+  this->desk.now = kStart + 60s;
+  const json late = this->desk.Ask("/v1/reserve", Body(500, more));
+  EXPECT_EQ(this->desk.status, 410);
+  EXPECT_FALSE(late.contains("reservation"));
+  EXPECT_EQ(late["detail"],
+            "the reservation with this id has expired; it stays taken as estimated");
+  EXPECT_EQ(late["hint"], "reserve with another id");
+  EXPECT_EQ(this->desk.Remaining(), 500u);
+}
+
+// The id and its settlement are remembered long enough for each other.
+TYPED_TEST(Reservations, AnIdIsFreeAgainAfterTwoHours) {
+  const json more = {{"id", "call-7"}, {"expires_ms", 3'600'000}};
+  const std::string first = this->desk.Reserve(500, more);
+  this->desk.now = kStart + 1h - 1s;
+  this->desk.Settle(first, 0);
+  EXPECT_EQ(this->desk.status, 200);
+  this->desk.now = kStart + 2h - 1s;
+  this->desk.Ask("/v1/reserve", Body(500, more));
+  EXPECT_EQ(this->desk.status, 410);
+  this->desk.now = kStart + 2h;
+  const std::string second = this->desk.Reserve(500, more);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(this->desk.Settle(second, 100)["returned"], json({400}));
+  EXPECT_EQ(this->desk.status, 200);
+}
+
 TYPED_TEST(Reservations, EachDescriptorHasItsOwnCost) {
   json body = Body(0);
   body["descriptors"].push_back(body["descriptors"][0]);
@@ -234,8 +281,10 @@ TYPED_TEST(Reservations, EachDescriptorHasItsOwnCost) {
   const auto settle = [&](const json& costs) {
     return this->desk.Ask("/v1/settle", {{"reservation", reservation}, {"costs", costs}});
   };
-  settle({1, 2, 3});
-  EXPECT_EQ(this->desk.status, 400);
+  for (const json& costs : {json({1}), json({1, 2, 3})}) {
+    EXPECT_EQ(settle(costs)["detail"], "the reservation has 2 descriptors") << costs;
+    EXPECT_EQ(this->desk.status, 400);
+  }
   const json settled = settle({150, 10});
   EXPECT_EQ(settled["decisions"][0]["remaining"], 850);
   EXPECT_EQ(settled["decisions"][1]["remaining"], 990);
@@ -312,6 +361,16 @@ TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
   EXPECT_EQ(this->desk.status, 200);
   this->desk.Ask("/v1/check", Body(1, {{"id", std::string(129, 'x')}}));
   EXPECT_EQ(this->desk.status, 400);
+}
+
+TYPED_TEST(Reservations, AHintNamesOnlyTheFieldsThatThePathTakes) {
+  const std::string question = "its fields are domain, descriptors, cost";
+  const json wrong = Body(1, {{"expires", 1}});
+  EXPECT_EQ(this->desk.Ask("/v1/peek", wrong)["hint"], question);
+  EXPECT_EQ(this->desk.Ask("/v1/refund", wrong)["hint"], question);
+  EXPECT_EQ(this->desk.Ask("/v1/check", wrong)["hint"], question + ", id");
+  EXPECT_EQ(this->desk.Ask("/v1/checks", {{"checks", {wrong}}})["hint"], question + ", id");
+  EXPECT_EQ(this->desk.Ask("/v1/reserve", wrong)["hint"], question + ", id, expires_ms");
 }
 
 // Otherwise a reservation could be settled twice, and its refund would be for nothing.

@@ -136,6 +136,9 @@ void AuthHandler::Hold(Conversation& conversation, http::Response& response) {
 void AuthHandler::Write(http::Response& response, base::Instant now) {
   response.AddField("Headgate-Outcome", Name(verdict_.outcome));
   response.AddField("Cache-Control", "no-store");
+  // No scheme of HTTP describes other attributes, such as a header with an API key.
+  if (verdict_.status == 401 && verdict_.lacks_bearer)
+    response.AddField("WWW-Authenticate", R"(Bearer realm="headgate")");
   answer::LimitAnswer::AddMode(verdict_.mode, response);
   EmitFields(verdict_, answer_, now, [&](std::string_view name, std::string_view value) {
     response.AddField(name, value);

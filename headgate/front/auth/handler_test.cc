@@ -84,6 +84,56 @@ TEST(Auth, EveryOutcomeHasItsStatus) {
   EXPECT_EQ(OutcomeOf(no_rule), "no_rule");
 }
 
+TEST(Auth, AProblemNamesTheAttribute) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  const http::Response missing = rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}});
+  EXPECT_THAT(missing.body, HasSubstr(R"("hint":"header X-API-Key is missing")"));
+  EXPECT_THAT(missing.fields, Not(HasSubstr("WWW-Authenticate"))) << "there is no scheme for it";
+}
+
+constexpr std::string_view kByToken = R"(
+trusted_proxies: [10.0.0.0/8]
+jwt:
+- {name: bearer, unverified: true}
+- {name: session, unverified: true, cookie: session}
+mappings:
+- refuse: [{claim: sub, jwt: bearer, values: [mallory]}]
+  descriptors:
+  - entries: [{key: user, claim: sub, jwt: KIND}]
+)";
+
+std::string ByToken(std::string_view kind) {
+  std::string text(kByToken);
+  return text.replace(text.find("KIND"), 4, kind);
+}
+
+// RFC 9110, section 15.5.2, for the one case that has a scheme.
+TEST(Auth, AMissingBearerTokenIsAskedFor) {
+  constexpr std::string_view kChallenge = "WWW-Authenticate: Bearer realm=\"headgate\"\r\n";
+  AuthRig bearer(ByToken("bearer"), {"user: 2/minute"});
+  const http::Response missing = bearer.Ask("GET", "/auth", {});
+  EXPECT_EQ(missing.status, 401);
+  EXPECT_THAT(missing.fields, HasSubstr(kChallenge));
+  AuthRig session(ByToken("session"), {"user: 2/minute"});
+  EXPECT_EQ(session.Ask("GET", "/auth", {}).status, 401);
+  EXPECT_THAT(session.Ask("GET", "/auth", {}).fields, Not(HasSubstr("WWW-Authenticate")));
+  AuthRig other(ByToken("bearer") + "  status: {missing: 403}\n", {"user: 2/minute"});
+  EXPECT_EQ(other.Ask("GET", "/auth", {}).status, 403);
+  EXPECT_THAT(other.Ask("GET", "/auth", {}).fields, Not(HasSubstr("WWW-Authenticate")));
+}
+
+// {"alg":"HS256"}, {"sub":"mallory"}
+constexpr std::string_view kMallory = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWxsb3J5In0.AA";
+
+TEST(Auth, ATokenThatComesTwiceIsInvalid) {
+  AuthRig rig(ByToken("bearer"), {"user: 2/minute"});
+  EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth", {{"Authorization", kMallory}})), "refused");
+  const http::Response twice =
+      rig.Ask("GET", "/auth", {{"Authorization", kMallory}, {"Authorization", kMallory}});
+  EXPECT_EQ(twice.status, 400);
+  EXPECT_EQ(OutcomeOf(twice), "invalid");
+}
+
 TEST(Auth, AnswersNobodyWhoIsNotTrusted) {
   AuthRig rig(kByKey, {"api_key: 2/minute"});
   for (const std::string_view ip : {"127.0.0.1", "203.0.113.1", "::1"}) {
@@ -225,6 +275,34 @@ TEST(Repeats, WaitUntilTheFirstRequestPasses) {
   EXPECT_TRUE(repeats.Find(id, kRigStart + 12s, verdict, policy))
       << "the window begins with the pass";
   EXPECT_FALSE(repeats.Find(id, kRigStart + 13s, verdict, policy));
+}
+
+TEST(Repeats, RememberAnIdAnewThatExpiredBehindALongerOne) {
+  Repeats repeats({.window = 10s, .entries_max = 1000});
+  // Both are in one shard.
+  const base::Hash128 queued{.low = 1, .high = 0};
+  const base::Hash128 id{.low = 2, .high = 0};
+  Verdict verdict;
+  std::string policy;
+  base::Instant now = kRigStart;
+  repeats.Remember(queued, {.wait = 60s}, now);
+  repeats.Remember(id, {.status = 200}, now);
+  now = now + 11s;
+  EXPECT_FALSE(repeats.Find(id, now, verdict, policy));
+  repeats.Remember(id, {.status = 429}, now);
+  ASSERT_TRUE(repeats.Find(id, now, verdict, policy)) << "or else each request with it counts";
+  EXPECT_EQ(verdict.status, 429);
+  // Within its window the first verdict stays.
+  repeats.Remember(id, {.status = 200}, now + 1s);
+  ASSERT_TRUE(repeats.Find(id, now + 9s, verdict, policy));
+  EXPECT_EQ(verdict.status, 429);
+  EXPECT_FALSE(repeats.Find(id, now + 10s, verdict, policy));
+  // When the queued one leaves, the id stays.
+  repeats.Remember(id, {.status = 503}, kRigStart + 65s);
+  repeats.Remember({.low = 3, .high = 0}, {.status = 200}, kRigStart + 71s);
+  ASSERT_TRUE(repeats.Find(id, kRigStart + 71s, verdict, policy));
+  EXPECT_EQ(verdict.status, 503);
+  EXPECT_EQ(repeats.forgotten(), 0u);
 }
 
 TEST(Repeats, ForgetsTheOldestBeyondItsBound) {

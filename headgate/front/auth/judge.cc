@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "headgate/base/text.h"
+
 namespace headgate::front::auth {
 namespace {
 
@@ -42,6 +44,28 @@ void Keep(std::span<const rule::Descriptor> descriptors, Asked& asked) {
 
 }  // namespace
 
+OutcomeAndStatus OutcomeOf(const mapping::MappedRequest& mapped) {
+  using mapping::MappedAs;
+  switch (mapped.as) {
+    case MappedAs::kUnmatched:
+      return {Outcome::kUnmatched, 200};
+    case MappedAs::kExempt:
+      return {Outcome::kExempt, 200};
+    case MappedAs::kRefused:
+      return {Outcome::kRefused, mapped.mapping->statuses.refused};
+    case MappedAs::kMissing:
+      return {Outcome::kMissing, mapped.mapping->statuses.missing};
+    case MappedAs::kInvalid:
+      return {Outcome::kInvalid, mapped.mapping->statuses.invalid};
+    case MappedAs::kDescriptors:
+      break;
+  }
+  // Without any descriptor no rule applies.
+  if (mapped.descriptors.empty() && mapped.mapping->require_rule)
+    return {Outcome::kNoRule, mapped.mapping->statuses.no_rule};
+  return {Outcome::kAllowed, 200};
+}
+
 const mapping::MappingSet* Judge::mappings() {
   if (options_.mappings.generation() != generation_) {
     generation_ = options_.mappings.generation();
@@ -72,7 +96,7 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
   if (FindId(request, id_text) == wire::Lookup::kTwice) {
     verdict.outcome = Outcome::kInvalid;
     verdict.status = mapped.mapping->statuses.invalid;
-    verdict.detail = fmt::format("header {}", set_->idempotency_header);
+    verdict.detail = fmt::format("header {} comes twice", set_->idempotency_header);
     Count(verdict);
     return true;
   }
@@ -120,28 +144,21 @@ bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict) {
 }
 
 void Judge::Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const {
-  using mapping::MappedAs;
-  const auto say = [&](Outcome outcome, int status) {
-    verdict.outcome = outcome;
-    verdict.status = status;
-    verdict.detail = mapped.attribute;
-  };
-  switch (mapped.as) {
-    case MappedAs::kUnmatched:
-      return say(Outcome::kUnmatched, 200);
-    case MappedAs::kExempt:
-      return say(Outcome::kExempt, 200);
-    case MappedAs::kRefused:
-      return say(Outcome::kRefused, mapped.mapping->statuses.refused);
-    case MappedAs::kMissing:
-      return say(Outcome::kMissing, mapped.mapping->statuses.missing);
-    case MappedAs::kInvalid:
-      return say(Outcome::kInvalid, mapped.mapping->statuses.invalid);
-    case MappedAs::kDescriptors:
-      // Without any descriptor no rule applies.
-      return mapped.mapping->require_rule ? say(Outcome::kNoRule, mapped.mapping->statuses.no_rule)
-                                          : say(Outcome::kAllowed, 200);
+  const auto [outcome, status] = OutcomeOf(mapped);
+  verdict.outcome = outcome;
+  verdict.status = status;
+  if (outcome != Outcome::kMissing && outcome != Outcome::kInvalid) return;
+  verdict.detail = DescribeProblem(mapped);
+  verdict.lacks_bearer = LacksBearer(mapped);
+}
+
+bool Judge::LacksBearer(const mapping::MappedRequest& mapped) const {
+  if (mapped.as != mapping::MappedAs::kMissing || mapped.source == nullptr ||
+      mapped.source->kind != mapping::AttributeKind::kClaim) {
+    return false;
   }
+  const mapping::TokenIssuer& issuer = set_->issuers[mapped.source->issuer];
+  return issuer.cookie.empty() && base::EqualsIgnoreCase(issuer.header, "Authorization");
 }
 
 wire::Lookup Judge::FindId(const mapping::RequestHead& request, std::string_view& id) const {

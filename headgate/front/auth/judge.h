@@ -44,6 +44,13 @@ struct JudgeOptions {
   const base::HashSecret& secret;  // for idempotency ids
 };
 
+struct OutcomeAndStatus {
+  Outcome outcome = Outcome::kUnmatched;
+  int status = 200;
+};
+// The outcome of a request before a limiter is asked; kAllowed if one must be asked.
+OutcomeAndStatus OutcomeOf(const mapping::MappedRequest& mapped);
+
 // One per loop; not thread-safe.
 class Judge {
  public:
@@ -72,6 +79,8 @@ class Judge {
   void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
                 Verdict& verdict);
   void Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const;
+  // Whether the request lacks a token that belongs into Authorization.
+  bool LacksBearer(const mapping::MappedRequest& mapped) const;
   // The request's value of `idempotency_header`.
   wire::Lookup FindId(const mapping::RequestHead& request, std::string_view& id) const;
   base::Hash128 IdOf(std::string_view text, const mapping::MappedRequest& mapped) const;

@@ -39,12 +39,17 @@ void Repeats::Remember(const base::Hash128& id, const Verdict& verdict, base::In
     const auto& [until, oldest] = shard.by_age.front();
     const bool expired = now >= until;
     if (!expired && shard.by_age.size() < options_.entries_max / kShards) break;
-    if (!expired) forgotten_.fetch_add(1, std::memory_order_relaxed);
-    shard.verdicts.erase(oldest);
+    const auto place = shard.verdicts.find(oldest);
+    // Otherwise the id has been remembered anew, with an item of its own.
+    if (place != shard.verdicts.end() && place->second.until == until) {
+      if (!expired) forgotten_.fetch_add(1, std::memory_order_relaxed);
+      shard.verdicts.erase(place);
+    }
     shard.by_age.pop_front();
   }
   const auto [place, is_new] = shard.verdicts.try_emplace(id);
-  if (!is_new) return;
+  // An expired verdict can still be stored behind one that is kept for longer, because of its wait.
+  if (!is_new && now < place->second.until) return;
   const base::Instant until = now + verdict.wait + options_.window;
   shard.by_age.emplace_back(until, id);
   place->second = {.verdict = verdict, .policy = {}, .decided_at = now, .until = until};

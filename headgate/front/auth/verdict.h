@@ -42,8 +42,10 @@ struct Verdict {
   // How long the request must be held before it passes.
   base::Duration wait{0};
   limiter::Mode mode = limiter::Mode::kMemory;
-  // For people: the attribute or the error.
+  // For people: what is wrong with the request, or the error.
   std::string detail{};
+  // Whether a token is missing that belongs into Authorization.
+  bool lacks_bearer = false;
 };
 
 // Calls `emit` for each field of the verdict's limit, with an empty value if no limit applies, and

@@ -49,7 +49,8 @@ absl::Status KeyVerbs::Exists(const wire::RespParser& command, const ThrottleTur
 
 absl::Status KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command,
                            const ThrottleTurn& turn) {
-  if (checker_.may_wait()) return OnlyTheStoreKnows("TTL");
+  if (checker_.may_wait())
+    return OnlyTheStoreKnows(unit < std::chrono::seconds(1) ? "PTTL" : "TTL");
   constexpr int64_t kNoSuchKey = -2;
   constexpr int64_t kNoExpiry = -1;
   const std::optional<base::Duration> left = Life(command[1], turn.now);

@@ -31,7 +31,6 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
                                             base::Instant now) {
   const ThrottleTurn turn{.output = output, .pending = pending_, .counts = counts_, .now = now};
   registration_.OnInput(now);
-  if (rights_generation_ != context_.access.generation()) UpdateRights();
   Pass pass{.rest = {input.data(), input.size()},
             .output_pause = output.size() + kOutputPauseBytes};
   Progress progress;
@@ -59,6 +58,7 @@ bool RespSession::Resume(const ThrottleTurn& turn, Pass& pass, Progress& progres
 
 void RespSession::Collect(const ThrottleTurn& turn, Pass& pass) {
   while (!closing_) {
+    FollowUsers();
     const RespParser::Step step = parser_.Parse(pass.rest);
     if (step == RespParser::Step::kIncomplete) return;
     if (step == RespParser::Step::kError) return RefuseInput(turn, pass);
@@ -181,9 +181,7 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
   const base::Instant now = turn.now;
   RespWriter reply(turn.output, client_.version);
-  // An increment that has been sent is answered, whatever rights are left by now.
-  const bool sent = spec != nullptr && spec->verb == Verb::kIncrEx && !counts_.empty();
-  if (!sent && !Accepts(spec, reply)) return Ran::kFailed;
+  if (!Accepts(spec, reply)) return Ran::kFailed;
   const ConnectionVerbs& connection = context_.connection_verbs;
   const ServerVerbs& server = context_.server_verbs;
   switch (spec->verb) {
@@ -328,13 +326,17 @@ RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
   turn.output.append(transaction_.replies);
   transaction_.End();
   // The caller goes on behind EXEC.
+  SetBounds();
   parser_.Parse(pass.rest);
   return Ran::kDone;
 }
 
 bool RespSession::ExecuteNext(const ThrottleTurn& turn) {
   const std::string_view rest = transaction_.rest();
+  FollowUsers();
   parser_.Forget();
+  // The command was accepted when it arrived, perhaps with a login that has been lost since.
+  parser_.set_bounds(kBounds);
   HEADGATE_CHECK(parser_.Parse(rest) == RespParser::Step::kCommand);
   const size_t bytes = parser_.consumed_bytes();
   if (transaction_.awaits_batch) {
@@ -407,6 +409,7 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
 }
 
 void RespSession::AskAhead(std::string_view input, base::Instant now) {
+  if (!May(Right::kCheck)) return;  // a refund may be the one that waits
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
     if (parser_.size() == 0) continue;
@@ -477,12 +480,20 @@ void RespSession::ResetClient() {
   UpdateRights();
 }
 
+void RespSession::FollowUsers() {
+  if (rights_generation_ != context_.access.generation() && !sent()) UpdateRights();
+}
+
 void RespSession::UpdateRights() {
   access::Access& access = context_.access;
   rights_generation_ = access.generation();
   rights_ = access.RightsOf(peer_, client_.identity);
   registration_.Describe(client_);
-  const bool before_login = access.has_logins() && !client_.identity.logged_in();
+  SetBounds();
+}
+
+void RespSession::SetBounds() {
+  const bool before_login = context_.access.has_logins() && !client_.identity.logged_in();
   parser_.set_bounds(before_login ? kBoundsBeforeLogin : kBounds);
 }
 

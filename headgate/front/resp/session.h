@@ -10,6 +10,10 @@
 //   Resume   answers the batch that the last call left waiting; returns if it still waits
 //   Collect  parses commands, and collects or runs each, up to the first that waits
 //   Settle   flushes the batch; a batch that waits is not consumed
+//
+// The rights of the client follow a change of the users between two commands, never while a command
+// that was sent to the store is unanswered. So the second call about a command that waits decides
+// like the first one, and the answer of the store never stays behind for another command.
 #pragma once
 
 #include <span>
@@ -89,8 +93,15 @@ class RespSession final : public net::Session {
   // If the client may not do this, writes the reason and returns true.
   bool Refuses(access::Right right, std::string_view command, wire::RespWriter& reply) const;
   Ran RunLogin(Verb verb, const ThrottleTurn& turn);
+  // Whether a command has been sent and is unanswered: it is the next one.
+  bool sent() const {
+    return !pending_.empty() || !counts_.empty() || !verbs_.empty() || login_ != nullptr;
+  }
+  // Updates the rights if the users have changed, unless a command is unanswered.
+  void FollowUsers();
   // Brings the rights of the client up to date. Call it after each change of its identity.
   void UpdateRights();
+  void SetBounds();
   Ran RunClient(const ThrottleTurn& turn);
   Ran RunScript(bool by_text, const ThrottleTurn& turn);
   Ran RunKeyVerb(Verb verb, const ThrottleTurn& turn);

@@ -6,6 +6,7 @@
 #include <array>
 #include <random>
 
+#include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/rule/builder.h"
@@ -20,8 +21,9 @@ using ::testing::StartsWith;
 // A server with a rule for `user` in domain `d`, and one client.
 class Side {
  public:
-  explicit Side(bool shares, bool leases = false)
-      : fleet_(shared, store_, {.leases = leases ? &leases_ : nullptr}),
+  explicit Side(bool shares, bool leases = false, access::AccessOptions options = {})
+      : access_(std::move(options)),
+        fleet_(shared, store_, {.leases = leases ? &leases_ : nullptr}),
         checker_(shares ? limiter::Checker(limiter_, 0, fleet_, {}) : limiter::Checker(limiter_)),
         context_({.checker = checker_, .access = access_, .version = "1"}),
         session_(context_, {.loopback = true}) {
@@ -47,6 +49,8 @@ class Side {
   void AnswerEverything() {
     while (progress.waiting()) Answer();
   }
+  // Everybody has these rights, without a login.
+  void GiveRights(access::Rights rights) { access_.Replace(access::Everybody(rights)); }
   uint64_t commands() const { return context_.counters.commands.value(); }
 
   void Feed() {
@@ -64,6 +68,7 @@ class Side {
  private:
   base::Instant now_ = base::Instant::FromNanos(1'790'000'000'000'000'000);
   store::MemoryStore store_{store::MemoryOptions{.max_buckets = 4096}};
+  access::Access access_;
 
  public:
   testing::ManualSharedStore shared{store_, now_};
@@ -73,7 +78,6 @@ class Side {
   limiter::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
   limiter::SharedDecider fleet_;
   limiter::Checker checker_;
-  access::Access access_;
   Context context_;
   RespSession session_;
   std::string rest_;
@@ -172,6 +176,87 @@ TEST(SharedStore, AnswersInAnyPiecesAreThoseOfDecisionsAtHand) {
     at_hand.output.clear();
     later.output.clear();
   }
+}
+
+constexpr std::string_view kNoLogin = "-NOAUTH Authentication required.\r\n";
+
+struct Guarded : Side {
+  explicit Guarded(access::Rights rights)
+      : Side(true, false, {.users = access::Everybody(rights)}) {}
+};
+
+std::string Check(const std::string& verb, const std::string& value) {
+  return Command({verb, "d", "ENTRIES", "1", "user", value});
+}
+
+class SentCommand : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SentCommand, IsAnsweredThoughTheRightsAreLostAndItsAnswersServeNoOtherCommand) {
+  Guarded undisturbed(access::Rights::All());
+  Guarded side(access::Rights::All());
+  const std::string prepare = Command({"CL.THROTTLE", "k", "9", "1", "1000", "3"}) +
+                              Command({"INCREX", "k", "BYINT", "5"}) + Check("HG.CHECK", "ann") +
+                              Check("HG.CHECK", "ann");
+  const auto exchange = [&](Side& of, const std::string& bytes) {
+    of.output.clear();
+    of.Arrive(bytes);
+    of.AnswerEverything();
+    return of.output;
+  };
+  exchange(undisturbed, prepare);
+  exchange(side, prepare);
+
+  const std::string expected = exchange(undisturbed, GetParam());
+  EXPECT_THAT(expected, ::testing::Not(::testing::HasSubstr("\n-")));
+  side.output.clear();
+  side.Arrive(GetParam() + Command({"DBSIZE"}));
+  ASSERT_TRUE(side.progress.waiting());
+  side.GiveRights({});
+  side.AnswerEverything();
+  EXPECT_EQ(side.output, expected + std::string(kNoLogin));
+  EXPECT_EQ(side.shared.waiting(), 0u);
+
+  side.GiveRights(access::Rights::All());
+  for (const std::string& next :
+       {Check("HG.CHECK", "ben"), Command({"CL.THROTTLE", "new", "9", "1", "1000"}),
+        Command({"INCREX", "new"}),
+        Command({"HG.CHECKM", "a", "9", "1", "60", "1", "b", "9", "1", "60", "1", "c", "9", "1",
+                 "60", "1"}),
+        Command({"DEL", "new"})})
+    EXPECT_EQ(exchange(side, next), exchange(undisturbed, next)) << next;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfEachKind, SentCommand,
+    ::testing::Values(
+        Check("HG.CHECK", "ann"), Check("HG.PEEK", "ann"), Check("HG.REFUND", "ann"),
+        Check("HG.RESET", "ann"), Check("HG.CHECK", "ann") + Check("HG.CHECK", "ben"),
+        Check("HG.REFUND", "ann") + Check("HG.CHECK", "ann"),
+        Command({"CL.THROTTLE", "k", "9", "1", "1000"}),
+        Command({"CL.THROTTLE", "k", "9", "1", "1000"}) + Command({"GCRA", "k", "9", "1", "1000"}),
+        Command({"HG.CHECKM", "k", "9", "1", "1000", "1", "other", "9", "1", "60", "1"}),
+        Command({"DEL", "k", "other"}), Command({"INCREX", "k"}),
+        Command({"INCREX", "k"}) + Command({"INCREX", "other"}),
+        Command({"MULTI"}) + Command({"INCREX", "k"}) + Command({"EXEC"}),
+        Command({"MULTI"}) + Check("HG.CHECK", "ann") + Command({"EXEC"})));
+
+TEST(SharedStore, ATransactionStopsToBeAllowedBetweenTwoOfItsCommands) {
+  Guarded side(access::Rights::All());
+  side.Arrive(Command({"MULTI"}) + Command({"INCREX", "k"}) + Command({"INCREX", "k"}) +
+              Command({"EXEC"}));
+  ASSERT_TRUE(side.progress.waiting());
+  side.GiveRights({});
+  side.AnswerEverything();
+  EXPECT_EQ(side.output,
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n*2\r\n:1\r\n:1\r\n" + std::string(kNoLogin));
+}
+
+TEST(SharedStore, WhatIsAskedAheadNeedsItsOwnRight) {
+  Guarded side(access::Rights::Of(access::Right::kRefund));
+  side.Arrive(Check("HG.REFUND", "ann") + Check("HG.CHECK", "ben"));
+  EXPECT_EQ(side.shared.waiting(), 1u) << "only the refund";
+  side.AnswerEverything();
+  EXPECT_THAT(side.output, ::testing::EndsWith(std::string(kNoLogin)));
 }
 
 TEST(SharedStore, CommandsOfOneReadAreAskedTogether) {
@@ -322,10 +407,12 @@ TEST(SharedStore, DelResetsTheSharedBuckets) {
             "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n*5\r\n:0\r\n:5\r\n:3\r\n:-1\r\n:2000\r\n:2\r\n"
             "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
   side.output.clear();
-  side.Arrive(Command({"TTL", "k"}) + Command({"EXISTS", "k"}));
+  side.Arrive(Command({"TTL", "k"}) + Command({"PTTL", "k"}) + Command({"EXISTS", "k"}));
   EXPECT_EQ(
       side.output,
       "-ERR TTL is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
+      "bucket, or hg:{c|KEY} of a counter\r\n"
+      "-ERR PTTL is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
       "bucket, or hg:{c|KEY} of a counter\r\n"
       "-ERR EXISTS is not supported with a shared store: ask the store for the key hg:{t|KEY} of a "
       "bucket, or hg:{c|KEY} of a counter\r\n");

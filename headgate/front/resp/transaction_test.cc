@@ -55,6 +55,26 @@ TEST(Transaction, ACommandThatIsRefusedOnArrivalDiscardsAll) {
   }
 }
 
+TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
+  auto users = std::make_shared<access::UserTable>();
+  users->users["web"] = {.password = *access::ParsePasswordHash(access::HashPassword("secret")),
+                         .rights = access::Rights::All()};
+  World world({.users = std::move(users)});
+  Conversation client(world);
+  client.session().SetWaker([] {});
+  client.Send("AUTH web secret\r\n");
+  ASSERT_TRUE(world.posted.RunNext());
+  ASSERT_EQ(client.Send(""), "+OK\r\n");
+  const std::string check = "HG.CHECK d" + Repeated(" ENTRIES 1 user ann", 20) + "\r\n";
+  client.Send("MULTI\r\n" + check + kThrottle);
+  world.access.Replace(std::make_shared<access::UserTable>());
+  const std::string refused = "-NOAUTH Authentication required.\r\n";
+  EXPECT_EQ(client.Send("EXEC\r\n"), "*2\r\n" + refused + refused);
+  EXPECT_EQ(client.Send("PING\r\n"), "+PONG\r\n");
+  // The smaller bounds hold again.
+  EXPECT_THAT(client.Send(Repeated("x ", 70) + "\r\n"), testing::StartsWith("-ERR Protocol error"));
+}
+
 TEST(Transaction, ACommandWithoutAccessDiscardsAll) {
   World world;
   Conversation client(world, {.loopback = false});

@@ -38,6 +38,7 @@ class VerbQueue {
                                       wire::RespVersion version, base::Instant now,
                                       std::string& output);
 
+  bool empty() const { return asked_ == 0; }
   // Whether the queue holds only the command that waits.
   bool only_one() const { return asked_ - answered_ == 1; }
   // Whether one more command can be queued.

@@ -142,5 +142,23 @@ TEST(Spoe, SaysGoodbyeWhenHaproxyDoesAndWhenItGoesDown) {
   EXPECT_TRUE(draining.progress.close);
 }
 
+// {"alg":"HS256"}, {"sub":"mallory"}
+constexpr std::string_view kMallory = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWxsb3J5In0.AA";
+
+TEST(Spoe, ATokenThatComesTwiceIsInvalid) {
+  SpoeRig rig(R"(
+trusted_proxies: [10.0.0.0/8]
+jwt:
+- {unverified: true}
+mappings:
+- refuse: [{claim: sub, values: [mallory]}]
+)",
+              {});
+  rig.Say(Hello());
+  const NotifyOf once{.headers = {{"authorization", kMallory}}};
+  const NotifyOf twice{.headers = {{"authorization", kMallory}, {"authorization", kMallory}}};
+  EXPECT_EQ(Status(Acks(rig.Say(once.Frame(1) + twice.Frame(2)))), "1:403 2:400 ");
+}
+
 }  // namespace
 }  // namespace headgate::front::spoe

@@ -66,8 +66,9 @@ absl::Status ParseUnix(std::string_view path, RedisOptions& options) {
   if (const size_t query = path.find('?'); query != std::string_view::npos) {
     const std::string_view parameter = path.substr(query + 1);
     if (!parameter.starts_with("db="))
-      return Bad(fmt::format("'{}' is not known; only db=NUMBER is", parameter));
-    HEADGATE_RETURN_IF_ERROR(ParseDatabase(parameter.substr(3), options));
+      return Bad("the text behind '?' is not known; only db=NUMBER is");
+    if (!ParseDatabase(parameter.substr(3), options).ok())
+      return Bad("db is not the number of a database");
     path = path.substr(0, query);
   }
   auto decoded = base::PercentDecoded(path);
@@ -90,6 +91,7 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   const size_t plus = std::min(scheme.find('+'), scheme.size());
   const std::string_view protocol = scheme.substr(0, plus);
   const std::string_view kind = scheme.substr(plus);
+  if (scheme.find_first_of(":/?@") != std::string_view::npos) return Bad("'://' is missing");
   if (protocol != "redis" && protocol != "rediss") {
     return Bad(fmt::format("'{}' is unknown; use redis or rediss (TLS)", protocol));
   }
@@ -105,8 +107,16 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   }
 
   // The login ends at the last '@' before the path: a password may contain an '@' that is not
-  // written as %40.
-  const size_t login_end = rest.substr(0, rest.find('/')).rfind('@');
+  // written as %40. An '@' behind it may be the end of a password that has a '/' or a '?'. No
+  // message repeats text before an '@', or behind a '?'.
+  const size_t path_begin = std::min(rest.find_first_of("/?"), rest.size());
+  const bool path_alone = kind == "+unix" && path_begin == 0;
+  if (!path_alone && rest.find('@', path_begin) != std::string_view::npos) {
+    return Bad(
+        "an '@' stands behind a '/' or '?'; write '/' of a password as %2F, '?' as %3F, and '@' of "
+        "a name or path as %40");
+  }
+  const size_t login_end = rest.substr(0, path_begin).rfind('@');
   if (login_end != std::string_view::npos) {
     HEADGATE_RETURN_IF_ERROR(ParseLogin(rest.substr(0, login_end), options));
     rest.remove_prefix(login_end + 1);
@@ -114,6 +124,8 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   if (kind == "+unix") {
     if (options.tls) return Bad("TLS over a Unix socket is not supported");
     HEADGATE_RETURN_IF_ERROR(ParseUnix(rest, options));
+  } else if (rest.find('?') != std::string_view::npos) {
+    return Bad("'?' is known only for Unix sockets; a login stands before the host");
   } else {
     const size_t slash = std::min(rest.find('/'), rest.size());
     HEADGATE_RETURN_IF_ERROR(ParseServers(rest.substr(0, slash), options));

@@ -9,7 +9,8 @@
 //
 // `rediss` instead of `redis` means TLS. User and password are as in the first form, and are those
 // of the data servers: `:PASSWORD@` for a password alone, `USER@` if the password comes from
-// elsewhere. An IPv6 address stands in brackets. Special characters are written as %XX.
+// elsewhere. An IPv6 address stands in brackets. Special characters are written as %XX: in a login
+// '/', '?' and '%', in a path or name '@'.
 #pragma once
 
 #include <string>

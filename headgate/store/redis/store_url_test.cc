@@ -80,6 +80,7 @@ TEST(StoreUrl, NamesAUnixSocket) {
   EXPECT_EQ(options.servers[0].unix_path, "/run/redis.sock");
   EXPECT_EQ(options.password, "pw");
   EXPECT_EQ(options.database, 2u);
+  EXPECT_EQ(Parsed("redis+unix:///run/a@b.sock").servers[0].unix_path, "/run/a@b.sock");
 }
 
 TEST(StoreUrl, SaysWhatIsWrong) {
@@ -88,10 +89,10 @@ TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("redis+star://a"), HasSubstr("'+star' is not known"));
   EXPECT_THAT(Problem("redis://"), HasSubstr("a host is missing"));
   EXPECT_THAT(Problem("redis://a:0"), HasSubstr("'0' is not a port"));
-  EXPECT_THAT(Problem("redis://a:x"), HasSubstr("'x' is not a port"));
+  EXPECT_THAT(Problem("redis://a:x"), HasSubstr("a port (1 to 65535) may follow 'a'"));
   EXPECT_THAT(Problem("redis://::1"), HasSubstr("square brackets"));
   EXPECT_THAT(Problem("redis://[::1"), HasSubstr("the ']'"));
-  EXPECT_THAT(Problem("redis://[::1]x"), HasSubstr("'x' is not a port"));
+  EXPECT_THAT(Problem("redis://[::1]x"), HasSubstr("a port (1 to 65535) may follow '::1'"));
   EXPECT_THAT(Problem("redis://a b"), HasSubstr("'a b' is not a host"));
   EXPECT_THAT(Problem("redis://a/x"), HasSubstr("'x' is not a database number"));
   EXPECT_THAT(Problem("redis://a,b"), HasSubstr("several servers need"));
@@ -106,12 +107,35 @@ TEST(StoreUrl, SaysWhatIsWrong) {
 }
 
 TEST(StoreUrl, NeverSaysThePassword) {
-  for (const std::string_view url :
-       {"redis://secret%@a", "redis://u:secret%@a", "redis://u:secret@a:x", "redis://u:secret@",
-        "redis+ring://u:secret@a,a", "redis://u:sec/ret@a"}) {
+  for (const std::string_view url : {"redis://secret%@a",
+                                     "redis://u:secret%@a",
+                                     "redis://u:secret@a:x",
+                                     "redis://u:secret@",
+                                     "redis+ring://u:secret@a,a",
+                                     "redis://u:secret/x@a",
+                                     "redis://u:x/secret@a",
+                                     "redis://u:secret/1@a",
+                                     "redis://u:secret?x@a",
+                                     "redis://u:x?secret@a",
+                                     "redis://secret/1@a",
+                                     "redis://a:1?password=secret",
+                                     "redis://a/1?password=secret",
+                                     "redis://a?secret",
+                                     "redis://a:secret",
+                                     "redis://u:secret:6379",
+                                     "redis://:secret",
+                                     "redis://[::1]secret",
+                                     "redis+sentinel://u:x/secret@a/main",
+                                     "redis+unix:///run/a?password=secret",
+                                     "redis+unix://u:x/secret@/run/a",
+                                     "redis+unix:///run/a?db=secret",
+                                     "secret@a://",
+                                     "u:secret@a://b",
+                                     "redis:secret@a:1"}) {
     EXPECT_FALSE(ParseStoreUrl(url).ok()) << url;
-    EXPECT_THAT(Problem(url), Not(HasSubstr("secret")));
+    EXPECT_THAT(Problem(url), Not(HasSubstr("secret"))) << url;
   }
+  EXPECT_THAT(Problem("redis://u:sec/ret@a"), HasSubstr("%2F"));
   EXPECT_THAT(StoreName(Parsed("rediss://u:secret@a/2")), "rediss://a:6379/2");
 }
 

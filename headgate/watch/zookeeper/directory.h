@@ -32,7 +32,7 @@ class Directory {
   };
   Wanted TakeWanted();
 
-  // Starts from what was known earlier, for example before a restart.
+  // Starts from the nodes that were known earlier, for example before a restart.
   void Remember(NodeTexts nodes, int64_t list_zxid);
 
   // There is a connection: watches may have been lost, so everything is wanted.
@@ -48,7 +48,7 @@ class Directory {
   void OnRead(const std::string& name, NodeText node);
   // The node was not there any more. It counts as deleted once a list says so too.
   void OnGone(const std::string& name);
-  // The node may not be read. What is known of it stays; say Want to try again.
+  // The node may not be read. Its last known text stays; say Want to try again.
   void OnUnreadable(const std::string& name) { unread_.erase(name); }
   void Want(const std::string& name);
 

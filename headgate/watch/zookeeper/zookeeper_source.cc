@@ -204,7 +204,7 @@ void ZooKeeperSource::OnList(Documents& documents, const absl::StatusOr<Children
   } else if (absl::IsNotFound(children.status())) {
     const bool is_empty =
         documents.directory.nodes().empty() && documents.guard.documents().empty();
-    // Not at once after it was deleted: that would be in the way of who deletes more.
+    // Not at once after it was deleted: that would be in the way of an operator who deletes more.
     if (is_empty && std::exchange(documents.may_make, false)) return MakeDirectory(documents);
     documents.directory.OnMissing();
     // Tells when it is made again.

@@ -1,0 +1,51 @@
+#include "headgate/wire/request_host.h"
+
+#include <algorithm>
+
+#include "headgate/base/ip_address.h"
+#include "headgate/base/text.h"
+
+namespace headgate::wire {
+namespace {
+
+// The characters of RFC 3986's reg-name, without escapes.
+bool IsNameCharacter(char c) {
+  return base::IsLetterOrDigit(c) ||
+         std::string_view("-._~!$&'()*+,;=").find(c) != std::string_view::npos;
+}
+
+// The rest is empty, or a colon and digits.
+bool IsPort(std::string_view rest) {
+  if (rest.empty()) return true;
+  return rest.front() == ':' && std::all_of(rest.begin() + 1, rest.end(), base::IsDigit);
+}
+
+bool NormalizeAddress(std::string_view text, std::string& host) {
+  const size_t end = text.find(']');
+  if (end == text.npos || !IsPort(text.substr(end + 1))) return false;
+  const auto address = base::ParseIpAddress(text.substr(1, end - 1));
+  if (!address || text.substr(1, end - 1).find(':') == text.npos) return false;
+  host.assign("[");
+  base::AppendIpAddress(*address, host);
+  host.push_back(']');
+  return true;
+}
+
+}  // namespace
+
+bool NormalizeHost(std::string_view text, std::string& host) {
+  if (text.starts_with('[')) return NormalizeAddress(text, host);
+  const size_t end = std::min(text.find(':'), text.size());
+  if (!IsPort(text.substr(end))) return false;
+  std::string_view name = text.substr(0, end);
+  if (name.ends_with('.')) name.remove_suffix(1);
+  if (name.empty() || name.starts_with('.') || name.ends_with('.') ||
+      name.find("..") != name.npos || !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
+    return false;
+  }
+  host.assign(name);
+  for (char& c : host) c = base::ToLower(c);
+  return true;
+}
+
+}  // namespace headgate::wire
