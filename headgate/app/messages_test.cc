@@ -340,11 +340,12 @@ TEST_F(Messages, ExplainTakesNoRequestThatAServerRefuses) {
 TEST_F(Messages, AStoreThatHasNoAddress) {
   constexpr std::string_view kHint =
       "\nhint: for example redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
-      "redis+cluster://HOST:PORT,HOST:PORT\n";
+      "redis+cluster://HOST:PORT,HOST:PORT";
   EXPECT_EQ(Say({"serve", "--store", "foo"}),
-            "error: --store: '://' is missing" + std::string(kHint));
+            "error: --store: '://' is missing" + std::string(kHint) +
+                ", or zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper)\n");
   EXPECT_EQ(Say({"serve", "--store", "redis://h:99999"}),
-            "error: --store: '99999' is not a port (1 to 65535)" + std::string(kHint));
+            "error: --store: '99999' is not a port (1 to 65535)" + std::string(kHint) + "\n");
 }
 
 TEST_F(Messages, ProblemsComeInTheOrderOfTheFile) {

@@ -174,10 +174,10 @@ const std::array kSettings = {
     Setting{.name = "store",
             .group = kStore,
             .target = &Settings::store,
-            .help =
-                "The shared store: redis://HOST:PORT or another form, or zk://HOST:PORT/path for "
-                "strict limits; empty: each instance counts by itself.",
-            .advice = "Set it if several instances must enforce one limit together.",
+            .help = "The shared store: redis://HOST:PORT or another form; empty: each instance "
+                    "counts by itself.",
+            .advice = "Set it if several instances must enforce one limit together. "
+                      "zk://HOST:PORT/path is for strict limits.",
             .secret = Secret::kLogin},
     Setting{
         .name = "store_password_file",
@@ -204,9 +204,9 @@ const std::array kSettings = {
     Setting{.name = "store_timeout",
             .group = kStore,
             .target = &Settings::store_timeout,
-            .help = "How long one call to the store may take; after that on_store_failure decides. "
-                    "For a strict store the default is 250ms.",
-            .advice = "Raise it for a distant store; clients wait for up to this long.",
+            .help = "How long one call to the store may take; after that on_store_failure decides.",
+            .advice = "Raise it for a distant store; clients wait for up to this long. For a "
+                      "strict store the default is 250ms.",
             .min = kMillisecond,
             .max = 60 * kSecond},
     Setting{.name = "store_connect_timeout",
@@ -328,8 +328,9 @@ const std::array kSettings = {
         .group = kStore,
         .target = &Settings::on_store_failure,
         .help = "Without the store: local (each instance its share), allow all, or deny all; rules "
-                "may differ. For a strict store the default is deny.",
-        .advice = "Set it to allow if admitting too many is the lesser evil, to deny if it is not.",
+                "may differ.",
+        .advice = "Set it to allow if admitting too many is the lesser evil, to deny if it is not. "
+                  "For a strict store the default is deny.",
         .choices = "local|allow|deny"},
     Setting{.name = "hash_keys",
             .group = kStore,

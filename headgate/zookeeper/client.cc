@@ -18,7 +18,7 @@
 namespace headgate::zookeeper {
 namespace {
 
-// What a multi takes beyond the data and two paths.
+// The bytes of a multi beyond the data and two paths.
 constexpr size_t kMultiBytes = 64;
 constexpr base::Duration kLookupPause = std::chrono::seconds(1);
 

@@ -126,7 +126,7 @@ void Presence::OnCounted(const absl::StatusOr<Children>& children) {
 
 void Presence::Fail(const absl::Status& status) {
   busy_ = false;
-  // An ensemble that does not answer is no refusal.
+  // An ensemble that does not answer is not a refusal.
   if (!absl::IsUnavailable(status) && !absl::IsUnknown(status) && !absl::IsNotFound(status)) {
     errors_.Add();
     Report(std::string(status.message()));

@@ -23,7 +23,7 @@ class StateNodes {
   // `root` is the path of a node.
   explicit StateNodes(std::string_view root);
 
-  // Of a bucket. A node's name longer than 200 bytes is replaced by a hash.
+  // The node of a bucket. Its name is replaced by a hash if it is longer than 200 bytes.
   std::string PathOf(std::string_view name) const;
   std::string ShardPath(uint32_t shard) const;  // of a directory, `shard` < kShardCount
 

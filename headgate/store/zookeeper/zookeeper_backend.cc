@@ -116,7 +116,7 @@ class Session {
   }
   Session(const Session&) = delete;
 
-  // What the process needs once.
+  // Adds the parts that a process has once.
   void Add(const Place& place, const BackendContext& context) {
     presence_ = std::make_unique<Presence>(
         *client_, loop_,
