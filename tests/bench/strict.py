@@ -69,7 +69,7 @@ def main():
             for count in (1, 3):
                 while len(servers) < count:
                     servers.append(Headgate("--store", zookeeper.url("/" + sharing), "--sharing", sharing, "--threads", "1",
-                                            "--store-timeout", "1s", "--rules", rules.name))
+                                            "--rules", rules.name))
                 until(lambda: servers[-1].metric("headgate_instances") == count, 20, "all are counted")
                 print(f"{sharing}, instances: {count}")
                 if sharing == "exact":

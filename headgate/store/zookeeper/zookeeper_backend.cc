@@ -28,6 +28,10 @@ constexpr std::string_view kDefaultPath = "/rate-limiter";
 // A server that is silent is given up after two thirds of it. An ensemble with the usual tick of
 // 2 s grants at least this much.
 constexpr base::Duration kSessionTimeout = std::chrono::seconds(4);
+// A lost race takes two round trips of about a millisecond. The instance that won needs only one
+// for its next write, so the others lose often.
+constexpr uint32_t kAttemptsMax = 50;
+constexpr base::Duration kPauseMax = std::chrono::milliseconds(4);
 // Within this time all instances reconnect after an outage.
 constexpr base::Duration kSettle = std::chrono::seconds(5);
 
@@ -195,7 +199,9 @@ class ZooKeeperBackend final : public Backend {
          .clock = context.clock,
          .seed = random.Next(),
          .instances = [this, given = options.instances] { return given > 0 ? given : instances(); },
-         .options = {.timeout = options.calls.timeout}});
+         .options = {.timeout = options.calls.timeout,
+                     .attempts_max = kAttemptsMax,
+                     .pause_max = kPauseMax}});
   }
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
