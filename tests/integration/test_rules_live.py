@@ -113,7 +113,7 @@ class NoRules(unittest.TestCase):
         self.assertIn("no rules are loaded yet", text)
         status, fields, problem = server.check("edge", api_key="k1")
         self.assertEqual((status, fields["retry-after"]), (503, "1"))
-        self.assertIn("has no rule file yet", problem["hint"])
+        self.assertIn("holds none yet", problem["hint"])
         self.assertIn("no file *.yaml or *.yml in this directory", server.errors())
         self.assertEqual(
             self.redis(server, "HG.CHECK", "edge", "ENTRIES", "1", "api_key", "k1"),
