@@ -3,9 +3,19 @@
 #include <boost/crc.hpp>
 
 namespace headgate::base {
+namespace {
 
-uint32_t Crc32c(std::string_view bytes) {
-  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+uint32_t Reversed(uint32_t bits) {
+  uint32_t reversed = 0;
+  for (int i = 0; i < 32; ++i, bits >>= 1) reversed = reversed << 1 | (bits & 1);
+  return reversed;
+}
+
+}  // namespace
+
+uint32_t Crc32c(std::string_view bytes, uint32_t before) {
+  // Boost takes the state to begin with in the other order of bits.
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc(Reversed(~before));
   crc.process_bytes(bytes.data(), bytes.size());
   return crc.checksum();
 }

@@ -6,6 +6,7 @@
 
 namespace headgate::base {
 
-uint32_t Crc32c(std::string_view bytes);
+// `before` is the checksum of the bytes in front of these: Crc32c(b, Crc32c(a)) is Crc32c(ab).
+uint32_t Crc32c(std::string_view bytes, uint32_t before = 0);
 
 }  // namespace headgate::base

@@ -15,5 +15,11 @@ TEST(Crc32c, IsAsInTheRfc) {
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62A8AB43u);
 }
 
+TEST(Crc32c, GoesOnFromTheBytesBefore) {
+  const std::string bytes = "123456789";
+  for (size_t at = 0; at <= bytes.size(); ++at)
+    EXPECT_EQ(Crc32c(bytes.substr(at), Crc32c(bytes.substr(0, at))), 0xE3069283u) << at;
+}
+
 }  // namespace
 }  // namespace headgate::base

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/crc.hpp>
 #include <charconv>
+
+#include "headgate/base/crc32c.h"
 
 namespace headgate::net {
 namespace {
@@ -86,12 +87,10 @@ std::optional<size_t> AddressBytes(uint8_t family) {
 
 // The checksum of the header with its checksum's field set to 0.
 uint32_t Crc32cWithoutField(std::string_view header, size_t field) {
-  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
   constexpr std::array<char, 4> kZeros{};
-  crc.process_bytes(header.data(), field);
-  crc.process_bytes(kZeros.data(), kZeros.size());
-  crc.process_bytes(header.data() + field + 4, header.size() - field - 4);
-  return crc.checksum();
+  const uint32_t before = base::Crc32c(header.substr(0, field));
+  return base::Crc32c(header.substr(field + kZeros.size()),
+                      base::Crc32c({kZeros.data(), kZeros.size()}, before));
 }
 
 bool TlvsValid(std::string_view header, size_t at) {

@@ -10,12 +10,12 @@
 //
 // The checksum comes last, so a truncated file is always detected.
 #include <algorithm>
-#include <boost/crc.hpp>
 #include <cstring>
 #include <mutex>
 
 #include <fmt/format.h>
 
+#include "headgate/base/crc32c.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::store {
@@ -43,7 +43,6 @@ constexpr size_t kFlushBytes = 1u << 20;
 constexpr base::Duration kAheadMax = std::chrono::seconds(1);
 
 // Castagnoli's polynomial (RFC 3720, appendix B.4).
-using Crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -65,20 +64,20 @@ class Writer {
   }
   void Finish() {
     Flush();
-    Number(crc_.checksum());
+    Number(sum_);
     write_(buffer_);
   }
 
  private:
   void Flush() {
-    crc_.process_bytes(buffer_.data(), buffer_.size());
+    sum_ = base::Crc32c(buffer_, sum_);
     write_(buffer_);
     buffer_.clear();
   }
 
   const std::function<void(std::string_view)>& write_;
   std::string buffer_;
-  Crc32c crc_;
+  uint32_t sum_ = 0;
 };
 
 // Reads bytes whose checksum was verified, and still never reads beyond the end.
@@ -154,9 +153,7 @@ absl::Status CheckEnvelope(std::string_view snapshot) {
   }
   const std::string_view body = snapshot.substr(0, snapshot.size() - sizeof sum);
   std::memcpy(&sum, snapshot.data() + body.size(), sizeof sum);
-  Crc32c crc;
-  crc.process_bytes(body.data(), body.size());
-  if (crc.checksum() != sum)
+  if (base::Crc32c(body) != sum)
     return absl::DataLossError("the snapshot is truncated or corrupt: its CRC32C does not match");
   return absl::OkStatus();
 }
