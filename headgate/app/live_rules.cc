@@ -56,8 +56,6 @@ void LiveRules::Reload() {
   follower_->Refresh();
 }
 
-void LiveRules::ConfirmDeletions() { follower_->Confirm(); }
-
 watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {

@@ -33,8 +33,6 @@ class LiveRules {
 
   // Reads all sources again, changed or not.
   void Reload();
-  // The deletions that a source took for an accident were meant.
-  void ConfirmDeletions();
 
   // From any thread.
   void Collect(observe::Sink& sink) const;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "headgate/base/time.h"
 #include "headgate/store/breaker.h"
@@ -76,5 +77,8 @@ struct OptionProblem {
   std::string what;    // a sentence
   std::string hint{};  // how to fix it; may be empty
 };
+
+// Appends what is wrong with the settings of a breaker.
+void CheckBreaker(const BreakerOptions& breaker, std::vector<OptionProblem>& problems);
 
 }  // namespace headgate::store

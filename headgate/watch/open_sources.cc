@@ -25,8 +25,6 @@ std::string_view SchemeOf(std::string_view place) {
   return is_name ? scheme : std::string_view{};
 }
 
-constexpr std::string_view kZooKeeperRoot = "/rate-limiter";
-
 absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url) {
   const std::string_view scheme = SchemeOf(url);
   if (scheme != "zk") {
@@ -34,7 +32,7 @@ absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url) {
         "rules cannot be read from {}://; name a file, a directory, or zk://HOST:PORT/path",
         scheme));
   }
-  const auto place = headgate::zookeeper::ParsePlace(url, kZooKeeperRoot);
+  const auto place = headgate::zookeeper::ParsePlace(url, headgate::zookeeper::kDefaultPath);
   if (place.ok()) return place;
   return absl::InvalidArgumentError(
       fmt::format("the zk:// URL is not valid: {}", std::string(place.status().message())));

@@ -1,5 +1,7 @@
 #include "headgate/zookeeper/node_name.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "headgate/base/percent.h"
@@ -32,6 +34,10 @@ std::string NodeNameOf(std::string_view text) {
 std::optional<std::string> TextOfNodeName(std::string_view name) {
   if (name.empty()) return std::nullopt;
   return base::PercentDecoded(name);
+}
+
+std::string Below(std::string_view root, std::string_view name) {
+  return fmt::format("{}/{}", root == "/" ? "" : root, name);
 }
 
 bool IsNodePath(std::string_view path) {

@@ -18,6 +18,9 @@ std::string NodeNameOf(std::string_view text);
 // empty, or has a '%' without two hexadecimal digits.
 std::optional<std::string> TextOfNodeName(std::string_view name);
 
+// The path of a node below another: "ROOT/name", where `root` may be "/".
+std::string Below(std::string_view root, std::string_view name);
+
 // Whether `path` is an absolute path that ZooKeeper takes: "/", or names that are not empty, "."
 // or "..", of printable ASCII, each after a '/'. Other paths can abort the C client.
 bool IsNodePath(std::string_view path);

@@ -10,6 +10,9 @@
 
 namespace headgate::zookeeper {
 
+// Everything that Headgate keeps in ZooKeeper is below it, unless the URL has another path.
+inline constexpr std::string_view kDefaultPath = "/rate-limiter";
+
 struct Place {
   std::vector<net::StreamTarget> servers;
   std::string path;    // of a node, "/" for the top

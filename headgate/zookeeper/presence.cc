@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "headgate/base/json.h"
+#include "headgate/zookeeper/node_name.h"
 
 namespace headgate::zookeeper {
 
@@ -28,7 +29,7 @@ Presence::Presence(Client& client, net::EventLoop& loop, PresenceOptions options
     : client_(client),
       loop_(loop),
       options_(std::move(options)),
-      path_((options_.directory == "/" ? "" : options_.directory) + "/" + options_.name),
+      path_(Below(options_.directory, options_.name)),
       timer_(loop, [this] { Look(); }) {}
 
 void Presence::OnConnected(bool new_session) {

@@ -61,7 +61,7 @@ class KeyExchange {
   explicit KeyExchange(Writer& writer) : writer_(writer) {}
 
   void Add(std::unique_ptr<WaitingRequest> request);
-  // What to do now. `instant` is the time of decisions. Call it after each event; after kGet and
+  // The next step. `instant` is the time of decisions. Call it after each event; after kGet and
   // kPut, the next events are OnGot and OnPut.
   ExchangeAction Next(base::BootTime now, base::Instant instant);
   void OnGot(base::BootTime now, absl::StatusOr<std::optional<Versioned>> answer);

@@ -56,13 +56,7 @@ std::vector<OptionProblem> RedisOptions::Problems() const {
   positive(kUrl, "reply_overdue", reply_overdue);
   positive(kUrl, "reconnect_min", reconnect_min);
   if (reconnect_max < reconnect_min) bad(kUrl, "reconnect_max is less than reconnect_min");
-  positive(kBreakerOpenMin, "breaker_open_min", breaker.open_min);
-  if (breaker.no_progress < base::Duration(0))
-    bad(kBreakerNoProgress, "breaker_no_progress is less than 0");
-  if (breaker.open_max < breaker.open_min) {
-    bad(kBreakerOpenMax, "breaker_open_max is less than breaker_open_min");
-  }
-  at_least_one(kBreakerFailuresInRow, "breaker_failures_in_row", breaker.failures_in_row);
+  CheckBreaker(breaker, problems);
   at_least_one(kConnections, "connections_per_server", connections_per_server);
   at_least_one(kInFlightMax, "in_flight_max", in_flight_max);
   return problems;

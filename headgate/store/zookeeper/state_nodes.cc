@@ -13,11 +13,8 @@ constexpr size_t kNameBytesMax = 200;
 
 }  // namespace
 
-std::string Below(std::string_view root, std::string_view name) {
-  return fmt::format("{}/{}", root == "/" ? "" : root, name);
-}
-
-StateNodes::StateNodes(std::string_view root) : state_(Below(root, "state/")) {}
+StateNodes::StateNodes(std::string_view root)
+    : state_(headgate::zookeeper::Below(root, "state/")) {}
 
 std::string StateNodes::PathOf(std::string_view name) const {
   std::string node = headgate::zookeeper::NodeNameOf(name);

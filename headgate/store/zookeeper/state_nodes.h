@@ -31,9 +31,6 @@ class StateNodes {
   const std::string state_;  // "ROOT/state/"
 };
 
-// ROOT/name, where ROOT may be "/".
-std::string Below(std::string_view root, std::string_view name);
-
 // ZooKeeper's version of a value counts its writes, and begins again at 0 if its node is deleted
 // and made again. So the number contains when the node was made too.
 inline cas::Version VersionOf(const headgate::zookeeper::NodeStat& stat) {

@@ -5,10 +5,12 @@
 
 #include "headgate/store/cas/envelope.h"
 #include "headgate/store/cas/removal.h"
+#include "headgate/zookeeper/node_name.h"
 
 namespace headgate::store::zookeeper {
 
 using absl::Status;
+using headgate::zookeeper::Below;
 using headgate::zookeeper::Children;
 using headgate::zookeeper::Client;
 using headgate::zookeeper::Created;
@@ -118,7 +120,7 @@ void Sweeper::ListShard() {
 
 void Sweeper::Look(const std::string& name) {
   ++in_flight_;
-  const std::string path = shard_path_ + "/" + name;
+  const std::string path = Below(shard_path_, name);
   client_.Get(path, Watch::kNo, [this, path](const absl::StatusOr<Node>& node) {
     OnNode(path, node);
     EndCall();

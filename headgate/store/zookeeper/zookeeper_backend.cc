@@ -11,6 +11,7 @@
 #include "headgate/store/zookeeper/state_store.h"
 #include "headgate/store/zookeeper/sweeper.h"
 #include "headgate/zookeeper/client.h"
+#include "headgate/zookeeper/node_name.h"
 #include "headgate/zookeeper/place.h"
 #include "headgate/zookeeper/presence.h"
 
@@ -18,13 +19,13 @@ namespace headgate::store::zookeeper {
 namespace {
 
 using absl::Status;
+using headgate::zookeeper::Below;
 using headgate::zookeeper::Client;
 using headgate::zookeeper::ClientOptions;
 using headgate::zookeeper::Place;
 using headgate::zookeeper::Presence;
 using headgate::zookeeper::WatchEvent;
 
-constexpr std::string_view kDefaultPath = "/rate-limiter";
 // A server that is silent is given up after two thirds of it. An ensemble with the usual tick of
 // 2 s grants at least this much.
 constexpr base::Duration kSessionTimeout = std::chrono::seconds(4);
@@ -36,7 +37,8 @@ constexpr base::Duration kPauseMax = std::chrono::milliseconds(4);
 constexpr base::Duration kSettle = std::chrono::seconds(5);
 
 absl::StatusOr<Place> PlaceOf(const BackendOptions& options) {
-  return headgate::zookeeper::ParsePlace(options.url, kDefaultPath, options.password);
+  return headgate::zookeeper::ParsePlace(options.url, headgate::zookeeper::kDefaultPath,
+                                         options.password);
 }
 
 void AddUselessOptions(const BackendOptions& options, std::vector<OptionProblem>& problems) {
@@ -69,18 +71,11 @@ void AddUselessOptions(const BackendOptions& options, std::vector<OptionProblem>
 
 void CheckCalls(const CallOptions& calls, std::vector<OptionProblem>& problems) {
   using enum BackendOption;
-  const auto bad = [&](bool is_bad, BackendOption option, std::string what) {
-    if (is_bad) problems.push_back({option, std::move(what)});
-  };
-  const base::Duration zero(0);
-  bad(calls.timeout <= zero, kTimeout, "timeout must be more than 0");
-  bad(calls.in_flight_max == 0, kInFlightMax, "in_flight_max must be at least 1");
-  bad(calls.breaker.failures_in_row == 0, kBreakerFailuresInRow,
-      "breaker_failures_in_row must be at least 1");
-  bad(calls.breaker.no_progress < zero, kBreakerNoProgress, "breaker_no_progress is less than 0");
-  bad(calls.breaker.open_min <= zero, kBreakerOpenMin, "breaker_open_min must be more than 0");
-  bad(calls.breaker.open_max < calls.breaker.open_min, kBreakerOpenMax,
-      "breaker_open_max is less than breaker_open_min");
+  if (calls.timeout <= base::Duration(0))
+    problems.push_back({kTimeout, "timeout must be more than 0"});
+  if (calls.in_flight_max == 0)
+    problems.push_back({kInFlightMax, "in_flight_max must be at least 1"});
+  CheckBreaker(calls.breaker, problems);
 }
 
 // The session of an event loop, and everything that uses it.

@@ -12,6 +12,7 @@
 namespace headgate::watch::zookeeper {
 namespace {
 
+using headgate::zookeeper::Below;
 using headgate::zookeeper::Children;
 using headgate::zookeeper::ClientOptions;
 using headgate::zookeeper::Created;
@@ -31,10 +32,6 @@ constexpr base::Duration kForbiddenAgainAfter = std::chrono::seconds(10);
 constexpr uint32_t kStaleAnswersMax = 10;
 // Says what it waits for if there is nothing by then.
 constexpr base::Duration kSilentMax = std::chrono::seconds(3);
-
-std::string Below(const std::string& root, std::string_view name) {
-  return root == "/" ? fmt::format("/{}", name) : fmt::format("{}/{}", root, name);
-}
 
 ClientOptions OptionsOf(const SourceOptions& options) {
   return {.servers = options.place.servers,
@@ -68,7 +65,7 @@ ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
       rules_{.path = Below(options_.place.path, "rules")},
       config_{.path = Below(options_.place.path, "config")},
       client_(OptionsOf(options_), loop,
-              {.on_connected = [this](bool new_session) { OnConnected(new_session); },
+              {.on_connected = [this](bool /*new_session*/) { OnConnected(); },
                .on_disconnected = [this] { OnDisconnected(); },
                .on_watch = [this](const WatchEvent& event) { OnWatch(event); },
                .on_trouble =
@@ -104,7 +101,7 @@ void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
 
 void ZooKeeperSource::Refresh() {
   refreshed_ = true;
-  if (connected_) OnConnected(false);
+  if (connected_) OnConnected();
   PublishSoon();
 }
 
@@ -151,7 +148,7 @@ ZooKeeperSource::Documents* ZooKeeperSource::DirectoryOf(std::string_view path) 
   return nullptr;
 }
 
-void ZooKeeperSource::OnConnected(bool /*new_session*/) {
+void ZooKeeperSource::OnConnected() {
   connected_ = true;
   trouble_.clear();
   for (Documents* const documents : {&rules_, &config_}) {
@@ -172,9 +169,7 @@ void ZooKeeperSource::OnDisconnected() {
 void ZooKeeperSource::OnWatch(const WatchEvent& event) {
   Documents* const documents = DirectoryOf(event.path);
   if (documents == nullptr) return;
-  if (event.path == documents->path) {
-    documents->directory.OnListChanged();
-  } else if (event.kind == WatchEvent::Kind::kDeleted) {
+  if (event.path == documents->path || event.kind == WatchEvent::Kind::kDeleted) {
     documents->directory.OnListChanged();
   } else {
     documents->directory.OnNodeChanged(event.path.substr(documents->path.size() + 1));
@@ -340,16 +335,16 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
                                "its access list must allow this user to read it"));
   }
   if (documents.guard.alarmed()) {
-    set.problems.push_back(
-        rule::WholeFileProblem(documents.path,
-                               fmt::format("{} documents were deleted at once; they stay in force",
-                                           documents.guard.kept_count()),
-                               "make them again, or confirm that they were meant to go"));
+    set.problems.push_back(rule::WholeFileProblem(
+        documents.path,
+        fmt::format("{} documents were deleted at once; they stay in force",
+                    documents.guard.kept_count()),
+        "make them again; if they were meant to go, restart without the file of watch_copy"));
   }
   if (directory.stale_answers() > kStaleAnswersMax) {
     set.problems.push_back(rule::WholeFileProblem(
         documents.path, "the ensemble answers with older documents than it had; they are not taken",
-        "if it was restored from a backup, confirm that they are meant"));
+        "if it was restored from a backup, restart without the file of watch_copy"));
   }
 }
 

@@ -64,7 +64,7 @@ class ZooKeeperSource final : public rule::Source {
   void LoadCopy();
   void SaveCopy();
   Documents* DirectoryOf(std::string_view path);
-  void OnConnected(bool new_session);
+  void OnConnected();
   void OnDisconnected();
   void OnWatch(const headgate::zookeeper::WatchEvent& event);
   void ReadWanted(Documents& documents);
