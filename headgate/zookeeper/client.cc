@@ -83,6 +83,27 @@ absl::Status StatusOf(int code, Effect effect, const std::string& path) {
   }
 }
 
+using Finish = std::function<void(Reply reply)>;
+
+// Ends a call with the value that `take` makes of a good reply.
+template <typename Value, typename Take>
+Finish Answering(const std::string& path, Effect effect, Client::Done<Value> done,
+                 const Take& take) {
+  return [path, effect, take, done = std::move(done)](Reply reply) {
+    if (reply.code != ZOK) return done(StatusOf(reply.code, effect, path));
+    done(take(reply));
+  };
+}
+
+NodeStat TakeStat(Reply& reply) { return reply.stat; }
+
+// Ends a call that has no value.
+Finish Ending(const std::string& path, Effect effect, std::function<void(absl::Status)> done) {
+  return [path, effect, done = std::move(done)](const Reply& reply) {
+    done(StatusOf(reply.code, effect, path));
+  };
+}
+
 std::optional<WatchEvent::Kind> KindOf(int type) {
   if (type == ZOO_CREATED_EVENT) return WatchEvent::Kind::kCreated;
   if (type == ZOO_DELETED_EVENT) return WatchEvent::Kind::kDeleted;
@@ -157,27 +178,26 @@ class Client::Core : public std::enable_shared_from_this<Core> {
     }
   }
 
-  using Finish = std::function<void(Reply reply)>;
   // Sends a call with `send`, which returns a code and hands the ticket to the C client. `kept`
   // lives as long as the C client may use it.
   template <typename Send>
-  void Call(const std::string& path, size_t bytes, const Finish& finish, const Send& send,
+  void Call(const std::string& path, size_t bytes, Finish finish, const Send& send,
             std::shared_ptr<void> kept = nullptr) {
     int code = ZINVALIDSTATE;
     if (!IsNodePath(path) || path.size() + bytes > kRequestBytesMax) {
       code = ZBADARGUMENTS;
     } else if (connected_) {
       const uint64_t number = ++last_call_;
-      auto& call = calls_[number];
+      PendingCall& call = calls_[number];
       call = {.ticket = std::make_unique<Ticket>(Ticket{this, number}),
               .session = session_->number,
               .kept = std::move(kept),
-              .finish = finish};
+              .finish = std::move(finish)};
       deadlines_.emplace_back(loop_.Now() + options_.call_timeout, number);
       if (deadlines_.size() == 1) deadlines_timer_.Set(deadlines_.front().first);
       code = send(session_->handle, call.ticket.get());
       if (code == ZOK) return;
-      calls_.erase(number);
+      finish = std::move(calls_.extract(number).mapped().finish);
     }
     finish({.code = code});
   }
@@ -421,48 +441,42 @@ Client::~Client() { core_->Stop(); }
 void Client::Get(const std::string& path, Watch watch, Done<Node> done) {
   core_->Call(
       path, 0,
-      [path, done = std::move(done)](Reply reply) {
-        if (reply.code != ZOK) return done(StatusOf(reply.code, Effect::kReads, path));
-        done(Node{.data = std::move(reply.text), .stat = reply.stat});
-      },
+      Answering<Node>(
+          path, Effect::kReads, std::move(done),
+          [](Reply& reply) { return Node{.data = std::move(reply.text), .stat = reply.stat}; }),
       [&](zhandle_t* handle, const void* ticket) {
         return ::zoo_aget(handle, path.c_str(), static_cast<int>(watch), Core::OnData, ticket);
       });
 }
 
 void Client::Exists(const std::string& path, Watch watch, Done<NodeStat> done) {
-  core_->Call(
-      path, 0,
-      [path, done = std::move(done)](const Reply& reply) {
-        if (reply.code != ZOK) return done(StatusOf(reply.code, Effect::kReads, path));
-        done(reply.stat);
-      },
-      [&](zhandle_t* handle, const void* ticket) {
-        return ::zoo_aexists(handle, path.c_str(), static_cast<int>(watch), Core::OnStat, ticket);
-      });
+  core_->Call(path, 0, Answering<NodeStat>(path, Effect::kReads, std::move(done), TakeStat),
+              [&](zhandle_t* handle, const void* ticket) {
+                return ::zoo_aexists(handle, path.c_str(), static_cast<int>(watch), Core::OnStat,
+                                     ticket);
+              });
 }
 
 void Client::List(const std::string& path, Watch watch, Done<Children> done) {
-  core_->Call(
-      path, 0,
-      [path, done = std::move(done)](Reply reply) {
-        if (reply.code != ZOK) return done(StatusOf(reply.code, Effect::kReads, path));
-        done(Children{.names = std::move(reply.names), .stat = reply.stat});
-      },
-      [&](zhandle_t* handle, const void* ticket) {
-        return ::zoo_aget_children2(handle, path.c_str(), static_cast<int>(watch), Core::OnChildren,
-                                    ticket);
-      });
+  core_->Call(path, 0,
+              Answering<Children>(path, Effect::kReads, std::move(done),
+                                  [](Reply& reply) {
+                                    return Children{.names = std::move(reply.names),
+                                                    .stat = reply.stat};
+                                  }),
+              [&](zhandle_t* handle, const void* ticket) {
+                return ::zoo_aget_children2(handle, path.c_str(), static_cast<int>(watch),
+                                            Core::OnChildren, ticket);
+              });
 }
 
 void Client::Create(const std::string& path, std::string_view data, CreateMode mode,
                     Done<Created> done) {
   core_->Call(
       path, data.size(),
-      [path, done = std::move(done)](Reply reply) {
-        if (reply.code != ZOK) return done(StatusOf(reply.code, Effect::kChanges, path));
-        done(Created{.path = std::move(reply.text), .stat = reply.stat});
-      },
+      Answering<Created>(
+          path, Effect::kChanges, std::move(done),
+          [](Reply& reply) { return Created{.path = std::move(reply.text), .stat = reply.stat}; }),
       [&](zhandle_t* handle, const void* ticket) {
         return ::zoo_acreate2(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
                               core_->acl(), FlagsOf(mode), Core::OnCreated, ticket);
@@ -471,28 +485,20 @@ void Client::Create(const std::string& path, std::string_view data, CreateMode m
 
 void Client::Set(const std::string& path, std::string_view data, int32_t version,
                  Done<NodeStat> done) {
-  core_->Call(
-      path, data.size(),
-      [path, done = std::move(done)](const Reply& reply) {
-        if (reply.code != ZOK) return done(StatusOf(reply.code, Effect::kChanges, path));
-        done(reply.stat);
-      },
-      [&](zhandle_t* handle, const void* ticket) {
-        return ::zoo_aset(handle, path.c_str(), data.data(), static_cast<int>(data.size()), version,
-                          Core::OnStat, ticket);
-      });
+  core_->Call(path, data.size(),
+              Answering<NodeStat>(path, Effect::kChanges, std::move(done), TakeStat),
+              [&](zhandle_t* handle, const void* ticket) {
+                return ::zoo_aset(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
+                                  version, Core::OnStat, ticket);
+              });
 }
 
 void Client::Delete(const std::string& path, int32_t version,
                     std::function<void(absl::Status)> done) {
-  core_->Call(
-      path, 0,
-      [path, done = std::move(done)](const Reply& reply) {
-        done(StatusOf(reply.code, Effect::kChanges, path));
-      },
-      [&](zhandle_t* handle, const void* ticket) {
-        return ::zoo_adelete(handle, path.c_str(), version, Core::OnDone, ticket);
-      });
+  core_->Call(path, 0, Ending(path, Effect::kChanges, std::move(done)),
+              [&](zhandle_t* handle, const void* ticket) {
+                return ::zoo_adelete(handle, path.c_str(), version, Core::OnDone, ticket);
+              });
 }
 
 void Client::Replace(const std::string& path, std::string_view data, int32_t version,
@@ -500,9 +506,7 @@ void Client::Replace(const std::string& path, std::string_view data, int32_t ver
   auto call = std::make_shared<ReplaceCall>(path, data, version, core_->acl());
   core_->Call(
       path, path.size() + kMultiBytes + data.size(),
-      [path, done = std::move(done)](const Reply& reply) {
-        done(StatusOf(reply.code, Effect::kChanges, path));
-      },
+      Ending(path, Effect::kChanges, std::move(done)),
       [&](zhandle_t* handle, const void* ticket) {
         return ::zoo_amulti(handle, static_cast<int>(call->ops.size()), call->ops.data(),
                             call->results.data(), Core::OnDone, ticket);
@@ -511,14 +515,10 @@ void Client::Replace(const std::string& path, std::string_view data, int32_t ver
 }
 
 void Client::Sync(const std::string& path, std::function<void(absl::Status)> done) {
-  core_->Call(
-      path, 0,
-      [path, done = std::move(done)](const Reply& reply) {
-        done(StatusOf(reply.code, Effect::kReads, path));
-      },
-      [&](zhandle_t* handle, const void* ticket) {
-        return ::zoo_async(handle, path.c_str(), Core::OnSynced, ticket);
-      });
+  core_->Call(path, 0, Ending(path, Effect::kReads, std::move(done)),
+              [&](zhandle_t* handle, const void* ticket) {
+                return ::zoo_async(handle, path.c_str(), Core::OnSynced, ticket);
+              });
 }
 
 void Client::CreateAll(const std::string& path, std::function<void(absl::Status)> done) {
