@@ -133,12 +133,11 @@ bool RuleFollower::TakeBack(Attempt& attempt, std::span<const rule::Problem> pro
       alone = true;
       const std::vector<rule::SourceDocument>& good = followed_[i].in_force;
       const auto last_good = std::find_if(good.begin(), good.end(), is_it);
-      if (last_good != good.end() && !(*last_good == **found)) {
+      any = true;
+      if (last_good != good.end() && *last_good != **found) {
         *found = &*last_good;
-        any = true;
-      } else if (last_good == good.end() || **found == *last_good) {
+      } else {
         attempt[i].erase(found);
-        any = true;
       }
       // A source of which nothing is left, and nothing has ever been in force, has no rules yet.
       if (attempt[i].empty() && !followed_[i].ever_in_force) return false;

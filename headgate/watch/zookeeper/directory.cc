@@ -6,10 +6,8 @@
 namespace headgate::watch::zookeeper {
 
 Directory::Wanted Directory::TakeWanted() {
-  Wanted wanted{.list = std::exchange(wanted_.list, false),
-                .nodes = {wanted_.nodes.begin(), wanted_.nodes.end()}};
+  Wanted wanted = std::exchange(wanted_, {});
   if (wanted.list) listed_ = false;
-  wanted_.nodes.clear();
   reads_ += wanted.nodes.size() + (wanted.list ? 1 : 0);
   return wanted;
 }

@@ -28,7 +28,7 @@ class Directory {
   // To be read now, with a watch. Each is told once, until it is wanted again.
   struct Wanted {
     bool list = false;
-    std::vector<std::string> nodes;
+    std::set<std::string, std::less<>> nodes{};
   };
   Wanted TakeWanted();
 
@@ -66,18 +66,13 @@ class Directory {
   void Forget();
 
  private:
-  struct WantedNames {
-    bool list = false;
-    std::set<std::string, std::less<>> nodes;
-  };
-
   bool IsStale(int64_t zxid, int64_t known);
 
   NodeTexts nodes_;
   int64_t list_zxid_ = 0;
   bool listed_ = false;
   bool missing_ = false;
-  WantedNames wanted_;
+  Wanted wanted_;
   std::set<std::string, std::less<>> unread_;  // wanted, or asked for without an answer yet
   uint32_t stale_answers_ = 0;
   uint64_t reads_ = 0;

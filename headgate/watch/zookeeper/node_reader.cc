@@ -9,7 +9,9 @@ using headgate::zookeeper::Node;
 
 NodeReader::NodeReader(Client& first, headgate::zookeeper::ClientOptions options,
                        net::EventLoop& loop, Callbacks callbacks)
-    : first_(first), options_(std::move(options)), loop_(loop), callbacks_(std::move(callbacks)) {}
+    : options_(std::move(options)), loop_(loop), callbacks_(std::move(callbacks)) {
+  sessions_.push_back({.client = &first});
+}
 
 void NodeReader::Read(const std::string& path) {
   queue_.push_back(path);
@@ -19,34 +21,33 @@ void NodeReader::Read(const std::string& path) {
 void NodeReader::Forget(const std::string& path) {
   const auto found = session_of_.find(path);
   if (found == session_of_.end()) return;
-  (found->second == 0 ? first_bytes_ : others_[found->second - 1].watched_bytes) -= path.size();
+  sessions_[found->second].watched_bytes -= path.size();
   session_of_.erase(found);
 }
 
-Client& NodeReader::ClientOf(const std::string& path) {
+NodeReader::Session& NodeReader::SessionOf(const std::string& path) {
   const auto [found, added] = session_of_.try_emplace(path, 0);
-  if (added && first_bytes_ + path.size() <= kWatchedBytesMax) {
-    first_bytes_ += path.size();
-  } else if (added) {
-    size_t index = 0;
-    while (index < others_.size() && others_[index].watched_bytes + path.size() > kWatchedBytesMax)
-      ++index;
-    if (index == others_.size()) Open();
-    others_[index].watched_bytes += path.size();
-    found->second = index + 1;
+  if (added) {
+    while (found->second < sessions_.size() &&
+           sessions_[found->second].watched_bytes + path.size() > kWatchedBytesMax)
+      ++found->second;
+    if (found->second == sessions_.size()) Open();
+    sessions_[found->second].watched_bytes += path.size();
   }
-  return found->second == 0 ? first_ : *others_[found->second - 1].client;
+  return sessions_[found->second];
 }
 
 void NodeReader::Open() {
-  const size_t session = others_.size() + 1;
-  others_.emplace_back().client = std::make_unique<Client>(
+  const size_t session = sessions_.size();
+  auto client = std::make_unique<Client>(
       options_, loop_,
       Client::Listener{
           .on_connected = [this, session](bool /*new_session*/) { OnConnected(session); },
           .on_disconnected = nullptr,
           .on_watch = callbacks_.on_watch,
           .on_trouble = nullptr});
+  Client* const opened = client.get();
+  sessions_.push_back({.client = opened, .own = std::move(client)});
 }
 
 void NodeReader::OnConnected(size_t session) {
@@ -62,15 +63,16 @@ void NodeReader::Pump() {
   while (in_flight_ < kReadsAtOnce && !queue_.empty()) {
     const std::string path = std::move(queue_.front());
     queue_.pop_front();
-    Client& client = ClientOf(path);
+    const Session& session = SessionOf(path);
     // It will be in doubt when its session is there.
-    if (&client != &first_ && !client.connected()) continue;
+    if (session.own != nullptr && !session.client->connected()) continue;
     ++in_flight_;
-    client.Get(path, headgate::zookeeper::Watch::kYes, [this, path](absl::StatusOr<Node> node) {
-      --in_flight_;
-      callbacks_.on_node(path, std::move(node));
-      Pump();
-    });
+    session.client->Get(path, headgate::zookeeper::Watch::kYes,
+                        [this, path](absl::StatusOr<Node> node) {
+                          --in_flight_;
+                          callbacks_.on_node(path, std::move(node));
+                          Pump();
+                        });
   }
   pumping_ = false;
 }

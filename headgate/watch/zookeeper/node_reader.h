@@ -41,26 +41,25 @@ class NodeReader {
   // The node is gone, and its watch too.
   void Forget(const std::string& path);
 
-  size_t sessions() const { return 1 + others_.size(); }
+  size_t sessions() const { return sessions_.size(); }
 
  private:
   struct Session {
-    std::unique_ptr<headgate::zookeeper::Client> client;
+    headgate::zookeeper::Client* client = nullptr;
+    std::unique_ptr<headgate::zookeeper::Client> own{};  // all but the first
     size_t watched_bytes = 0;
   };
 
-  headgate::zookeeper::Client& ClientOf(const std::string& path);
+  Session& SessionOf(const std::string& path);
   void Open();
   void OnConnected(size_t session);
   void Pump();
 
-  headgate::zookeeper::Client& first_;
   const headgate::zookeeper::ClientOptions options_;
   net::EventLoop& loop_;
   const Callbacks callbacks_;
-  size_t first_bytes_ = 0;
-  std::vector<Session> others_;
-  absl::flat_hash_map<std::string, size_t> session_of_;  // by path; 0 is the first
+  std::vector<Session> sessions_;
+  absl::flat_hash_map<std::string, size_t> session_of_;  // by path
   std::deque<std::string> queue_;
   size_t in_flight_ = 0;
   bool pumping_ = false;
