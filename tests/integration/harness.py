@@ -75,11 +75,17 @@ PATIENT = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
 
 
 def log_file():
-    """A file for what a process writes. The process shares its position with the reader, so it only
-    appends."""
-    file = tempfile.TemporaryFile(mode="w+")
+    """A file for what a process writes; `text_of` reads it. The process appends, because the file's
+    position is shared with whoever else has it open."""
+    file = tempfile.TemporaryFile()
     fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)
     return file
+
+
+def text_of(file):
+    """What a process has written to `file`. Reads without the shared position: a line that is written
+    between a seek and a read would move it to the end, and nothing would be read."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 class Headgate:
@@ -110,8 +116,7 @@ class Headgate:
         raise AssertionError(f"headgate did not start: {' '.join(self.args)}\n{self.errors()}")
 
     def errors(self):
-        self.log.seek(0)
-        return self.log.read()
+        return text_of(self.log)
 
     def metric(self, name):
         """The value of one series, such as `headgate_x_total{label="value"}`; 0 if it does not
