@@ -8,6 +8,7 @@
 #include <yaml.h>
 
 #include "absl/container/flat_hash_map.h"
+#include "headgate/rule/libyaml_event.h"
 
 namespace headgate::rule {
 namespace {
@@ -16,40 +17,6 @@ Mark MarkOf(const yaml_mark_t& mark) {
   return {.line = static_cast<uint32_t>(mark.line) + 1,
           .column = static_cast<uint32_t>(mark.column) + 1};
 }
-
-std::string_view TextOf(const yaml_char_t* text, size_t size) {
-  return {static_cast<const char*>(static_cast<const void*>(text)), size};
-}
-
-std::string TextOf(const yaml_char_t* text) {
-  return static_cast<const char*>(static_cast<const void*>(text));
-}
-
-Tag TagOf(const yaml_event_t& event) {
-  const auto& scalar = event.data.scalar;
-  if (scalar.tag == nullptr) return scalar.plain_implicit != 0 ? Tag::kNone : Tag::kString;
-  const std::string tag = TextOf(scalar.tag);
-  if (tag == YAML_NULL_TAG) return Tag::kNull;
-  if (tag == YAML_BOOL_TAG) return Tag::kBool;
-  if (tag == YAML_INT_TAG) return Tag::kInt;
-  if (tag == YAML_FLOAT_TAG) return Tag::kFloat;
-  return Tag::kString;
-}
-
-// A libyaml event that frees itself.
-class Event {
- public:
-  Event() = default;
-  ~Event() { yaml_event_delete(&event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  yaml_event_t* get() { return &event_; }
-  const yaml_event_t* operator->() const { return &event_; }
-  const yaml_event_t& operator*() const { return event_; }
-
- private:
-  yaml_event_t event_{};
-};
 
 }  // namespace
 
