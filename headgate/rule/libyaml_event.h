@@ -1,4 +1,4 @@
-// What both readers of YAML (document.h, source_tree.h) take from an event of libyaml.
+// Events of libyaml, for both readers of YAML: document.h and source_tree.h.
 #pragma once
 
 #include <string>

@@ -287,7 +287,8 @@ absl::Status NodeEdit::ChangeBlockMapping(const SourceNode& old, const Plan& pla
     const size_t begin = old.key(0).begin;
     const size_t end = old.key(first_kept).begin;
     const size_t after = After(old.value(first_kept - 1), column);
-    if (lines_.Begin(end) == after) {
+    if (lines_.text().substr(after, end - after).find_first_not_of(" \r\n") ==
+        std::string_view::npos) {
       edits_.Delete(begin, end);
     } else {
       const size_t dash = lines_.text().find_last_not_of(' ', begin - 1) + 1;

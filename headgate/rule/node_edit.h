@@ -1,6 +1,6 @@
 // Changes YAML text so that a node becomes another one, and rewrites only what differs.
 //
-// What stays keeps its lines, its order, its comments and its style. What is added is written in
+// A part that stays keeps its lines, its order, its comments and its style. A new part is written in
 // the style around it, behind its older siblings. A removed pair or item takes with it the comment
 // on its own lines, comment lines directly above it at its column, and comment lines directly below
 // it that are indented deeper than it.
@@ -39,7 +39,7 @@ class NodeEdit {
     size_t begin;
     size_t end;
   };
-  // What happens to the children of a collection.
+  // The changes of the children of a collection.
   struct Plan {
     std::vector<bool> removed;  // for each old child
     // Texts of new children, by the old child that they precede, or the number of old children.

@@ -113,7 +113,7 @@ bool IsDescriptor(const SourceNode& mapping) {
   return false;
 }
 
-// What has been found of a style.
+// The parts of a style that have been found.
 struct Found {
   WriterStyle style;
   bool keys = false;

@@ -467,10 +467,18 @@ absl::StatusOr<std::string> Edit(std::string_view document, std::span<const Rule
   return edited;
 }
 
-// Without up to `count` spaces at its front.
-std::string_view Dedented(std::string_view line, size_t count) {
-  const size_t first = std::min(line.find_first_not_of(' '), line.size());
-  return line.substr(std::min(first, count));
+// Appends the lines from `begin` to `end`, each without up to `indent` spaces at its front.
+void AppendLines(const TextLines& lines, size_t begin, size_t end, size_t indent,
+                 std::string& out) {
+  while (begin < end) {
+    const size_t next = std::min(lines.Next(begin), end);
+    const std::string_view line =
+        lines.text().substr(begin, std::min(lines.End(begin), end) - begin);
+    const size_t spaces = std::min(line.find_first_not_of(' '), line.size());
+    out += line.substr(std::min(spaces, indent));
+    out += '\n';
+    begin = next;
+  }
 }
 
 }  // namespace
@@ -482,29 +490,24 @@ absl::StatusOr<std::string> RuleText(std::string_view document, std::span<const 
   HEADGATE_ASSIGN_OR_RETURN(const Found found, FindRule(lines, trees, path));
   const SourceNode& list = found.parent.source_list->target();
   const SourceNode& item = list.children[found.item]->target();
-  const bool in_lines = list.form == NodeForm::kBlock && item.form == NodeForm::kBlock &&
-                        !list.children[found.item]->is_alias();
-  size_t begin = item.open;
-  size_t end = item.end;
-  size_t indent =
-      lines.text().find_first_not_of(' ', lines.Begin(item.open)) - lines.Begin(item.open);
-  if (in_lines) {
-    HEADGATE_ASSIGN_OR_RETURN(const size_t dash, DashOf(lines, list, found.item));
-    const size_t floor = found.item == 0 ? 0 : lines.Next(list.children[found.item - 1]->end);
-    begin = lines.CommentsAbove(dash, floor);
-    end = LineBehind(lines, item, lines.Column(dash));
-    indent = lines.Column(item.open);
-  }
   std::string out;
-  for (size_t at = begin; at < end;) {
-    const size_t next = std::min(lines.Next(at), end);
-    const bool first = at <= item.open && item.open < next;
-    const size_t from = first ? item.open : at;
-    const std::string_view line = document.substr(from, std::min(lines.End(from), next) - from);
-    out += first ? line : Dedented(line, indent);
-    out += '\n';
-    at = next;
+  if (list.form != NodeForm::kBlock || item.form != NodeForm::kBlock ||
+      list.children[found.item]->is_alias()) {
+    const size_t line = lines.Begin(item.open);
+    AppendLines(lines, item.open, item.end, document.find_first_not_of(' ', line) - line, out);
+    return out;
   }
+  HEADGATE_ASSIGN_OR_RETURN(const size_t dash, DashOf(lines, list, found.item));
+  const size_t floor = found.item == 0 ? 0 : lines.Next(list.children[found.item - 1]->end);
+  const size_t indent = lines.Column(item.open);
+  AppendLines(lines, lines.CommentsAbove(dash, floor), lines.Begin(dash), indent, out);
+  // A dash on a line of its own, and comments behind it.
+  if (lines.Begin(dash) != lines.Begin(item.open) && lines.Skip(lines.End(dash)) == item.open) {
+    const size_t comment = document.find_first_not_of(' ', dash + 1);
+    if (document[comment] == '#') AppendLines(lines, comment, lines.Next(dash), 0, out);
+    AppendLines(lines, lines.Next(dash), lines.Begin(item.open), indent, out);
+  }
+  AppendLines(lines, item.open, LineBehind(lines, item, lines.Column(dash)), indent, out);
   return out;
 }
 

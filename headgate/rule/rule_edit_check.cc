@@ -59,7 +59,7 @@ class EditCheck {
 
   // `before` is null for a parent that has been added.
   absl::Status Level(const DocumentNode* before, const DocumentNode& after, size_t depth) const {
-    if (after.kind != NodeKind::kMapping) return Wrong("a parent is no mapping");
+    if (after.kind != NodeKind::kMapping) return Wrong("a parent is not a mapping");
     if (before != nullptr && !SamePairs(*before, after, NotDescriptors))
       return Wrong("a field above the rule");
     const auto old =

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     HEADGATE_CHECK(!put.status().message().empty());
   }
   const auto removed = RemoveRule(document, path);
-  // What is left of a document that loads, loads.
+  // If a document loads, it also loads without the rule.
   if (removed.ok() && Loads(document)) HEADGATE_CHECK(Loads(*removed));
   (void)RuleText(document, path);
   return 0;

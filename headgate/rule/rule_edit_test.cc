@@ -445,6 +445,8 @@ TEST(RuleEdit, RemovesAFieldBehindTheDash) {
   EXPECT_EQ(Put("domain: d\ndescriptors:\n  - shadow_mode: true\n    # k\n    key: a\n",
                 {{.key = "a"}}, "{}"),
             "domain: d\ndescriptors:\n  -\n    # k\n    key: a\n");
+  EXPECT_EQ(Text("domain: d\ndescriptors:\n  -  # d\n    # k\n    key: a\n", {{.key = "a"}}),
+            "# d\n# k\nkey: a\n");
   EXPECT_EQ(Put("domain: d\ndescriptors:\n  - shadow_mode: true\n    key: a\n", {{.key = "a"}},
                 "quota_mode: true"),
             "domain: d\ndescriptors:\n  - key: a\n    quota_mode: true\n");

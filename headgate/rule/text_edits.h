@@ -29,7 +29,7 @@ class TextLines {
   bool IsFirst(size_t offset) const;
   // Whether only spaces, tabs and a comment follow `offset` on its line.
   bool IsLast(size_t offset) const;
-  // The first byte at or behind `offset` that is no space, tab, line break or comment.
+  // The first byte at or behind `offset` that is not a space, a tab, or part of a line break or comment.
   size_t Skip(size_t offset) const;
   // The beginning of this line, or of the comment lines directly above it in the column of
   // `offset`; not before `floor`.
