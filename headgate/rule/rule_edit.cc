@@ -108,9 +108,7 @@ absl::StatusOr<Level> LevelAt(const TextLines& lines, const DocumentNode& docume
   }
   const DocumentNode* const list = FieldOf(document, "descriptors");
   if (list == nullptr || list->kind != NodeKind::kSequence) {
-    // Null is a list without items.
-    if (list != nullptr &&
-        (list->kind != NodeKind::kScalar || !FieldText(document, "descriptors").empty()))
+    if (list != nullptr && !IsNull(*list))
       return CannotEdit(lines, level.source_list->begin, "'descriptors' is not a list");
     level.source_list = nullptr;
     return level;
@@ -354,6 +352,11 @@ class RuleFragment {
     if (root->kind != NodeKind::kMapping)
       return fragment.Wrong(root->begin,
                             "a rule is a mapping of fields, such as {\"rate_limit\": …}");
+    if (const DocumentNode* const list = FieldOf(fragment.document(), "descriptors");
+        list != nullptr && list->kind != NodeKind::kSequence && !IsNull(*list)) {
+      return absl::InvalidArgumentError(fmt::format("{}:{}: 'descriptors' is a list of rules",
+                                                    list->mark.line, list->mark.column));
+    }
     HEADGATE_RETURN_IF_ERROR(fragment.CheckName("key", entry.key));
     HEADGATE_RETURN_IF_ERROR(fragment.CheckName("value", entry.value.value_or("")));
     return fragment;

@@ -14,9 +14,9 @@
 // means something is not checked here; load the result (load.h) before it is written.
 //
 // Errors: InvalidArgument if the path or the new rule is wrong ("line:column: " in the rule).
-// FailedPrecondition if the document is not a rule file, has duplicate rules on the path, or cannot be
-// changed in place; for example, if other rules would change too, because they are aliases of this
-// one.
+// FailedPrecondition if the document is not a rule file, has duplicate rules on the path, or cannot
+// be changed in place; for example, if other rules would change too, because they are aliases of
+// this one.
 #pragma once
 
 #include <optional>

@@ -10,10 +10,6 @@
 namespace headgate::rule {
 namespace {
 
-bool IsNull(const DocumentNode& node) {
-  return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
-}
-
 bool Names(const DocumentNode& item, const RuleEntry& entry) {
   return item.kind == NodeKind::kMapping && FieldText(item, "key") == entry.key &&
          FieldText(item, "value") == entry.value.value_or("");
@@ -127,6 +123,10 @@ class EditCheck {
 };
 
 }  // namespace
+
+bool IsNull(const DocumentNode& node) {
+  return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
+}
 
 const DocumentNode* FieldOf(const DocumentNode& mapping, std::string_view field) {
   const DocumentNode* found = nullptr;

@@ -416,6 +416,8 @@ TEST(RuleEdit, RefusesWrongRulesWithTheirPlace) {
   EXPECT_THAT(problem("é: &x 1\nb: *x"), StartsWith("INVALID_ARGUMENT: 2:4: write the value"));
   EXPECT_THAT(problem("{<<: {a: 1}}"), StartsWith("INVALID_ARGUMENT: 1:2: write the fields"));
   EXPECT_THAT(problem("a: 1\na: 2"), StartsWith("INVALID_ARGUMENT: 2:1: \"a\" occurs twice"));
+  EXPECT_EQ(problem("descriptors: {key: a}"),
+            "INVALID_ARGUMENT: 1:14: 'descriptors' is a list of rules");
   EXPECT_EQ(problem("key: api_key\nvalue: silver"),
             "INVALID_ARGUMENT: 2:8: the rule has value \"silver\", but its path says \"gold\"");
   EXPECT_THAT(Put(kFile, {}, "{}"), StartsWith("INVALID_ARGUMENT: the path of a rule has 1 to"));
