@@ -88,7 +88,7 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
     case AttributeKind::kPathSegment:
       return PathPart(attribute, value);
     case AttributeKind::kQuery:
-      problem = ProblemOf(wire::FindInQuery(request_->query(), attribute.name, text));
+      problem = Query(attribute, text);
       break;
     case AttributeKind::kClientAddress:
       problem = ClientNetwork(text);
@@ -112,12 +112,18 @@ Problem Attributes::Path(std::string_view& path) {
     if (request_->target.empty()) {
       path_state_ = Problem::kMissing;
     } else {
-      path_state_ =
-          wire::NormalizePath(request_->path(), path_) ? Problem::kNone : Problem::kInvalid;
+      const bool valid = wire::IsPlainTarget(request_->target) &&
+                         wire::NormalizePath(request_->path(), path_);
+      path_state_ = valid ? Problem::kNone : Problem::kInvalid;
     }
   }
   path = path_;
   return *path_state_;
+}
+
+Problem Attributes::Query(const Attribute& attribute, std::string& text) const {
+  if (!wire::IsPlainTarget(request_->target)) return Problem::kInvalid;
+  return ProblemOf(wire::FindInQuery(request_->query(), attribute.name, text));
 }
 
 Problem Attributes::PathPart(const Attribute& attribute, std::string_view& value) {

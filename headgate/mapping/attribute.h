@@ -67,13 +67,14 @@ class Attributes {
 
   // The complete address, for lists of networks.
   AttributeProblem ClientIp(base::IpAddress& address);
-  // The normalized path; kInvalid if it is ambiguous.
+  // The normalized path; kInvalid if it, or the query behind it, is ambiguous.
   AttributeProblem Path(std::string_view& path);
   // The normalized host; kInvalid if it is ambiguous.
   AttributeProblem Host(std::string_view& host);
   const RequestHead& request() const { return *request_; }
 
  private:
+  AttributeProblem Query(const Attribute& attribute, std::string& text) const;
   AttributeProblem PathPart(const Attribute& attribute, std::string_view& value);
   AttributeProblem ClientNetwork(std::string& text);
   AttributeProblem Geohash(const Attribute& attribute, std::string& text) const;

@@ -85,6 +85,22 @@ TEST(Attributes, WhatIsAmbiguousIsInvalid) {
             "invalid k");
 }
 
+// Backends end the target at a raw '#', and some remove bytes above 0x7f at its end.
+TEST(Attributes, ATargetThatServersReadDifferentlyIsInvalid) {
+  for (const std::string_view attribute : {"path: true", "path_prefix: 1", "query: q"}) {
+    const std::string entries = "{key: k, " + std::string(attribute) + "}";
+    for (const std::string_view target :
+         {"/a?q=bad#x", "/a?x=1#&q=bad", "/a#?q=bad", "/a\xa0?q=bad", "/a?q=bad\xa0",
+          "/a?q=bad\x85", "/\xc3\xa9?q=bad", "/a?q=bad "})
+      EXPECT_EQ(Map(entries, {.target = target}), "invalid k") << attribute << " " << target;
+  }
+  EXPECT_EQ(Map("{key: k, query: q}", {.target = "/%c3%a9?q=%c3%a9%23"}), "k=\xc3\xa9#");
+  EXPECT_EQ(Map("{key: k, path: true}", {.target = "/%c3%a9?q=%23"}), "k=/\xc3\xa9");
+  const Fields fields = {{"X-API-Key", "k1"}};
+  EXPECT_EQ(Map("{key: k, header: X-API-Key}", {.target = "/a#b", .fields = fields}), "k=k1")
+      << "no mapping needs the target";
+}
+
 TEST(Attributes, AnIpv6ClientIsItsNetwork) {
   const Fields fields = {{"X-Forwarded-For", "2001:db8:1:2:3:4:5:6"}};
   EXPECT_EQ(Map("{key: k, client_address: true}", {.fields = fields}), "k=2001:db8:1:2::/64");

@@ -1,5 +1,7 @@
 #include "headgate/wire/request_path.h"
 
+#include <algorithm>
+
 #include "headgate/base/text.h"
 #include "headgate/wire/percent.h"
 
@@ -51,6 +53,11 @@ bool NormalizePath(std::string_view path, std::string& out) {
     slashes_merged = text.empty();
     path.remove_prefix(1);
   }
+}
+
+bool IsPlainTarget(std::string_view target) {
+  return std::all_of(target.begin(), target.end(),
+                     [](char c) { return c > ' ' && c < '\x7f' && c != '#'; });
 }
 
 }  // namespace headgate::wire

@@ -17,7 +17,13 @@ namespace headgate::wire {
 // - it has a raw '\', '#', or control character
 // - `..` leads above the root, or follows an empty segment ("/a//../b"): whether slashes are merged
 //   before dots are removed would change the result
-// `path` has no query. Bytes above 0x7f are kept.
+// `path` has no query. Bytes above 0x7f are kept, because patterns in files have them; a path of a
+// request cannot (IsPlainTarget).
 bool NormalizePath(std::string_view path, std::string& out);
+
+// Whether all servers find the same path and query in this target of a request: it consists of
+// visible ASCII characters (RFC 9112, 3.2) other than '#'. Servers differ in whether they end the
+// target at '#', and some remove other bytes, such as 0x85 and 0xa0, as white space.
+bool IsPlainTarget(std::string_view target);
 
 }  // namespace headgate::wire

@@ -63,5 +63,15 @@ TEST(NormalizePath, TheResultIsNormalized) {
   }
 }
 
+TEST(IsPlainTarget, KnowsWhatServersReadAlike) {
+  for (const std::string_view target :
+       {"", "*", "/", "/a?b=c&d", "/a%23b?c=%c3%a9", "/~!$&'()*+,;=:@?x\\\"<>^`{|}"})
+    EXPECT_TRUE(IsPlainTarget(target)) << target;
+  for (const std::string_view target :
+       {"/a#b", "/a?key=bad#x", "/a?b=1#&key=bad", "/#?key=bad", "/m\xa0", "/m\x85", "/\xc3\xa9",
+        "/a?key=bad\xa0", "/a b", "/a ", "/a?b=\t", "/a\x7f"})
+    EXPECT_FALSE(IsPlainTarget(target)) << target;
+}
+
 }  // namespace
 }  // namespace headgate::wire
