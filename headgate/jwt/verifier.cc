@@ -87,7 +87,6 @@ absl::Status Verifier::CheckClaims(int64_t now_s, Token& token) const {
     const auto expires_s = SecondsOf(*member);
     if (!expires_s) return Refused("\"exp\" of the token is not a time");
     token.valid_until_s = *expires_s + leeway_s;
-    if (now_s >= token.valid_until_s) return Refused("the token has expired");
   }
   if (const Member* const member = token.claims.Find("nbf")) {
     const auto begins_s = SecondsOf(*member);
@@ -98,6 +97,7 @@ absl::Status Verifier::CheckClaims(int64_t now_s, Token& token) const {
     return Refused("the token is of another issuer");
   if (!options_.audiences.empty() && !NamesAny(token.claims, options_.audiences))
     return Refused("the token is for another audience");
+  if (now_s >= token.valid_until_s) return absl::OutOfRangeError("the token has expired");
   return absl::OkStatus();
 }
 

@@ -44,7 +44,8 @@ class Verifier {
     // The first second at which the token is no longer valid; the maximum if it has no `exp`.
     int64_t valid_until_s = 0;
   };
-  // Unauthenticated with the reason; it holds nothing of the token. `now_s`: Unix time.
+  // OutOfRange if the token was valid once, and Unauthenticated otherwise; with the reason, which
+  // holds nothing of the token. `now_s`: Unix time.
   absl::Status Verify(std::string_view token, int64_t now_s, Token& result) const;
 
  private:

@@ -31,6 +31,22 @@ Problem ProblemOf(wire::Lookup lookup) {
   return Problem::kInvalid;
 }
 
+Problem ProblemOf(ClaimLookup lookup) {
+  switch (lookup) {
+    case ClaimLookup::kFound:
+      return Problem::kNone;
+    case ClaimLookup::kAbsent:
+      return Problem::kMissing;
+    case ClaimLookup::kExpired:
+      return Problem::kExpired;
+    case ClaimLookup::kNotValid:
+      return Problem::kNotValid;
+    case ClaimLookup::kAmbiguous:
+      break;
+  }
+  return Problem::kInvalid;
+}
+
 // An empty value says nothing about the client.
 Problem Checked(std::string_view value) {
   if (value.empty()) return Problem::kMissing;
@@ -78,8 +94,7 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
     case AttributeKind::kCookie:
       return Checked(request_->FindCookie(attribute.name, value), value);
     case AttributeKind::kMethod:
-      value = request_->method;
-      return Checked(value);
+      return Method(value);
     case AttributeKind::kHost:
       return Host(value);
     case AttributeKind::kPath:
@@ -112,8 +127,8 @@ Problem Attributes::Path(std::string_view& path) {
     if (request_->target.empty()) {
       path_state_ = Problem::kMissing;
     } else {
-      const bool valid = wire::IsPlainTarget(request_->target) &&
-                         wire::NormalizePath(request_->path(), path_);
+      const bool valid =
+          wire::IsPlainTarget(request_->target) && wire::NormalizePath(request_->path(), path_);
       path_state_ = valid ? Problem::kNone : Problem::kInvalid;
     }
   }
@@ -139,6 +154,13 @@ Problem Attributes::PathPart(const Attribute& attribute, std::string_view& value
   if (end == path.npos) return Problem::kMissing;
   value = path.substr(begin + 1, end - begin - 1);
   return Checked(value);
+}
+
+Problem Attributes::Method(std::string_view& method) const {
+  method = request_->method;
+  const bool has_lower =
+      std::any_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return has_lower ? Problem::kInvalid : Checked(method);
 }
 
 Problem Attributes::Host(std::string_view& host) {

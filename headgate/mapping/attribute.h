@@ -49,8 +49,10 @@ struct AttributeOptions {
 
 enum class AttributeProblem : uint8_t {
   kNone,
-  kMissing,  // the request does not have it, or its token is not valid
-  kInvalid,  // it is malformed, or it is there twice
+  kMissing,   // the request does not have it
+  kExpired,   // the request has an expired token
+  kNotValid,  // the request has a token that is not valid
+  kInvalid,   // it is malformed, or it is there twice
 };
 
 // The attributes of one request. Reads each part of the request when it is first needed. Reused for
@@ -69,6 +71,9 @@ class Attributes {
   AttributeProblem ClientIp(base::IpAddress& address);
   // The normalized path; kInvalid if it, or the query behind it, is ambiguous.
   AttributeProblem Path(std::string_view& path);
+  // kInvalid if it has lower-case letters: methods are case-sensitive (RFC 9110, 9.1), but many
+  // backends read `post` as POST.
+  AttributeProblem Method(std::string_view& method) const;
   // The normalized host; kInvalid if it is ambiguous.
   AttributeProblem Host(std::string_view& host);
   const RequestHead& request() const { return *request_; }

@@ -64,13 +64,14 @@ bool Mapper::Fits(const Mapping& mapping, Problem& problem) {
     }
   }
   if (mapping.methods.empty()) return true;
-  const std::string_view method = attributes_.request().method;
-  problem = method.empty() ? Problem::kMissing : Problem::kNone;
-  return std::find(mapping.methods.begin(), mapping.methods.end(), method) != mapping.methods.end();
+  std::string_view method;
+  problem = attributes_.Method(method);
+  return problem == Problem::kNone &&
+         std::find(mapping.methods.begin(), mapping.methods.end(), method) != mapping.methods.end();
 }
 
 // A missing attribute is in no list. But a client whose address nobody states must not slip past a
-// list that refuses addresses.
+// list that refuses addresses, nor a client that spoils its token past one that refuses claims.
 bool Mapper::IsInAny(std::span<const AttributeList> lists, MappedAs as, Problem& problem,
                      const Attribute*& attribute) {
   for (const AttributeList& list : lists) {
@@ -87,8 +88,10 @@ bool Mapper::IsInAny(std::span<const AttributeList> lists, MappedAs as, Problem&
       if (problem == Problem::kNone &&
           list.values.contains(absl::string_view(value.data(), value.size())))
         return true;
+      if (as == MappedAs::kRefused && problem == Problem::kNotValid) problem = Problem::kInvalid;
+      is_needed = as == MappedAs::kRefused && problem == Problem::kExpired;
     }
-    if (problem == Problem::kInvalid || (problem == Problem::kMissing && is_needed)) return false;
+    if (problem == Problem::kInvalid || (problem != Problem::kNone && is_needed)) return false;
   }
   problem = Problem::kNone;
   return false;

@@ -249,5 +249,69 @@ TEST(MappingFile, ATokenThatComesTwiceIsInvalidWhereverItIsRead) {
   }
 }
 
+// Backends read some tokens that are refused here. A client must not get rid of its token by such a
+// spelling.
+TEST(MappingFile, ATokenThatIsNotValidIsNotAsIfItWereAbsent) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  const jwt::TestSigner stranger(jwt::Algorithm::kEs256);
+  const std::string token = signer.Sign(R"({"sub":"mallory","exp":1000})");
+  const auto rig = [&](const std::string& mapping) {
+    return MappingRig(With("jwt:\n- {jwks_file: keys.json, leeway: 0s}\nmappings:\n- " + mapping),
+                      {{"keys.json", signer.KeySet()}});
+  };
+  MappingRig refuse = rig("refuse: [{claim: sub, values: [mallory]}]\n");
+  MappingRig exempt = rig("exempt: [{claim: sub, values: [mallory]}]\n");
+  MappingRig optional =
+      rig("descriptors:\n  - {entries: [{key: user, claim: sub}], optional: true}\n");
+  const auto map = [](MappingRig& mappings, const std::string& value, int64_t now_s = 999) {
+    const std::vector<HeaderField> fields = {{"Authorization", value}};
+    return mappings.Map({.fields = fields}, now_s);
+  };
+  for (const std::string& value :
+       {token, "Bearer  " + token, "Bearer \t " + token, "bearer\t" + token,
+        "Bearer " + token + " ", " Bearer " + token + "\t"}) {
+    EXPECT_EQ(map(refuse, value), "refused") << value;
+    EXPECT_EQ(map(exempt, value), "exempt") << value;
+    EXPECT_EQ(map(optional, value), "user=mallory") << value;
+  }
+  for (const std::string& value :
+       {"Bearer " + token + "=", "Bearer " + token + " x", "Bearer, " + token, "Token " + token,
+        "Bearer \"" + token + "\"", std::string("Bearer x"), std::string("x"),
+        "Bearer " + stranger.Sign(R"({"sub":"mallory"})")}) {
+    EXPECT_EQ(map(refuse, value), "invalid an attribute of a list") << value;
+    EXPECT_EQ(map(exempt, value), "") << value;
+    EXPECT_EQ(map(optional, value), "missing user") << value;
+  }
+  // The client is to fetch another token.
+  EXPECT_EQ(map(refuse, "Bearer " + token, 1000), "missing an attribute of a list");
+  EXPECT_EQ(map(exempt, "Bearer " + token, 1000), "");
+  EXPECT_EQ(map(optional, "Bearer " + token, 1000), "missing user");
+  // No token can be in these.
+  for (const std::string value : {"", "Bearer", "Bearer ", "Basic YTpi", "Digest a=\"b.c\", d=e"}) {
+    EXPECT_EQ(map(refuse, value), "") << value;
+    EXPECT_EQ(map(optional, value), "") << value;
+  }
+}
+
+TEST(MappingFile, AValidTokenOfAnotherIssuerIsNone) {
+  const jwt::TestSigner ours(jwt::Algorithm::kEs256);
+  const jwt::TestSigner theirs(jwt::Algorithm::kEs256);
+  MappingRig rig(With("jwt:\n- {name: ours, jwks_file: ours}\n- {name: theirs, jwks_file: theirs}\n"
+                      "mappings:\n- refuse:\n  - {claim: sub, jwt: ours, values: [mallory]}\n"
+                      "  - {claim: sub, jwt: theirs, values: [eve]}\n  descriptors:\n"
+                      "  - {entries: [{key: a, claim: sub, jwt: ours}], optional: true}\n"
+                      "  - {entries: [{key: b, claim: sub, jwt: theirs}], optional: true}\n"),
+                 {{"ours", ours.KeySet()}, {"theirs", theirs.KeySet()}});
+  const auto map = [&](const std::string& token) {
+    const std::vector<HeaderField> fields = {{"Authorization", "Bearer " + token}};
+    return rig.Map({.fields = fields}, 1);
+  };
+  EXPECT_EQ(map(ours.Sign(R"({"sub":"ann"})")), "a=ann");
+  EXPECT_EQ(map(theirs.Sign(R"({"sub":"ann"})")), "b=ann");
+  EXPECT_EQ(map(ours.Sign(R"({"sub":"mallory"})")), "refused");
+  EXPECT_EQ(map(theirs.Sign(R"({"sub":"eve"})")), "refused");
+  EXPECT_EQ(map(theirs.Sign(R"({"sub":"eve"})") + "="), "invalid an attribute of a list");
+}
+
 }  // namespace
 }  // namespace headgate::mapping

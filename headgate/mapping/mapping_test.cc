@@ -101,6 +101,21 @@ TEST(Attributes, ATargetThatServersReadDifferentlyIsInvalid) {
       << "no mapping needs the target";
 }
 
+TEST(Attributes, ACookieThatBackendsUnquoteIsInvalid) {
+  const Fields escaped = {{"Cookie", R"(sid="b\ad")"}};
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = escaped}), "invalid k");
+  const Fields two_lines = {{"Cookie", R"(sid=""bad"")"}, {"Cookie", "a=1"}};
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = two_lines}), "invalid k");
+  const Fields quoted = {{"Cookie", R"(sid="bad")"}, {"Cookie", "a=1"}};
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = quoted}), "k=bad");
+}
+
+TEST(Attributes, AMethodWithLowerCaseLettersIsInvalid) {
+  EXPECT_EQ(Map("{key: k, method: true}", {.method = "post"}), "invalid k");
+  EXPECT_EQ(Map("{key: k, method: true}", {.method = "PoST"}), "invalid k");
+  EXPECT_EQ(Map("{key: k, method: true}", {.method = "M-SEARCH"}), "k=M-SEARCH");
+}
+
 TEST(Attributes, AnIpv6ClientIsItsNetwork) {
   const Fields fields = {{"X-Forwarded-For", "2001:db8:1:2:3:4:5:6"}};
   EXPECT_EQ(Map("{key: k, client_address: true}", {.fields = fields}), "k=2001:db8:1:2::/64");
@@ -157,6 +172,9 @@ TEST(Mapper, TheFirstMappingThatFitsDecides) {
             "remote_address=192.0.2.1; user=ann,action=login x5");
   EXPECT_EQ(map("POST", "h", "/users/7/password"), "remote_address=192.0.2.1");
   EXPECT_EQ(map("GET", "h", "/login"), "unmatched");
+  EXPECT_EQ(map("post", "h", "/login"), "invalid the original request")
+      << "backends run it as POST";
+  EXPECT_EQ(map("post", "h", "/other"), "unmatched") << "no mapping needs the method";
   EXPECT_EQ(map("GET", "a.example.com", "/api/x"), "api_key=k1");
   EXPECT_EQ(map("GET", "example.com", "/api/x"), "unmatched");
   EXPECT_EQ(map("GET", "evilexample.com", "/api/x"), "unmatched");

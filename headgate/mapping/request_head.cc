@@ -23,7 +23,8 @@ Lookup RequestHead::FindCookie(std::string_view name, std::string_view& value) c
     if (!base::EqualsIgnoreCase(field, "Cookie")) continue;
     const Lookup here = wire::FindInCookies(line, name, value);
     if (here == Lookup::kAbsent) continue;
-    if (here != Lookup::kFound || found == Lookup::kFound) return Lookup::kTwice;
+    if (here != Lookup::kFound) return here;
+    if (found == Lookup::kFound) return Lookup::kTwice;
     found = Lookup::kFound;
   }
   return found;

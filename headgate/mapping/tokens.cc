@@ -8,16 +8,42 @@
 namespace headgate::mapping {
 namespace {
 
-constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kBearer = "Bearer";
+constexpr std::string_view kSpaces = " \t";
 
-wire::Lookup FindToken(const RequestHead& request, const TokenIssuer& issuer,
-                       std::string_view& token) {
-  const wire::Lookup lookup = issuer.cookie.empty() ? request.FindHeader(issuer.header, token)
-                                                    : request.FindCookie(issuer.cookie, token);
-  if (lookup != wire::Lookup::kFound) return lookup;
-  if (base::EqualsIgnoreCase(token.substr(0, kBearer.size()), kBearer))
-    token.remove_prefix(kBearer.size());
-  return lookup;
+// Whether credentials of another scheme cannot hold a token, which has two dots. Some applications
+// take what follows any scheme.
+bool IsOtherScheme(std::string_view value) {
+  const size_t end = value.find_first_of(kSpaces);
+  return end != value.npos && std::count(value.begin(), value.end(), '.') < 2;
+}
+
+// The token in a value of a header or cookie; empty if there is none. Applications skip any number
+// of spaces behind the scheme.
+std::string_view TokenIn(std::string_view value, bool of_header) {
+  value = base::Trimmed(value);
+  std::string_view rest = value.substr(std::min(kBearer.size(), value.size()));
+  const bool is_bearer = base::EqualsIgnoreCase(value.substr(0, kBearer.size()), kBearer) &&
+                         (rest.empty() || kSpaces.find(rest.front()) != kSpaces.npos);
+  if (is_bearer) return base::Trimmed(rest);
+  return of_header && IsOtherScheme(value) ? std::string_view() : value;
+}
+
+ClaimLookup FindToken(const RequestHead& request, const TokenIssuer& issuer,
+                      std::string_view& token) {
+  const bool of_header = issuer.cookie.empty();
+  std::string_view value;
+  const wire::Lookup lookup = of_header ? request.FindHeader(issuer.header, value)
+                                        : request.FindCookie(issuer.cookie, value);
+  if (lookup == wire::Lookup::kAbsent) return ClaimLookup::kAbsent;
+  if (lookup != wire::Lookup::kFound) return ClaimLookup::kAmbiguous;
+  token = TokenIn(value, of_header);
+  return token.empty() ? ClaimLookup::kAbsent : ClaimLookup::kFound;
+}
+
+bool AreAtOnePlace(const TokenIssuer& a, const TokenIssuer& b) {
+  if (!a.cookie.empty() || !b.cookie.empty()) return a.cookie == b.cookie;
+  return base::EqualsIgnoreCase(a.header, b.header);
 }
 
 }  // namespace
@@ -33,20 +59,32 @@ void TokenReader::Begin() {
   if (kept_.size() > kKeptMax) kept_.resize(kKeptMax);
 }
 
-wire::Lookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
-                                const RequestHead& request, int64_t now_s, std::string& text) {
+ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
+                               const RequestHead& request, int64_t now_s, std::string& text) {
   const Current current = TokenOf(issuer, request, now_s);
+  if (current.lookup == ClaimLookup::kNotValid) return WithoutToken(issuer, request, now_s);
   if (current.token == nullptr) return current.lookup;
   const std::vector<std::string_view> path(names.begin(), names.end());
   const jwt::JsonMembers::Member* const member = current.token->claims.Find(path);
-  if (member == nullptr) return wire::Lookup::kAbsent;
+  if (member == nullptr) return ClaimLookup::kAbsent;
   using Kind = jwt::JsonMembers::Kind;
   if (member->kind != Kind::kString && member->kind != Kind::kNumber &&
       member->kind != Kind::kBool) {
-    return wire::Lookup::kAbsent;
+    return ClaimLookup::kAbsent;
   }
   text.append(member->text);
-  return wire::Lookup::kFound;
+  return ClaimLookup::kFound;
+}
+
+ClaimLookup TokenReader::WithoutToken(uint32_t issuer, const RequestHead& request, int64_t now_s) {
+  ClaimLookup lookup = ClaimLookup::kNotValid;
+  for (uint32_t other = 0; other < issuers_.size(); ++other) {
+    if (other == issuer || !AreAtOnePlace(issuers_[issuer], issuers_[other])) continue;
+    const Current current = TokenOf(other, request, now_s);
+    if (current.lookup == ClaimLookup::kFound) return ClaimLookup::kAbsent;
+    if (current.lookup == ClaimLookup::kExpired) lookup = ClaimLookup::kExpired;
+  }
+  return lookup;
 }
 
 TokenReader::Current TokenReader::TokenOf(uint32_t issuer, const RequestHead& request,
@@ -56,30 +94,32 @@ TokenReader::Current TokenReader::TokenOf(uint32_t issuer, const RequestHead& re
   }
   std::string_view text;
   Current current{.issuer = issuer, .lookup = FindToken(request, issuers_[issuer], text)};
-  if (current.lookup == wire::Lookup::kFound) {
-    current.token = text.empty() ? nullptr : Verified(issuer, text, now_s);
-    if (current.token == nullptr) current.lookup = wire::Lookup::kAbsent;
-  }
+  if (current.lookup == ClaimLookup::kFound) Verify(text, now_s, current);
   return current_.emplace_back(current);
 }
 
-const jwt::Verifier::Token* TokenReader::Verified(uint32_t issuer, std::string_view token,
-                                                  int64_t now_s) {
+void TokenReader::Verify(std::string_view token, int64_t now_s, Current& current) {
   if (kept_.empty()) kept_.resize(kKeptMax);
+  const uint32_t issuer = current.issuer;
   std::unique_ptr<Kept>& slot = kept_[(std::hash<std::string_view>()(token) + issuer) % kKeptMax];
   if (slot != nullptr && slot->issuer == issuer && slot->token == token &&
       now_s < slot->verified.valid_until_s) {
-    return &slot->verified;
+    current.token = &slot->verified;
+    return;
   }
   auto fresh = std::make_unique<Kept>(Kept{.token = std::string(token), .issuer = issuer});
-  if (!issuers_[issuer].verifier->Verify(token, now_s, fresh->verified).ok()) return nullptr;
+  const absl::Status status = issuers_[issuer].verifier->Verify(token, now_s, fresh->verified);
+  if (!status.ok()) {
+    current.lookup = absl::IsOutOfRange(status) ? ClaimLookup::kExpired : ClaimLookup::kNotValid;
+    return;
+  }
   // If another token of this request uses the slot, both are needed until the next request.
-  const bool in_use = std::any_of(current_.begin(), current_.end(), [&](const Current& current) {
-    return slot != nullptr && current.token == &slot->verified;
+  const bool in_use = std::any_of(current_.begin(), current_.end(), [&](const Current& other) {
+    return slot != nullptr && other.token == &slot->verified;
   });
   std::unique_ptr<Kept>& place = in_use ? kept_.emplace_back() : slot;
   place = std::move(fresh);
-  return &place->verified;
+  current.token = &place->verified;
 }
 
 }  // namespace headgate::mapping

@@ -17,10 +17,18 @@ namespace headgate::mapping {
 // The place of an issuer's tokens in a request, and how they are verified.
 struct TokenIssuer {
   std::string name{};  // as attributes name it
-  // The header or cookie. `Bearer ` before a token in a header is removed.
+  // The header or cookie. `Bearer` and the spaces before a token are removed.
   std::string header = "Authorization";
   std::string cookie{};  // not empty: a cookie instead
   std::shared_ptr<const jwt::Verifier> verifier{};
+};
+
+enum class ClaimLookup : uint8_t {
+  kFound,
+  kAbsent,     // no token, or it does not have the claim
+  kExpired,    // the token was valid once
+  kNotValid,   // there is a token that no issuer at this place of requests has signed
+  kAmbiguous,  // the header or cookie comes twice, or is malformed
 };
 
 // For one thread.
@@ -34,11 +42,12 @@ class TokenReader {
   // A new request begins.
   void Begin();
 
-  // Appends the claim as text: a string, a number or a boolean. kAbsent if the request has no valid
-  // token of this issuer, or the token does not have the claim. kTwice if the header or cookie of
-  // the token comes twice: proxies and applications differ in which one they take.
-  wire::Lookup Claim(uint32_t issuer, std::span<const std::string> names,
-                     const RequestHead& request, int64_t now_s, std::string& text);
+  // Appends the claim as text: a string, a number or a boolean. A token that is there but not valid
+  // is not as if it were absent: a backend may read what is refused here ("Bearer TOKEN="), and a
+  // client must not get rid of its claims by it. A valid token of another issuer, and credentials
+  // of another scheme that cannot hold a token (Basic), are as if there were no token.
+  ClaimLookup Claim(uint32_t issuer, std::span<const std::string> names, const RequestHead& request,
+                    int64_t now_s, std::string& text);
 
  private:
   struct Kept {
@@ -49,11 +58,14 @@ class TokenReader {
   struct Current {
     uint32_t issuer = 0;
     const jwt::Verifier::Token* token = nullptr;  // null: none that is valid
-    wire::Lookup lookup = wire::Lookup::kAbsent;  // kFound exactly if there is a token
+    ClaimLookup lookup = ClaimLookup::kAbsent;    // kFound exactly if there is a valid token
   };
 
   Current TokenOf(uint32_t issuer, const RequestHead& request, int64_t now_s);
-  const jwt::Verifier::Token* Verified(uint32_t issuer, std::string_view token, int64_t now_s);
+  // Sets the token, or why there is none.
+  void Verify(std::string_view token, int64_t now_s, Current& current);
+  // The reason why there is no token of `issuer`, if one that is not valid was found.
+  ClaimLookup WithoutToken(uint32_t issuer, const RequestHead& request, int64_t now_s);
 
   std::span<const TokenIssuer> issuers_;
   std::vector<Current> current_;             // of the present request

@@ -75,14 +75,21 @@ Lookup FindInQuery(std::string_view query, std::string_view name, std::string& o
 
 Lookup FindInCookies(std::string_view line, std::string_view name, std::string_view& value) {
   Lookup found = Lookup::kAbsent;
+  std::string_view text;
   ForEachPair(line, ';', [&](std::string_view pair_name, std::string_view pair_value) {
     if (base::Trimmed(pair_name) != name) return;
     found = found == Lookup::kAbsent ? Lookup::kFound : Lookup::kTwice;
-    value = base::Trimmed(pair_value);
+    text = base::Trimmed(pair_value);
   });
-  if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
-    value = value.substr(1, value.size() - 2);
-  return found;
+  if (found != Lookup::kFound) return found;
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+    text = text.substr(1, text.size() - 2);
+  const bool valid = std::all_of(text.begin(), text.end(), [](char c) {
+    return c != '"' && c != '\\' && static_cast<unsigned char>(c) < 0x80;
+  });
+  if (!valid) return Lookup::kInvalid;
+  value = text;
+  return Lookup::kFound;
 }
 
 }  // namespace headgate::wire

@@ -57,6 +57,7 @@ std::string Cookie(std::string_view line, std::string_view name) {
   std::string_view value;
   const Lookup found = FindInCookies(line, name, value);
   if (found == Lookup::kTwice) return "<twice>";
+  if (found == Lookup::kInvalid) return "<invalid>";
   return found == Lookup::kFound ? std::string(value) : "<absent>";
 }
 
@@ -66,6 +67,21 @@ TEST(Cookies, FindsAValue) {
   EXPECT_EQ(Cookie("a=b=c;d", "a"), "b=c");
   EXPECT_EQ(Cookie(R"(a="quoted")", "a"), "quoted");
   EXPECT_EQ(Cookie("a=", "a"), "");
+}
+
+// Python reads "b\141d" and "b\ad" as bad, and a quoted value to its closing quote.
+TEST(Cookies, RefusesWhatReadersDecodeDifferently) {
+  for (const std::string_view value :
+       {R"("b\ad")", R"("b\141d")", R"(b\ad)", R"(""bad"")", R"("bad)", R"(bad")", R"(")",
+        R"(b"a"d)", R"("bad; x")", "bad\xa0"})
+    EXPECT_EQ(Cookie("sid=" + std::string(value), "sid"), "<invalid>") << value;
+  EXPECT_EQ(Cookie(R"(a="b\ad"; sid=1)", "sid"), "1") << "the other cookies do not matter";
+}
+
+TEST(Cookies, AValueStaysIfTheNextLineLacksTheCookie) {
+  std::string_view value = R"("kept")";
+  EXPECT_EQ(FindInCookies("a=1", "sid", value), Lookup::kAbsent);
+  EXPECT_EQ(value, R"("kept")");
 }
 
 TEST(Cookies, NamesAreCaseSensitiveAndMustBeUnique) {
