@@ -303,7 +303,8 @@ TEST(MappingFile, AValidTokenOfAnotherIssuerIsNone) {
                       "  - {entries: [{key: b, claim: sub, jwt: theirs}], optional: true}\n"),
                  {{"ours", ours.KeySet()}, {"theirs", theirs.KeySet()}});
   const auto map = [&](const std::string& token) {
-    const std::vector<HeaderField> fields = {{"Authorization", "Bearer " + token}};
+    const std::string bearer = "Bearer " + token;
+    const std::vector<HeaderField> fields = {{"Authorization", bearer}};
     return rig.Map({.fields = fields}, 1);
   };
   EXPECT_EQ(map(ours.Sign(R"({"sub":"ann"})")), "a=ann");
