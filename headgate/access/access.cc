@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "headgate/algorithm/limit.h"
@@ -124,7 +125,11 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
                                    const net::Peer& peer, base::Instant now, const Post& post,
                                    PendingLogin& pending) {
   if (!has_logins()) return Count({.result = Login::Result::kWrong});
-  const base::Hash128 failures = FailuresKey(user, peer);
+  // Without users all names lead to the credential. With a key for each name, a client could fill
+  // the table and so push out the count of its guesses.
+  const bool is_default = user.empty() || user == kDefaultUser || !has_users_;
+  const base::Hash128 failures = FailuresKey(is_default ? kDefaultUser : user, peer);
+  const base::Hash128 address_failures = FailuresKey(std::nullopt, peer);
   if (const auto wait = LimitedFor(failures, user_limit_, now))
     return Count({.result = Login::Result::kLimited, .retry_after = *wait});
   const bool by_credential = user.empty() || user == kDefaultUser;
@@ -134,14 +139,15 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
   }
   if (!has_users_ || user.empty()) {
     CountFailure(failures, user_limit_, now);
+    CountFailure(address_failures, address_limit_, now);
     return Count({.result = Login::Result::kWrong});
   }
   Digest digest = DigestOf(user, password);
   if (std::optional<Identity> identity = Known(digest))
     return Count({.result = Login::Result::kAccepted, .identity = *std::move(identity)});
-  const base::Hash128 address_failures = FailuresKey(std::nullopt, peer);
   if (const auto wait = LimitedFor(address_failures, address_limit_, now))
     return Count({.result = Login::Result::kLimited, .retry_after = *wait});
+  std::optional<Job> displaced;
   {
     const std::lock_guard lock(mutex_);
     Waiter waiter{.failures = failures,
@@ -157,8 +163,11 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
       return std::nullopt;
     }
     const int64_t of_address = CountOfAddress(address_failures);
-    if (jobs_.size() >= waiting_max_ || of_address * 4 >= static_cast<int64_t>(waiting_max_))
-      return Count({.result = Login::Result::kBusy});
+    if (of_address * 4 >= static_cast<int64_t>(waiting_max_)) return Busy(address_failures, now);
+    if (jobs_.size() >= waiting_max_) {
+      displaced = Displace(of_address);
+      if (!displaced) return Busy(address_failures, now);
+    }
     Enqueue({.user = std::string(user),
              .password = std::string(password),
              .digest = std::move(digest),
@@ -166,6 +175,7 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
              .round = of_address});
   }
   has_job_.notify_one();
+  if (displaced) GiveUp(*displaced);
   return std::nullopt;
 }
 
@@ -199,6 +209,35 @@ int64_t Access::CountOfAddress(const base::Hash128& address_failures) const {
   return std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
     return job.waiters.front().address_failures == address_failures;
   });
+}
+
+// The first job may be under way. At most `waiting_max` jobs are compared with each other, only
+// while the queue is full, and less than a hash takes.
+std::optional<Access::Job> Access::Displace(int64_t of_address) {
+  auto newest = jobs_.end();
+  int64_t most = of_address + 1;
+  for (auto job = std::next(jobs_.begin()); job != jobs_.end(); ++job) {
+    const int64_t count = CountOfAddress(job->waiters.front().address_failures);
+    if (count < most || count < of_address + 2) continue;
+    most = count;
+    newest = job;
+  }
+  if (newest == jobs_.end()) return std::nullopt;
+  std::optional<Job> displaced = std::move(*newest);
+  jobs_.erase(newest);
+  return displaced;
+}
+
+Login Access::Busy(const base::Hash128& address_failures, base::Instant now) {
+  CountFailure(address_failures, address_limit_, now);
+  return Count({.result = Login::Result::kBusy});
+}
+
+void Access::GiveUp(const Job& job) {
+  for (const Waiter& waiter : job.waiters) {
+    CountFailure(waiter.address_failures, address_limit_, waiter.now);
+    Tell(waiter, {.result = Login::Result::kBusy});
+  }
 }
 
 // The addresses take turns, so that one with many passwords does not delay the others. The first
@@ -256,11 +295,10 @@ void Access::Run() {
     jobs_.pop_front();
     lock.unlock();
     OPENSSL_cleanse(done.password.data(), done.password.size());
-    for (const Waiter& waiter : done.waiters) {
+    if (!wanted) GiveUp(done);
+    for (const Waiter& waiter : wanted ? std::span(done.waiters) : std::span<Waiter>()) {
       if (identity) {
         Tell(waiter, {.result = Login::Result::kAccepted, .identity = *identity});
-      } else if (!wanted) {
-        Tell(waiter, {.result = Login::Result::kBusy});
       } else {
         CountFailure(waiter.failures, user_limit_, waiter.now);
         CountFailure(waiter.address_failures, address_limit_, waiter.now);

@@ -7,8 +7,9 @@
 // Thread-safe: all loops share one. A password whose hash was compared before is recognised at
 // once; otherwise a thread of its own computes the hash, because that takes too long for a loop.
 // Failed logins are limited per user and address. So are the computations for one address, whatever
-// users it names, so that one client cannot keep the others from logging in. An IPv6 network of 64
-// bits counts as one address.
+// users it names, so that one client cannot keep the others from logging in. If all places are
+// taken, the address with the most waiting passwords gives way. An IPv6 network of 64 bits counts
+// as one address.
 #pragma once
 
 #include <atomic>
@@ -93,10 +94,12 @@ struct AccessOptions {
   std::shared_ptr<const UserTable> users{};
   // Failed logins of one user from one address: this many at once, and per minute.
   uint64_t failures_per_minute = 10;
-  // Failed logins from one address whose hash was computed. Logins with a password that was
-  // verified before do not count.
+  // Failed logins from one address, and those that were refused as busy. Beyond it no hash is
+  // computed for the address; passwords that were verified before, and the credential, are still
+  // accepted.
   uint64_t address_failures_per_minute = 100;
-  // Passwords that wait for the computation of a hash. One address may have a quarter of them.
+  // Passwords that wait for the computation of a hash. One address may have a quarter of them, and
+  // gives way to addresses with fewer if no place is left.
   uint32_t waiting_max = 128;
   // A login that has waited this long is refused as busy. Shorter than the request timeout, after
   // which the client would hear nothing.
@@ -173,7 +176,15 @@ class Access {
   // `user` is absent for all users together.
   base::Hash128 FailuresKey(std::optional<std::string_view> user, const net::Peer& peer) const;
   int64_t CountOfAddress(const base::Hash128& address_failures) const;
+  // Removes the newest job of the address with the most, if it has at least two more than
+  // `of_address`.
+  std::optional<Job> Displace(int64_t of_address);
   void Enqueue(Job job);
+  // Refuses the login, and counts this against the address: else a crowd of connections that are
+  // refused costs nothing.
+  Login Busy(const base::Hash128& address_failures, base::Instant now);
+  // Refuses all who wait for the job.
+  void GiveUp(const Job& job);
   Digest DigestOf(std::string_view user, std::string_view password) const;
   bool IsCredential(std::string_view password) const;
   std::optional<Identity> Known(const Digest& digest);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headgate/access/access_rig.h"
@@ -219,6 +221,97 @@ TEST(Access, AddressesTakeTurns) {
   EXPECT_LT(ann, 8) << "behind those that were verified before it came, and one turn of the crowd";
 }
 
+// Many logins while the thread that verifies passwords is held up, so that all places are taken.
+struct Crowd {
+  Crowd() : door({.users = CheapUsers(), .waiting_max = kPlaces}) {
+    // Its result is delivered on the thread that verifies, which waits here.
+    Ask("opener", "wrong", At("198.51.100.1"), [this](auto) {
+      held.count_down();
+      released.wait();
+    });
+    held.wait();
+  }
+  ~Crowd() {
+    Release();
+    door.access.End();
+  }
+
+  // A hash that takes microseconds: apple.
+  static std::shared_ptr<const UserTable> CheapUsers() {
+    auto table = std::make_shared<UserTable>();
+    table->users.emplace("ann",
+                         User{*ParsePasswordHash("$scrypt$ln=1,r=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$"
+                                                 "SjJ2uW19P0Q6Pe8RWsJtq2GJP6Kl5BstmYaeTnw5ClA"),
+                              Rights::All()});
+    return table;
+  }
+  static net::Peer Attacker(int number) {
+    return At(("192.0.2." + std::to_string(number)).c_str());
+  }
+
+  std::optional<Login> Ask(std::string name, std::string_view password, const net::Peer& peer,
+                           Post post = {}) {
+    waiting.push_back(std::make_unique<PendingLogin>([this, name] { told.push_back(name); }));
+    if (!post) post = [this](auto work) { door.posted.Add(std::move(work)); };
+    return door.access.LogIn("ann", password, peer, door.now, post, *waiting.back());
+  }
+  // A login with a password of its own. Returns whether it is refused at once.
+  bool Guess(int attacker) {
+    return Ask("attacker " + std::to_string(attacker), "wrong" + std::to_string(++guesses),
+               Attacker(attacker))
+        .has_value();
+  }
+  void Release() {
+    if (!std::exchange(is_released, true)) released.count_down();
+  }
+
+  static constexpr uint32_t kPlaces = 40;
+  int guesses = 0;
+  bool is_released = false;
+  std::latch held{1};
+  std::latch released{1};
+  std::vector<std::unique_ptr<PendingLogin>> waiting;
+  std::vector<std::string> told;
+  Door door;
+};
+
+TEST(Access, ACrowdOfAddressesDoesNotLockOutAnother) {
+  Crowd crowd;
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int attacker = 0; attacker < 20; ++attacker)
+      EXPECT_EQ(crowd.Guess(attacker), turn == 2) << "two of each take all places";
+  }
+  EXPECT_FALSE(crowd.Ask("ann", "apple", At("203.0.113.9"))) << "it takes a place of the crowd";
+  ASSERT_TRUE(crowd.door.posted.RunNext());
+  EXPECT_EQ(crowd.told, std::vector<std::string>{"attacker 19"}) << "the newest one gives way";
+  EXPECT_EQ(crowd.waiting[40]->result()->result, Result::kBusy);
+  crowd.Release();
+  for (uint32_t i = 0; i < Crowd::kPlaces; ++i) ASSERT_TRUE(crowd.door.posted.RunNext());
+  EXPECT_EQ(crowd.waiting.back()->result()->result, Result::kAccepted);
+  EXPECT_EQ(std::find(crowd.told.begin(), crowd.told.end(), "ann") - crowd.told.begin(), 21)
+      << "behind the one that gave way, and one of each address";
+}
+
+TEST(Access, NobodyGivesWayToAnAddressWithAsMany) {
+  Crowd crowd;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (int attacker = 0; attacker < 20; ++attacker) EXPECT_FALSE(crowd.Guess(attacker));
+  }
+  EXPECT_FALSE(crowd.Guess(20));
+  EXPECT_TRUE(crowd.Guess(20)) << "it would have more than those that give way";
+}
+
+TEST(Access, LoginsThatAreRefusedAsBusyCountAgainstTheirAddress) {
+  Crowd crowd;
+  const auto result = [&](int i) {
+    const auto login = crowd.Ask("a", "wrong" + std::to_string(i), kElsewhere);
+    return login ? std::optional(login->result) : std::nullopt;
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(result(i), std::nullopt);
+  for (int i = 10; i < 110; ++i) EXPECT_EQ(result(i), Result::kBusy) << i;
+  EXPECT_EQ(result(110), Result::kLimited);
+}
+
 TEST(Access, ALoginThatWaitedTooLongIsRefusedAsBusy) {
   struct Clock final : base::Clock {
     base::BootTime BootNow() const override {
@@ -240,6 +333,27 @@ TEST(Access, LimitsGuessesOfTheCredential) {
   EXPECT_EQ(door.LogIn("", "a").result, Result::kWrong);
   EXPECT_EQ(door.LogIn("", "b").result, Result::kWrong);
   EXPECT_EQ(door.LogIn("", "secret").result, Result::kLimited);
+  EXPECT_EQ(door.LogIn("default", "secret").result, Result::kLimited) << "the same user";
+}
+
+// Else a client that invents names would push the count of its guesses out of the table.
+TEST(Access, WithOnlyACredentialAllNamesCountTogether) {
+  Door door({.credential = "secret", .failures_per_minute = 2});
+  EXPECT_EQ(door.LogIn("a", "x").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("b", "x").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("c", "x").result, Result::kLimited);
+  EXPECT_EQ(door.LogIn("", "secret").result, Result::kLimited);
+  EXPECT_EQ(door.LogIn("", "secret", At("192.0.2.2")).result, Result::kAccepted);
+}
+
+TEST(Access, GuessesOfTheCredentialCountAgainstTheAddress) {
+  Door door({.credential = "secret",
+             .users = Users({{"ann", "apple", Rights::All()}}),
+             .address_failures_per_minute = 2});
+  EXPECT_EQ(door.LogIn("", "x").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("", "y").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kLimited);
+  EXPECT_EQ(door.LogIn("", "secret").result, Result::kAccepted) << "it needs no computation";
 }
 
 TEST(Access, RefusesLoginsBeyondThoseThatWait) {
