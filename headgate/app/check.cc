@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -75,8 +76,12 @@ std::string BodyOf(const CheckArguments& arguments, const DescriptorArguments& d
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// A server may state anything; what does not fit into a duration is shown as the longest one.
 std::string ShowMs(const json& ms) {
-  return rule::FormatDuration(std::chrono::milliseconds(ms.get<int64_t>()));
+  constexpr auto kMax = static_cast<double>(
+      std::chrono::floor<std::chrono::milliseconds>(base::kDurationMax).count());
+  const double shown = std::clamp(ms.get<double>(), 0.0, kMax);
+  return rule::FormatDuration(std::chrono::milliseconds(static_cast<int64_t>(shown)));
 }
 
 // One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s". A peek
@@ -99,7 +104,7 @@ std::string InWords(const json& decision, bool peek, bool takes) {
     line += retry.is_null() ? ", can never pass: it asks for more than the limit"
                             : ", retry in " + ShowMs(retry);
   }
-  if (decision.at("wait_ms").get<int64_t>() > 0) line += ", wait " + ShowMs(decision.at("wait_ms"));
+  if (decision.at("wait_ms").get<double>() > 0) line += ", wait " + ShowMs(decision.at("wait_ms"));
   if (remaining < limit) line += ", full again in " + ShowMs(decision.at("reset_after_ms"));
   return line.append(shadow);
 }

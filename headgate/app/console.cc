@@ -1,5 +1,7 @@
 #include "headgate/app/console.h"
 
+#include "headgate/rule/quote.h"
+
 namespace headgate::app {
 namespace {
 
@@ -7,10 +9,16 @@ constexpr std::string_view kRed = "\033[1;31m";
 constexpr std::string_view kCyan = "\033[36m";
 constexpr std::string_view kPlain = "\033[0m";
 
+// A message may repeat what a user or a server has sent, which must not reach the terminal as
+// commands. Line feeds stay.
 void Write(const Console& console, std::string_view word, std::string_view shade,
            std::string_view what) {
-  console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' '
-              << what << '\n';
+  console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' ';
+  for (size_t end = what.find('\n'); end != what.npos; end = what.find('\n')) {
+    console.err << rule::Printable(what.substr(0, end)) << '\n';
+    what.remove_prefix(end + 1);
+  }
+  console.err << rule::Printable(what) << '\n';
 }
 
 }  // namespace

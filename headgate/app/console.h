@@ -25,7 +25,7 @@ struct Console {
   std::ostream& err;
   bool color = false;  // on `err`, by WantsColor
 
-  // "error: …" and, if there is one, "hint: …".
+  // "error: …" and, if there is one, "hint: …". Bytes that a terminal would obey are shown as \xNN.
   void Error(std::string_view what, std::string_view hint = {}) const;
   // "hint: …".
   void Hint(std::string_view what) const;

@@ -93,7 +93,7 @@ absl::Status Exchange(const ServerAccess& server, std::string_view request, base
   if (server.tls != nullptr)
     return Named(server, TlsExchange(server, request, timeout).Run(parser));
   HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client,
-                            net::BlockingClient::Connect(server.endpoint, timeout));
+                            net::BlockingClient::ConnectForOneExchange(server.endpoint, timeout));
   HEADGATE_RETURN_IF_ERROR(OfAnother(client.Send(request)));
   const absl::Status received = Receive(client, parser);
   return absl::IsDataLoss(received) ? Named(server, received) : OfAnother(received);

@@ -51,8 +51,8 @@ struct ServerAccess {
 };
 
 // Unavailable if the connection is refused, Unauthenticated if the server's certificate is not
-// trusted or has another name, DeadlineExceeded if a step takes longer than `timeout`, DataLoss if
-// the response is not HTTP.
+// trusted or has another name, DeadlineExceeded if the exchange takes longer than `timeout`,
+// DataLoss if the response is not HTTP.
 absl::StatusOr<Reply> GetFrom(const ServerAccess& server, std::string_view path,
                               base::Duration timeout);
 absl::StatusOr<Reply> PostJson(const ServerAccess& server, std::string_view path,
