@@ -18,6 +18,16 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "outcome); it is `CL.THROTTLE` if the client brought the limit with that command or INCREX. "
      "The domain is `other` if it has no rules, or beyond the cap on series.",
      {"domain", "rule", "outcome"}},
+    {Metric::kRolloutDecisions,
+     "headgate_rollout_decisions_total",
+     kCounter,
+     "decisions",
+     "Requests to rules with a roll-out in shadow, by what the rule does and what the roll-out "
+     "would "
+     "do. Requests whose bucket could not be asked are left out. From 256 such rules on, the "
+     "others "
+     "are counted together.",
+     {"domain", "rule", "current", "rollout"}},
     {Metric::kSeries, "headgate_series", kGauge, "series",
      "Series of headgate_decisions_total in use. From 2000 on, new ones are counted under "
      "`other`."},
@@ -119,6 +129,12 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Documents in ZooKeeper that stay in force because their deletion looks like an accident."},
     {Metric::kWatchReads, "headgate_watch_reads_total", kCounter, "reads",
      "Documents, and lists of documents, read from ZooKeeper."},
+    {Metric::kRuleEdits,
+     "headgate_rule_edits_total",
+     kCounter,
+     "edits",
+     "Changes of rules over the admin address that were noted in the audit log, by outcome.",
+     {"outcome"}},
 
     // The store that instances share
     {Metric::kSharedDecisions,
