@@ -25,6 +25,7 @@ Work on rules
   headgate validate rules.yaml          show every problem in a rule file
   headgate explain edge api_key=k1      show which rule applies, and why the others do not
   headgate scenario login.scenario      run a test of rules, written as text, in virtual time
+  headgate rules list                   show and change the rules of a running fleet
 
 Measure it
   headgate bench --rate 20000           how long the answers take, corrected for coordinated omission
@@ -93,6 +94,41 @@ server with fresh buckets would.
 
 Exit status: 0 allowed, 1 denied, 2 wrong usage or a request that the server refuses, 3 no Headgate at the address,
 5 the server cannot decide now: it has no rules yet, or the shared store cannot be reached.
+)";
+
+constexpr std::string_view kRulesHelp =
+    R"(headgate rules: show and change the rules of a running fleet
+
+  headgate rules list                         the documents that rules come from
+  headgate rules get NAME                     print one of them
+  headgate rules put NAME [PATH]              replace it by a file, or by stdin
+  headgate rules delete NAME
+  headgate rules rollout edge api_key=gold --percent 5 limits.yaml    new limits for 5 % of the keys first
+  headgate rules history [NAME]               who changed what
+  headgate rules rollback NAME [CHANGE]       undo the latest change, or go back to the text after CHANGE
+  headgate rules confirm                      deletions that were taken for an accident were meant
+  headgate rules put edge api_key=gold - <gold.yaml
+
+NAME is a document. Where it stands, DOMAIN k=v,k=v names one rule of a rule file (k= for any value of k), and --key KEY
+the limit of one API key in ZooKeeper. A change shows first what differs, and asks. All instances follow the source of
+the rules. If somebody else was faster, nothing is changed.
+
+  --server HOST:PORT    the admin address of any instance (127.0.0.1:8081); also tls:HOST:PORT and unix:PATH
+  --credential-file PATH  log in with its first line: USER:PASSWORD, or the credential
+  --ca-file PATH        the authority of the server's certificate (the system's)
+  --tls-name NAME       the name that must be in the certificate (the host of --server)
+  --key KEY             the limit of this API key
+  --percent N           with rollout: the limits (rate_limit or rate_limits) in the file hold for N percent of the keys;
+                        without a file, the limits of the roll-out that is under way
+  --shadow              with rollout: count what the limits would decide, beside the rule's own; they deny nothing
+  --promote             with rollout: its limits become those of the rule
+  --stop                with rollout: take it back; the rule keeps its limits
+  --dry-run             show what would change, and change nothing
+  --yes                 do not ask
+  --timeout DURATION    how long to wait for the server (10s)
+  --json                print the JSON answer of the server
+
+Exit status: 0 done, 2 wrong usage or refused, 3 no Headgate at the address, 5 the server cannot do it now.
 )";
 
 constexpr std::string_view kValidate =
@@ -223,9 +259,9 @@ constexpr std::string_view kMan = R"(headgate man: the manual page
 Exit status: 0 printed.
 )";
 
-const std::array<std::string, 10> kCommands = {"serve",    "check",  "validate",      "explain",
-                                               "scenario", "bench",  "hash-password", "completion",
-                                               "man",      "version"};
+const std::array<std::string, 11> kCommands = {"serve",      "check", "validate", "explain",
+                                               "scenario",   "rules", "bench",    "hash-password",
+                                               "completion", "man",   "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -263,6 +299,7 @@ std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);
   if (command == "scenario") return std::string(kScenario);
+  if (command == "rules") return std::string(kRulesHelp);
   if (command == "hash-password") return std::string(kHashPassword);
   if (command == "bench") return std::string(kBench);
   if (command == "completion") return std::string(kCompletion);

@@ -1,6 +1,12 @@
 #include "headgate/app/live_rules.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+
 #include "headgate/app/rule_files.h"
+#include "headgate/watch/file/file_journal.h"
 
 namespace headgate::app {
 
@@ -10,6 +16,11 @@ namespace {
 // rules yet.
 constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
 
+std::string HostName() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 std::vector<std::string> PlacesOf(const Settings& settings) {
   std::vector<std::string> places = settings.rules;
   places.insert(places.end(), settings.watch.begin(), settings.watch.end());
@@ -18,14 +29,17 @@ std::vector<std::string> PlacesOf(const Settings& settings) {
 
 }  // namespace
 
-LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter,
-                     const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log)
+LiveRules::LiveRules(const Settings& settings, Engine& engine, net::EventLoop& loop,
+                     observe::Log& log)
     : places_(PlacesOf(settings)),
       sources_{.copy = settings.watch_copy, .session_timeout = settings.watch_session_timeout},
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
-      limiter_(limiter),
-      clock_(clock),
+      audit_log_(settings.audit_log),
+      counts_alone_(settings.store.empty()),
+      engine_(engine),
+      limiter_(engine.limiter()),
+      clock_(engine.clock()),
       loop_(loop),
       log_(log) {}
 
@@ -36,6 +50,7 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
       *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
       [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
       [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
+  MakeEditor();
   follower_->Start();
   loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
   loaded_first_ = true;
@@ -103,11 +118,53 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   LogProblems("rules.problem_found", problems, log_);
 }
 
+void LiveRules::MakeEditor() {
+  watch::RuleEditor::Options options{
+      .journal =
+          audit_log_.empty() ? nullptr : std::make_unique<watch::file::FileJournal>(audit_log_),
+      .instance = HostName(),
+      .rules = [this] { return limiter_.rules(); },
+      .count_live = {},
+      .on_edited = [this](const rule::PastChange& change,
+                          const absl::Status& status) { OnEdited(change, status); }};
+  if (counts_alone_) options.count_live = [this](auto& differences) { CountLive(differences); };
+  editor_ =
+      std::make_unique<watch::RuleEditor>(*follower_, loop_, clock_.source(), std::move(options));
+}
+
+void LiveRules::CountLive(std::vector<rule::RuleDifference>& differences) const {
+  for (rule::RuleDifference& difference : differences) {
+    const rule::Rule& rule = difference.before ? *difference.before : *difference.after;
+    difference.live_buckets =
+        engine_.store().limits().BucketsOf(store::LimitOwner::Rule(rule.identity));
+  }
+}
+
+void LiveRules::OnEdited(const rule::PastChange& change, const absl::Status& status) {
+  (status.ok() ? edits_done_ : edits_failed_).fetch_add(1, std::memory_order_relaxed);
+  const std::string user = change.user.empty() ? "nobody logged in" : change.user;
+  if (status.ok()) {
+    log_.Info("rules.edited", {{"action", change.action},
+                               {"document", change.document},
+                               {"user", user},
+                               {"address", change.address},
+                               {"version", change.new_version}});
+    return;
+  }
+  log_.Warning("rules.edit_failed", {{"action", change.action},
+                                     {"document", change.document},
+                                     {"user", user},
+                                     {"address", change.address},
+                                     {"reason", std::string(status.message())}});
+}
+
 void LiveRules::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleProblems, {}, follower_->problem_count());
+  sink.Set(Metric::kRuleEdits, {"done"}, edits_done_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleEdits, {"failed"}, edits_failed_.load(std::memory_order_relaxed));
   if (const int64_t at_ns = loaded_at_ns_.load(std::memory_order_relaxed); at_ns != 0) {
     sink.Set(Metric::kRulesAge, {}, clock_.Now() - base::Instant::FromNanos(at_ns));
   }

@@ -34,11 +34,14 @@
 #include "headgate/net/readable.h"
 #include "headgate/net/server.h"
 #include "headgate/rule/quote.h"
+#include "headgate/watch/file/file_journal.h"
 
 namespace headgate::app {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(1);
+// How long a stop waits for edits of rules.
+constexpr base::Duration kEditsTimeout = std::chrono::seconds(2);
 // Servers of a store that connections are reckoned for.
 constexpr uint64_t kStoreServers = 8;
 
@@ -136,6 +139,12 @@ void CheckWatch(Configuration& configuration) {
       configuration.AddProblem("watch", status,
                                "--watch zk://HOST:PORT/rate-limiter; files belong to --rules");
   }
+  if (!settings.audit_log.empty()) {
+    const absl::Status status = watch::file::FileJournal::Check(settings.audit_log);
+    if (!status.ok())
+      configuration.AddProblem("audit_log", status,
+                               "name a file in a directory that this user may write");
+  }
   if (settings.watch_copy.empty()) return;
   const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
   if (!status.ok())
@@ -166,7 +175,7 @@ class Process {
         signals_(signals),
         log_(LogOptionsOf(settings_), system_clock_),
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
-        rules_(settings_, engine_.limiter(), engine_.clock(), control_, log_),
+        rules_(settings_, engine_, control_, log_),
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
         certificates_(settings_, control_, log_),
@@ -248,6 +257,8 @@ class Process {
   }
 
   bool MakeFronts() {
+    editor_.emplace(rules_.editor(), control_);
+    front_options_.editor = &*editor_;
     const uint32_t loops = ThreadsOf(settings_);
     if (store_) {
       auto shared = SharedStores::Make(*store_, settings_, engine_, server_, loops, log_);
@@ -380,12 +391,19 @@ class Process {
               {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
     // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
+    EndEdits();
     const bool all = server_.Drain(settings_.drain_timeout);
     front_options_.access.End();
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
     const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
     return saved ? kExitOk : kExitNotSaved;
+  }
+
+  // Edits of rules that are under way need the control loop to end.
+  void EndEdits() {
+    editor_->closed.store(true);
+    control_.RunUntil([this] { return editor_->under_way.load() == 0; }, kEditsTimeout);
   }
 
   const Configuration& configuration_;
@@ -404,6 +422,7 @@ class Process {
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
   LiveRules rules_;
+  std::optional<EditorThread> editor_;
   FrontOptions front_options_;
   FollowedMappings mappings_;
   FollowedCertificates certificates_;

@@ -132,6 +132,14 @@ const std::array kSettings = {
             .help = "A file for the last good rules of watch, for a start while ZooKeeper is away.",
             .advice = "Set it, so that an instance can start without ZooKeeper.",
             .paths = Paths::kAll},
+    Setting{.name = "audit_log",
+            .group = kRules,
+            .target = &Settings::audit_log,
+            .help = "A file that notes who changed which rules over the admin address, and how.",
+            .advice =
+                "Set it to change rule files over the admin address; ZooKeeper keeps notes of "
+                "its own.",
+            .paths = Paths::kAll},
     Setting{.name = "watch_session_timeout",
             .group = kRules,
             .target = &Settings::watch_session_timeout,

@@ -16,6 +16,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/rule/journal.h"
 #include "headgate/rule/problem.h"
 
 namespace headgate::rule {
@@ -73,6 +74,16 @@ class Source {
   virtual void Confirm() {}
   // Reads everything again soon, and calls the subscriber even if nothing has changed.
   virtual void Refresh() = 0;
+
+  // The document of this name, without text and version, if this source could hold it.
+  virtual std::optional<SourceDocument> Place(std::string_view name) const = 0;
+  // The name of the document with the limit of this API key; empty if it holds no such documents.
+  // From any thread.
+  virtual std::string NameOfLimit(std::string_view /*key*/) const { return {}; }
+  // Why removing this document would not take its rules away; OK if it would.
+  virtual absl::Status CheckRemoval(std::string_view /*name*/) const { return absl::OkStatus(); }
+  // Where changes are noted, beside the documents; null: nowhere.
+  virtual Journal* journal() { return nullptr; }
 
   // Reads one document. NotFound: no document has this name. Unavailable: the source cannot be
   // read.

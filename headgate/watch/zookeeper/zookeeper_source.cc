@@ -47,6 +47,12 @@ struct Expected {
   int32_t version = 0;
 };
 
+bool IsIn(std::string_view directory, std::string_view path) {
+  return path.starts_with(directory) && path.size() > directory.size() + 1 &&
+         path[directory.size()] == '/' &&
+         path.find('/', directory.size() + 1) == std::string_view::npos;
+}
+
 std::optional<Expected> ParseVersion(std::string_view text) {
   Expected expected;
   const char* const end = text.data() + text.size();
@@ -84,6 +90,7 @@ ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
                    [this](const std::string& path) {
                      OnWatch({.kind = WatchEvent::Kind::kDataChanged, .path = path});
                    }}),
+      journal_(client_, Below(options_.place.path, "audit")),
       publish_timer_(loop, [this] { Publish(); }),
       again_timer_(loop, [this] { ReadAgain(); }),
       forbidden_timer_(loop, [this] { ReadForbidden(); }) {
@@ -138,13 +145,8 @@ void ZooKeeperSource::SaveCopy() {
 }
 
 ZooKeeperSource::Documents* ZooKeeperSource::DirectoryOf(std::string_view path) {
-  for (Documents* const documents : {&rules_, &config_}) {
-    const std::string& own = documents->path;
-    if (path == own ||
-        (path.starts_with(own) && path.size() > own.size() + 1 && path[own.size()] == '/' &&
-         path.find('/', own.size() + 1) == std::string_view::npos))
-      return documents;
-  }
+  for (Documents* const documents : {&rules_, &config_})
+    if (path == documents->path || IsIn(documents->path, path)) return documents;
   return nullptr;
 }
 
@@ -339,12 +341,12 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
         documents.path,
         fmt::format("{} documents were deleted at once; they stay in force",
                     documents.guard.kept_count()),
-        "make them again; if they were meant to go, restart without the file of watch_copy"));
+        "make them again; if they were meant to go: headgate rules confirm"));
   }
   if (directory.stale_answers() > kStaleAnswersMax) {
     set.problems.push_back(rule::WholeFileProblem(
         documents.path, "the ensemble answers with older documents than it had; they are not taken",
-        "if it was restored from a backup, restart without the file of watch_copy"));
+        "if it was restored from a backup: headgate rules confirm"));
   }
 }
 
@@ -360,30 +362,35 @@ void ZooKeeperSource::Confirm() {
   PublishSoon();
 }
 
+std::optional<rule::SourceDocument> ZooKeeperSource::Place(std::string_view name) const {
+  rule::SourceDocument document{.name = std::string(name), .text = {}, .version = {}};
+  if (!headgate::zookeeper::IsNodePath(document.name)) return std::nullopt;
+  if (IsIn(rules_.path, name)) return document;
+  if (!IsIn(config_.path, name)) return std::nullopt;
+  const std::string key = document.name.substr(config_.path.size() + 1);
+  document.limit_of = headgate::zookeeper::TextOfNodeName(key).value_or(key);
+  return document;
+}
+
+std::string ZooKeeperSource::NameOfLimit(std::string_view key) const {
+  return Below(config_.path, headgate::zookeeper::NodeNameOf(key));
+}
+
 void ZooKeeperSource::Read(std::string_view name, OnDocument done) {
-  const Documents* const documents = DirectoryOf(name);
-  if (documents == nullptr || name == documents->path)
-    return done(absl::NotFoundError(fmt::format("{} is no document", name)));
-  const bool is_limit = documents == &config_;
-  client_.Get(std::string(name), Watch::kNo,
-              [name = std::string(name), is_limit, base = documents->path.size() + 1,
-               done = std::move(done)](absl::StatusOr<Node> node) {
-                if (!node.ok()) return done(node.status());
-                rule::SourceDocument document{
-                    .name = name,
-                    .text = std::move(node->data),
-                    .version = VersionOf(node->stat.changed_zxid, node->stat.version)};
-                if (is_limit) {
-                  const std::string key = name.substr(base);
-                  document.limit_of = headgate::zookeeper::TextOfNodeName(key).value_or(key);
-                }
-                done(std::move(document));
-              });
+  auto document = Place(name);
+  if (!document) return done(absl::NotFoundError(fmt::format("{} is no document", name)));
+  client_.Get(
+      std::string(name), Watch::kNo,
+      [document = *std::move(document), done = std::move(done)](absl::StatusOr<Node> node) mutable {
+        if (!node.ok()) return done(node.status());
+        document.text = std::move(node->data);
+        document.version = VersionOf(node->stat.changed_zxid, node->stat.version);
+        done(std::move(document));
+      });
 }
 
 void ZooKeeperSource::Write(const rule::DocumentChange& change, OnWritten done) {
-  const Documents* const documents = DirectoryOf(change.name);
-  if (documents == nullptr || change.name == documents->path)
+  if (!Place(change.name))
     return done(absl::PermissionDeniedError(
         fmt::format("{} is below neither {} nor {}", change.name, rules_.path, config_.path)));
   if (change.expected_version.empty()) {

@@ -1,6 +1,7 @@
 // Rules in ZooKeeper as a source of rules. Below a root:
 //
 //   rules/NAME    a rule file
+//   audit/        the changes that were made through Headgate (zookeeper_journal.h)
 //   config/KEY    the limit of one API key, as JSON (rule/key_limit.h); KEY is percent-encoded if
 //                 it is not the name of a znode (zookeeper/node_name.h)
 //
@@ -23,6 +24,7 @@
 #include "headgate/watch/zookeeper/deletion_guard.h"
 #include "headgate/watch/zookeeper/directory.h"
 #include "headgate/watch/zookeeper/node_reader.h"
+#include "headgate/watch/zookeeper/zookeeper_journal.h"
 #include "headgate/zookeeper/client.h"
 #include "headgate/zookeeper/place.h"
 
@@ -41,6 +43,9 @@ class ZooKeeperSource final : public rule::Source {
 
   void Subscribe(OnDocuments on_documents) override;
   void Refresh() override;
+  std::optional<rule::SourceDocument> Place(std::string_view name) const override;
+  std::string NameOfLimit(std::string_view key) const override;
+  rule::Journal* journal() override { return &journal_; }
   void Read(std::string_view name, OnDocument done) override;
   void Write(const rule::DocumentChange& change, OnWritten done) override;
   bool documents_stand_alone() const override { return true; }
@@ -88,6 +93,7 @@ class ZooKeeperSource final : public rule::Source {
   Documents config_;
   headgate::zookeeper::Client client_;
   NodeReader reader_;
+  ZooKeeperJournal journal_;
   bool connected_ = false;
   bool ever_complete_ = false;  // everything has been read once
   bool ever_published_ = false;
