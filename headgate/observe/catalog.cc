@@ -119,6 +119,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Documents in ZooKeeper that stay in force because their deletion looks like an accident."},
     {Metric::kWatchReads, "headgate_watch_reads_total", kCounter, "reads",
      "Documents, and lists of documents, read from ZooKeeper."},
+    {Metric::kWatchInstances, "headgate_watch_instances", kGauge, "instances",
+     "Instances that follow the rules in ZooKeeper, as last counted; 0 if they are not counted "
+     "there."},
 
     // The store that instances share
     {Metric::kSharedDecisions,
@@ -130,8 +133,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "or closed (refused).",
      {"mode"}},
     {Metric::kInstances, "headgate_instances", kGauge, "instances",
-     "Instances that share the store, as last counted. If the store cannot be asked, a limit is "
-     "divided into this many shares, unless store_instances is set."},
+     "Instances that share the store, as last counted in the store or in ZooKeeper beside the "
+     "rules, whichever is more. If the store cannot be asked, a limit is divided into this many "
+     "shares, unless store_instances is set."},
     {Metric::kLeaseAsks, "headgate_lease_asks_total", kCounter, "messages",
      "Messages to the store that asked for, reported on, or returned a lease."},
     {Metric::kLeasedRequests,

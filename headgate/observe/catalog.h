@@ -47,6 +47,7 @@ enum class Metric : uint8_t {
   kConfigAge,
   kWatchKept,
   kWatchReads,
+  kWatchInstances,
   kSharedDecisions,
   kInstances,
   kLeaseAsks,
