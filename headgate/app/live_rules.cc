@@ -1,11 +1,11 @@
 #include "headgate/app/live_rules.h"
 
-#include <unistd.h>
-
-#include <array>
-#include <climits>
+#include <fmt/format.h>
 
 #include "headgate/app/rule_files.h"
+#include "headgate/app/version.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/host_name.h"
 #include "headgate/watch/file/file_journal.h"
 
 namespace headgate::app {
@@ -16,23 +16,41 @@ namespace {
 // rules yet.
 constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
 
-std::string HostName() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 std::vector<std::string> PlacesOf(const Settings& settings) {
   std::vector<std::string> places = settings.rules;
   places.insert(places.end(), settings.watch.begin(), settings.watch.end());
   return places;
 }
 
+// The same on all machines for the same texts in the same order. The names of files do not count.
+std::string FingerprintOf(std::span<const rule::RuleFile> files,
+                          std::span<const std::string> one_liners, bool merge_domains) {
+  std::string all = merge_domains ? "merged" : "";
+  const auto add = [&all](std::string_view kind, std::string_view text) {
+    all += fmt::format("{}{}:", kind, text.size());
+    all += text;
+  };
+  for (const rule::RuleFile& file : files) {
+    if (file.limit_of) add("key", *file.limit_of);
+    add("text", file.text);
+  }
+  for (const std::string& line : one_liners) add("line", line);
+  // Nobody gains from a collision, so the secret is public.
+  constexpr base::HashSecret kPublic{};
+  return fmt::format("{:016x}", base::HashBytes(kPublic, base::KeyKind::kRaw, all).low);
+}
+
 }  // namespace
 
-LiveRules::LiveRules(const Settings& settings, Engine& engine, net::EventLoop& loop,
-                     observe::Log& log)
+LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
+                     net::EventLoop& loop, observe::Log& log)
     : places_(PlacesOf(settings)),
-      sources_{.copy = settings.watch_copy, .session_timeout = settings.watch_session_timeout},
+      sources_{.copy = settings.watch_copy,
+               .session_timeout = settings.watch_session_timeout,
+               .instance = instance,
+               .version = std::string(kVersion),
+               .started = clock.source().WallNow(),
+               .store = settings.store},
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
       audit_log_(settings.audit_log),
@@ -73,6 +91,7 @@ void LiveRules::Reload() {
 
 watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
+  if (result.ok()) fingerprint_ = FingerprintOf(files, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {
     log_.Warning("rules.warning_found",
                  {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
@@ -86,7 +105,10 @@ absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
   HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(std::move(rules), now));
   loaded_.fetch_add(1, std::memory_order_relaxed);
   loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
-  log_.Info("rules.loaded", {{"rules", uint64_t{count}}});
+  in_force_ = {.generation = in_force_.generation + 1, .fingerprint = fingerprint_};
+  log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", fingerprint_}});
+  follower_->Show(in_force_);
+  if (on_in_force_) on_in_force_(in_force_);
   return absl::OkStatus();
 }
 
@@ -122,7 +144,7 @@ void LiveRules::MakeEditor() {
   watch::RuleEditor::Options options{
       .journal =
           audit_log_.empty() ? nullptr : std::make_unique<watch::file::FileJournal>(audit_log_),
-      .instance = HostName(),
+      .instance = base::HostName(),
       .rules = [this] { return limiter_.rules(); },
       .count_live = {},
       .on_edited = [this](const rule::PastChange& change,
@@ -174,6 +196,7 @@ void LiveRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kConfigAge, {}, watch.age);
   sink.Set(Metric::kWatchKept, {}, watch.kept);
   sink.Set(Metric::kWatchReads, {}, watch.reads);
+  sink.Set(Metric::kWatchInstances, {}, uint64_t{follower_->instances()});
 }
 
 }  // namespace headgate::app

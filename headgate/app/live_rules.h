@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,7 +25,9 @@ namespace headgate::app {
 class LiveRules {
  public:
   // All arguments must outlive this object. It and its sources live on `loop`.
-  LiveRules(const Settings& settings, Engine& engine, net::EventLoop& loop, observe::Log& log);
+  // `instance` is the name of this process.
+  LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
+            net::EventLoop& loop, observe::Log& log);
 
   // Loads the rules for the first time, running the loop meanwhile, and returns all problems. If
   // there are none, the rules are in force. If a directory has no rule file yet, the rules are
@@ -38,6 +41,16 @@ class LiveRules {
   // Changes the documents that the rules come from. Call it after LoadFirst.
   rule::Editor& editor() { return *editor_; }
 
+  // The rules in force, and a callback for each later change.
+  const rule::RulesInForce& in_force() const { return in_force_; }
+  void OnInForce(std::function<void(const rule::RulesInForce&)> on_in_force) {
+    on_in_force_ = std::move(on_in_force);
+  }
+  std::string instances_error() const { return follower_->instances_error(); }
+
+  // From any thread, after LoadFirst. The number of instances that follow the sources; 0 if no
+  // source counts them.
+  uint32_t instances() const { return follower_->instances(); }
   // From any thread.
   void Collect(observe::Sink& sink) const;
 
@@ -64,6 +77,9 @@ class LiveRules {
   std::unique_ptr<watch::RuleEditor> editor_;
   std::vector<rule::Problem> first_problems_;
   bool loaded_first_ = false;
+  std::string fingerprint_;  // of the documents that were loaded last
+  rule::RulesInForce in_force_;
+  std::function<void(const rule::RulesInForce&)> on_in_force_;
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};
   std::atomic<int64_t> loaded_at_ns_{0};

@@ -18,6 +18,7 @@
 #include "headgate/app/followed_mappings.h"
 #include "headgate/app/followed_users.h"
 #include "headgate/app/fronts.h"
+#include "headgate/app/instance.h"
 #include "headgate/app/listen_address.h"
 #include "headgate/app/live_rules.h"
 #include "headgate/app/net_metrics.h"
@@ -175,7 +176,7 @@ class Process {
         signals_(signals),
         log_(LogOptionsOf(settings_), system_clock_),
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
-        rules_(settings_, engine_, control_, log_),
+        rules_(settings_, instance_.name, engine_, control_, log_),
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
         certificates_(settings_, control_, log_),
@@ -261,12 +262,15 @@ class Process {
     front_options_.editor = &*editor_;
     const uint32_t loops = ThreadsOf(settings_);
     if (store_) {
-      auto shared = SharedStores::Make(*store_, settings_, engine_, server_, loops, log_);
+      auto shared =
+          SharedStores::Make(*store_, settings_, instance_, engine_, server_, loops, log_);
       if (!shared.ok()) {
         console_.Error(std::string(shared.status().message()));
         return false;
       }
       shared_ = *std::move(shared);
+      shared_->ShowRules(rules_.in_force());
+      rules_.OnInForce([this](const rule::RulesInForce& rules) { shared_->ShowRules(rules); });
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
       log_.Warning(
           "settings.ignored",
@@ -383,6 +387,8 @@ class Process {
     returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
     (void)spare_files_.Refill();
     if (shared_ != nullptr) shared_->Tick(now);
+    instance_watch_.Step(shared_ != nullptr ? shared_->instances() : rules_.instances(),
+                         rules_.instances_error());
   }
 
   int Stop() {
@@ -417,10 +423,13 @@ class Process {
   const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
   ConnectionWatch connection_watch_{log_};
+  InstanceWatch instance_watch_{log_};
   ReturnedMemory returned_memory_;
   Engine engine_;
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
+  const Instance instance_{.name = RandomInstanceName(),
+                           .counted_elsewhere = [this] { return rules_.instances(); }};
   LiveRules rules_;
   std::optional<EditorThread> editor_;
   FrontOptions front_options_;

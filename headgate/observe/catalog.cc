@@ -135,6 +135,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "edits",
      "Changes of rules over the admin address that were noted in the audit log, by outcome.",
      {"outcome"}},
+    {Metric::kWatchInstances, "headgate_watch_instances", kGauge, "instances",
+     "Instances that follow the rules in ZooKeeper, as last counted; 0 if they are not counted "
+     "there."},
 
     // The store that instances share
     {Metric::kSharedDecisions,
@@ -146,8 +149,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "or closed (refused).",
      {"mode"}},
     {Metric::kInstances, "headgate_instances", kGauge, "instances",
-     "Instances that share the store, as last counted. If the store cannot be asked, a limit is "
-     "divided into this many shares, unless store_instances is set."},
+     "Instances that share the store, as last counted in the store or in ZooKeeper beside the "
+     "rules, whichever is more. If the store cannot be asked, a limit is divided into this many "
+     "shares, unless store_instances is set."},
     {Metric::kLeaseAsks, "headgate_lease_asks_total", kCounter, "messages",
      "Messages to the store that asked for, reported on, or returned a lease."},
     {Metric::kLeasedRequests,

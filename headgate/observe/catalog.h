@@ -49,6 +49,7 @@ enum class Metric : uint8_t {
   kWatchKept,
   kWatchReads,
   kRuleEdits,
+  kWatchInstances,
   kSharedDecisions,
   kInstances,
   kLeaseAsks,

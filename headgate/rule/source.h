@@ -47,6 +47,12 @@ struct DocumentChange {
   std::string expected_version;     // its current version; empty: the document must not exist
 };
 
+// The rules that an instance has in force, as it shows them to others.
+struct RulesInForce {
+  uint64_t generation = 0;    // counts the sets of rules that were put in force; 0: none yet
+  std::string fingerprint{};  // equal for equal documents in the same order; empty: none yet
+};
+
 class Source {
  public:
   using OnDocuments = std::function<void(const DocumentSet& documents)>;
@@ -96,6 +102,15 @@ class Source {
 
   // Callable from any thread.
   virtual Figures figures() const = 0;
+
+  // ---- The instances that follow this source, if it knows them.
+
+  // Shows the others which rules this instance has in force.
+  virtual void Show(const RulesInForce& /*rules*/) {}
+  // The number last counted, with this instance; 0 if the source does not count. From any thread.
+  virtual uint32_t instances() const { return 0; }
+  // Why the source refuses to show this instance or to count; empty if it does not.
+  virtual std::string instances_error() const { return {}; }
 };
 
 }  // namespace headgate::rule

@@ -2,6 +2,7 @@
 // headgate/store/open makes a Backend from a URL; each adapter implements the interface.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -24,8 +25,16 @@ struct BackendContext {
   std::string version;
   // For jitter.
   uint64_t seed;
+  // The number of instances as counted outside of the store; 0 if nobody counts. From any thread.
+  // The larger count is used.
+  std::function<uint32_t()> instances_elsewhere{};
   // Makes the listener of an event loop. Called while the backend is created.
   std::function<StoreListener(uint32_t loop)> listener_of;
+
+  // The larger of a count of the store and the count elsewhere.
+  uint32_t InstancesOf(uint32_t counted) const {
+    return std::max(counted, instances_elsewhere ? instances_elsewhere() : 0);
+  }
 };
 
 // Made before the event loops run, and destroyed after they have ended.
@@ -45,9 +54,13 @@ class Backend {
 
   // Summed over all event loops. Callable from any thread.
   virtual StoreCounters counters() const = 0;
-  // The number of instances as last counted in the store; 1 if it was never counted. Callable from
-  // any thread.
+  // The number of instances as last counted, in the store or elsewhere; 1 if it was never counted.
+  // Callable from any thread.
   virtual uint32_t instances() const = 0;
+
+  // Shows in the store which rules this instance has in force, if the store shows its instances. On
+  // any thread while the loops run, or before.
+  virtual void ShowRules(uint64_t /*generation*/, const std::string& /*fingerprint*/) {}
 };
 
 }  // namespace headgate::store

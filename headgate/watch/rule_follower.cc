@@ -127,6 +127,23 @@ rule::Source::Figures RuleFollower::figures() const {
   return sum;
 }
 
+void RuleFollower::Show(const rule::RulesInForce& rules) {
+  for (Followed& followed : followed_) followed.source->Show(rules);
+}
+
+uint32_t RuleFollower::instances() const {
+  uint32_t most = 0;
+  for (const Followed& followed : followed_) most = std::max(most, followed.source->instances());
+  return most;
+}
+
+std::string RuleFollower::instances_error() const {
+  for (const Followed& followed : followed_) {
+    if (std::string error = followed.source->instances_error(); !error.empty()) return error;
+  }
+  return {};
+}
+
 void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set) {
   followed.heard = true;
   followed.problems = set.problems;

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "headgate/base/status.h"
@@ -74,6 +75,13 @@ class RuleFollower {
 
   // Summed over all sources. Callable from any thread.
   rule::Source::Figures figures() const;
+
+  // Shows these rules in all sources.
+  void Show(const rule::RulesInForce& rules);
+  // The largest number of instances that a source has counted; 0 if none counts. From any thread.
+  uint32_t instances() const;
+  // Why a source refuses to show this instance; empty if none refuses.
+  std::string instances_error() const;
 
  private:
   struct Followed {

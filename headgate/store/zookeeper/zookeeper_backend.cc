@@ -117,12 +117,12 @@ class Session {
 
   // Adds the parts that a process has once.
   void Add(const Place& place, const BackendContext& context) {
+    info_ = {.version = context.version, .started = context.clock.source().WallNow()};
     presence_ = std::make_unique<Presence>(
         *client_, loop_,
         headgate::zookeeper::PresenceOptions{.directory = Below(place.path, "instances"),
                                              .name = context.instance,
-                                             .data = headgate::zookeeper::PresenceData(
-                                                 context.version, context.clock.source().WallNow()),
+                                             .data = headgate::zookeeper::PresenceData(info_),
                                              .settle = kSettle,
                                              .on_error = listener_.on_instances_error});
     sweeper_ =
@@ -131,6 +131,11 @@ class Session {
   }
 
   // On the loop's thread.
+  void ShowRules(uint64_t generation, const std::string& fingerprint) {
+    info_.rules_generation = generation;
+    info_.rules_fingerprint = fingerprint;
+    presence_->Describe(headgate::zookeeper::PresenceData(info_));
+  }
   void Leave(std::function<void()> done) {
     if (sweeper_ != nullptr) sweeper_->Stop();
     if (presence_ != nullptr) presence_->Leave([] {});
@@ -172,6 +177,7 @@ class Session {
   std::unique_ptr<Client> client_;            // destroyed last
   std::unique_ptr<StateStore> state_;
   std::unique_ptr<Presence> presence_;  // as the sweeper, on the first loop
+  headgate::zookeeper::PresenceInfo info_;
   std::unique_ptr<Sweeper> sweeper_;
 };
 
@@ -179,7 +185,7 @@ class ZooKeeperBackend final : public Backend {
  public:
   ZooKeeperBackend(const Place& place, const BackendOptions& options,
                    std::span<net::EventLoop* const> loops, const BackendContext& context)
-      : name_(NameOf(place)) {
+      : name_(NameOf(place)), context_(context) {
     base::Random random(context.seed);
     std::vector<cas::CasStore::Parts> parts;
     for (uint32_t i = 0; i < loops.size(); ++i) {
@@ -201,7 +207,14 @@ class ZooKeeperBackend final : public Backend {
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   std::string name() const override { return name_; }
-  uint32_t instances() const override { return sessions_.front()->presence().instances(); }
+  uint32_t instances() const override {
+    return context_.InstancesOf(sessions_.front()->presence().instances());
+  }
+  void ShowRules(uint64_t generation, const std::string& fingerprint) override {
+    sessions_.front()->loop().Post([&session = *sessions_.front(), generation, fingerprint] {
+      session.ShowRules(generation, fingerprint);
+    });
+  }
 
   void Leave(std::function<void()> done) override {
     auto left = std::make_shared<std::atomic<size_t>>(sessions_.size());
@@ -232,6 +245,7 @@ class ZooKeeperBackend final : public Backend {
 
  private:
   const std::string name_;
+  const BackendContext context_;
   std::vector<std::unique_ptr<Session>> sessions_;  // one per loop, as the stores
   std::vector<std::unique_ptr<cas::CasStore>> stores_;
 };

@@ -30,6 +30,8 @@ constexpr base::Duration kReadAgainAfter = std::chrono::seconds(1);
 constexpr base::Duration kForbiddenAgainAfter = std::chrono::seconds(10);
 // A server that lags behind gives some; an ensemble that was restored gives nothing else.
 constexpr uint32_t kStaleAnswersMax = 10;
+// The time that instances take to make their nodes again after their sessions have expired.
+constexpr base::Duration kSettleMore = std::chrono::seconds(2);
 // Says what it waits for if there is nothing by then.
 constexpr base::Duration kSilentMax = std::chrono::seconds(3);
 
@@ -71,7 +73,7 @@ ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
       rules_{.path = Below(options_.place.path, "rules")},
       config_{.path = Below(options_.place.path, "config")},
       client_(OptionsOf(options_), loop,
-              {.on_connected = [this](bool /*new_session*/) { OnConnected(); },
+              {.on_connected = [this](bool new_session) { OnConnected(new_session); },
                .on_disconnected = [this] { OnDisconnected(); },
                .on_watch = [this](const WatchEvent& event) { OnWatch(event); },
                .on_trouble =
@@ -95,7 +97,18 @@ ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
       again_timer_(loop, [this] { ReadAgain(); }),
       forbidden_timer_(loop, [this] { ReadForbidden(); }) {
   away_since_ns_.store(loop.Now().ns, std::memory_order_relaxed);
+  info_ = options_.info;
+  if (!options_.instance.empty()) presence_.emplace(client_, loop, PresenceOptionsOf());
   LoadCopy();
+}
+
+headgate::zookeeper::PresenceOptions ZooKeeperSource::PresenceOptionsOf() {
+  return {.directory = Below(options_.place.path, "instances"),
+          .name = options_.instance,
+          .data = headgate::zookeeper::PresenceData(info_),
+          // All instances have a new session by then.
+          .settle = options_.session_timeout + kSettleMore,
+          .on_error = [this](const std::string& error) { instances_error_ = error; }};
 }
 
 void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
@@ -108,7 +121,7 @@ void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
 
 void ZooKeeperSource::Refresh() {
   refreshed_ = true;
-  if (connected_) OnConnected();
+  if (connected_) ReadAll();
   PublishSoon();
 }
 
@@ -150,9 +163,14 @@ ZooKeeperSource::Documents* ZooKeeperSource::DirectoryOf(std::string_view path) 
   return nullptr;
 }
 
-void ZooKeeperSource::OnConnected() {
+void ZooKeeperSource::OnConnected(bool new_session) {
   connected_ = true;
   trouble_.clear();
+  ReadAll();
+  if (presence_) presence_->OnConnected(new_session);
+}
+
+void ZooKeeperSource::ReadAll() {
   for (Documents* const documents : {&rules_, &config_}) {
     documents->may_make = true;
     documents->directory.OnConnected();
@@ -169,6 +187,7 @@ void ZooKeeperSource::OnDisconnected() {
 }
 
 void ZooKeeperSource::OnWatch(const WatchEvent& event) {
+  if (presence_) presence_->OnWatch(event);
   Documents* const documents = DirectoryOf(event.path);
   if (documents == nullptr) return;
   if (event.path == documents->path || event.kind == WatchEvent::Kind::kDeleted) {
@@ -424,6 +443,13 @@ void ZooKeeperSource::Write(const rule::DocumentChange& change, OnWritten done) 
                       done(VersionOf(stat->changed_zxid, stat->version));
                     });
       });
+}
+
+void ZooKeeperSource::Show(const rule::RulesInForce& rules) {
+  if (!presence_) return;
+  info_.rules_generation = rules.generation;
+  info_.rules_fingerprint = rules.fingerprint;
+  presence_->Describe(headgate::zookeeper::PresenceData(info_));
 }
 
 rule::Source::Figures ZooKeeperSource::figures() const {
