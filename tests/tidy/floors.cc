@@ -25,6 +25,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"net", {4, {"base"}}},
       {"disk", {4, {"net", "base"}}},
       {"zookeeper", {4, {"net", "base"}}},
+      {"curl", {4, {"net", "base"}}},
       {"access", {4, {"store", "algorithm", "wire", "net", "base"}}},
       {"http", {4, {"access", "wire", "net", "base"}}},
       {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
