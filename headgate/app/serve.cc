@@ -256,6 +256,7 @@ class Process {
         return false;
       }
       shared_ = *std::move(shared);
+      front_options_.store_problem = [this] { return shared_->problem(); };
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
       log_.Warning(
           "settings.ignored",

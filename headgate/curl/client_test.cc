@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "headgate/curl/http_rig.h"
+#include "headgate/curl/test_http_server.h"
 #include "headgate/net/test_certificate.h"
 
 namespace headgate::curl {
