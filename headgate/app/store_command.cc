@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "headgate/app/arguments.h"
 #include "headgate/rule/duration.h"
 #include "headgate/store/open/open_backend.h"
@@ -44,6 +46,7 @@ int Store(const std::vector<std::string>& arguments, const Console& console) {
     console.Error(problem.what, problem.hint.empty() ? kUsage : problem.hint);
     return kExitUsage;
   }
+  std::signal(SIGPIPE, SIG_IGN);  // curl/client.h
   const auto made = store::open::CreateTable(options, *patience);
   if (!made.ok()) {
     console.Error(std::string(made.status().message()),

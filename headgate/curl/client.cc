@@ -23,6 +23,8 @@ namespace {
 
 // After that time a name is resolved again for new connections.
 constexpr base::Duration kResolvedFor = std::chrono::seconds(30);
+// A server that takes no more connections is not asked for them all the time.
+constexpr base::Duration kConnectPause = std::chrono::milliseconds(100);
 constexpr std::string_view kDateField = "date:";
 
 long Milliseconds(base::Duration duration) {
@@ -203,6 +205,7 @@ void Client::Pump() {
 }
 
 void Client::OpenConnections(size_t wanted) {
+  if (!kept_.empty() && loop_.Now() < connect_again_at_) return;
   while (warm_ups_running_ < wanted &&
          kept_.size() + warm_ups_running_ < options_.connections_max) {
     if (!Resolve()) return;
@@ -377,6 +380,7 @@ void Client::End(std::unique_ptr<Transfer> transfer, const Status& outcome) {
 }
 
 void Client::OnConnectionFailed(const Status& why) {
+  connect_again_at_ = loop_.Now() + kConnectPause;
   if (on_connection_) on_connection_(why);
   // With another connection, or another attempt, those who wait may still be served.
   if (!kept_.empty() || warm_ups_running_ > 0) return;

@@ -12,6 +12,8 @@
 // libcurl sends a request again if a kept connection breaks before the first byte of an answer.
 // This client does not allow that (see OnSend in the source): a request is sent at most once.
 //
+// The process must ignore SIGPIPE: with TLS, libcurl raises it if the server hangs up.
+//
 // Names are resolved off the loop (net/name_lookup.h). Proxies of the environment are not used.
 #pragma once
 
@@ -126,6 +128,7 @@ class Client {
   size_t requests_running_ = 0;
   size_t warm_ups_running_ = 0;
   uint64_t connects_ = 0;
+  base::BootTime connect_again_at_{0};
   // The addresses of a name, as CURLOPT_RESOLVE reads them: "HOST:PORT:ADDRESS,ADDRESS". Empty for
   // a host that is an address.
   std::string resolved_;

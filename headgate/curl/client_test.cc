@@ -113,6 +113,26 @@ TEST(CurlClient, ConnectsAlsoIfThatTakesLongerThanEveryRequestMay) {
   EXPECT_LE(server.connections(), 2u);
 }
 
+TEST(CurlClient, DoesNotInsistOnMoreConnectionsThanTheServerTakes) {
+  int warm_ups = 0;
+  HttpRig server([&](const RigRequest& request) {
+    return RigReply{.body = "ok", .breaks = request.method == "GET" && ++warm_ups > 1};
+  });
+  TestClient client({.origin = server.origin(), .connections_max = 4});
+  int answered = 0;
+  for (int i = 0; i < 300; ++i) {
+    client.client.Send({}, client.loop.Now() + 10s, [&](const absl::StatusOr<Answer>& answer) {
+      EXPECT_TRUE(answer.ok()) << answer.status();
+      ++answered;
+    });
+  }
+  const base::BootTime began = client.loop.Now();
+  EXPECT_TRUE(client.Until([&] { return answered == 300; }));
+  // Up to four at a time, at most ten times a second.
+  const auto tries = static_cast<uint32_t>((client.loop.Now() - began) / 100ms) + 2;
+  EXPECT_LE(server.connections(), 1 + 4 * tries);
+}
+
 TEST(CurlClient, DoesNotSendARequestTwice) {
   // The second request of a connection is read, and then the connection breaks.
   HttpRig server([](const RigRequest& request) {

@@ -45,10 +45,11 @@ void Instances::OnBeat(const absl::StatusOr<std::string>& body) {
   const auto beats =
       body.ok() ? ParseHeartbeats(*body) : absl::StatusOr<std::vector<Heartbeat>>(body.status());
   if (!beats.ok()) {
-    errors_.fetch_add(1, std::memory_order_relaxed);
+    timer_.SetAfter(options_.pause / 5);
     // That there is no answer is reported by others.
     const bool is_refused =
         absl::IsPermissionDenied(beats.status()) || absl::IsInvalidArgument(beats.status());
+    if (is_refused) errors_.fetch_add(1, std::memory_order_relaxed);
     std::string error = is_refused ? std::string(beats.status().message()) : error_;
     if (std::exchange(error_, error) != error && options_.on_error) options_.on_error(error);
     return;

@@ -46,6 +46,7 @@ class Instances {
 
   // From any thread.
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+  // Heartbeats that DynamoDB refused.
   uint64_t errors() const { return errors_.load(std::memory_order_relaxed); }
 
  private:

@@ -152,6 +152,12 @@ void TableMaker::FinishWith(const Status& expiry) {
 }
 
 void TableMaker::Finish(absl::StatusOr<TableMade> made) {
+  // A call that was cut short says something about the time, not about DynamoDB.
+  if (!made.ok() && loop_.Now() >= deadline_) {
+    made = absl::DeadlineExceededError(fmt::format("the table {} is not there in time: {}",
+                                                   client_.table().name,
+                                                   std::string(made.status().message())));
+  }
   std::exchange(done_, nullptr)(std::move(made));
 }
 
