@@ -12,6 +12,7 @@
 #include "headgate/app/help.h"
 #include "headgate/app/rules_command.h"
 #include "headgate/app/serve.h"
+#include "headgate/app/store_command.h"
 #include "headgate/app/validate.h"
 #include "headgate/app/version.h"
 #include "headgate/rule/problem.h"
@@ -120,6 +121,7 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "explain") return Explain(rest, console);
   if (name == "rules") return Rules(rest, console);
   if (name == "bench") return Bench(rest, console);
+  if (name == "store") return Store(rest, console);
   if (name == "completion") return Completion(rest, console);
   if (name == "man") return Manual(rest, console);
   if (name == "hash-password") return HashPassword(rest, console);

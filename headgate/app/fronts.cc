@@ -135,10 +135,10 @@ void Fronts::AddAdminRoutes(http::Router& router) {
       {.rules = [&engine] { return engine.limiter().rules(); },
        .metrics = [&engine] { return engine.metrics().Render(); },
        .readiness =
-           [&draining = options_.draining] {
-             return draining.load(std::memory_order_relaxed)
-                        ? absl::UnavailableError("draining: the server is going down")
-                        : absl::OkStatus();
+           [&options = options_] {
+             if (options.draining.load(std::memory_order_relaxed))
+               return absl::UnavailableError("draining: the server is going down");
+             return options.store_problem ? options.store_problem() : absl::OkStatus();
            }},
       router);
 }

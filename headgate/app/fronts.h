@@ -43,6 +43,9 @@ struct FrontOptions {
   std::function<front::resp::ServerFigures()> figures;
   // Set when the server begins to drain; /readyz then answers 503.
   std::atomic<bool> draining{false};
+  // Why the shared store has never been usable; /readyz then answers 503 too. Any loop may call it.
+  // Empty: there is no shared store.
+  std::function<absl::Status()> store_problem;
 
   // Forward-auth.
   const bool has_auth;

@@ -31,7 +31,7 @@ Measure it
   headgate bench --rate 20000           how long the answers take, corrected for coordinated omission
 
   headgate help COMMAND                 the options and examples of one command
-  also: headgate hash-password, completion, man, version
+  also: headgate store, hash-password, completion, man, version
 
 Exit status: 0 done or allowed, 1 denied or a scenario failed, 2 wrong usage, files or settings, 3 server not reached
 or address not available, 4 snapshot not written, 5 undecided.
@@ -204,6 +204,22 @@ The hash goes into a line of the file that the setting users_file names:
 Exit status: 0 printed, 2 no password, or two different ones.
 )";
 
+constexpr std::string_view kStore =
+    R"(headgate store: prepare what a shared store needs
+
+  headgate store create-table URL
+  headgate store create-table 'dynamodb://limits?region=eu-west-1'
+
+Makes the table of strict buckets in DynamoDB if it is not there, waits until it is active, and turns on its time to
+live, so that old buckets are removed. It is paid by request. The command can be repeated; it does not change a table
+that has another key. Credentials come from the environment, the shared credentials file or a role.
+
+  --ca-file PATH       the authority of the server's certificate (the system's)
+  --timeout DURATION   how long to wait for the table (2m)
+
+Exit status: 0 the table is there, 2 wrong usage, missing rights, or a table with another key, 3 DynamoDB not reached.
+)";
+
 constexpr std::string_view kBench =
     R"(headgate bench: how many decisions a server gives, and how long they take
 
@@ -259,9 +275,9 @@ constexpr std::string_view kMan = R"(headgate man: the manual page
 Exit status: 0 printed.
 )";
 
-const std::array<std::string, 11> kCommands = {"serve",      "check", "validate", "explain",
-                                               "scenario",   "rules", "bench",    "hash-password",
-                                               "completion", "man",   "version"};
+const std::array<std::string, 12> kCommands = {
+    "serve", "check", "validate",      "explain",    "scenario", "rules",
+    "bench", "store", "hash-password", "completion", "man",      "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -302,6 +318,7 @@ std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "rules") return std::string(kRulesHelp);
   if (command == "hash-password") return std::string(kHashPassword);
   if (command == "bench") return std::string(kBench);
+  if (command == "store") return std::string(kStore);
   if (command == "completion") return std::string(kCompletion);
   if (command == "man") return std::string(kMan);
   if (command == "version") return std::string(kVersionHelp);

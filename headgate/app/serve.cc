@@ -271,6 +271,7 @@ class Process {
       shared_ = *std::move(shared);
       shared_->ShowRules(rules_.in_force());
       rules_.OnInForce([this](const rule::RulesInForce& rules) { shared_->ShowRules(rules); });
+      front_options_.store_problem = [this] { return shared_->problem(); };
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
       log_.Warning(
           "settings.ignored",

@@ -225,6 +225,7 @@ void SharedStores::CollectStore(observe::Sink& sink) const {
   sink.Set(Metric::kStoreCalls, {"aborted"}, counters.calls_aborted);
   sink.Set(Metric::kStoreCalls, {"denied"}, counters.calls_denied);
   sink.Set(Metric::kStoreCalls, {"refused"}, counters.calls_refused);
+  sink.Set(Metric::kStoreCalls, {"throttled"}, counters.calls_throttled);
   sink.Set(Metric::kStoreCalls, {"failed"}, counters.calls_failed);
   sink.Set(Metric::kStoreCallSeconds, {},
            {.bounds = store::kCallTimeBounds,

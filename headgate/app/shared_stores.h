@@ -45,6 +45,9 @@ class SharedStores {
   // (limiter/return_pace.h), and at most `store_timeout` for the rest.
   void Leave(net::Server& server);
 
+  // Why the store has never been usable (store/backend.h). From any thread.
+  absl::Status problem() const { return backend_->problem(); }
+
   // Logs when decisions without the store begin and end. To be called about every second, by one
   // thread.
   void Tick(base::Instant now);

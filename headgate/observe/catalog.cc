@@ -186,7 +186,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "calls",
      "Calls to the shared store, by outcome: answered, unavailable (not executed), timed_out and "
      "aborted (possibly executed), denied (no permission), refused (too many calls in flight "
-     "here), failed (an error in Headgate's call).",
+     "here), throttled (the store asks to slow down), failed (an error in Headgate's call).",
      {"outcome"}},
     {Metric::kStoreCallSeconds, "headgate_store_call_seconds", kHistogram, "seconds",
      "Time that answered calls to the shared store took, including retries and redirects."},

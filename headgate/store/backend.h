@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "headgate/base/clock.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/store/store_counters.h"
@@ -47,6 +48,11 @@ class Backend {
 
   // The store's URL without user and password, for logs.
   virtual std::string name() const = 0;
+
+  // Why this process has never been able to use the store: a missing table, a missing right. OK
+  // once the store has been used; later failures are outages. Stores that need nothing prepared are
+  // always OK. Callable from any thread.
+  virtual absl::Status problem() const { return absl::OkStatus(); }
 
   // Tells the store that this instance is leaving, then calls `done`, even if the store does not
   // answer in time. Call it once, on the thread of the first event loop.
