@@ -184,6 +184,8 @@ uint64_t SharedStores::DecisionsOf(limiter::Mode mode) const {
 
 void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kInstances, {}, backend_->instances());
+  if (const auto offset = backend_->clock_offset())
+    sink.Set(Metric::kStoreClockOffset, {}, *offset);
   for (int i = 0; i < limiter::kModeCount; ++i) {
     const auto mode = static_cast<limiter::Mode>(i);
     if (mode == limiter::Mode::kMemory) continue;

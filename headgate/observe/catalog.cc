@@ -152,6 +152,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Instances that share the store, as last counted in the store or in ZooKeeper beside the "
      "rules, whichever is more. If the store cannot be asked, a limit is divided into this many "
      "shares, unless store_instances is set."},
+    {Metric::kStoreClockOffset, "headgate_store_clock_offset_seconds", kGauge, "seconds",
+     "How far this instance's clock is ahead of that of ZooKeeper's leader (negative: behind), as "
+     "last measured. Only with a strict store in ZooKeeper, where the instances' clocks decide."},
     {Metric::kLeaseAsks, "headgate_lease_asks_total", kCounter, "messages",
      "Messages to the store that asked for, reported on, or returned a lease."},
     {Metric::kLeasedRequests,

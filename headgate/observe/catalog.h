@@ -52,6 +52,7 @@ enum class Metric : uint8_t {
   kWatchInstances,
   kSharedDecisions,
   kInstances,
+  kStoreClockOffset,
   kLeaseAsks,
   kLeasedRequests,
   kLeaseRequestsHeld,

@@ -4,7 +4,9 @@
 
 #include <string>
 
+#include "headgate/rule/explain.h"
 #include "headgate/rule/limit_choices.h"
+#include "headgate/rule/limit_words.h"
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
@@ -43,6 +45,21 @@ TEST(RolloutText, TriesLimitsInShadow) {
   EXPECT_TRUE(Load("  rate_limit: {unlimited: true}\n"
                    "  rollout: {shadow: true, rate_limit: {unit: day, requests_per_unit: 1}}\n")
                   .ok());
+}
+
+TEST(RolloutText, IsExplained) {
+  const LoadResult result =
+      Load(std::string(kLimit) +
+           "  rollout: {percent: 0.5, rate_limit: {unit: minute, requests_per_unit: 20}}\n");
+  ASSERT_TRUE(result.ok());
+  const Entry entry{"k", "v"};
+  EXPECT_THAT(
+      Describe(Explain(*result.rules, "d", {&entry, 1})),
+      HasSubstr("roll-out  20 per 1m, fixed_window, count_denied, for 0.5 % of the keys\n"));
+  EXPECT_EQ(DescribeReach({.limits = {}, .keys_ppm = 1'000'000}), "for 100 % of the keys");
+  EXPECT_EQ(DescribeReach({.limits = {}, .keys_ppm = 1}), "for 0.0001 % of the keys");
+  EXPECT_EQ(DescribeReach({.limits = {}, .keys_ppm = 100'000}), "for 10 % of the keys");
+  EXPECT_EQ(DescribeReach({.limits = {}, .keys_ppm = 0}), "in shadow");
 }
 
 TEST(RolloutText, SaysWhatIsWrong) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -63,6 +64,10 @@ class Backend {
   // The number of instances as last counted, in the store or elsewhere; 1 if it was never counted.
   // Callable from any thread.
   virtual uint32_t instances() const = 0;
+
+  // How far the clock that decides here is ahead of the one that all instances compare theirs with,
+  // as last measured; nothing if it is not measured. Callable from any thread.
+  virtual std::optional<base::Duration> clock_offset() const { return std::nullopt; }
 
   // Shows in the store which rules this instance has in force, if the store shows its instances. On
   // any thread while the loops run, or before.

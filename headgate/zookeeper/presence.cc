@@ -57,7 +57,28 @@ void Presence::Describe(std::string data) {
 }
 
 void Presence::WriteSoon() {
-  if (!left_ && made_ && written_ != data_) write_timer_.Set(std::max(write_at_, loop_.Now()));
+  if (left_ || !made_) return;
+  if (written_ != data_) {
+    write_timer_.Set(std::max(write_at_, loop_.Now()));
+  } else if (options_.clock) {
+    write_timer_.Set(std::max(compare_at_, loop_.Now()));
+  }
+}
+
+bool Presence::WriteIsDue() const {
+  const base::BootTime now = loop_.Now();
+  if (now < write_at_) return false;
+  return written_ != data_ || (options_.clock && now >= compare_at_);
+}
+
+// The leader took the time between the question and the answer.
+void Presence::Compare(base::Instant asked, const NodeStat& stat) const {
+  const base::Duration waited = options_.clock() - asked;
+  // The stated time is cut off to whole milliseconds.
+  constexpr base::Duration kHalfMs = std::chrono::microseconds(500);
+  const base::Duration ours(asked.ns + waited.count() / 2);
+  const base::Duration leaders = base::Duration(stat.changed_at.ns) + kHalfMs;
+  options_.on_offset(ours - leaders, waited / 2 + kHalfMs);
 }
 
 // Makes the node, then counts, or writes its data; one call at a time.
@@ -71,7 +92,7 @@ void Presence::Look() {
   again_ = false;
   if (!made_) {
     Make();
-  } else if (written_ != data_ && loop_.Now() >= write_at_) {
+  } else if (WriteIsDue()) {
     Write();
   } else {
     Count();
@@ -80,14 +101,17 @@ void Presence::Look() {
 
 void Presence::Make() {
   written_ = data_;
-  write_at_ = loop_.Now() + options_.write_pause;
+  write_at_ = compare_at_ = loop_.Now() + options_.write_pause;
   client_.Create(path_, data_, CreateMode::kEphemeral,
                  [this](const absl::StatusOr<Created>& made) { OnMade(made.status()); });
 }
 
 void Presence::Write() {
   write_at_ = loop_.Now() + options_.write_pause;
-  client_.Set(path_, data_, -1, [this, data = data_](const absl::StatusOr<NodeStat>& stat) {
+  compare_at_ = loop_.Now() + options_.clock_pause;
+  const base::Instant asked = options_.clock ? options_.clock() : base::Instant{0};
+  client_.Set(path_, data_, -1, [this, asked, data = data_](const absl::StatusOr<NodeStat>& stat) {
+    if (stat.ok() && options_.clock) Compare(asked, *stat);
     OnWritten(data, stat.status());
   });
 }

@@ -50,6 +50,12 @@ struct PresenceOptions {
   // The ensemble refused to make the node or to count, with this error; empty when it works again.
   // Each change is reported once.
   std::function<void(const std::string& error)> on_error{};
+
+  // If set, the node's data is written again this often, and tells how far this clock is from the
+  // leader's: `offset` ahead, at most `uncertainty` wrong.
+  std::function<base::Instant()> clock{};
+  base::Duration clock_pause = std::chrono::seconds(10);
+  std::function<void(base::Duration offset, base::Duration uncertainty)> on_offset{};
 };
 
 class Presence {
@@ -80,6 +86,8 @@ class Presence {
   void Write();
   void OnWritten(const std::string& data, const absl::Status& status);
   void WriteSoon();
+  bool WriteIsDue() const;
+  void Compare(base::Instant asked, const NodeStat& stat) const;
   void Count();
   void OnCounted(const absl::StatusOr<Children>& children);
   void Fail(const absl::Status& status);
@@ -92,9 +100,10 @@ class Presence {
   std::string data_;
   std::string written_;  // the data of the node, if it is known
   base::BootTime write_at_{0};
-  bool made_ = false;   // in this session
-  bool busy_ = false;   // a call is in flight
-  bool again_ = false;  // something happened meanwhile
+  base::BootTime compare_at_{0};  // with the leader's clock
+  bool made_ = false;             // in this session
+  bool busy_ = false;             // a call is in flight
+  bool again_ = false;            // something happened meanwhile
   bool left_ = false;
   base::BootTime settled_at_{0};
   std::string last_error_;

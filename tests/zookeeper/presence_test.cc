@@ -69,6 +69,32 @@ TEST(Presence, CountsTheInstances) {
   EXPECT_THAT(first.errors, testing::IsEmpty());
 }
 
+// This clock is five seconds ahead of that of the server, which runs on the same machine.
+TEST(Presence, ComparesItsClockWithTheLeaders) {
+  ZooKeeperProcess server;
+  TestClient client(server.server(), 4s);
+  base::SystemClock system;
+  std::vector<base::Duration> offsets;
+  base::Duration uncertainty_max{0};
+  Presence presence(
+      *client, client.loop(),
+      {.directory = "/r/instances",
+       .name = "one",
+       .data = "{}",
+       .write_pause = 10ms,
+       .clock = [&] { return base::Instant::FromNanos(system.WallNow().ns + 5'000'000'000); },
+       .clock_pause = 20ms,
+       .on_offset =
+           [&](base::Duration offset, base::Duration uncertainty) {
+             offsets.push_back(offset);
+             uncertainty_max = std::max(uncertainty_max, uncertainty);
+             EXPECT_LE(std::chrono::abs(offset - 5s), uncertainty);
+           }});
+  client.on_connected = [&](bool is_new) { presence.OnConnected(is_new); };
+  ASSERT_TRUE(client.Until([&] { return offsets.size() >= 3; }));
+  EXPECT_GT(uncertainty_max, base::Duration(0));
+}
+
 TEST(Presence, WritesTheLastDescription) {
   ZooKeeperProcess server;
   Instance instance(server, "one");

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "headgate/base/random.h"
 #include "headgate/store/cas/cas_store.h"
+#include "headgate/store/cas/clock_offset.h"
 #include "headgate/store/zookeeper/state_store.h"
 #include "headgate/store/zookeeper/sweeper.h"
 #include "headgate/zookeeper/client.h"
@@ -120,11 +122,16 @@ class Session {
     info_ = {.version = context.version, .started = context.clock.source().WallNow()};
     presence_ = std::make_unique<Presence>(
         *client_, loop_,
-        headgate::zookeeper::PresenceOptions{.directory = Below(place.path, "instances"),
-                                             .name = context.instance,
-                                             .data = headgate::zookeeper::PresenceData(info_),
-                                             .settle = kSettle,
-                                             .on_error = listener_.on_instances_error});
+        headgate::zookeeper::PresenceOptions{
+            .directory = Below(place.path, "instances"),
+            .name = context.instance,
+            .data = headgate::zookeeper::PresenceData(info_),
+            .settle = kSettle,
+            .on_error = listener_.on_instances_error,
+            .clock = [&clock = context.clock] { return clock.Now(); },
+            .on_offset = [this](
+                             base::Duration offset,
+                             base::Duration uncertainty) { OnClockOffset(offset, uncertainty); }});
     sweeper_ =
         std::make_unique<Sweeper>(*client_, loop_, context.clock,
                                   SweeperOptions{.root = place.path, .instance = context.instance});
@@ -146,6 +153,7 @@ class Session {
   net::EventLoop& loop() const { return loop_; }
   StateStore& state() { return *state_; }
   const Presence& presence() const { return *presence_; }
+  std::optional<base::Duration> clock_offset() const { return clock_offset_.last(); }
   StoreCounters ReadCounters() const {
     StoreCounters read = counters_.Read();
     if (sweeper_ != nullptr) read.buckets_removed = sweeper_->counters().removed.value();
@@ -163,6 +171,12 @@ class Session {
     counters_.disconnects.Add();
     Report(absl::UnavailableError("the connection to the ensemble was lost"));
   }
+  void OnClockOffset(base::Duration offset, base::Duration uncertainty) {
+    const auto alarm = clock_offset_.OnMeasured(offset, uncertainty);
+    if (!alarm) return;
+    counters_.alarms.Add();
+    if (listener_.on_alarm) listener_.on_alarm(name_, *alarm);
+  }
   // Each change once.
   void Report(const Status& state) {
     if (std::exchange(reported_, state) != state && listener_.on_connection)
@@ -173,6 +187,7 @@ class Session {
   const std::string name_;
   const StoreListener listener_;
   LoopStoreCounters counters_;
+  cas::ClockOffset clock_offset_;
   Status reported_ = absl::UnknownError("");  // nothing yet
   std::unique_ptr<Client> client_;            // destroyed last
   std::unique_ptr<StateStore> state_;
@@ -209,6 +224,9 @@ class ZooKeeperBackend final : public Backend {
   std::string name() const override { return name_; }
   uint32_t instances() const override {
     return context_.InstancesOf(sessions_.front()->presence().instances());
+  }
+  std::optional<base::Duration> clock_offset() const override {
+    return sessions_.front()->clock_offset();
   }
   void ShowRules(uint64_t generation, const std::string& fingerprint) override {
     sessions_.front()->loop().Post([&session = *sessions_.front(), generation, fingerprint] {

@@ -112,6 +112,11 @@ void FileJournal::Put(const rule::Note& note, OnNoted done) { done(Append(note.t
 void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
   std::vector<rule::Note> notes;
   absl::flat_hash_set<std::string> seen;
+  // What a line about the document contains; most others need not be parsed.
+  const std::string quoted =
+      document.empty()
+          ? ""
+          : nlohmann::json(document).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (uint32_t number = 0; number < options_.files_max && notes.size() < count; ++number) {
     const auto text = disk::ReadFile(PathOf(number), options_.file_bytes_max * 2);
     if (absl::IsNotFound(text.status())) break;
@@ -122,8 +127,10 @@ void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
       if (rest.back() == '\n') rest.remove_suffix(1);
       const size_t line_end = rest.rfind('\n');
       const size_t begin = line_end == std::string_view::npos ? 0 : line_end + 1;
-      std::optional<rule::Note> note = NoteOf(rest.substr(begin));
+      const std::string_view line = rest.substr(begin);
       rest = rest.substr(0, begin);
+      if (line.find(quoted) == std::string_view::npos) continue;
+      std::optional<rule::Note> note = NoteOf(line);
       if (!note || (!document.empty() && note->document != document)) continue;
       if (seen.insert(note->id).second) notes.push_back(*std::move(note));
     }

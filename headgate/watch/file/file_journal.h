@@ -17,7 +17,7 @@ namespace headgate::watch::file {
 class FileJournal final : public rule::Journal {
  public:
   struct Options {
-    size_t file_bytes_max = size_t{16} << 20;
+    size_t file_bytes_max = size_t{8} << 20;
     uint32_t files_max = 10;  // with the one that is written
   };
 
