@@ -49,7 +49,7 @@ LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engi
                .session_timeout = settings.watch_session_timeout,
                .instance = instance,
                .version = std::string(kVersion),
-               .started = clock.source().WallNow(),
+               .started = engine.clock().source().WallNow(),
                .store = settings.store},
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
