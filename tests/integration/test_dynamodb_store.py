@@ -66,7 +66,7 @@ class DynamoDbStore(DynamoDbTest):
         self.assertEqual(self.door.refused, [], "signatures")
 
     def test_ten_of_twenty_at_once(self):
-        instances = self.fleet(self.door.url(), "--sharing", "exact")
+        instances = self.fleet(self.dynamodb.url(), "--sharing", "exact", timeout="10s")
         given = []
         threads = [
             threading.Thread(target=lambda i=i: given.append(instances[i % 3].check("edge", api_key="k")[0])) for i in range(20)
@@ -114,12 +114,12 @@ class DynamoDbStore(DynamoDbTest):
         self.assertEqual(set(answers) - {200, 429, 503}, set())
 
     def test_without_dynamodb(self):
-        instances = self.fleet(self.door.url(), timeout="250ms")
+        instances = self.fleet(self.door.url())
         self.assertEqual(statuses(instances, 4, day="k"), [200] * 4)
         self.dynamodb.kill()
         self.door.refuse = lambda action: "InternalServerError"
         for instance in instances:
-            until(lambda: instance.check("edge", day="k")[0] == 503, 5, "requests are refused")
+            until(lambda: instance.check("edge", day="k")[0] == 503, 20, "requests are refused")
             # A rule that says so is decided alone.
             self.assertEqual(instance.check("edge", local="k")[0], 200)
             opens = lambda: instance.check("edge", day="k")[0] == 503 and instance.metric("headgate_store_breakers_open") > 0

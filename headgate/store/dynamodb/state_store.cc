@@ -161,9 +161,11 @@ void StateStore::OnConnected() {
 
 void StateStore::Check() {
   if (was_usable_) return;
-  check_timer_.SetAfter(options_.check_pause);
+  // One at a time, so that an old answer never follows a new one.
   Call("GetItem", GetBody(client_.table().name, kInstancesKey), loop_.Now() + kProbeTimeout,
-       [](const absl::StatusOr<std::string>& /*body*/, bool /*answered*/) {});
+       [this](const absl::StatusOr<std::string>& /*body*/, bool /*answered*/) {
+         if (!was_usable_) check_timer_.SetAfter(options_.check_pause);
+       });
 }
 
 // Without requests, no call would come to be the breaker's probe.
