@@ -20,6 +20,7 @@ os.environ.setdefault("HEADGATE_BINARY", "build/release/bin/headgate")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 
 from dynamodb import KEYS, NO_KEYS, Dynalite  # noqa: E402
+import harness  # noqa: E402
 from harness import Headgate, run, until  # noqa: E402
 from zookeeper import ZooKeeperEnsemble, ZooKeeperServer  # noqa: E402
 
@@ -72,7 +73,7 @@ def main():
     options = parser.parse_args()
     binary, seconds = options.headgate, options.seconds
     sync = "" if options.no_disk_sync else "forceSync=yes\n"
-    os.environ["HEADGATE_BINARY"] = os.path.abspath(binary)
+    harness.BINARY = os.environ["HEADGATE_BINARY"] = os.path.abspath(binary)
     if options.dynamodb:
         os.environ.update({**NO_KEYS, **KEYS})
         service = DynamoDb()
