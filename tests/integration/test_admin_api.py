@@ -17,7 +17,7 @@ domain: shop
 descriptors:
   - key: user   # each user
     rate_limit:
-      unit: minute
+      unit: day
       requests_per_unit: 10
 """
 
@@ -105,7 +105,7 @@ class AdminOfFiles(unittest.TestCase):
     def test_a_document_with_a_problem_is_refused_and_says_where(self):
         server, admin = self.start("--audit-log", self.log)
         etag = admin.ask("GET", self.path)[2]
-        status, answer, _ = admin.put(self.path, RULES.replace("minute", "fortnight"), etag)
+        status, answer, _ = admin.put(self.path, RULES.replace("day", "fortnight"), etag)
         self.assertEqual(status, 422)
         self.assertEqual((answer["problems"][0]["place"], answer["problems"][0]["line"]), (self.file, 6))
         self.assertEqual(self.limit(server), 10)
@@ -182,7 +182,7 @@ class AdminOfFiles(unittest.TestCase):
             file.write(RULES.replace("10", "20"))
         dry = admin.rules("put", self.file, wanted, "--dry-run")
         self.assertIn("-      requests_per_unit: 10\n+      requests_per_unit: 20\n", dry.stdout)
-        self.assertIn("changed  shop user: 10 per 1m -> 20 per 1m", dry.stdout)
+        self.assertIn("changed  shop user: 10 per 1d -> 20 per 1d", dry.stdout)
         refused = admin.rules("put", self.file, wanted, input="")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("--yes", refused.stderr)
@@ -210,7 +210,7 @@ class AdminOfFiles(unittest.TestCase):
         status, text, etag = admin.ask("GET", "/v1/rules/shop/user")
         self.assertEqual(status, 200, text)
         self.assertIn("requests_per_unit: 10", text)
-        wanted = json.dumps({"rate_limit": {"unit": "minute", "requests_per_unit": 30}})
+        wanted = json.dumps({"rate_limit": {"unit": "day", "requests_per_unit": 30}})
         status, answer, _ = admin.put("/v1/rules/shop/user", wanted, etag)
         self.assertEqual(status, 200, answer)
         until(lambda: self.limit(server) == 30, 5, "the new limit is in force")
@@ -232,7 +232,7 @@ class AdminOfFiles(unittest.TestCase):
         server, admin = self.start("--audit-log", self.log)
         limits = os.path.join(self.folder, "limits.yaml")
         with open(limits, "w", encoding="utf-8") as file:
-            file.write("rate_limit: {unit: minute, requests_per_unit: 3}\n")
+            file.write("rate_limit: {unit: day, requests_per_unit: 3}\n")
 
         def rollout(*words):
             done = admin.rules("rollout", "shop", "user=", *words, "--yes")
