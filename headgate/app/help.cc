@@ -24,14 +24,13 @@ Ask it
 Work on rules
   headgate validate rules.yaml          show every problem in a rule file
   headgate explain edge api_key=k1      show which rule applies, and why the others do not
-  headgate scenario login.scenario      run a test of rules, written as text, in virtual time
   headgate rules list                   show and change the rules of a running fleet
 
 Measure it
   headgate bench --rate 20000           how long the answers take, corrected for coordinated omission
 
   headgate help COMMAND                 the options and examples of one command
-  also: headgate store, hash-password, completion, man, version
+  also: headgate scenario, store, hash-password, completion, man, version
 
 Exit status: 0 done or allowed, 1 denied or a scenario failed, 2 wrong usage, files or settings, 3 server not reached
 or address not available, 4 snapshot not written, 5 undecided.
@@ -106,7 +105,7 @@ constexpr std::string_view kRulesHelp =
   headgate rules rollout edge api_key=gold --percent 5 limits.yaml    new limits for 5 % of the keys first
   headgate rules history [NAME]               who changed what
   headgate rules rollback NAME [CHANGE]       undo the latest change, or go back to the text after CHANGE
-  headgate rules confirm                      deletions that were taken for an accident were meant
+  headgate rules confirm                      deletions that were taken for an accident were intended
   headgate rules put edge api_key=gold - <gold.yaml
 
 NAME is a document. Where it stands, DOMAIN k=v,k=v names one rule of a rule file (k= for any value of k), and --key KEY

@@ -45,7 +45,7 @@ struct RulesArguments {
   std::string timeout = "10s";
 };
 
-// What a command is about: a document, the limit of a key, or a rule.
+// The subject of a command: a document, the limit of a key, or a rule.
 struct Subject {
   std::string label;  // for people
   std::string path;   // of the API
@@ -275,7 +275,7 @@ class RulesCommand {
                   file == "-");
   }
 
-  // Of a file, or of stdin. Nothing after an error.
+  // The text of a file, or of stdin. Nothing after an error.
   std::optional<std::string> TextOf(const std::string& file) {
     if (file == "-")
       return std::string(std::istreambuf_iterator<char>(std::cin),

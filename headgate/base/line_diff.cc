@@ -81,7 +81,8 @@ std::vector<Step> StepsBetween(const std::vector<std::string_view>& a,
   return steps;
 }
 
-// "10,3": three lines from line 10 on. Of no lines it is the line before them.
+// "10,3": three lines from line 10 on. If there are no lines, the number is that of the line
+// before.
 std::string Place(size_t lines_before, size_t count) {
   return std::to_string(lines_before + (count > 0 ? 1 : 0)) + "," + std::to_string(count);
 }

@@ -1,4 +1,4 @@
-// What has changed between two texts, line by line, as `diff -u` shows it.
+// The changes between two texts, line by line, as `diff -u` shows them.
 #pragma once
 
 #include <string>

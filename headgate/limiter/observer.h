@@ -35,7 +35,7 @@ struct DecisionEvent {
   const rule::Match* match;
 };
 
-// What a rule and its roll-out in shadow would each do with a request.
+// The answers of a rule and of its roll-out in shadow to one request.
 struct RolloutEvent {
   uint32_t series;  // the result of OnRollout for the rule
   bool rule_allows;

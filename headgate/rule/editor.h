@@ -47,7 +47,7 @@ enum class DryRun : bool { kNo, kYes };
 // An expected version that stands for any; the document must exist.
 inline constexpr std::string_view kAnyVersion = "*";
 
-// What a document becomes.
+// A new text of a document, or its removal.
 struct Edit {
   DocumentChange change;
   Author author;
@@ -91,7 +91,7 @@ struct Rollback {
   DryRun dry_run = DryRun::kNo;
 };
 
-// What came of an edit.
+// The result of an edit.
 //
 // OK. InvalidArgument: `problems` say why the document is refused. Aborted: it has another version,
 // or exists (or does not) against what was expected. NotFound: no such document, or no such change.

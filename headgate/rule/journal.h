@@ -1,4 +1,4 @@
-// Where the changes that people made to documents are noted: a file, the nodes of an ensemble.
+// The place that notes which changes people made to documents: a file, the nodes of an ensemble.
 //
 // A note is a line of JSON (watch/change_record.h). Everything happens on the thread of one event
 // loop; `done` is called on it, possibly before the call returns.

@@ -131,7 +131,7 @@ absl::StatusOr<std::string> PromoteRollout(std::string_view document,
         const SourceNode* const new_limit = ValueOf(*rollout, "rate_limit");
         if (new_limit != nullptr && old_limit != nullptr && old_limit->kind == NodeKind::kMapping &&
             new_limit->kind == NodeKind::kMapping) {
-          // What a roll-out cannot say stays as it was.
+          // The fields that a roll-out cannot have stay as they were.
           FieldList limit(*new_limit);
           for (size_t i = 0; i < old_limit->pair_count(); ++i) {
             if (IsOneOf(old_limit->key(i).target().text, {"name", "replaces", "sharing", "strict",

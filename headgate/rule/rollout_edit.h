@@ -1,5 +1,5 @@
-// Begins, changes, promotes and ends the roll-out of one rule of a rule file (rule_edit.h). What
-// the file says otherwise, and how, stays as it is.
+// Begins, changes, promotes and ends the roll-out of one rule of a rule file (rule_edit.h). The
+// rest of the file stays as it is written.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What a change of documents means for the rules.
+// The differences between the rules before and after a change of documents.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct RuleDifference {
   std::optional<uint64_t> live_buckets{};
 };
 
-// In the order of `after`; the rules that are gone come last. Only the place of a rule among the
-// others is no difference.
+// In the order of `after`; the rules that are gone come last. The place of a rule among the others
+// does not count.
 std::vector<RuleDifference> DifferencesOf(const RuleSet& before, const RuleSet& after);
 
 // Whether both decide alike.

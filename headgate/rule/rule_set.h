@@ -37,7 +37,7 @@ enum class Sharing : uint8_t { kExact, kLeased, kStrict };
 // How a rule decides while its store is unreachable.
 enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
 
-// Limits that shall replace those of a rule, while they are tried out on a part of the traffic.
+// Limits that will replace those of a rule, while they are tried out on a part of the traffic.
 struct Rollout {
   std::vector<RuleLimit> limits;  // as in Rule; never empty
   // The part of the keys that these limits hold for, in millionths. The same keys on every

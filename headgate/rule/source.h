@@ -88,7 +88,7 @@ class Source {
   virtual std::string NameOfLimit(std::string_view /*key*/) const { return {}; }
   // Why removing this document would not take its rules away; OK if it would.
   virtual absl::Status CheckRemoval(std::string_view /*name*/) const { return absl::OkStatus(); }
-  // Where changes are noted, beside the documents; null: nowhere.
+  // The place beside the documents that notes their changes; null: there is none.
   virtual Journal* journal() { return nullptr; }
 
   // Reads one document. NotFound: no document has this name. Unavailable: the source cannot be

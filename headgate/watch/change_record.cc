@@ -26,7 +26,8 @@ std::optional<std::string> OptionalText(const ordered_json& object, const char* 
 
 std::string ChangeAsJson(const rule::PastChange& change, std::string_view instance,
                          size_t bytes_max) {
-  ordered_json object = {{"id", change.id}, {"time", change.time}};
+  ordered_json object = {{"id", change.id}};
+  object["time"] = change.time;
   const auto add = [&](const char* name, std::string_view value) {
     if (!value.empty()) object[name] = value;
   };

@@ -33,7 +33,7 @@ class RuleEditor final : public rule::Editor {
   struct Options {
     // Takes the notes beside the journals of the sources; null: none.
     std::unique_ptr<rule::Journal> journal;
-    // Of this machine, for the notes.
+    // The name of this machine, for the notes.
     std::string instance;
     // The rules in force; may return null.
     std::function<std::shared_ptr<const rule::RuleSet>()> rules;
@@ -78,7 +78,7 @@ class RuleEditor final : public rule::Editor {
   // Puts the record into all these journals, one after the other.
   void Note(std::shared_ptr<const rule::PastChange> record, std::vector<rule::Journal*> journals,
             rule::Journal::OnNoted done) const;
-  // Of `source`, or of all sources if it is null.
+  // The journals of `source`, or of all sources if it is null.
   std::vector<rule::Journal*> JournalsOf(rule::Source* source) const;
   rule::PastChange NewRecord(const rule::Author& author, std::string_view action,
                              std::string_view document);

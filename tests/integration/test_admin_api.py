@@ -23,7 +23,7 @@ descriptors:
 
 
 class Admin:
-    """What an operator does with one instance."""
+    """An operator's view of one instance."""
 
     def __init__(self, server):
         self.server = server
@@ -82,7 +82,7 @@ class AdminOfFiles(unittest.TestCase):
         status, answer, new_etag = admin.put(self.path, wanted, etag)
         self.assertEqual(status, 200, answer)
         until(lambda: self.limit(server) == 20, 5, "the new limit is in force")
-        # What ann has used is not forgotten.
+        # Ann's requests are not forgotten.
         self.assertEqual(server.check("shop", user="ann", cost=0)[2]["decisions"][0]["remaining"], 17)
         with open(self.file, encoding="utf-8") as file:
             self.assertEqual(file.read(), wanted)

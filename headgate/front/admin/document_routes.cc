@@ -39,16 +39,23 @@ std::optional<std::string> NameIn(const Request& request, std::string_view prefi
 
 std::string TextOf(std::string_view text) { return std::string(text); }
 
+ordered_json Parsed(const std::string& json) { return ordered_json::parse(json, nullptr, false); }
+
+void AnswerJson(const ordered_json& json, Response& response) {
+  AnswerJsonText(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace), response);
+}
+
 ordered_json JsonOf(const rule::PastChange& change) {
-  ordered_json json = {{"id", change.id},
-                       {"time", change.time},
-                       {"user", change.user},
-                       {"address", change.address},
-                       {"action", change.action},
-                       {"document", change.document},
-                       {"outcome", change.outcome},
-                       {"old_version", change.old_version},
-                       {"new_version", change.new_version}};
+  ordered_json json;
+  json["id"] = change.id;
+  json["time"] = change.time;
+  json["user"] = change.user;
+  json["address"] = change.address;
+  json["action"] = change.action;
+  json["document"] = change.document;
+  json["outcome"] = change.outcome;
+  json["old_version"] = change.old_version;
+  json["new_version"] = change.new_version;
   if (change.old_text) json["old_text"] = *change.old_text;
   if (change.new_text) json["new_text"] = *change.new_text;
   if (change.texts_left_out) json["texts_left_out"] = true;
@@ -60,7 +67,7 @@ ordered_json JsonOf(const rule::DocumentState& document) {
                        {"version", document.version},
                        {"bytes", document.bytes},
                        {"in_force", document.in_force},
-                       {"problems", ProblemsAsJson(document.problems)}};
+                       {"problems", Parsed(ProblemsAsJson(document.problems))}};
   if (document.limit_of) json["limit_of"] = *document.limit_of;
   return json;
 }
@@ -78,9 +85,9 @@ class DocumentHandlers {
     ordered_json documents = ordered_json::array();
     for (const rule::DocumentState& document : states->documents)
       documents.push_back(JsonOf(document));
-    AnswerJson(
-        {{"documents", std::move(documents)}, {"problems", ProblemsAsJson(states->problems)}},
-        response);
+    AnswerJson({{"documents", std::move(documents)},
+                {"problems", Parsed(ProblemsAsJson(states->problems))}},
+               response);
   }
 
   void Read(const Request& request, Response& response, const std::string& name) const {

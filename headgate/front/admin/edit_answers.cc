@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "headgate/base/percent.h"
@@ -18,6 +19,10 @@ using nlohmann::ordered_json;
 
 namespace {
 
+std::string Dumped(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 ordered_json JsonOf(const rule::Problem& problem) {
   ordered_json json = {{"place", problem.file}, {"message", problem.message}};
   if (problem.line > 0) {
@@ -25,6 +30,12 @@ ordered_json JsonOf(const rule::Problem& problem) {
     json["column"] = problem.column;
   }
   if (!problem.hint.empty()) json["hint"] = problem.hint;
+  return json;
+}
+
+ordered_json JsonOf(const std::vector<rule::Problem>& problems) {
+  ordered_json json = ordered_json::array();
+  for (const rule::Problem& problem : problems) json.push_back(JsonOf(problem));
   return json;
 }
 
@@ -76,9 +87,9 @@ Refusal RefusalOf(const absl::Status& status) {
 
 }  // namespace
 
-void AnswerJson(const ordered_json& json, Response& response) {
+void AnswerJsonText(std::string_view json, Response& response) {
   response.AddField("Content-Type", "application/json");
-  response.body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  response.body.assign(json).append("\n");
 }
 
 // ---- What a request asks for
@@ -144,10 +155,8 @@ rule::Author AuthorOf(const Request& request) {
 
 // ---- Answers
 
-ordered_json ProblemsAsJson(const std::vector<rule::Problem>& problems) {
-  ordered_json json = ordered_json::array();
-  for (const rule::Problem& problem : problems) json.push_back(JsonOf(problem));
-  return json;
+std::string ProblemsAsJson(const std::vector<rule::Problem>& problems) {
+  return Dumped(JsonOf(problems));
 }
 
 void AddETag(std::string_view version, Response& response) {
@@ -166,8 +175,8 @@ void AnswerRefusal(const rule::EditResult& result, Response& response) {
   if (result.problems.empty()) return;
   // An extension member of the problem document (RFC 9457, section 3.2).
   ordered_json problem = ordered_json::parse(response.body, nullptr, false);
-  problem["problems"] = ProblemsAsJson(result.problems);
-  response.body = problem.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  problem["problems"] = JsonOf(result.problems);
+  response.body = Dumped(problem) + "\n";
 }
 
 }  // namespace
@@ -187,8 +196,8 @@ void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, Response& 
   json["diff"] = result.diff;
   json["changes_left_out"] = result.differences.size() - changes.size();
   // Documents whose problems keep the source's changes from coming into force.
-  json["waits_for"] = ProblemsAsJson(result.others);
-  AnswerJson(json, response);
+  json["waits_for"] = JsonOf(result.others);
+  AnswerJsonText(Dumped(json), response);
 }
 
 }  // namespace headgate::front::admin

@@ -1,9 +1,8 @@
-// What the routes that change rules have in common: how a request says what it expects, and how the
-// answer says what came of it.
+// The common part of the routes that change rules: how a request says which version it expects, and
+// how the answer says what the change did.
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +35,9 @@ std::optional<std::string> ExpectedVersion(const http::Request& request, http::R
 
 rule::Author AuthorOf(const http::Request& request);
 
-void AnswerJson(const nlohmann::ordered_json& json, http::Response& response);
-nlohmann::ordered_json ProblemsAsJson(const std::vector<rule::Problem>& problems);
+void AnswerJsonText(std::string_view json, http::Response& response);
+// A JSON array.
+std::string ProblemsAsJson(const std::vector<rule::Problem>& problems);
 void AddETag(std::string_view version, http::Response& response);
 void AnswerFailure(const absl::Status& status, http::Response& response);
 void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, http::Response& response);

@@ -20,8 +20,8 @@ inline constexpr base::Duration kClockOffsetMax = std::chrono::milliseconds(30);
 
 class ClockOffset {
  public:
-  // What was measured: this clock is `offset` ahead, at most `uncertainty` wrong. Returns the text
-  // of an alarm if it is too far away for certain, once until it is near again.
+  // Takes a measurement: this clock is `offset` ahead, at most `uncertainty` wrong. Returns the
+  // text of an alarm if it is too far away for certain, once until it is near again.
   std::optional<std::string> OnMeasured(base::Duration offset, base::Duration uncertainty);
 
   // As last measured; nothing before. From any thread.

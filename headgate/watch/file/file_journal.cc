@@ -112,7 +112,7 @@ void FileJournal::Put(const rule::Note& note, OnNoted done) { done(Append(note.t
 void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
   std::vector<rule::Note> notes;
   absl::flat_hash_set<std::string> seen;
-  // What a line about the document contains; most others need not be parsed.
+  // Every line about the document contains this; most others are not parsed.
   const std::string quoted =
       document.empty()
           ? ""

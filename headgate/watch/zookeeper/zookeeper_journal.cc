@@ -21,7 +21,7 @@ using headgate::zookeeper::NodeStat;
 using headgate::zookeeper::Watch;
 
 constexpr size_t kHashDigits = 16;
-// After so many notes of this instance the number of all is looked at.
+// After this many notes of this instance it counts all notes.
 constexpr size_t kRemovalEvery = 20;
 
 // The same on every instance. It hides nothing and protects nothing, so it needs no secret.
