@@ -103,7 +103,8 @@ const SourceFile* CMakeOf(std::string_view folder) {
 // HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by
 // one folder each.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
-  return ((folder == "http" || folder == "disk" || folder == "access" || folder == "zookeeper") &&
+  return ((folder == "http" || folder == "disk" || folder == "access" || folder == "zookeeper" ||
+           folder == "curl") &&
           lower == "net") ||
          (folder == "http" && lower == "access") ||
          (folder == "watch" && lower.starts_with("watch/")) ||

@@ -10,7 +10,9 @@
 #include "headgate/app/explain.h"
 #include "headgate/app/hash_password.h"
 #include "headgate/app/help.h"
+#include "headgate/app/rules_command.h"
 #include "headgate/app/serve.h"
+#include "headgate/app/store_command.h"
 #include "headgate/app/validate.h"
 #include "headgate/app/version.h"
 #include "headgate/rule/problem.h"
@@ -117,7 +119,9 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "check") return Check(rest, console);
   if (name == "validate") return Validate(rest, console);
   if (name == "explain") return Explain(rest, console);
+  if (name == "rules") return Rules(rest, console);
   if (name == "bench") return Bench(rest, console);
+  if (name == "store") return Store(rest, console);
   if (name == "completion") return Completion(rest, console);
   if (name == "man") return Manual(rest, console);
   if (name == "hash-password") return HashPassword(rest, console);

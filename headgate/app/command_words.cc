@@ -43,14 +43,21 @@ std::vector<std::string> ChoicesIn(std::string_view text) {
   return choices;
 }
 
-// The words of "  headgate completion bash|zsh|fish".
+// "create-table", but not "FILES…" or "[DOMAIN]".
+bool IsFixedWord(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(),
+                                      [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
+
+// The words of "  headgate completion bash|zsh|fish" or "  headgate store create-table URL".
 std::vector<std::string> WordsBehind(std::string_view command, std::string_view help) {
   const std::string usage = "  headgate " + std::string(command) + " ";
   const size_t at = help.find(usage);
   if (at == help.npos) return {};
   help.remove_prefix(at + usage.size());
   const std::string_view word = help.substr(0, help.find_first_of(" \n"));
-  return word.find('|') == word.npos ? std::vector<std::string>() : ChoicesIn(word);
+  const bool has_choices = word.find('|') != word.npos || IsFixedWord(word);
+  return has_choices ? ChoicesIn(word) : std::vector<std::string>();
 }
 
 CommandFlag FlagOfSetting(const Setting& setting) {

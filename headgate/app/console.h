@@ -12,7 +12,7 @@ inline constexpr int kExitDenied =
     1;  // check: denied; scenario: a line differs; bench: some answers were errors, or none came
 inline constexpr int kExitUsage = 2;  // wrong arguments, files, settings or questions
 inline constexpr int kExitUnreachable =
-    3;  // check: no Headgate at the address; serve: cannot listen on an address
+    3;  // check: no Headgate at the address; serve: cannot listen on an address; store: no DynamoDB
 inline constexpr int kExitNotSaved = 4;   // serve: the last snapshot could not be written
 inline constexpr int kExitUndecided = 5;  // check: Headgate answers, but cannot decide now
 

@@ -67,6 +67,12 @@ void AddRule(const rule::Rule& rule, ordered_json& answer) {
   answer["nothing_passes"] =
       std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses);
   answer["unlimited"] = rule.unlimited;
+  if (rule.rollout != nullptr) {
+    nlohmann::ordered_json& rollout = answer["rollout"];
+    rollout["reach"] = rule::DescribeReach(*rule.rollout);
+    for (const rule::RuleLimit& limit : rule.rollout->limits)
+      rollout["limits"].push_back(rule::Describe(limit.limit));
+  }
   answer["shadow_mode"] = rule.shadow_mode;
   answer["quota_mode"] = rule.quota_mode;
   answer["replaces"] = rule.replaces;

@@ -1,10 +1,20 @@
 #include "headgate/app/fronts.h"
 
+#include <algorithm>
+
 #include "headgate/app/version.h"
+#include "headgate/front/admin/document_routes.h"
 #include "headgate/front/admin/routes.h"
+#include "headgate/front/admin/rule_routes.h"
 #include "headgate/front/resp/session.h"
 
 namespace headgate::app {
+namespace {
+
+// The longest document that the admin address takes.
+constexpr uint64_t kDocumentBytesMax = uint64_t{8} << 20;
+
+}  // namespace
 
 FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
     : engine(shared_engine),
@@ -13,6 +23,8 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
            .users = settings.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
       http{.bounds = {.body_bytes_max = settings.max_body_bytes},
            .hosts = http::KnownHosts(settings.known_host)},
+      admin_http{.bounds = {.body_bytes_max = std::max(settings.max_body_bytes, kDocumentBytesMax)},
+                 .hosts = http::KnownHosts(settings.known_host)},
       resp_name(engine.metrics().AddFront("resp")),
       http_name(engine.metrics().AddFront("http")),
       spoe_name(engine.metrics().AddFront("spoe")),
@@ -51,11 +63,14 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
              .clients = &options.clients,
              .scripts = &options.scripts,
              .figures = options.figures}),
+      editor_(*options.editor, events),
       admin_router_("Headgate, the admin address", options.access, PostToLoop()),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),
       http_meter_(options.engine.metrics(), options.http_name, loop),
       spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
+  front::admin::AddDocumentRoutes(editor_, admin_router_);
+  front::admin::AddRuleRoutes(editor_, admin_router_);
 }
 
 access::Post Fronts::PostToLoop() const {
@@ -108,9 +123,9 @@ front::mux::Sessions::Factory Fronts::Resp() {
   };
 }
 
-front::mux::Sessions::Factory Fronts::Http(http::Handler& handler) {
-  return [this, &handler](const net::Peer& peer) {
-    return std::make_unique<http::Session>(handler, options_.http, peer);
+front::mux::Sessions::Factory Fronts::Http(http::Handler& handler, const http::Options& options) {
+  return [&handler, &options](const net::Peer& peer) {
+    return std::make_unique<http::Session>(handler, options, peer);
   };
 }
 
@@ -120,10 +135,10 @@ void Fronts::AddAdminRoutes(http::Router& router) {
       {.rules = [&engine] { return engine.limiter().rules(); },
        .metrics = [&engine] { return engine.metrics().Render(); },
        .readiness =
-           [&draining = options_.draining] {
-             return draining.load(std::memory_order_relaxed)
-                        ? absl::UnavailableError("draining: the server is going down")
-                        : absl::OkStatus();
+           [&options = options_] {
+             if (options.draining.load(std::memory_order_relaxed))
+               return absl::UnavailableError("draining: the server is going down");
+             return options.store_problem ? options.store_problem() : absl::OkStatus();
            }},
       router);
 }

@@ -10,6 +10,7 @@
 
 #include "headgate/access/access.h"
 #include "headgate/app/engine.h"
+#include "headgate/app/posted_editor.h"
 #include "headgate/app/shared_stores.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/front/api/handler.h"
@@ -31,6 +32,8 @@ struct FrontOptions {
   Engine& engine;
   access::Access access;
   http::Options http;
+  http::Options admin_http;  // of the admin address
+  EditorThread* editor = nullptr;
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
   observe::Metrics::Front spoe_name;
@@ -40,6 +43,9 @@ struct FrontOptions {
   std::function<front::resp::ServerFigures()> figures;
   // Set when the server begins to drain; /readyz then answers 503.
   std::atomic<bool> draining{false};
+  // Why the shared store has never been usable; /readyz then answers 503 too. Any loop may call it.
+  // Empty: there is no shared store.
+  std::function<absl::Status()> store_problem;
 
   // Forward-auth.
   const bool has_auth;
@@ -77,7 +83,7 @@ class Fronts {
   }
   net::SessionChooser OnlySpoe(Dialect dialect = {});
   // HTTP without the deciding routes.
-  net::SessionChooser Admin() { return Speaks({}, Http(admin_router_)); }
+  net::SessionChooser Admin() { return Speaks({}, Http(admin_router_, options_.admin_http)); }
 
   // Counters of the commands of Redis clients. Any thread may read them.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
@@ -122,7 +128,10 @@ class Fronts {
   net::SessionChooser Speaks(front::mux::Sessions::Factory resp,
                              front::mux::Sessions::Factory http);
   front::mux::Sessions::Factory Resp();
-  front::mux::Sessions::Factory Http(http::Handler& handler);
+  front::mux::Sessions::Factory Http(http::Handler& handler) {
+    return Http(handler, options_.http);
+  }
+  front::mux::Sessions::Factory Http(http::Handler& handler, const http::Options& options);
   void AddAdminRoutes(http::Router& router);
   HttpFront& HttpIn(Dialect dialect);
   access::Post PostToLoop() const;
@@ -135,6 +144,7 @@ class Fronts {
   front::resp::Context resp_;
   std::map<wire::RateLimitDialect, HttpFront> http_;
   std::map<wire::RateLimitDialect, SpoeFront> spoe_;
+  PostedEditor editor_;
   http::Router admin_router_;
   front::auth::Counters auth_counters_;
   front::mux::Counters sessions_;

@@ -24,13 +24,13 @@ Ask it
 Work on rules
   headgate validate rules.yaml          show every problem in a rule file
   headgate explain edge api_key=k1      show which rule applies, and why the others do not
-  headgate scenario login.scenario      run a test of rules, written as text, in virtual time
+  headgate rules list                   show and change the rules of a running fleet
 
 Measure it
   headgate bench --rate 20000           how long the answers take, corrected for coordinated omission
 
   headgate help COMMAND                 the options and examples of one command
-  also: headgate hash-password, completion, man, version
+  also: headgate scenario, store, hash-password, completion, man, version
 
 Exit status: 0 done or allowed, 1 denied or a scenario failed, 2 wrong usage, files or settings, 3 server not reached
 or address not available, 4 snapshot not written, 5 undecided.
@@ -93,6 +93,41 @@ server with fresh buckets would.
 
 Exit status: 0 allowed, 1 denied, 2 wrong usage or a request that the server refuses, 3 no Headgate at the address,
 5 the server cannot decide now: it has no rules yet, or the shared store cannot be reached.
+)";
+
+constexpr std::string_view kRulesHelp =
+    R"(headgate rules: show and change the rules of a running fleet
+
+  headgate rules list                         the documents that rules come from
+  headgate rules get NAME                     print one of them
+  headgate rules put NAME [PATH]              replace it by a file, or by stdin
+  headgate rules delete NAME
+  headgate rules rollout edge api_key=gold --percent 5 limits.yaml    new limits for 5 % of the keys first
+  headgate rules history [NAME]               who changed what
+  headgate rules rollback NAME [CHANGE]       undo the latest change, or go back to the text after CHANGE
+  headgate rules confirm                      deletions that were taken for an accident were intended
+  headgate rules put edge api_key=gold - <gold.yaml
+
+NAME is a document. Where it stands, DOMAIN k=v,k=v names one rule of a rule file (k= for any value of k), and --key KEY
+the limit of one API key in ZooKeeper. A change shows first what differs, and asks. All instances follow the source of
+the rules. If somebody else was faster, nothing is changed.
+
+  --server HOST:PORT    the admin address of any instance (127.0.0.1:8081); also tls:HOST:PORT and unix:PATH
+  --credential-file PATH  log in with its first line: USER:PASSWORD, or the credential
+  --ca-file PATH        the authority of the server's certificate (the system's)
+  --tls-name NAME       the name that must be in the certificate (the host of --server)
+  --key KEY             the limit of this API key
+  --percent N           with rollout: the limits (rate_limit or rate_limits) in the file hold for N percent of the keys;
+                        without a file, the limits of the roll-out that is under way
+  --shadow              with rollout: count what the limits would decide, beside the rule's own; they deny nothing
+  --promote             with rollout: its limits become those of the rule
+  --stop                with rollout: take it back; the rule keeps its limits
+  --dry-run             show what would change, and change nothing
+  --yes                 do not ask
+  --timeout DURATION    how long to wait for the server (10s)
+  --json                print the JSON answer of the server
+
+Exit status: 0 done, 2 wrong usage or refused, 3 no Headgate at the address, 5 the server cannot do it now.
 )";
 
 constexpr std::string_view kValidate =
@@ -168,6 +203,22 @@ The hash goes into a line of the file that the setting users_file names:
 Exit status: 0 printed, 2 no password, or two different ones.
 )";
 
+constexpr std::string_view kStore =
+    R"(headgate store: prepare what a shared store needs
+
+  headgate store create-table URL
+  headgate store create-table 'dynamodb://limits?region=eu-west-1'
+
+Makes the table of strict buckets in DynamoDB if it is not there, waits until it is active, and turns on its time to
+live, so that old buckets are removed. It is paid by request. The command can be repeated; it does not change a table
+that has another key. Credentials come from the environment, the shared credentials file or a role.
+
+  --ca-file PATH       the authority of the server's certificate (the system's)
+  --timeout DURATION   how long to wait for the table (2m)
+
+Exit status: 0 the table is there, 2 wrong usage, missing rights, or a table with another key, 3 DynamoDB not reached.
+)";
+
 constexpr std::string_view kBench =
     R"(headgate bench: how many decisions a server gives, and how long they take
 
@@ -223,9 +274,9 @@ constexpr std::string_view kMan = R"(headgate man: the manual page
 Exit status: 0 printed.
 )";
 
-const std::array<std::string, 10> kCommands = {"serve",    "check",  "validate",      "explain",
-                                               "scenario", "bench",  "hash-password", "completion",
-                                               "man",      "version"};
+const std::array<std::string, 12> kCommands = {
+    "serve", "check", "validate",      "explain",    "scenario", "rules",
+    "bench", "store", "hash-password", "completion", "man",      "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -263,8 +314,10 @@ std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);
   if (command == "scenario") return std::string(kScenario);
+  if (command == "rules") return std::string(kRulesHelp);
   if (command == "hash-password") return std::string(kHashPassword);
   if (command == "bench") return std::string(kBench);
+  if (command == "store") return std::string(kStore);
   if (command == "completion") return std::string(kCompletion);
   if (command == "man") return std::string(kMan);
   if (command == "version") return std::string(kVersionHelp);

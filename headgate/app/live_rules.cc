@@ -1,6 +1,12 @@
 #include "headgate/app/live_rules.h"
 
+#include <fmt/format.h>
+
 #include "headgate/app/rule_files.h"
+#include "headgate/app/version.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/host_name.h"
+#include "headgate/watch/file/file_journal.h"
 
 namespace headgate::app {
 
@@ -16,16 +22,42 @@ std::vector<std::string> PlacesOf(const Settings& settings) {
   return places;
 }
 
+// The same on all machines for the same texts in the same order. The names of files do not count.
+std::string FingerprintOf(std::span<const rule::RuleFile> files,
+                          std::span<const std::string> one_liners, bool merge_domains) {
+  std::string all = merge_domains ? "merged" : "";
+  const auto add = [&all](std::string_view kind, std::string_view text) {
+    all += fmt::format("{}{}:", kind, text.size());
+    all += text;
+  };
+  for (const rule::RuleFile& file : files) {
+    if (file.limit_of) add("key", *file.limit_of);
+    add("text", file.text);
+  }
+  for (const std::string& line : one_liners) add("line", line);
+  // Nobody gains from a collision, so the secret is public.
+  constexpr base::HashSecret kPublic{};
+  return fmt::format("{:016x}", base::HashBytes(kPublic, base::KeyKind::kRaw, all).low);
+}
+
 }  // namespace
 
-LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter,
-                     const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log)
+LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
+                     net::EventLoop& loop, observe::Log& log)
     : places_(PlacesOf(settings)),
-      sources_{.copy = settings.watch_copy, .session_timeout = settings.watch_session_timeout},
+      sources_{.copy = settings.watch_copy,
+               .session_timeout = settings.watch_session_timeout,
+               .instance = instance,
+               .version = std::string(kVersion),
+               .started = engine.clock().source().WallNow(),
+               .store = settings.store},
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
-      limiter_(limiter),
-      clock_(clock),
+      audit_log_(settings.audit_log),
+      counts_alone_(settings.store.empty()),
+      engine_(engine),
+      limiter_(engine.limiter()),
+      clock_(engine.clock()),
       loop_(loop),
       log_(log) {}
 
@@ -36,6 +68,7 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
       *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
       [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
       [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
+  MakeEditor();
   follower_->Start();
   loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
   loaded_first_ = true;
@@ -58,6 +91,7 @@ void LiveRules::Reload() {
 
 watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
+  if (result.ok()) fingerprint_ = FingerprintOf(files, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {
     log_.Warning("rules.warning_found",
                  {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
@@ -71,7 +105,10 @@ absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
   HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(std::move(rules), now));
   loaded_.fetch_add(1, std::memory_order_relaxed);
   loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
-  log_.Info("rules.loaded", {{"rules", uint64_t{count}}});
+  in_force_ = {.generation = in_force_.generation + 1, .fingerprint = fingerprint_};
+  log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", fingerprint_}});
+  follower_->Show(in_force_);
+  if (on_in_force_) on_in_force_(in_force_);
   return absl::OkStatus();
 }
 
@@ -103,11 +140,53 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   LogProblems("rules.problem_found", problems, log_);
 }
 
+void LiveRules::MakeEditor() {
+  watch::RuleEditor::Options options{
+      .journal =
+          audit_log_.empty() ? nullptr : std::make_unique<watch::file::FileJournal>(audit_log_),
+      .instance = base::HostName(),
+      .rules = [this] { return limiter_.rules(); },
+      .count_live = {},
+      .on_edited = [this](const rule::PastChange& change,
+                          const absl::Status& status) { OnEdited(change, status); }};
+  if (counts_alone_) options.count_live = [this](auto& differences) { CountLive(differences); };
+  editor_ =
+      std::make_unique<watch::RuleEditor>(*follower_, loop_, clock_.source(), std::move(options));
+}
+
+void LiveRules::CountLive(std::vector<rule::RuleDifference>& differences) const {
+  for (rule::RuleDifference& difference : differences) {
+    const rule::Rule& rule = difference.before ? *difference.before : *difference.after;
+    difference.live_buckets =
+        engine_.store().limits().BucketsOf(store::LimitOwner::Rule(rule.identity));
+  }
+}
+
+void LiveRules::OnEdited(const rule::PastChange& change, const absl::Status& status) {
+  (status.ok() ? edits_done_ : edits_failed_).fetch_add(1, std::memory_order_relaxed);
+  const std::string user = change.user.empty() ? "nobody logged in" : change.user;
+  if (status.ok()) {
+    log_.Info("rules.edited", {{"action", change.action},
+                               {"document", change.document},
+                               {"user", user},
+                               {"address", change.address},
+                               {"version", change.new_version}});
+    return;
+  }
+  log_.Warning("rules.edit_failed", {{"action", change.action},
+                                     {"document", change.document},
+                                     {"user", user},
+                                     {"address", change.address},
+                                     {"reason", std::string(status.message())}});
+}
+
 void LiveRules::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleProblems, {}, follower_->problem_count());
+  sink.Set(Metric::kRuleEdits, {"done"}, edits_done_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleEdits, {"failed"}, edits_failed_.load(std::memory_order_relaxed));
   if (const int64_t at_ns = loaded_at_ns_.load(std::memory_order_relaxed); at_ns != 0) {
     sink.Set(Metric::kRulesAge, {}, clock_.Now() - base::Instant::FromNanos(at_ns));
   }
@@ -117,6 +196,7 @@ void LiveRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kConfigAge, {}, watch.age);
   sink.Set(Metric::kWatchKept, {}, watch.kept);
   sink.Set(Metric::kWatchReads, {}, watch.reads);
+  sink.Set(Metric::kWatchInstances, {}, uint64_t{follower_->instances()});
 }
 
 }  // namespace headgate::app

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "headgate/app/engine.h"
 #include "headgate/app/settings.h"
 #include "headgate/base/clock.h"
 #include "headgate/limiter/limiter.h"
@@ -15,6 +17,7 @@
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/watch/open_sources.h"
+#include "headgate/watch/rule_editor.h"
 #include "headgate/watch/rule_follower.h"
 
 namespace headgate::app {
@@ -22,8 +25,9 @@ namespace headgate::app {
 class LiveRules {
  public:
   // All arguments must outlive this object. It and its sources live on `loop`.
-  LiveRules(const Settings& settings, limiter::Limiter& limiter,
-            const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log);
+  // `instance` is the name of this process.
+  LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
+            net::EventLoop& loop, observe::Log& log);
 
   // Loads the rules for the first time, running the loop meanwhile, and returns all problems. If
   // there are none, the rules are in force. If a directory has no rule file yet, the rules are
@@ -34,6 +38,19 @@ class LiveRules {
   // Reads all sources again, changed or not.
   void Reload();
 
+  // Changes the documents that the rules come from. Call it after LoadFirst.
+  rule::Editor& editor() { return *editor_; }
+
+  // The rules in force, and a callback for each later change.
+  const rule::RulesInForce& in_force() const { return in_force_; }
+  void OnInForce(std::function<void(const rule::RulesInForce&)> on_in_force) {
+    on_in_force_ = std::move(on_in_force);
+  }
+  std::string instances_error() const { return follower_->instances_error(); }
+
+  // From any thread, after LoadFirst. The number of instances that follow the sources; 0 if no
+  // source counts them.
+  uint32_t instances() const { return follower_->instances(); }
   // From any thread.
   void Collect(observe::Sink& sink) const;
 
@@ -41,21 +58,33 @@ class LiveRules {
   watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files);
   absl::Status Publish(std::shared_ptr<const rule::RuleSet> rules);
   void OnRefusal(const watch::RuleFollower::Refusal& refusal);
+  void MakeEditor();
+  void CountLive(std::vector<rule::RuleDifference>& differences) const;
+  void OnEdited(const rule::PastChange& change, const absl::Status& status);
 
   const std::vector<std::string> places_;
   const watch::SourceSettings sources_;
   const std::vector<std::string> one_liners_;
   const bool merge_domains_;
+  const std::string audit_log_;
+  const bool counts_alone_;  // without a shared store
+  Engine& engine_;
   limiter::Limiter& limiter_;
   const base::DisciplinedClock& clock_;
   net::EventLoop& loop_;
   observe::Log& log_;
   std::unique_ptr<watch::RuleFollower> follower_;
+  std::unique_ptr<watch::RuleEditor> editor_;
   std::vector<rule::Problem> first_problems_;
   bool loaded_first_ = false;
+  std::string fingerprint_;  // of the documents that were loaded last
+  rule::RulesInForce in_force_;
+  std::function<void(const rule::RulesInForce&)> on_in_force_;
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};
   std::atomic<int64_t> loaded_at_ns_{0};
+  std::atomic<uint64_t> edits_done_{0};
+  std::atomic<uint64_t> edits_failed_{0};
 };
 
 }  // namespace headgate::app

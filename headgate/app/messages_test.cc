@@ -343,7 +343,8 @@ TEST_F(Messages, AStoreThatHasNoAddress) {
       "redis+cluster://HOST:PORT,HOST:PORT";
   EXPECT_EQ(Say({"serve", "--store", "foo"}),
             "error: --store: '://' is missing" + std::string(kHint) +
-                ", or zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper)\n");
+                ", or zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper), or "
+                "dynamodb://TABLE?region=eu-west-1 (DynamoDB)\n");
   EXPECT_EQ(Say({"serve", "--store", "redis://h:99999"}),
             "error: --store: '99999' is not a port (1 to 65535)" + std::string(kHint) + "\n");
 }

@@ -18,6 +18,7 @@
 #include "headgate/app/followed_mappings.h"
 #include "headgate/app/followed_users.h"
 #include "headgate/app/fronts.h"
+#include "headgate/app/instance.h"
 #include "headgate/app/listen_address.h"
 #include "headgate/app/live_rules.h"
 #include "headgate/app/net_metrics.h"
@@ -34,11 +35,14 @@
 #include "headgate/net/readable.h"
 #include "headgate/net/server.h"
 #include "headgate/rule/quote.h"
+#include "headgate/watch/file/file_journal.h"
 
 namespace headgate::app {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(1);
+// How long a stop waits for edits of rules.
+constexpr base::Duration kEditsTimeout = std::chrono::seconds(2);
 // Servers of a store that connections are reckoned for.
 constexpr uint64_t kStoreServers = 8;
 
@@ -136,6 +140,12 @@ void CheckWatch(Configuration& configuration) {
       configuration.AddProblem("watch", status,
                                "--watch zk://HOST:PORT/rate-limiter; files belong to --rules");
   }
+  if (!settings.audit_log.empty()) {
+    const absl::Status status = watch::file::FileJournal::Check(settings.audit_log);
+    if (!status.ok())
+      configuration.AddProblem("audit_log", status,
+                               "name a file in a directory that this user may write");
+  }
   if (settings.watch_copy.empty()) return;
   const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
   if (!status.ok())
@@ -166,7 +176,7 @@ class Process {
         signals_(signals),
         log_(LogOptionsOf(settings_), system_clock_),
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
-        rules_(settings_, engine_.limiter(), engine_.clock(), control_, log_),
+        rules_(settings_, instance_.name, engine_, control_, log_),
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
         certificates_(settings_, control_, log_),
@@ -248,14 +258,20 @@ class Process {
   }
 
   bool MakeFronts() {
+    editor_.emplace(rules_.editor(), control_);
+    front_options_.editor = &*editor_;
     const uint32_t loops = ThreadsOf(settings_);
     if (store_) {
-      auto shared = SharedStores::Make(*store_, settings_, engine_, server_, loops, log_);
+      auto shared =
+          SharedStores::Make(*store_, settings_, instance_, engine_, server_, loops, log_);
       if (!shared.ok()) {
         console_.Error(std::string(shared.status().message()));
         return false;
       }
       shared_ = *std::move(shared);
+      shared_->ShowRules(rules_.in_force());
+      rules_.OnInForce([this](const rule::RulesInForce& rules) { shared_->ShowRules(rules); });
+      front_options_.store_problem = [this] { return shared_->problem(); };
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
       log_.Warning(
           "settings.ignored",
@@ -372,6 +388,8 @@ class Process {
     returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
     (void)spare_files_.Refill();
     if (shared_ != nullptr) shared_->Tick(now);
+    instance_watch_.Step(shared_ != nullptr ? shared_->instances() : rules_.instances(),
+                         rules_.instances_error());
   }
 
   int Stop() {
@@ -380,12 +398,19 @@ class Process {
               {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
     // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
+    EndEdits();
     const bool all = server_.Drain(settings_.drain_timeout);
     front_options_.access.End();
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
     const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
     return saved ? kExitOk : kExitNotSaved;
+  }
+
+  // Edits of rules that are under way need the control loop to end.
+  void EndEdits() {
+    editor_->closed.store(true);
+    control_.RunUntil([this] { return editor_->under_way.load() == 0; }, kEditsTimeout);
   }
 
   const Configuration& configuration_;
@@ -399,11 +424,15 @@ class Process {
   const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
   ConnectionWatch connection_watch_{log_};
+  InstanceWatch instance_watch_{log_};
   ReturnedMemory returned_memory_;
   Engine engine_;
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
+  const Instance instance_{.name = RandomInstanceName(),
+                           .counted_elsewhere = [this] { return rules_.instances(); }};
   LiveRules rules_;
+  std::optional<EditorThread> editor_;
   FrontOptions front_options_;
   FollowedMappings mappings_;
   FollowedCertificates certificates_;

@@ -42,6 +42,7 @@ struct Settings {
   std::string merge_domains = "no";
   std::vector<std::string> watch;
   std::string watch_copy;
+  std::string audit_log;
   base::Duration watch_session_timeout = std::chrono::seconds(10);
 
   uint64_t max_buckets = uint64_t{1} << 20;

@@ -132,6 +132,14 @@ const std::array kSettings = {
             .help = "A file for the last good rules of watch, for a start while ZooKeeper is away.",
             .advice = "Set it, so that an instance can start without ZooKeeper.",
             .paths = Paths::kAll},
+    Setting{.name = "audit_log",
+            .group = kRules,
+            .target = &Settings::audit_log,
+            .help = "A file that notes who changed which rules over the admin address, and how.",
+            .advice =
+                "Set it to change rule files over the admin address; ZooKeeper keeps notes of "
+                "its own.",
+            .paths = Paths::kAll},
     Setting{.name = "watch_session_timeout",
             .group = kRules,
             .target = &Settings::watch_session_timeout,
@@ -177,7 +185,8 @@ const std::array kSettings = {
             .help = "The shared store: redis://HOST:PORT or another form; empty: each instance "
                     "counts by itself.",
             .advice = "Set it if several instances must enforce one limit together. "
-                      "zk://HOST:PORT/path is for strict limits.",
+                      "zk://HOST:PORT/path and dynamodb://TABLE?region=REGION are for strict "
+                      "limits.",
             .secret = Secret::kLogin},
     Setting{
         .name = "store_password_file",
@@ -213,14 +222,15 @@ const std::array kSettings = {
             .group = kStore,
             .target = &Settings::store_connect_timeout,
             .help = "How long connecting to the store may take, including TLS and login.",
-            .advice = "Raise it for a distant store.",
+            .advice = "Raise it for a distant store. For DynamoDB the default is 1s.",
             .min = kMillisecond,
             .max = 60 * kSecond},
     Setting{.name = "store_connections",
             .group = kStore,
             .target = &Settings::store_connections,
             .help = "Connections from each event loop to each server of the store.",
-            .advice = "Raise it if the bandwidth of one connection is not enough.",
+            .advice = "Raise it if the bandwidth of one connection is not enough. For DynamoDB the "
+                      "default is 16: a connection carries one call at a time.",
             .min = 1,
             .max = 64},
     Setting{

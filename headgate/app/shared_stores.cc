@@ -7,7 +7,6 @@
 #include "headgate/app/store_log.h"
 #include "headgate/app/version.h"
 #include "headgate/base/random_secret.h"
-#include "headgate/base/text.h"
 #include "headgate/store/open/open_backend.h"
 
 namespace headgate::app {
@@ -26,14 +25,6 @@ uint64_t RandomSeed() {
   uint64_t seed;
   std::memcpy(&seed, secret.bytes.data(), sizeof seed);
   return seed;
-}
-
-// A name for this process that no other process has.
-std::string RandomName() {
-  const base::HashSecret secret = base::RandomHashSecret();
-  std::string name;
-  for (size_t i = 0; i < 16; ++i) base::AppendHex(secret.bytes[i], name);
-  return name;
 }
 
 // The options that the deciders of all loops have in common.
@@ -91,8 +82,8 @@ SharedStores::SharedStores(observe::Log& log) : log_(log) {}
 SharedStores::~SharedStores() = default;
 
 absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
-    const StoreSettings& store, const Settings& settings, Engine& engine, net::Server& server,
-    uint32_t loops, observe::Log& log) {
+    const StoreSettings& store, const Settings& settings, const Instance& instance, Engine& engine,
+    net::Server& server, uint32_t loops, observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
   std::vector<net::EventLoop*> event_loops;
@@ -103,19 +94,21 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
   const auto listener_of = [&log, shared = shared.get()](uint32_t loop) {
     return LogStore(log, loop, [&loop = *shared->loops_[loop]] { loop.DropLeases(); });
   };
-  HEADGATE_ASSIGN_OR_RETURN(shared->backend_,
-                            store::open::OpenBackend(store.backend, event_loops,
-                                                     {.limits = engine.store().limits(),
-                                                      .clock = engine.clock(),
-                                                      .instance = RandomName(),
-                                                      .version = std::string(kVersion),
-                                                      .seed = RandomSeed(),
-                                                      .listener_of = listener_of}));
-  shared->leases_ = std::make_unique<limiter::LeaseBooks>(
-      limiter::LeaseBookOptions{.node = RandomSeed(),
-                                .keys_max = kLeaseKeys,
-                                .ttl = store::kLeaseTtl,
-                                .timeout = settings.store_timeout});
+  HEADGATE_ASSIGN_OR_RETURN(
+      shared->backend_, store::open::OpenBackend(store.backend, event_loops,
+                                                 {.limits = engine.store().limits(),
+                                                  .clock = engine.clock(),
+                                                  .instance = instance.name,
+                                                  .version = std::string(kVersion),
+                                                  .seed = RandomSeed(),
+                                                  .instances_elsewhere = instance.counted_elsewhere,
+                                                  .listener_of = listener_of}));
+  shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
+      .node = RandomSeed(),
+      .keys_max = kLeaseKeys,
+      .ttl = store::kLeaseTtl,
+      .timeout = settings.store_timeout,
+      .instances = [backend = shared->backend_.get()] { return backend->store(0).instances(); }});
   limiter::SharedDeciderOptions options =
       SharedOptionsOf(settings, *shared->leases_, shared->rests_);
   options.loops = loops;
@@ -191,6 +184,8 @@ uint64_t SharedStores::DecisionsOf(limiter::Mode mode) const {
 
 void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kInstances, {}, backend_->instances());
+  if (const auto offset = backend_->clock_offset())
+    sink.Set(Metric::kStoreClockOffset, {}, *offset);
   for (int i = 0; i < limiter::kModeCount; ++i) {
     const auto mode = static_cast<limiter::Mode>(i);
     if (mode == limiter::Mode::kMemory) continue;
@@ -232,6 +227,7 @@ void SharedStores::CollectStore(observe::Sink& sink) const {
   sink.Set(Metric::kStoreCalls, {"aborted"}, counters.calls_aborted);
   sink.Set(Metric::kStoreCalls, {"denied"}, counters.calls_denied);
   sink.Set(Metric::kStoreCalls, {"refused"}, counters.calls_refused);
+  sink.Set(Metric::kStoreCalls, {"throttled"}, counters.calls_throttled);
   sink.Set(Metric::kStoreCalls, {"failed"}, counters.calls_failed);
   sink.Set(Metric::kStoreCallSeconds, {},
            {.bounds = store::kCallTimeBounds,

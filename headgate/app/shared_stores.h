@@ -10,6 +10,7 @@
 
 #include "headgate/app/degraded_watch.h"
 #include "headgate/app/engine.h"
+#include "headgate/app/instance.h"
 #include "headgate/app/settings.h"
 #include "headgate/app/store_settings.h"
 #include "headgate/base/status.h"
@@ -17,6 +18,7 @@
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/metrics.h"
+#include "headgate/rule/source.h"
 #include "headgate/store/backend.h"
 
 namespace headgate::app {
@@ -28,6 +30,7 @@ class SharedStores {
   // server and the log.
   static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const StoreSettings& store,
                                                             const Settings& settings,
+                                                            const Instance& instance,
                                                             Engine& engine, net::Server& server,
                                                             uint32_t loops, observe::Log& log);
   ~SharedStores();
@@ -42,11 +45,20 @@ class SharedStores {
   // (limiter/return_pace.h), and at most `store_timeout` for the rest.
   void Leave(net::Server& server);
 
+  // Why the store has never been usable (store/backend.h). From any thread.
+  absl::Status problem() const { return backend_->problem(); }
+
   // Logs when decisions without the store begin and end. To be called about every second, by one
   // thread.
   void Tick(base::Instant now);
 
+  // Shows these rules in the store, if the store shows its instances.
+  void ShowRules(const rule::RulesInForce& rules) {
+    backend_->ShowRules(rules.generation, rules.fingerprint);
+  }
+
   // From any thread.
+  uint32_t instances() const { return backend_->instances(); }
   void Collect(observe::Sink& sink) const;
 
  private:

@@ -26,9 +26,6 @@ base::HashSecret SecretFrom(const std::string& text) {
   return secret;
 }
 
-// Two writes to disks by a majority, and the reads between them.
-constexpr base::Duration kStrictTimeout = std::chrono::milliseconds(250);
-
 // The setting that an option of the store comes from.
 std::string_view SettingOf(store::BackendOption option) {
   using enum store::BackendOption;
@@ -151,9 +148,12 @@ class Reader {
 
 void UseDefaultsOfStore(Configuration& configuration) {
   Settings& settings = configuration.settings;
-  if (!store::open::IsStrict(settings.store)) return;
   const auto is_given = [&](std::string_view name) { return configuration.origins.contains(name); };
-  if (!is_given("store_timeout")) settings.store_timeout = kStrictTimeout;
+  const store::CallOptions calls = store::open::DefaultCalls(settings.store);
+  if (!is_given("store_timeout")) settings.store_timeout = calls.timeout;
+  if (!is_given("store_connect_timeout")) settings.store_connect_timeout = calls.connect_timeout;
+  if (!is_given("store_connections")) settings.store_connections = calls.connections_per_server;
+  if (!store::open::IsStrict(settings.store)) return;
   if (!is_given("on_store_failure")) settings.on_store_failure = "deny";
 }
 

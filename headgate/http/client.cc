@@ -99,19 +99,6 @@ absl::Status Exchange(const ServerAccess& server, std::string_view request, base
   return absl::IsDataLoss(received) ? Named(server, received) : OfAnother(received);
 }
 
-// `more`: further header lines and the body.
-absl::StatusOr<Reply> Ask(const ServerAccess& server, std::string_view line, std::string_view more,
-                          base::Duration timeout) {
-  std::string request =
-      fmt::format("{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", line);
-  if (!server.credential.empty())
-    request += fmt::format("Authorization: Bearer {}\r\n", server.credential);
-  request.append(more);
-  ReplyParser parser;
-  HEADGATE_RETURN_IF_ERROR(Exchange(server, request, timeout, parser));
-  return parser.TakeReply();
-}
-
 }  // namespace
 
 struct ReplyParser::Beast {
@@ -157,19 +144,42 @@ absl::Status ReplyParser::TakeEnd() {
 
 Reply ReplyParser::TakeReply() {
   auto& message = beast_->parser.get();
-  return {.status = static_cast<int>(message.result_int()), .body = std::move(message.body())};
+  const std::string_view etag(message[beast_http::field::etag].data(),
+                              message[beast_http::field::etag].size());
+  return {.status = static_cast<int>(message.result_int()),
+          .body = std::move(message.body()),
+          .etag = std::string(etag)};
+}
+
+absl::StatusOr<Reply> Ask(const ServerAccess& server, const Question& question,
+                          base::Duration timeout) {
+  std::string request = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+                                    question.method, question.path);
+  if (!server.credential.empty())
+    request += fmt::format("Authorization: Bearer {}\r\n", server.credential);
+  request += question.fields;
+  if (question.body) {
+    request += fmt::format("Content-Length: {}\r\n\r\n{}", question.body->size(), *question.body);
+  } else {
+    request += "\r\n";
+  }
+  ReplyParser parser;
+  HEADGATE_RETURN_IF_ERROR(Exchange(server, request, timeout, parser));
+  return parser.TakeReply();
 }
 
 absl::StatusOr<Reply> GetFrom(const ServerAccess& server, std::string_view path,
                               base::Duration timeout) {
-  return Ask(server, fmt::format("GET {}", path), "\r\n", timeout);
+  return Ask(server, {.path = std::string(path)}, timeout);
 }
 
 absl::StatusOr<Reply> PostJson(const ServerAccess& server, std::string_view path,
                                std::string_view body, base::Duration timeout) {
-  return Ask(server, fmt::format("POST {}", path),
-             fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-                         body.size(), body),
+  return Ask(server,
+             {.method = "POST",
+              .path = std::string(path),
+              .fields = "Content-Type: application/json\r\n",
+              .body = std::string(body)},
              timeout);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,8 @@ namespace headgate::http {
 
 struct Reply {
   int status = 0;
-  std::string body;
+  std::string body{};
+  std::string etag{};  // the ETag field, with its quotes; empty if there is none
 };
 
 // Parses a response that arrives in any pieces: with Content-Length, chunked, or up to the end of
@@ -53,6 +55,16 @@ struct ServerAccess {
 // Unavailable if the connection is refused, Unauthenticated if the server's certificate is not
 // trusted or has another name, DeadlineExceeded if the exchange takes longer than `timeout`,
 // DataLoss if the response is not HTTP.
+struct Question {
+  std::string method = "GET";
+  std::string path = "/";
+  // Further lines of the head, each with its CRLF.
+  std::string fields{};
+  std::optional<std::string> body{};
+};
+absl::StatusOr<Reply> Ask(const ServerAccess& server, const Question& question,
+                          base::Duration timeout);
+
 absl::StatusOr<Reply> GetFrom(const ServerAccess& server, std::string_view path,
                               base::Duration timeout);
 absl::StatusOr<Reply> PostJson(const ServerAccess& server, std::string_view path,

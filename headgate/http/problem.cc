@@ -15,6 +15,7 @@ struct StatusName {
 constexpr StatusName kStatusNames[] = {
     {100, "Continue"},
     {200, "OK"},
+    {201, "Created"},
     {204, "No Content"},
     {304, "Not Modified"},
     {400, "Bad Request"},
@@ -25,16 +26,20 @@ constexpr StatusName kStatusNames[] = {
     {408, "Request Timeout"},
     {409, "Conflict"},
     {410, "Gone"},
+    {412, "Precondition Failed"},
     {413, "Content Too Large"},
     {414, "URI Too Long"},
     {415, "Unsupported Media Type"},
     {417, "Expectation Failed"},
     {421, "Misdirected Request"},
+    {422, "Unprocessable Content"},
+    {428, "Precondition Required"},
     {429, "Too Many Requests"},
     {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
     {501, "Not Implemented"},
     {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
     {505, "HTTP Version Not Supported"},
 };
 

@@ -19,6 +19,19 @@ bool Matches(const Route& route, std::string_view path) {
   return route.match == Route::Match::kPrefix ? path.starts_with(route.path) : path == route.path;
 }
 
+// Whether a browser sends the request for a page of another site. Programs send none of these
+// fields.
+bool ComesFromAnotherSite(const Request& request) {
+  const std::string_view site = request.Field("Sec-Fetch-Site");
+  if (EqualsIgnoreCase(site, "cross-site") || EqualsIgnoreCase(site, "same-site")) return true;
+  std::string_view origin = request.Field("Origin");
+  if (origin.empty()) return false;
+  const size_t scheme = origin.find("://");
+  if (scheme == std::string_view::npos) return true;  // "null"
+  origin.remove_prefix(scheme + 3);
+  return !EqualsIgnoreCase(origin, request.host);
+}
+
 bool HaveOnePath(const Route& a, const Route& b) { return a.match == b.match && a.path == b.path; }
 
 bool Contains(const std::vector<std::string>& methods, std::string_view method) {
@@ -109,6 +122,12 @@ void Router::AnswerNotFound(const Request& request, const Route* path, Response&
 
 bool Router::Passes(const Route& route, const Request& request, Response& response,
                     base::Instant now) const {
+  if (route.needs && *route.needs != access::Right::kCheck && ComesFromAnotherSite(request)) {
+    AnswerProblem(403, "the request comes from a web page of another site",
+                  "this server's own pages may send it, and programs that send no Origin",
+                  response);
+    return false;
+  }
   if (route.needs && !login_.Allows(*route.needs, request, response, now)) return false;
   return route.methods.empty() || !HasBody(request.method) || TakesBody(route, request, response);
 }

@@ -1,6 +1,7 @@
 // The table of routes: which handler serves a path, and what it accepts. Fronts add their routes;
 // several fronts may share one address. All refusals follow from the table, in this order: 404, 405
-// with Allow, rights (401, 403, 429), the body's coding and type (415).
+// with Allow, a web page of another site (403, only where more than the right `check` is needed),
+// rights (401, 403, 429), the body's coding and type (415).
 #pragma once
 
 #include <cstdint>

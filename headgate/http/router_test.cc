@@ -48,6 +48,7 @@ class HttpRouter : public ::testing::Test {
     request.method = ask.method;
     request.target = ask.target;
     request.fields = ask.fields;
+    request.host = "localhost:8081";
     request.peer.loopback = ask.loopback;
     return request;
   }
@@ -65,6 +66,25 @@ class HttpRouter : public ::testing::Test {
   access::Access access;
   Router router{"Headgate", access};
 };
+
+TEST_F(HttpRouter, RefusesPagesOfOtherSitesWhereMoreThanChecksAreAllowed) {
+  const auto status = [&](std::string_view name, std::string_view value,
+                          const std::string& target = "/state") {
+    return Handle({.target = target, .fields = {{name, value}}}).status;
+  };
+  EXPECT_EQ(status("Origin", "http://localhost:8081"), 200);
+  EXPECT_EQ(status("Origin", "HTTP://LOCALHOST:8081"), 200);
+  EXPECT_EQ(status("Origin", "http://localhost"), 403);
+  EXPECT_EQ(status("Origin", "http://localhost:8082"), 403);
+  EXPECT_EQ(status("Origin", "https://evil.example"), 403);
+  EXPECT_EQ(status("Origin", "null"), 403);
+  EXPECT_EQ(status("Sec-Fetch-Site", "same-origin"), 200);
+  EXPECT_EQ(status("Sec-Fetch-Site", "none"), 200);
+  EXPECT_EQ(status("Sec-Fetch-Site", "cross-site"), 403);
+  EXPECT_EQ(status("Sec-Fetch-Site", "same-site"), 403);
+  // A proxy may pass on what a client sent to it.
+  EXPECT_EQ(status("Origin", "https://shop.example", "/get"), 200);
+}
 
 TEST_F(HttpRouter, FindsTheRouteByPathAndMethod) {
   EXPECT_EQ(Handle({.target = "/get"}).body, "got");

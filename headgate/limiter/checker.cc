@@ -66,6 +66,17 @@ std::string Unasked(Operation operation, const rule::Rule* rule) {
   }
 }
 
+// Whether this key is among those that the rule's roll-out holds for. The choice depends on the key
+// alone, so it is the same on every instance and after a restart; it needs no secret.
+bool IsRolledOut(const rule::Rule& rule, std::string_view domain,
+                 const rule::Descriptor& descriptor, const rule::Match& match) {
+  if (rule.rollout == nullptr || rule.rollout->shadow()) [[likely]]
+    return false;
+  const uint64_t hash =
+      RuleBucketKey(base::HashSecret{}, domain, descriptor.entries, match, 0).high;
+  return base::MulHigh(hash, 1'000'000) < rule.rollout->keys_ppm;
+}
+
 // The first request has passed, so this one does, whatever the limit says now.
 void MakeRepeated(DescriptorAnswer& answer) {
   answer.outcome = Outcome::kRepeated;
@@ -100,8 +111,10 @@ struct Checker::Scratch {
   // The descriptor that a request of the batch belongs to.
   struct Source {
     uint32_t descriptor;
-    uint32_t limit_index;  // in its rule
+    uint32_t limit_index;  // in its rule; those of a roll-out in shadow follow
     const algorithm::Limit* limit;
+
+    bool of_shadow_rollout() const { return limit_index >= rule::kLimitsPerRuleMax; }
   };
 
   std::vector<Matched> matched;  // by descriptor
@@ -291,6 +304,10 @@ absl::Status Checker::AddRequests(const Call& call, bool shadow) {
                matched.rule->shadow_mode == shadow) {
       HEADGATE_RETURN_IF_ERROR(AddRule(call, i, matched));
     }
+    if (shadow && matched.rule != nullptr && matched.rule->rollout != nullptr &&
+        matched.rule->rollout->shadow()) [[unlikely]] {
+      AddShadowRollout(call, i, matched);
+    }
   }
   return absl::OkStatus();
 }
@@ -298,7 +315,10 @@ absl::Status Checker::AddRequests(const Call& call, bool shadow) {
 absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const Matched& matched) {
   const Request& request = call.request;
   const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
-  const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].limits;
+  const PublishedRule& published = call.rules.published[matched.rule->index];
+  const std::vector<PublishedLimit>& limits =
+      IsRolledOut(*matched.rule, request.domain, descriptor, matched.match) ? published.rollout
+                                                                            : published.limits;
   const SharedTerms terms = decider_.TermsOf(*matched.rule);
   for (size_t k = 0; k < limits.size(); ++k) {
     const algorithm::Limit& limit = limits[k].limit->limit;
@@ -321,6 +341,37 @@ absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const
     scratch_->sources.push_back({descriptor_index, static_cast<uint32_t>(k), &limit});
   }
   return absl::OkStatus();
+}
+
+// The limits of a roll-out in shadow have buckets of their own, beside those of the rule.
+void Checker::AddShadowRollout(const Call& call, uint32_t descriptor_index,
+                               const Matched& matched) {
+  const Request& request = call.request;
+  if (request.operation == Operation::kPeek) return;
+  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
+  const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].rollout;
+  const SharedTerms terms = decider_.TermsOf(*matched.rule);
+  bool first = true;
+  for (size_t k = 0; k < limits.size(); ++k) {
+    const algorithm::Limit& limit = limits[k].limit->limit;
+    if (request.operation == Operation::kRefund && !algorithm::TakesRefunds(limit.algorithm()))
+      continue;
+    const size_t index = rule::kLimitsPerRuleMax + k;
+    scratch_->batch.push_back(
+        {.request = {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain,
+                                          descriptor.entries, matched.match,
+                                          static_cast<uint8_t>(index)),
+                     .limit = limits[k].limit.get(),
+                     .history = limits[k].history,
+                     .cost = descriptor.cost.value_or(1),
+                     .operation = request.operation,
+                     .joined = !first && request.operation == Operation::kTake
+                                   ? store::Joined::kSameRule
+                                   : store::Joined::kNo},
+         .terms = terms});
+    scratch_->sources.push_back({descriptor_index, static_cast<uint32_t>(index), &limit});
+    first = false;
+  }
 }
 
 absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, Matched& matched) {
@@ -358,7 +409,7 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
 absl::Status Checker::Conclude(const Call& call, Response& response) {
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
     const Scratch::Source& source = scratch_->sources[i];
-    if (source.descriptor == kOfOnce) continue;
+    if (source.descriptor == kOfOnce || source.of_shadow_rollout()) continue;
     const Settled& settled = scratch_->batch[i].settled;
     DescriptorAnswer& outcome = response.descriptors[source.descriptor];
     const base::Duration wait = std::max(outcome.decision.wait, settled.decision.wait);
@@ -398,10 +449,39 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     }
     if (operation == Operation::kTake) Observe(call, i, outcome.outcome);
   }
+  if (operation == Operation::kTake && !response.repeated) ObserveRollouts(call, response);
   // Rules in quota mode deny a request only if all of them deny it.
   response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
   if (unavailable == nullptr) return absl::OkStatus();
   return absl::UnavailableError(Unasked(operation, unavailable->rule));
+}
+
+// Counts what each rule and its roll-out in shadow would do, if both could be asked.
+void Checker::ObserveRollouts(const Call& call, const Response& response) const {
+  if (limiter_.observer_ == nullptr) return;
+  const auto& sources = scratch_->sources;
+  for (size_t i = 0; i < sources.size();) {
+    if (!sources[i].of_shadow_rollout()) {
+      ++i;
+      continue;
+    }
+    const uint32_t descriptor = sources[i].descriptor;
+    bool allows = true;
+    bool known = true;
+    for (; i < sources.size() && sources[i].descriptor == descriptor &&
+           sources[i].of_shadow_rollout();
+         ++i) {
+      const Settled& settled = scratch_->batch[i].settled;
+      allows = allows && settled.decision.allowed;
+      known = known && !IsDegraded(settled.mode);
+    }
+    const DescriptorAnswer& answer = response.descriptors[descriptor];
+    if (!known || IsDegraded(answer.mode)) continue;
+    limiter_.observer_->OnShadowRollout(
+        worker_, {.series = call.rules.published[answer.rule->index].rollout_series,
+                  .rule_allows = answer.limit == nullptr || answer.decision.allowed,
+                  .rollout_allows = allows});
+  }
 }
 
 void Checker::Observe(const Call& call, size_t descriptor, Outcome outcome) const {

@@ -78,8 +78,8 @@ struct Response {
   // Not decided yet: call again with the same arguments when the Pending is ready. The other fields
   // have no meaning until then.
   bool waiting = false;
-  bool repeated = false;                      // a request with this id has passed before
-  base::Instant first_passed_at{0};           // if `repeated`: when it did
+  bool repeated = false;             // a request with this id has passed before
+  base::Instant first_passed_at{0};  // if `repeated`: when it did
   // For a request with an id: whether it will be remembered. Not while the store is unreachable.
   bool remembered = false;
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
@@ -146,12 +146,14 @@ class Checker {
   absl::Status AddOnce(const Call& call);
   absl::Status AddRequests(const Call& call, bool shadow);
   absl::Status AddRule(const Call& call, uint32_t descriptor, const Matched& matched);
+  void AddShadowRollout(const Call& call, uint32_t descriptor, const Matched& matched);
   absl::Status AddOverride(const Call& call, uint32_t descriptor, Matched& matched);
   absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
   absl::StatusOr<store::LimitHandle> OnceLimit(base::Duration window);
   bool DecidePart(const Call& call, size_t first, size_t count);
   absl::Status Conclude(const Call& call, Response& response);
   void Observe(const Call& call, size_t descriptor, Outcome outcome) const;
+  void ObserveRollouts(const Call& call, const Response& response) const;
 
   Limiter& limiter_;
   const uint32_t worker_;

@@ -59,6 +59,7 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
       return verdict;
     }
     SetTerms(*found);
+    if (options_.instances) found->holders = std::max(1u, options_.instances());
   }
   LeaseRecord& record = *found;
   record.taken_at = now;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "headgate/base/time.h"
 #include "headgate/store/backend_options.h"
@@ -36,6 +37,9 @@ struct LeaseBookOptions {
   // A pause is longer by up to this much, by a different part each time: if instances asked in a
   // fixed order, the one after the longest gap would get most of the refill.
   uint32_t pause_spread_percent = 50;
+  // The number of instances. Until the store has said how many hold leases of a key, all of them
+  // count. Null: nobody knows, and the first lease is as for one.
+  std::function<uint32_t()> instances{};
 };
 
 }  // namespace headgate::limiter

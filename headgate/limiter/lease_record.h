@@ -52,7 +52,7 @@ struct alignas(64) LeaseRecord {
   base::Duration pause{0};        // between two asks while the key is scarce
   base::BootTime exact_until{0};  // after a change of the limit, or if too many hold leases
   // The most instances, this one included, that the store said to hold leases. Forgotten after
-  // holders_until.
+  // holders_until. Before the first answer: all instances.
   uint32_t holders = 1;
   uint32_t granted_in_window = 0;  // to this instance until reset_at; counted for short windows
   base::BootTime holders_until{0};

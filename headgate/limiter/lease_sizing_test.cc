@@ -38,6 +38,26 @@ TEST_F(LeaseSizingTest, ALeaseIsRenewedAtAboutHalfOfItsLife) {
   EXPECT_EQ(Says(), "allowed, 48 left; ask #2 of k for 5 (at least 1); #1 spent 2");
 }
 
+// Nothing accrues in a window, so a first lease of half of it would leave little for the others.
+TEST_F(LeaseSizingTest, TheFirstLeaseOfAWindowLeavesTheOtherInstancesTheirParts) {
+  limit = Intern({.algorithm = algorithm::Algorithm::kFixedWindow, .requests = 100, .period = 1h});
+  LeaseBook one_of_four(
+      {.node = 1, .keys_max = 64, .pause_spread_percent = 0, .instances = [] { return 4u; }});
+  const auto says = [&] {
+    return Text(one_of_four.Take(
+        kKey, *limit, 10, [](std::string& name) { name += "k"; }, now()));
+  };
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(says(), "ask the store");
+  EXPECT_EQ(says(), "await a lease; ask #1 of k for 25 (at least 10)") << "a quarter of 100";
+  // From then on those count that the store knows: this instance is the only one.
+  store::SharedAnswer answer;
+  answer.grant = {.granted = 25, .remaining = 45, .holders = 1, .ttl = 2s};
+  EXPECT_EQ(one_of_four.OnGrant(kKey, 1, answer, now()), nullptr);
+  std::string said;
+  while (said.find("ask #2") == std::string::npos) said = says();
+  EXPECT_THAT(said, ::testing::Not(::testing::HasSubstr("for 25")));
+}
+
 TEST_F(LeaseSizingTest, KeysThatWereLeasedTogetherAreNotRenewedTogether) {
   constexpr uint64_t kKeys = 16;
   const auto key_of = [](uint64_t k) { return base::Hash128{k, k}; };

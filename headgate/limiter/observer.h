@@ -35,16 +35,26 @@ struct DecisionEvent {
   const rule::Match* match;
 };
 
+// The answers of a rule and of its roll-out in shadow to one request.
+struct RolloutEvent {
+  uint32_t series;  // the result of OnRollout for the rule
+  bool rule_allows;
+  bool rollout_allows;
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
   // A rule is about to be published. The returned number comes with each of its decisions. Called
   // by one thread.
   virtual uint32_t OnRule(const rule::Rule& rule) = 0;
+  // The same for its roll-out. The number comes with each event of it.
+  virtual uint32_t OnRollout(const rule::Rule& /*rule*/) { return 0; }
   // Called by any thread; `worker` is the Checker's number.
   virtual void OnDecision(uint32_t worker, const DecisionEvent& event) = 0;
   // The same for decisions by limits that requests bring (CL.THROTTLE), `count` of one outcome.
   virtual void OnOwnLimits(uint32_t worker, Outcome outcome, uint64_t count) = 0;
+  virtual void OnShadowRollout(uint32_t /*worker*/, const RolloutEvent& /*event*/) {}
 };
 
 }  // namespace headgate::limiter

@@ -63,23 +63,36 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     const auto found = old.find(rule.identity);
     const PublishedRule* was = found != old.end() ? &before->published[found->second] : nullptr;
     const store::LimitOwner owner = store::LimitOwner::Rule(rule.identity);
-    for (size_t i = 0; i < rule.limits.size(); ++i) {
-      if (was != nullptr && i < was->limits.size()) {
-        HEADGATE_ASSIGN_OR_RETURN(
-            PublishedLimit limit,
-            Continue(was->limits[i], rule.limits[i].limit, limits, owner, history_max, now));
-        published.limits.push_back(std::move(limit));
-      } else {
-        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit,
-                                  limits.Intern(rule.limits[i].limit, 0, owner));
-        published.limits.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
+    const auto publish = [&](const std::vector<rule::RuleLimit>& own,
+                             const std::vector<PublishedLimit>* earlier,
+                             std::vector<PublishedLimit>& out) -> absl::Status {
+      for (size_t i = 0; i < own.size(); ++i) {
+        if (earlier != nullptr && i < earlier->size()) {
+          HEADGATE_ASSIGN_OR_RETURN(
+              PublishedLimit limit,
+              Continue((*earlier)[i], own[i].limit, limits, owner, history_max, now));
+          out.push_back(std::move(limit));
+        } else {
+          HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit,
+                                    limits.Intern(own[i].limit, 0, owner));
+          out.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
+        }
       }
-    }
+      return absl::OkStatus();
+    };
+    HEADGATE_RETURN_IF_ERROR(
+        publish(rule.limits, was == nullptr ? nullptr : &was->limits, published.limits));
+    if (rule.rollout == nullptr) continue;
+    HEADGATE_RETURN_IF_ERROR(
+        publish(rule.rollout->limits, was == nullptr ? nullptr : &was->rollout, published.rollout));
   }
   // Tells the observer last, when nothing can fail any more.
   if (observer != nullptr) {
-    for (const rule::Rule& rule : rules->rules())
-      next->published[rule.index].series = observer->OnRule(rule);
+    for (const rule::Rule& rule : rules->rules()) {
+      PublishedRule& published = next->published[rule.index];
+      published.series = observer->OnRule(rule);
+      if (rule.rollout != nullptr) published.rollout_series = observer->OnRollout(rule);
+    }
   }
   next->rules = std::move(rules);
   return next;

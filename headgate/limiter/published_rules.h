@@ -22,8 +22,10 @@ struct PublishedLimit {
 };
 
 struct PublishedRule {
-  std::vector<PublishedLimit> limits;  // as the rule's
-  uint32_t series = 0;                 // the observer's number for it
+  std::vector<PublishedLimit> limits;   // as the rule's
+  std::vector<PublishedLimit> rollout;  // as its roll-out's
+  uint32_t series = 0;                  // the observer's number for it
+  uint32_t rollout_series = 0;          // and for its roll-out
 };
 
 struct PublishedRules {

@@ -18,6 +18,16 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "outcome); it is `CL.THROTTLE` if the client brought the limit with that command or INCREX. "
      "The domain is `other` if it has no rules, or beyond the cap on series.",
      {"domain", "rule", "outcome"}},
+    {Metric::kRolloutDecisions,
+     "headgate_rollout_decisions_total",
+     kCounter,
+     "decisions",
+     "Requests to rules with a roll-out in shadow, by what the rule does and what the roll-out "
+     "would "
+     "do. Requests whose bucket could not be asked are left out. From 256 such rules on, the "
+     "others "
+     "are counted together.",
+     {"domain", "rule", "current", "rollout"}},
     {Metric::kSeries, "headgate_series", kGauge, "series",
      "Series of headgate_decisions_total in use. From 2000 on, new ones are counted under "
      "`other`."},
@@ -119,6 +129,15 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Documents in ZooKeeper that stay in force because their deletion looks like an accident."},
     {Metric::kWatchReads, "headgate_watch_reads_total", kCounter, "reads",
      "Documents, and lists of documents, read from ZooKeeper."},
+    {Metric::kRuleEdits,
+     "headgate_rule_edits_total",
+     kCounter,
+     "edits",
+     "Changes of rules over the admin address that were noted in the audit log, by outcome.",
+     {"outcome"}},
+    {Metric::kWatchInstances, "headgate_watch_instances", kGauge, "instances",
+     "Instances that follow the rules in ZooKeeper, as last counted; 0 if they are not counted "
+     "there."},
 
     // The store that instances share
     {Metric::kSharedDecisions,
@@ -130,8 +149,12 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "or closed (refused).",
      {"mode"}},
     {Metric::kInstances, "headgate_instances", kGauge, "instances",
-     "Instances that share the store, as last counted. If the store cannot be asked, a limit is "
-     "divided into this many shares, unless store_instances is set."},
+     "Instances that share the store, as last counted in the store or in ZooKeeper beside the "
+     "rules, whichever is more. If the store cannot be asked, a limit is divided into this many "
+     "shares, unless store_instances is set."},
+    {Metric::kStoreClockOffset, "headgate_store_clock_offset_seconds", kGauge, "seconds",
+     "How far this instance's clock is ahead of that of ZooKeeper's leader (negative: behind), as "
+     "last measured. Only with a strict store in ZooKeeper, where the instances' clocks decide."},
     {Metric::kLeaseAsks, "headgate_lease_asks_total", kCounter, "messages",
      "Messages to the store that asked for, reported on, or returned a lease."},
     {Metric::kLeasedRequests,
@@ -166,7 +189,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "calls",
      "Calls to the shared store, by outcome: answered, unavailable (not executed), timed_out and "
      "aborted (possibly executed), denied (no permission), refused (too many calls in flight "
-     "here), failed (an error in Headgate's call).",
+     "here), throttled (the store asks to slow down), failed (an error in Headgate's call).",
      {"outcome"}},
     {Metric::kStoreCallSeconds, "headgate_store_call_seconds", kHistogram, "seconds",
      "Time that answered calls to the shared store took, including retries and redirects."},

@@ -17,6 +17,7 @@ std::string_view Name(MetricType type);
 // In the order of the catalog.
 enum class Metric : uint8_t {
   kDecisions,
+  kRolloutDecisions,
   kSeries,
   kSeriesDropped,
   kRequests,
@@ -47,8 +48,11 @@ enum class Metric : uint8_t {
   kConfigAge,
   kWatchKept,
   kWatchReads,
+  kRuleEdits,
+  kWatchInstances,
   kSharedDecisions,
   kInstances,
+  kStoreClockOffset,
   kLeaseAsks,
   kLeasedRequests,
   kLeaseRequestsHeld,
@@ -95,7 +99,7 @@ enum class Metric : uint8_t {
 inline constexpr size_t kMetricCount = static_cast<size_t>(Metric::kBuildInfo) + 1;
 
 struct MetricSpec {
-  static constexpr size_t kLabelsMax = 3;
+  static constexpr size_t kLabelsMax = 4;
 
   Metric metric;
   std::string_view name;

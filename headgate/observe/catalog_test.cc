@@ -45,8 +45,9 @@ TEST(Catalog, HelpIsASentence) {
 }
 
 TEST(Catalog, LabelsAreBoundedSetsNeverKeys) {
-  const std::set<std::string_view> bounded = {"domain", "rule",     "outcome", "front", "result",
-                                              "reason", "protocol", "version", "mode",  "event"};
+  const std::set<std::string_view> bounded = {"domain", "rule",   "outcome",  "front",
+                                              "result", "reason", "protocol", "version",
+                                              "mode",   "event",  "current",  "rollout"};
   for (const MetricSpec& spec : Catalog()) {
     for (const std::string_view label : spec.labels())
       EXPECT_TRUE(bounded.contains(label)) << spec.name << " " << label;

@@ -134,6 +134,8 @@ class FamilySink final : public Sink {
 struct alignas(64) Metrics::Worker {
   std::array<base::Counter, SeriesTable::kCounterCount> decisions;
   base::Counter series_dropped;
+  // By roll-out, then by what the rule allows and what the roll-out allows.
+  std::array<std::array<std::array<base::Counter, 2>, 2>, kRolloutsMax + 1> rollouts;
   std::array<FrontCounters, kFrontsMax> fronts;
 };
 
@@ -157,6 +159,20 @@ void Metrics::AddCollector(std::function<void(Sink&)> collect) {
 
 uint32_t Metrics::OnRule(const rule::Rule& rule) {
   return series_.AddRule(rule.domain, rule.label());
+}
+
+uint32_t Metrics::OnRollout(const rule::Rule& rule) {
+  const std::lock_guard lock(rollouts_mutex_);
+  for (uint32_t i = 1; i < rollouts_.size(); ++i)
+    if (rollouts_[i].domain == rule.domain && rollouts_[i].rule == rule.label()) return i;
+  if (rollouts_.size() > kRolloutsMax) return 0;
+  rollouts_.push_back({.domain = rule.domain, .rule = std::string(rule.label())});
+  return static_cast<uint32_t>(rollouts_.size() - 1);
+}
+
+void Metrics::OnShadowRollout(uint32_t worker_index, const limiter::RolloutEvent& event) {
+  HEADGATE_CHECK(worker_index < worker_count_ && event.series <= kRolloutsMax);
+  workers_[worker_index].rollouts[event.series][event.rule_allows][event.rollout_allows].Add(1);
 }
 
 void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& event) {
@@ -223,6 +239,21 @@ void Metrics::CollectOwn(FamilySink& sink) {
     sink.Append(Metric::kDecisions,
                 {{series.name.domain, series.name.rule, limiter::Name(series.outcome)}})
         .counter.value = static_cast<double>(total);
+  }
+  const auto word = [](size_t allows) { return allows == 0 ? "denied" : "allowed"; };
+  const std::lock_guard rollouts_lock(rollouts_mutex_);
+  for (size_t i = 0; i < rollouts_.size(); ++i) {
+    for (const size_t rule_allows : {0u, 1u}) {
+      for (const size_t rollout_allows : {0u, 1u}) {
+        const uint64_t total = sum([&](const Worker& w) -> const auto& {
+          return w.rollouts[i][rule_allows][rollout_allows];
+        });
+        if (total == 0) continue;
+        sink.Set(Metric::kRolloutDecisions,
+                 {rollouts_[i].domain, rollouts_[i].rule, word(rule_allows), word(rollout_allows)},
+                 total);
+      }
+    }
   }
   sink.Set(Metric::kSeries, {}, series_.series_count());
   sink.Set(Metric::kSeriesDropped, {},

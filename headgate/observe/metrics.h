@@ -59,6 +59,7 @@ class Metrics final : public limiter::Observer {
  public:
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
   static constexpr uint32_t kFrontsMax = 8;
+  static constexpr uint32_t kRolloutsMax = 255;
   enum class Front : uint8_t {};
 
   explicit Metrics(const MetricsOptions& options);
@@ -74,9 +75,12 @@ class Metrics final : public limiter::Observer {
   // ---- Events of the limiter. No lock and no allocation, except when a series or a client's value
   // is seen for the first time.
   uint32_t OnRule(const rule::Rule& rule) override;
+  // The first kRolloutsMax rules with a roll-out are counted each for itself, the others together.
+  uint32_t OnRollout(const rule::Rule& rule) override;
   void OnDecision(uint32_t worker, const limiter::DecisionEvent& event) override;
   // Counted under the empty domain, which no rule file can have.
   void OnOwnLimits(uint32_t worker, limiter::Outcome outcome, uint64_t count) override;
+  void OnShadowRollout(uint32_t worker, const limiter::RolloutEvent& event) override;
 
   // ---- Events of the fronts. No lock, no allocation.
   // `requests` requests were decided together, which took `elapsed`.
@@ -97,6 +101,8 @@ class Metrics final : public limiter::Observer {
   const std::unique_ptr<Worker[]> workers_;
   SeriesTable series_;
   const uint32_t own_limits_row_;
+  std::mutex rollouts_mutex_;
+  std::vector<SeriesTable::Name> rollouts_{{.domain = "other", .rule = "other"}};
   std::vector<std::string> fronts_;
   std::vector<std::function<void(Sink&)>> collectors_;
   std::mutex render_mutex_;

@@ -45,6 +45,28 @@ std::optional<std::string> ValueOf(const std::string& text, std::string_view ser
   return std::nullopt;
 }
 
+TEST(Metrics, CountsWhatARuleAndItsRolloutInShadowWouldDo) {
+  Metrics metrics({});
+  const rule::Rule rule = MakeRule("api_key");
+  const uint32_t series = metrics.OnRollout(rule);
+  EXPECT_EQ(metrics.OnRollout(rule), series);
+  for (int i = 0; i < 3; ++i)
+    metrics.OnShadowRollout(0, {.series = series, .rule_allows = true, .rollout_allows = false});
+  metrics.OnShadowRollout(0, {.series = series, .rule_allows = false, .rollout_allows = false});
+  const std::string text = metrics.Render();
+  const std::string begin = R"(headgate_rollout_decisions_total{domain="edge",rule="api_key",)";
+  EXPECT_EQ(ValueOf(text, begin + R"(current="allowed",rollout="denied"})"), "3");
+  EXPECT_EQ(ValueOf(text, begin + R"(current="denied",rollout="denied"})"), "1");
+  EXPECT_THAT(text, Not(HasSubstr(R"(current="allowed",rollout="allowed"})")));
+}
+
+TEST(Metrics, CountsFurtherRolloutsTogether) {
+  Metrics metrics({});
+  for (uint32_t i = 0; i < Metrics::kRolloutsMax; ++i)
+    EXPECT_NE(metrics.OnRollout(MakeRule(fmt::format("rule{}", i))), 0u);
+  EXPECT_EQ(metrics.OnRollout(MakeRule("one more")), 0u);
+}
+
 TEST(Metrics, CountsDecisionsByDomainRuleAndOutcome) {
   Metrics metrics({});
   const rule::Rule rule = MakeRule("api_key");

@@ -190,6 +190,10 @@ void DescribeRule(const Rule& rule, std::string& out) {
     out += fmt::format("limit     {}{}\n", Describe(limit.limit), nothing);
   }
   if (rule.unlimited) out += "limit     none: unlimited\n";
+  if (rule.rollout != nullptr) {
+    for (const RuleLimit& limit : rule.rollout->limits)
+      out += fmt::format("roll-out  {}, {}\n", Describe(limit.limit), DescribeReach(*rule.rollout));
+  }
   if (rule.shadow_mode) out += "shadow    decides and counts, but allows every request\n";
   if (rule.quota_mode) out += "quota     quota_mode\n";
   for (const std::string& name : rule.replaces) out += fmt::format("replaces  {}\n", Quote(name));

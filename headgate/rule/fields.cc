@@ -22,6 +22,7 @@ constexpr uint8_t kFile = static_cast<uint8_t>(Context::kFile);
 constexpr uint8_t kDescriptor = static_cast<uint8_t>(Context::kDescriptor);
 constexpr uint8_t kLimit = static_cast<uint8_t>(Context::kLimit);
 constexpr uint8_t kReplaced = static_cast<uint8_t>(Context::kReplaced);
+constexpr uint8_t kRollout = static_cast<uint8_t>(Context::kRollout);
 
 constexpr std::array<WordTraits, kWordCount> kWords{{
     {"algorithm", kLimit, true},
@@ -38,13 +39,16 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"metadata", kDescriptor, false, Shape::kFree},
     {"name", kLimit | kReplaced, false},
     {"on_store_failure", kLimit, true},
+    {"percent", kRollout, true, Shape::kFree},
     {"period", kLimit, true},
     {"queue", kLimit, true},
     {"quota_mode", kDescriptor, false},
-    {"rate_limit", kDescriptor, false, Shape::kMapping},
-    {"rate_limits", kDescriptor, true, Shape::kList},
+    {"rate_limit", kDescriptor | kRollout, false, Shape::kMapping},
+    {"rate_limits", kDescriptor | kRollout, true, Shape::kList},
     {"replaces", kLimit, false, Shape::kList},
     {"requests_per_unit", kLimit, false},
+    {"rollout", kDescriptor, true, Shape::kMapping},
+    {"shadow", kRollout, true},
     {"shadow_mode", kDescriptor, false},
     {"share_threshold", kDescriptor, false},
     {"sharing", kLimit, true},
@@ -72,6 +76,7 @@ std::optional<Word> WordByText(std::string_view text) {
 std::string_view NameOf(uint8_t contexts) {
   if ((contexts & kLimit) != 0) return "under rate_limit";
   if ((contexts & kDescriptor) != 0) return "in a descriptor, next to its key";
+  if ((contexts & kRollout) != 0) return "under rollout";
   return "at the top of the file, next to domain";
 }
 

@@ -36,6 +36,7 @@ enum class Word : uint8_t {
   kMetadata,
   kName,
   kOnStoreFailure,
+  kPercent,
   kPeriod,
   kQueue,
   kQuotaMode,
@@ -43,6 +44,8 @@ enum class Word : uint8_t {
   kRateLimits,
   kReplaces,
   kRequestsPerUnit,
+  kRollout,
+  kShadow,
   kShadowMode,
   kShareThreshold,
   kSharing,
@@ -57,7 +60,13 @@ inline constexpr size_t kWordCount = static_cast<size_t>(Word::kValueToMetric) +
 std::string_view TextOf(Word word);
 
 // The things that a mapping can describe.
-enum class Context : uint8_t { kFile = 1, kDescriptor = 2, kLimit = 4, kReplaced = 8 };
+enum class Context : uint8_t {
+  kFile = 1,
+  kDescriptor = 2,
+  kLimit = 4,
+  kReplaced = 8,
+  kRollout = 16
+};
 
 // The values of a mapping, indexed by word. If a word occurs twice, the last value counts.
 class Fields {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "headgate/rule/document.h"
+#include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_reader.h"
 #include "headgate/rule/metadata.h"
 #include "headgate/rule/rule_names.h"
@@ -166,6 +167,7 @@ void FileLoader::LoadRule(Fields& fields, const Level& level) {
   rule.detailed_metric = reader_.Truth(fields, Word::kDetailedMetric);
   rule.value_to_metric = reader_.Truth(fields, Word::kValueToMetric);
   ReadMetadata(fields, rule);
+  ReadRollout(fields, rule);
   if (!limited) return;
 
   rule.domain = level.domain;
@@ -206,6 +208,56 @@ bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
   for (const DocumentNode* const& limit : several)
     ReadLimit(reader_, std::span(&limit, 1), LimitForm::kItem, rule);
   return true;
+}
+
+void FileLoader::ReadRollout(Fields& fields, Rule& rule) {
+  const DocumentNode* const node = fields.value(Word::kRollout);
+  if (node == nullptr) return;
+  if (node->kind != NodeKind::kMapping) {
+    return reader_.ReportType(*node, "a roll-out",
+                              "'rollout' is a mapping: percent or shadow, and rate_limit");
+  }
+  if (rule.limits.empty() && !rule.unlimited && !fields.reported(Word::kRateLimit)) {
+    return reader_.Report(fields, Word::kRollout, "a roll-out of a rule that has no limit",
+                          "add the rate_limit that holds until it is promoted");
+  }
+  Fields rollout = reader_.Read(*node, Context::kRollout);
+  auto made = std::make_shared<Rollout>();
+  const bool shadow = reader_.Truth(rollout, Word::kShadow);
+  if (shadow == rollout.has(Word::kPercent) && !rollout.any_reported()) {
+    return reader_.Report(fields, Word::kRollout,
+                          shadow ? "both shadow and percent" : "neither shadow nor percent",
+                          "percent: 5 is for this part of the keys, shadow: true for none yet");
+  }
+  if (!shadow) made->keys_ppm = ReadPercent(rollout);
+  if (!shadow && rule.unlimited) {
+    reader_.Report(rollout, Word::kPercent, "a percentage of the keys of an unlimited rule",
+                   "try the limit in shadow: true, or replace the rule");
+  }
+  Rule tried;
+  if (!ReadLimits(rollout, tried)) {
+    if (!rollout.any_reported())
+      reader_.Report(fields, Word::kRollout, "a roll-out without a limit", "add rate_limit");
+    return;
+  }
+  if (tried.unlimited || !tried.name.empty() || !tried.replaces.empty() || tried.sharing ||
+      tried.on_store_failure || tried.fallback_share_ppm) {
+    return reader_.Report(fields, Word::kRollout,
+                          "a roll-out changes only the numbers and the algorithm of a limit",
+                          "name, replaces, unlimited, sharing, strict, on_store_failure and "
+                          "fallback_share belong to the rule's own rate_limit");
+  }
+  made->limits = std::move(tried.limits);
+  rule.rollout = std::move(made);
+}
+
+uint32_t FileLoader::ReadPercent(Fields& rollout) {
+  const std::string_view text = reader_.Text(rollout, Word::kPercent);
+  if (rollout.reported(Word::kPercent)) return 0;
+  if (const auto part = PercentByText(text)) return *part;
+  reader_.Report(rollout, Word::kPercent, fmt::format("invalid percent '{}'", Shown(text)),
+                 "a number above 0, at most 100, with at most four places, such as 5 or 0.1");
+  return 0;
 }
 
 void FileLoader::ReadMetadata(Fields& fields, Rule& rule) {

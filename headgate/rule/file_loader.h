@@ -67,6 +67,8 @@ class FileLoader {
   NodeId MakeNode(Fields& fields, std::string_view key, std::string_view value, const Level& level);
   void LoadRule(Fields& fields, const Level& level);
   bool ReadLimits(Fields& fields, Rule& rule);
+  void ReadRollout(Fields& fields, Rule& rule);
+  uint32_t ReadPercent(Fields& rollout);
   void ReadMetadata(Fields& fields, Rule& rule);
   bool CheckSize(Fields& fields, Word word, std::string_view text);
 

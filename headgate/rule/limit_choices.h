@@ -55,4 +55,7 @@ std::optional<Value> ChoiceByName(const std::array<Choice<Value>, N>& choices,
 // A decimal number above 0 and at most 1, with at most six places, as millionths.
 std::optional<uint32_t> ShareByText(std::string_view text);
 
+// A decimal number above 0 and at most 100, with at most four places, as millionths of the whole.
+std::optional<uint32_t> PercentByText(std::string_view text);
+
 }  // namespace headgate::rule

@@ -144,4 +144,12 @@ std::string Describe(const algorithm::Limit& limit) {
   return out;
 }
 
+std::string DescribeReach(const Rollout& rollout) {
+  if (rollout.shadow()) return "in shadow";
+  constexpr uint32_t kPpmPerPercent = 10'000;
+  std::string places = fmt::format(".{:04}", rollout.keys_ppm % kPpmPerPercent);
+  places.resize(places.find_last_not_of("0.") + 1);
+  return fmt::format("for {}{} % of the keys", rollout.keys_ppm / kPpmPerPercent, places);
+}
+
 }  // namespace headgate::rule

@@ -59,4 +59,7 @@ absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words);
 // Describes a limit for people: "100 per 1m, token_bucket, burst 20".
 std::string Describe(const algorithm::Limit& limit);
 
+// For whom the limits of a roll-out hold: "for 0.5 % of the keys", "in shadow".
+std::string DescribeReach(const Rollout& rollout);
+
 }  // namespace headgate::rule

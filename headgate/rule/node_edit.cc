@@ -16,17 +16,12 @@ Quotes QuotesOf(const SourceNode& mapping) {
                                                                 : Quotes::kIfNeeded;
 }
 
-// The pair with this key, if the mapping has it.
-std::optional<size_t> PairWith(const SourceNode& mapping, const SourceNode& key) {
-  for (size_t i = 0; i < mapping.pair_count(); ++i) {
-    if (SameKey(mapping.key(i), key)) return i;
-  }
-  return std::nullopt;
-}
-
 bool ShareKey(const SourceNode& a, const SourceNode& b) {
-  for (size_t i = 0; i < a.pair_count(); ++i) {
-    if (PairWith(b, a.key(i))) return true;
+  absl::flat_hash_map<std::string_view, const SourceNode*> keys;
+  for (size_t i = 0; i < a.pair_count(); ++i) keys.emplace(a.key(i).target().text, &a.key(i));
+  for (size_t i = 0; i < b.pair_count(); ++i) {
+    const auto key = keys.find(b.key(i).target().text);
+    if (key != keys.end() && SameKey(*key->second, b.key(i))) return true;
   }
   return false;
 }
@@ -189,17 +184,18 @@ absl::Status NodeEdit::ChangeSequence(const SourceNode& old, const SourceNode& w
   const size_t column = lines_.Column(old.open);
   const Quotes quotes =
       WritesJson(old.children.back()->target()) ? Quotes::kAlways : Quotes::kIfNeeded;
-  size_t place = old.children.size();
-  for (size_t i = partners.size(); i > 0; --i) {
-    const SourceNode& item = *wanted.children[i - 1];
-    if (partners[i - 1]) {
-      place = *partners[i - 1];
-      plan.removed[place] = false;
-      HEADGATE_RETURN_IF_ERROR(ChangeItem(*old.children[place], item));
+  // A new item precedes the old one that the next partner is.
+  std::vector<size_t> places(partners.size());
+  for (size_t i = partners.size(), place = old.children.size(); i > 0; --i)
+    places[i - 1] = place = partners[i - 1].value_or(place);
+  for (size_t i = 0; i < partners.size(); ++i) {
+    const SourceNode& item = *wanted.children[i];
+    if (partners[i]) {
+      plan.removed[*partners[i]] = false;
+      HEADGATE_RETURN_IF_ERROR(ChangeItem(*old.children[*partners[i]], item));
     } else {
-      plan.added[place].insert(plan.added[place].begin(), old.form == NodeForm::kFlow
-                                                              ? FlowText(item, quotes)
-                                                              : BlockItem(item, column, style_));
+      plan.added[places[i]].push_back(
+          old.form == NodeForm::kFlow ? FlowText(item, quotes) : BlockItem(item, column, style_));
     }
   }
   for (size_t i = 0; i < old.children.size(); ++i) {

@@ -1,9 +1,9 @@
 // Changes YAML text so that a node becomes another one, and rewrites only what differs.
 //
-// A part that stays keeps its lines, its order, its comments and its style. A new part is written in
-// the style around it, behind its older siblings. A removed pair or item takes with it the comment
-// on its own lines, comment lines directly above it at its column, and comment lines directly below
-// it that are indented deeper than it.
+// A part that stays keeps its lines, its order, its comments and its style. A new part is written
+// in the style around it, behind its older siblings. A removed pair or item takes with it the
+// comment on its own lines, comment lines directly above it at its column, and comment lines
+// directly below it that are indented deeper than it.
 #pragma once
 
 #include <string_view>

@@ -125,7 +125,7 @@ struct Found {
 
 class StyleReader {
  public:
-  StyleReader(std::string_view text, Found& found) : text_(text), found_(found) {}
+  StyleReader(const TextLines& lines, Found& found) : lines_(lines), found_(found) {}
 
   void Read(const SourceNode& node) {
     if (found_.all() || node.is_alias()) return;
@@ -139,10 +139,7 @@ class StyleReader {
   }
 
  private:
-  size_t Column(size_t offset) const {
-    const size_t line = text_.find_last_of("\r\n", offset);
-    return line == std::string_view::npos ? offset : offset - line - 1;
-  }
+  size_t Column(size_t offset) const { return lines_.Column(offset); }
 
   void ReadPair(const SourceNode& key, const SourceNode& value) {
     const size_t column = Column(key.begin);
@@ -172,18 +169,17 @@ class StyleReader {
     found_.item = true;
   }
 
-  std::string_view text_;
+  const TextLines& lines_;
   Found& found_;
 };
 
 }  // namespace
 
-WriterStyle StyleOf(std::string_view text, std::string_view line_break, const SourceNode* from,
-                    const SourceNode& whole) {
+WriterStyle StyleOf(const TextLines& lines, const SourceNode* from, const SourceNode& whole) {
   Found found;
-  found.style.line_break = line_break;
-  if (from != nullptr) StyleReader(text, found).Read(*from);
-  StyleReader(text, found).Read(whole);
+  found.style.line_break = lines.line_break();
+  if (from != nullptr) StyleReader(lines, found).Read(*from);
+  StyleReader(lines, found).Read(whole);
   return found.style;
 }
 

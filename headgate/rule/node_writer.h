@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headgate/rule/source_tree.h"
+#include "headgate/rule/text_edits.h"
 
 namespace headgate::rule {
 
@@ -25,8 +26,7 @@ enum class Quotes : uint8_t {
 
 // The style of the nodes in `from`, as far as they show it; otherwise of those in `whole`, or the
 // default.
-WriterStyle StyleOf(std::string_view text, std::string_view line_break, const SourceNode* from,
-                    const SourceNode& whole);
+WriterStyle StyleOf(const TextLines& lines, const SourceNode* from, const SourceNode& whole);
 
 // Whether the mapping writes its first key in double quotes, as JSON does.
 bool WritesJson(const SourceNode& mapping);

@@ -431,8 +431,7 @@ absl::Status CheckBounds(const DocumentNode& document, std::span<const RuleEntry
 // Changes the text so that its tree is the wanted one.
 absl::StatusOr<std::string> Rewrite(const TextLines& lines, const Trees& trees,
                                     const WantedTree& tree, const SourceNode& wanted) {
-  const WriterStyle style =
-      StyleOf(lines.text(), lines.line_break(), tree.nearest(), *trees.source.root());
+  const WriterStyle style = StyleOf(lines, tree.nearest(), *trees.source.root());
   TextEdits edits;
   HEADGATE_RETURN_IF_ERROR(
       NodeEdit(lines, style, edits).ChangeMapping(*trees.source.root(), wanted));

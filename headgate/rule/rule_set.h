@@ -37,6 +37,17 @@ enum class Sharing : uint8_t { kExact, kLeased, kStrict };
 // How a rule decides while its store is unreachable.
 enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
 
+// Limits that will replace those of a rule, while they are tried out on a part of the traffic.
+struct Rollout {
+  std::vector<RuleLimit> limits;  // as in Rule; never empty
+  // The part of the keys that these limits hold for, in millionths. The same keys on every
+  // instance; a larger part contains the smaller one. 0: in shadow, that is, they are only asked,
+  // beside those of the rule, with buckets of their own.
+  uint32_t keys_ppm = 0;
+
+  bool shadow() const { return keys_ppm == 0; }
+};
+
 // The limits of one node of the tree and how they are handled.
 struct Rule {
   uint32_t index = 0;  // dense, 0 .. RuleSet::rules().size() − 1
@@ -52,8 +63,9 @@ struct Rule {
   bool quota_mode = false;
   bool detailed_metric = false;  // metrics are labelled with the request's own values
   bool value_to_metric = false;
-  std::vector<std::string> replaces;  // names of rules that do not apply when this one matches
-  std::string metadata_json;          // `metadata` as a JSON object, or empty
+  std::vector<std::string> replaces;       // names of rules that do not apply when this one matches
+  std::string metadata_json;               // `metadata` as a JSON object, or empty
+  std::shared_ptr<const Rollout> rollout;  // null: none is under way
   // For stores that several machines share.
   std::optional<Sharing> sharing;
   std::optional<OnStoreFailure> on_store_failure;

@@ -16,6 +16,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/rule/journal.h"
 #include "headgate/rule/problem.h"
 
 namespace headgate::rule {
@@ -46,6 +47,12 @@ struct DocumentChange {
   std::string expected_version;     // its current version; empty: the document must not exist
 };
 
+// The rules that an instance has in force, as it shows them to others.
+struct RulesInForce {
+  uint64_t generation = 0;    // counts the sets of rules that were put in force; 0: none yet
+  std::string fingerprint{};  // equal for equal documents in the same order; empty: none yet
+};
+
 class Source {
  public:
   using OnDocuments = std::function<void(const DocumentSet& documents)>;
@@ -74,6 +81,16 @@ class Source {
   // Reads everything again soon, and calls the subscriber even if nothing has changed.
   virtual void Refresh() = 0;
 
+  // The document of this name, without text and version, if this source could hold it.
+  virtual std::optional<SourceDocument> Place(std::string_view name) const = 0;
+  // The name of the document with the limit of this API key; empty if it holds no such documents.
+  // From any thread.
+  virtual std::string NameOfLimit(std::string_view /*key*/) const { return {}; }
+  // Why removing this document would not take its rules away; OK if it would.
+  virtual absl::Status CheckRemoval(std::string_view /*name*/) const { return absl::OkStatus(); }
+  // The place beside the documents that notes their changes; null: there is none.
+  virtual Journal* journal() { return nullptr; }
+
   // Reads one document. NotFound: no document has this name. Unavailable: the source cannot be
   // read.
   virtual void Read(std::string_view name, OnDocument done) = 0;
@@ -85,6 +102,15 @@ class Source {
 
   // Callable from any thread.
   virtual Figures figures() const = 0;
+
+  // ---- The instances that follow this source, if it knows them.
+
+  // Shows the others which rules this instance has in force.
+  virtual void Show(const RulesInForce& /*rules*/) {}
+  // The number last counted, with this instance; 0 if the source does not count. From any thread.
+  virtual uint32_t instances() const { return 0; }
+  // Why the source refuses to show this instance or to count; empty if it does not.
+  virtual std::string instances_error() const { return {}; }
 };
 
 }  // namespace headgate::rule

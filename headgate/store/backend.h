@@ -2,10 +2,13 @@
 // headgate/store/open makes a Backend from a URL; each adapter implements the interface.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "headgate/base/clock.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/store/store_counters.h"
@@ -24,8 +27,16 @@ struct BackendContext {
   std::string version;
   // For jitter.
   uint64_t seed;
+  // The number of instances as counted outside of the store; 0 if nobody counts. From any thread.
+  // The larger count is used.
+  std::function<uint32_t()> instances_elsewhere{};
   // Makes the listener of an event loop. Called while the backend is created.
   std::function<StoreListener(uint32_t loop)> listener_of;
+
+  // The larger of a count of the store and the count elsewhere.
+  uint32_t InstancesOf(uint32_t counted) const {
+    return std::max(counted, instances_elsewhere ? instances_elsewhere() : 0);
+  }
 };
 
 // Made before the event loops run, and destroyed after they have ended.
@@ -39,15 +50,28 @@ class Backend {
   // The store's URL without user and password, for logs.
   virtual std::string name() const = 0;
 
+  // Why this process has never been able to use the store: a missing table, a missing right. OK
+  // once the store has been used; later failures are outages. Stores that need nothing prepared are
+  // always OK. Callable from any thread.
+  virtual absl::Status problem() const { return absl::OkStatus(); }
+
   // Tells the store that this instance is leaving, then calls `done`, even if the store does not
   // answer in time. Call it once, on the thread of the first event loop.
   virtual void Leave(std::function<void()> done) = 0;
 
   // Summed over all event loops. Callable from any thread.
   virtual StoreCounters counters() const = 0;
-  // The number of instances as last counted in the store; 1 if it was never counted. Callable from
-  // any thread.
+  // The number of instances as last counted, in the store or elsewhere; 1 if it was never counted.
+  // Callable from any thread.
   virtual uint32_t instances() const = 0;
+
+  // How far the clock that decides here is ahead of the one that all instances compare theirs with,
+  // as last measured; nothing if it is not measured. Callable from any thread.
+  virtual std::optional<base::Duration> clock_offset() const { return std::nullopt; }
+
+  // Shows in the store which rules this instance has in force, if the store shows its instances. On
+  // any thread while the loops run, or before.
+  virtual void ShowRules(uint64_t /*generation*/, const std::string& /*fingerprint*/) {}
 };
 
 }  // namespace headgate::store

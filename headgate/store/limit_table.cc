@@ -182,6 +182,12 @@ uint64_t LimitTable::StepsDue(const Room& room) const {
   return std::min(kStepsDueMax, (steps + left - 1) / left);
 }
 
+uint64_t LimitTable::BucketsOf(LimitOwner owner) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = classes_.find(owner);
+  return found == classes_.end() ? 0 : found->second->buckets.load(std::memory_order_relaxed);
+}
+
 uint32_t LimitTable::size() const {
   std::lock_guard lock(mutex_);
   return rules_.in_use + clients_.in_use;

@@ -141,6 +141,9 @@ class LimitTable {
   // Whether buckets of this limit must be removed. Lock-free.
   bool IsRetired(uint32_t id) const { return EntryOf(id).retired.load(std::memory_order_relaxed); }
 
+  // The live buckets of this owner.
+  uint64_t BucketsOf(LimitOwner owner) const;
+
   uint32_t size() const;  // without retired ones
   uint32_t client_limits() const;
   uint64_t client_limits_forgotten() const {

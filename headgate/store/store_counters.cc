@@ -9,6 +9,7 @@ StoreCounters& StoreCounters::operator+=(const StoreCounters& other) {
   calls_aborted += other.calls_aborted;
   calls_denied += other.calls_denied;
   calls_refused += other.calls_refused;
+  calls_throttled += other.calls_throttled;
   calls_failed += other.calls_failed;
   call_ns += other.call_ns;
   retries += other.retries;
@@ -45,6 +46,7 @@ StoreCounters LoopStoreCounters::Read() const {
   read.calls_aborted = calls_aborted.value();
   read.calls_denied = calls_denied.value();
   read.calls_refused = calls_refused.value();
+  read.calls_throttled = calls_throttled.value();
   read.calls_failed = calls_failed.value();
   read.call_ns = call_ns.Read();
   read.retries = retries.value();

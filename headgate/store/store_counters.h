@@ -27,6 +27,7 @@ struct StoreCounters {
   uint64_t calls_aborted = 0;                // possibly executed: the connection broke
   uint64_t calls_denied = 0;                 // the store does not allow it
   uint64_t calls_refused = 0;                // too many calls were in progress
+  uint64_t calls_throttled = 0;              // the store is overloaded or a quota is used up
   uint64_t calls_failed = 0;                 // any other error, caused by Headgate itself
   base::Histogram<kCallTimeBounds> call_ns;  // of answered calls
 
@@ -59,7 +60,7 @@ struct StoreCounters {
 
 struct alignas(64) LoopStoreCounters {
   base::Counter calls_answered, calls_unavailable, calls_timed_out, calls_aborted, calls_denied,
-      calls_refused, calls_failed;
+      calls_refused, calls_throttled, calls_failed;
   base::HistogramCounter<kCallTimeBounds> call_ns;
   base::Counter retries, retries_refused, redirects, script_misses, alarms;
   base::HistogramCounter<kBatchCallsBounds> batched_calls;

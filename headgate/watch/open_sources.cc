@@ -38,6 +38,14 @@ absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url) {
       fmt::format("the zk:// URL is not valid: {}", std::string(place.status().message())));
 }
 
+// Its password may be in a file, and does not matter here.
+std::string StoreWithoutLogin(const std::string& url) {
+  const size_t begin = url.find("://");
+  const size_t login_end = url.substr(0, url.find('/', begin + 3)).rfind('@');
+  if (begin == std::string::npos || login_end == std::string::npos) return url;
+  return url.substr(0, begin + 3) + url.substr(login_end + 1);
+}
+
 }  // namespace
 
 absl::Status CheckPlace(const std::string& place) {
@@ -48,16 +56,29 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
                                     const SourceSettings& settings, net::EventLoop& loop) {
   Sources sources;
   std::vector<std::string> paths;
+  // The places that show this instance.
+  std::vector<headgate::zookeeper::Place> shown;
+  if (auto store = headgate::zookeeper::ParsePlace(StoreWithoutLogin(settings.store),
+                                                   headgate::zookeeper::kDefaultPath);
+      store.ok()) {
+    shown.push_back(*std::move(store));
+  }
   for (const std::string& place : places) {
     if (SchemeOf(place).empty()) {
       paths.push_back(place);
       continue;
     }
     HEADGATE_ASSIGN_OR_RETURN(headgate::zookeeper::Place parsed, ParseUrl(place));
+    const bool is_shown = std::any_of(shown.begin(), shown.end(),
+                                      [&](const auto& other) { return SamePlace(parsed, other); });
+    if (!is_shown) shown.push_back(parsed);
     sources.push_back(std::make_unique<zookeeper::ZooKeeperSource>(
-        zookeeper::SourceOptions{.place = std::move(parsed),
-                                 .session_timeout = settings.session_timeout,
-                                 .copy = settings.copy},
+        zookeeper::SourceOptions{
+            .place = std::move(parsed),
+            .session_timeout = settings.session_timeout,
+            .copy = settings.copy,
+            .instance = is_shown ? "" : settings.instance,
+            .info = {.version = settings.version, .started = settings.started}},
         loop));
   }
   if (!paths.empty())

@@ -15,8 +15,16 @@ namespace headgate::watch {
 
 struct SourceSettings {
   // The file of the last good documents of a source that is not files; empty: none.
-  std::string copy;
+  std::string copy{};
   base::Duration session_timeout = std::chrono::seconds(10);
+  // The name of this instance, which no other process has: a source that can shows it to the
+  // others, and counts them. Empty: this instance is not shown.
+  std::string instance{};
+  std::string version{};
+  base::WallTime started{};
+  // The URL of the shared store. If it is in the same place as a source, the store shows this
+  // instance there, and the source does not: an instance is shown once in a place.
+  std::string store{};
 };
 
 // A place is the path of a rule file or of a directory of rule files, or a URL whose scheme names

@@ -43,6 +43,23 @@ TEST(OpenSources, AnUnknownSchemeIsAnErrorThatNamesIt) {
   EXPECT_THAT(sources.status().message(), HasSubstr("etcd://"));
 }
 
+TEST(OpenSources, AnInstanceIsShownOnceInEachPlace) {
+  base::SystemClock clock;
+  net::EventLoop loop(clock);
+  const auto shown = [&](const std::vector<std::string>& places, std::string store) {
+    const auto sources = OpenSources(places, {.instance = "one", .store = std::move(store)}, loop);
+    std::vector<uint32_t> counts;
+    for (const auto& source : *sources) counts.push_back(source->instances());
+    return counts;
+  };
+  EXPECT_EQ(
+      shown({"zk://127.0.0.1:1/a", "zk://127.0.0.1:1/b", "zk://127.0.0.1:2,127.0.0.1:1/a"}, ""),
+      (std::vector<uint32_t>{1, 1, 0}));
+  EXPECT_EQ(shown({"zk://127.0.0.1:1/a"}, "redis://127.0.0.1:1/0"), std::vector<uint32_t>{1});
+  EXPECT_EQ(shown({"zk://127.0.0.1:1/a"}, "zk://user@127.0.0.1:1/a"), std::vector<uint32_t>{0});
+  EXPECT_EQ(shown({"zk://127.0.0.1:1"}, "zk://127.0.0.1:1"), std::vector<uint32_t>{0});
+}
+
 TEST(OpenSources, AZooKeeperUrlIsASource) {
   EXPECT_TRUE(CheckPlace("zk://127.0.0.1:2181,127.0.0.1:2182/limits").ok());
   EXPECT_TRUE(CheckPlace("rules.yaml").ok());

@@ -32,6 +32,77 @@ void RuleFollower::Confirm() {
   for (Followed& followed : followed_) followed.source->Confirm();
 }
 
+std::vector<rule::Source*> RuleFollower::sources() const {
+  std::vector<rule::Source*> sources;
+  for (const Followed& followed : followed_) sources.push_back(followed.source.get());
+  return sources;
+}
+
+std::vector<const rule::SourceDocument*> RuleFollower::Documents() const {
+  std::vector<const rule::SourceDocument*> documents;
+  for (const Followed& followed : followed_)
+    for (const rule::SourceDocument& document : followed.latest) documents.push_back(&document);
+  return documents;
+}
+
+rule::Source* RuleFollower::SourceOf(std::string_view name) const {
+  for (const Followed& followed : followed_)
+    if (followed.source->Place(name)) return followed.source.get();
+  return nullptr;
+}
+
+rule::DocumentStates RuleFollower::States() const {
+  rule::DocumentStates states;
+  std::vector<rule::Problem> problems = load_problems_;
+  for (const Followed& followed : followed_) {
+    problems.insert(problems.end(), followed.problems.begin(), followed.problems.end());
+    for (const rule::SourceDocument& document : followed.latest) {
+      const bool in_force = std::find(followed.in_force.begin(), followed.in_force.end(),
+                                      document) != followed.in_force.end();
+      states.documents.push_back({.name = document.name,
+                                  .version = document.version,
+                                  .bytes = document.text.size(),
+                                  .limit_of = document.limit_of,
+                                  .in_force = in_force});
+    }
+  }
+  for (const rule::Problem& problem : problems) {
+    const auto found =
+        std::find_if(states.documents.begin(), states.documents.end(),
+                     [&](const auto& document) { return document.name == problem.file; });
+    (found == states.documents.end() ? states.problems : found->problems).push_back(problem);
+  }
+  return states;
+}
+
+RuleFollower::Loaded RuleFollower::Preview(const rule::DocumentChange& change) const {
+  std::vector<rule::RuleFile> files;
+  const rule::Source* const source = SourceOf(change.name);
+  if (source == nullptr)
+    return {.rules = nullptr,
+            .problems = {rule::WholeFileProblem(change.name, "no source holds this document")}};
+  for (const Followed& followed : followed_) {
+    const bool concerned = followed.source.get() == source;
+    const bool with_its_latest = concerned && !source->documents_stand_alone();
+    bool placed = !concerned || !change.text;
+    for (const rule::SourceDocument& document :
+         with_its_latest ? followed.latest : followed.in_force) {
+      const bool changed = concerned && document.name == change.name;
+      if (changed && !change.text) continue;
+      placed = placed || changed;
+      files.push_back({.name = document.name,
+                       .text = changed ? *change.text : document.text,
+                       .limit_of = document.limit_of});
+    }
+    if (!placed) {
+      files.push_back({.name = change.name,
+                       .text = *change.text,
+                       .limit_of = source->Place(change.name)->limit_of});
+    }
+  }
+  return load_(files);
+}
+
 bool RuleFollower::heard_from_all() const {
   return std::all_of(followed_.begin(), followed_.end(),
                      [](const Followed& followed) { return followed.heard; });
@@ -54,6 +125,23 @@ rule::Source::Figures RuleFollower::figures() const {
     sum.reads += one.reads;
   }
   return sum;
+}
+
+void RuleFollower::Show(const rule::RulesInForce& rules) {
+  for (Followed& followed : followed_) followed.source->Show(rules);
+}
+
+uint32_t RuleFollower::instances() const {
+  uint32_t most = 0;
+  for (const Followed& followed : followed_) most = std::max(most, followed.source->instances());
+  return most;
+}
+
+std::string RuleFollower::instances_error() const {
+  for (const Followed& followed : followed_) {
+    if (std::string error = followed.source->instances_error(); !error.empty()) return error;
+  }
+  return {};
 }
 
 void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set) {

@@ -13,9 +13,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "headgate/base/status.h"
+#include "headgate/rule/editor.h"
 #include "headgate/rule/load.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/rule/source.h"
@@ -54,6 +56,18 @@ class RuleFollower {
   // The deletions that sources took for accidents were meant.
   void Confirm();
 
+  // All documents as they are now.
+  rule::DocumentStates States() const;
+  // The rules that all documents would make with this change; a document that does not exist is the
+  // last of its source. The others count as far as they are in force, except those that are refused
+  // together with this one. If no source could hold the document, that is the only problem.
+  Loaded Preview(const rule::DocumentChange& change) const;
+  // The source that could hold this document, or null.
+  rule::Source* SourceOf(std::string_view name) const;
+  std::vector<rule::Source*> sources() const;
+  // The latest documents that could be read. Valid until a source changes.
+  std::vector<const rule::SourceDocument*> Documents() const;
+
   // Whether every source has reported its documents or its problems.
   bool heard_from_all() const;
   // The problems of all sources together, as they are now. From any thread.
@@ -61,6 +75,13 @@ class RuleFollower {
 
   // Summed over all sources. Callable from any thread.
   rule::Source::Figures figures() const;
+
+  // Shows these rules in all sources.
+  void Show(const rule::RulesInForce& rules);
+  // The largest number of instances that a source has counted; 0 if none counts. From any thread.
+  uint32_t instances() const;
+  // Why a source refuses to show this instance; empty if none refuses.
+  std::string instances_error() const;
 
  private:
   struct Followed {

@@ -29,6 +29,7 @@ class FakeSource final : public rule::Source {
  public:
   void Subscribe(OnDocuments on_documents) override { on_documents_ = std::move(on_documents); }
   void Refresh() override { ++refreshed; }
+  std::optional<rule::SourceDocument> Place(std::string_view) const override { return {}; }
   void Read(std::string_view, OnDocument) override {}
   void Write(const rule::DocumentChange&, OnWritten) override {}
   bool documents_stand_alone() const override { return stand_alone; }

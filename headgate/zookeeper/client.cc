@@ -50,7 +50,8 @@ NodeStat StatOf(const struct Stat* stat) {
           .changed_zxid = stat->mzxid,
           .children_zxid = stat->pzxid,
           .version = stat->version,
-          .owner = stat->ephemeralOwner};
+          .owner = stat->ephemeralOwner,
+          .changed_at = base::WallTime::FromNanos(stat->mtime * 1'000'000)};
 }
 
 enum class Effect : bool { kReads, kChanges };

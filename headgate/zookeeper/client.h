@@ -42,10 +42,11 @@ struct ClientOptions {
 // Set by ZooKeeper. Transaction ids (zxid) rise with every change of the ensemble.
 struct NodeStat {
   int64_t created_zxid = 0;
-  int64_t changed_zxid = 0;   // the node's data
-  int64_t children_zxid = 0;  // its list of children
-  int32_t version = 0;        // of its data; 0 when the node is made
-  int64_t owner = 0;          // the session of an ephemeral node, otherwise 0
+  int64_t changed_zxid = 0;     // the node's data
+  int64_t children_zxid = 0;    // its list of children
+  int32_t version = 0;          // of its data; 0 when the node is made
+  int64_t owner = 0;            // the session of an ephemeral node, otherwise 0
+  base::WallTime changed_at{};  // on the leader's clock, in whole milliseconds
 };
 
 struct Node {

@@ -67,4 +67,11 @@ std::string NameOf(const Place& place) {
   return name + place.path;
 }
 
+bool SamePlace(const Place& a, const Place& b) {
+  return a.path == b.path &&
+         std::any_of(a.servers.begin(), a.servers.end(), [&](const net::StreamTarget& server) {
+           return std::find(b.servers.begin(), b.servers.end(), server) != b.servers.end();
+         });
+}
+
 }  // namespace headgate::zookeeper

@@ -30,4 +30,8 @@ absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_
 // The URL without user and password, for logs.
 std::string NameOf(const Place& place);
 
+// Whether both are the same node of the same ensemble: the paths are equal, and they name a server
+// in common. A server with two names is not recognised.
+bool SamePlace(const Place& a, const Place& b);
+
 }  // namespace headgate::zookeeper

@@ -33,6 +33,14 @@ TEST(Place, TakesAPasswordThatIsNotInTheUrl) {
             "a password needs a user: zk://USER@HOST");
 }
 
+TEST(Place, IsTheSameByItsPathAndOneServer) {
+  const auto place = [](std::string_view url) { return *ParsePlace(url, "/rate-limiter"); };
+  const Place one = place("zk://a,b:2182/rate-limiter");
+  EXPECT_TRUE(SamePlace(one, place("zk://user:secret@c,b:2182")));
+  EXPECT_FALSE(SamePlace(one, place("zk://a,b:2182/other")));
+  EXPECT_FALSE(SamePlace(one, place("zk://a:2182,b/rate-limiter")));
+}
+
 TEST(Place, SaysWhatIsWrong) {
   EXPECT_EQ(NameOfUrl("redis://a"), "it does not begin with zk://");
   EXPECT_EQ(NameOfUrl("zk://"), "a host is missing");

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures decisions per second and key of the strict store, with a real ZooKeeper: one hot key and
-many keys, exact and leased, with one instance and with three.
+"""Measures decisions per second and key of the strict store, with a real ZooKeeper or a server of
+DynamoDB's protocol (dynalite): one hot key and many keys, exact and leased, with one instance and
+with three.
 
-The load (`headgate bench`, closed loop), the instances and ZooKeeper share all cores. ZooKeeper
-writes each transaction to the disk, except with --no-disk-sync.
+The load (`headgate bench`, closed loop), the instances and the service share all cores. ZooKeeper
+writes each transaction to the disk, except with --no-disk-sync; dynalite keeps its tables in memory.
 
     /usr/bin/python3 tests/bench/strict.py --headgate build/release/bin/headgate
 """
@@ -18,7 +19,9 @@ import tempfile
 os.environ.setdefault("HEADGATE_BINARY", "build/release/bin/headgate")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 
-from harness import Headgate, until  # noqa: E402
+from dynamodb import KEYS, NO_KEYS, Dynalite  # noqa: E402
+import harness  # noqa: E402
+from harness import Headgate, run, until  # noqa: E402
 from zookeeper import ZooKeeperEnsemble, ZooKeeperServer  # noqa: E402
 
 RULES = """domain: edge
@@ -26,6 +29,15 @@ descriptors:
   - key: api_key
     rate_limit: {requests_per_unit: 1, period: 8760h}
 """
+
+
+class DynamoDb(Dynalite):
+    """With the interface of the ZooKeeper servers; a table for each path."""
+
+    def url(self, path):
+        url = super().url(table="bench-" + path.strip("/"))
+        run(os.environ["HEADGATE_BINARY"], "store", "create-table", url, check=True)
+        return url
 
 
 def bench(binary, server, seconds, *words):
@@ -57,19 +69,25 @@ def main():
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--no-disk-sync", action="store_true")
     parser.add_argument("--ensemble", action="store_true", help="three servers that do not wait for the disk")
+    parser.add_argument("--dynamodb", action="store_true", help="dynalite in place of ZooKeeper")
     options = parser.parse_args()
     binary, seconds = options.headgate, options.seconds
     sync = "" if options.no_disk_sync else "forceSync=yes\n"
-    service = ZooKeeperEnsemble() if options.ensemble else ZooKeeperServer(sync)
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as rules, service as zookeeper:
+    harness.BINARY = os.environ["HEADGATE_BINARY"] = os.path.abspath(binary)
+    if options.dynamodb:
+        os.environ.update({**NO_KEYS, **KEYS})
+        service = DynamoDb()
+    else:
+        service = ZooKeeperEnsemble() if options.ensemble else ZooKeeperServer(sync)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as rules, service as store:
         rules.write(RULES)
         rules.flush()
         for sharing in ("exact", "leased"):
             servers = []
+            url = store.url("/" + sharing)
             for count in (1, 3):
                 while len(servers) < count:
-                    servers.append(Headgate("--store", zookeeper.url("/" + sharing), "--sharing", sharing, "--threads", "1",
-                                            "--rules", rules.name))
+                    servers.append(Headgate("--store", url, "--sharing", sharing, "--threads", "1", "--rules", rules.name))
                 until(lambda: servers[-1].metric("headgate_instances") == count, 20, "all are counted")
                 print(f"{sharing}, instances: {count}")
                 if sharing == "exact":

@@ -75,15 +75,15 @@ PATIENT = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
 
 
 def log_file():
-    """A file for what a process writes; `text_of` reads it. The process appends, because the file's
-    position is shared with whoever else has it open."""
+    """A file for the output of a process; `text_of` reads it. The process appends, because everybody
+    who has the file open shares its position."""
     file = tempfile.TemporaryFile()
     fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)
     return file
 
 
 def text_of(file):
-    """What a process has written to `file`. Reads without the shared position: a line that is written
+    """The text that a process has written to `file`. Reads without the shared position: a line that is written
     between a seek and a read would move it to the end, and nothing would be read."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import tempfile
 import threading
 import unittest
 from contextlib import ExitStack
 
-from kazoo.exceptions import KazooException, NoAuthError
+from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
+from kazoo.security import make_digest_acl
 
 from harness import BINARY, Headgate, run, until, wait
 from zookeeper import ZooKeeperEnsemble, ZooKeeperServer
@@ -194,6 +196,118 @@ class ZooKeeperRules(unittest.TestCase):
         self.assertNotIn("secret", server.errors())
         with self.assertRaises(NoAuthError):
             self.operator.create("/private/config/x", limit(1))
+
+
+class Instances(unittest.TestCase):
+    """The nodes of instances that follow the rules, and what their number is used for."""
+
+    REQUESTS = 60
+
+    def setUp(self):
+        self.zookeeper = self.enterContext(ZooKeeperServer())
+        self.operator = self.zookeeper.client()
+        self.addCleanup(self.operator.close)
+        self.addCleanup(self.operator.stop)
+        self.operator.ensure_path("/rate-limiter/rules")
+        self.operator.create("/rate-limiter/rules/edge", RULE.format(requests=self.REQUESTS).encode())
+
+    def serve(self, *args, threads=1):
+        words = ["--watch", self.zookeeper.url(), "--watch-session-timeout", "1s", "--threads", str(threads), *args]
+        return self.enterContext(Headgate(*words))
+
+    def shown(self):
+        """The data of the nodes by their names."""
+        names = self.operator.get_children("/rate-limiter/instances")
+        nodes = {}
+        for name in names:
+            try:
+                nodes[name] = json.loads(self.operator.get(f"/rate-limiter/instances/{name}")[0])
+            except NoNodeError:
+                pass  # It went after the list was read.
+        return nodes
+
+    def all_show(self, generation, count=3):
+        nodes = self.shown().values()
+        rules = {(node["rules_generation"], node["rules_fingerprint"]) for node in nodes}
+        return len(nodes) == count and len(rules) == 1 and rules.pop()[0] == generation
+
+    def admitted(self, server, user):
+        return sum(server.check("edge", user=user)[0] == 200 for _ in range(self.REQUESTS + 10))
+
+    def test_three_instances_are_shown_and_divide_a_limit_without_their_store(self):
+        # A store that nobody has ever reached counts nobody.
+        servers = [self.serve("--store", "redis://127.0.0.1:1") for _ in range(3)]
+        until(lambda: self.all_show(1), 10, "all three show the first rules")
+        before = self.shown()
+        for node in before.values():
+            self.assertEqual(sorted(node), ["host", "rules_fingerprint", "rules_generation", "started", "version"])
+            self.assertRegex(node["started"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.operator.set("/rate-limiter/rules/edge", RULE.format(requests=self.REQUESTS).encode() + b"# changed\n")
+        until(lambda: self.all_show(2), 5, "all three show the change")
+        self.assertEqual(sorted(self.shown()), sorted(before), "the nodes are the same")
+        fingerprints = {node["rules_fingerprint"] for node in [*before.values(), *self.shown().values()]}
+        self.assertEqual(len(fingerprints), 2)
+
+        for server in servers:
+            until(lambda: server.metric("headgate_instances") == 3, 5, "three are counted")
+            self.assertEqual(server.metric("headgate_watch_instances"), 3)
+            self.assertEqual(self.admitted(server, "three"), self.REQUESTS // 3)
+            self.assertIn("instances.changed instances=3", server.errors())
+        servers.pop().stop(signal.SIGKILL)
+        for server in servers:
+            until(lambda: server.metric("headgate_instances") == 2, 15, "two are counted")
+            self.assertEqual(self.admitted(server, "two"), self.REQUESTS // 2)
+            until(lambda: "instances.changed instances=2 before=3" in server.errors(), 5, "the log says so")
+        self.assertEqual(len(self.shown()), 2)
+        servers.pop().stop()
+        self.assertEqual(len(self.shown()), 1, "an instance that stops takes its node away")
+
+    def test_an_instance_whose_session_expires_is_never_shown_twice(self):
+        servers = [self.serve() for _ in range(3)]
+        until(lambda: self.all_show(1), 10, "all three are shown")
+        names = sorted(self.shown())
+        most = 0
+        stopped = threading.Event()
+
+        def watch():
+            nonlocal most
+            while not stopped.is_set():
+                most = max(most, len(self.operator.get_children("/rate-limiter/instances")))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            for _ in range(3):
+                servers[0].pause()
+                until(lambda: len(self.shown()) == 2, 10, "its session has expired")
+                servers[0].resume()
+                until(lambda: self.all_show(1), 10, "it is shown again")
+        finally:
+            servers[0].resume()
+            stopped.set()
+            watcher.join()
+        self.assertEqual(most, 3)
+        self.assertEqual(sorted(self.shown()), names)
+
+    def test_a_store_in_the_same_place_shows_the_instance(self):
+        servers = [self.serve("--store", self.zookeeper.url(), threads=2) for _ in range(2)]
+        until(lambda: self.all_show(1, count=2), 10, "each is shown once")
+        self.operator.set("/rate-limiter/rules/edge", RULE.format(requests=7).encode())
+        until(lambda: self.all_show(2, count=2), 5, "both show the change")
+        for server in servers:
+            until(lambda: server.metric("headgate_instances") == 2, 5, "two are counted")
+            self.assertEqual(server.metric("headgate_watch_instances"), 0)
+
+    def test_a_user_who_may_not_make_the_node_still_follows_the_rules(self):
+        owner = self.zookeeper.client()
+        self.addCleanup(owner.close)
+        self.addCleanup(owner.stop)
+        owner.add_auth("digest", "owner:secret")
+        owner.create("/rate-limiter/instances", acl=[make_digest_acl("owner", "secret", all=True)])
+        server = self.serve()
+        until(lambda: "instances.refused" in server.errors(), 10, "the log says so")
+        self.assertEqual(server.check("edge", user="u")[0], 200)
+        self.assertEqual(server.metric("headgate_rule_problems"), 0)
 
 
 class Fleet(unittest.TestCase):

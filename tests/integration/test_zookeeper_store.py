@@ -66,6 +66,13 @@ class ZooKeeperStore(StrictTest):
             thread.join()
         self.assertEqual(sorted(given), [200] * 10 + [429] * 10)
 
+    def test_instances_compare_their_clocks_with_the_leaders(self):
+        instance = self.serve(self.zookeeper.url())
+        shown = lambda: "headgate_store_clock_offset_seconds " in instance.request("GET", "/metrics")[2]
+        until(shown, 10, "the offset has been measured")
+        # The same machine, so the same clock; a busy machine makes it uncertain.
+        self.assertLess(abs(instance.metric("headgate_store_clock_offset_seconds")), 1)
+
     def test_without_zookeeper(self):
         instances = self.fleet(self.zookeeper.url(), timeout="250ms")
         self.assertEqual(statuses(instances, 4, day="k"), [200] * 4)

@@ -19,14 +19,15 @@ using zookeeper::Presence;
 class Instance {
  public:
   Instance(const ZooKeeperProcess& server, const std::string& name,
-           base::Duration session_timeout = 4s)
+           base::Duration session_timeout = 4s, base::Duration write_pause = 10ms)
       : client(server.server(), session_timeout),
         presence(*client, client.loop(),
                  {.directory = "/r/instances",
                   .name = name,
-                  .data = zookeeper::PresenceData("1.2", base::WallTime::FromNanos(0)),
+                  .data = zookeeper::PresenceData({.version = "1.2"}),
                   .pause = 10ms,
                   .settle = 300ms,
+                  .write_pause = write_pause,
                   .on_error = [this](const std::string& error) { errors.push_back(error); }}) {
     client.on_connected = [this](bool is_new) { presence.OnConnected(is_new); };
     client.on_watch = [this](const zookeeper::WatchEvent& event) { presence.OnWatch(event); };
@@ -56,14 +57,70 @@ TEST(Presence, CountsTheInstances) {
   EXPECT_THAT(first.All(), UnorderedElementsAre("one", "two"));
   const auto node = first.client.Get("/r/instances/two");
   EXPECT_EQ(node->stat.owner, second->client->session_id());
-  EXPECT_THAT(node->data,
-              MatchesRegex("\\{\"host\": \"[^\"]+\", \"version\": \"1.2\", \"started\": "
-                           "\"1970-01-01T00:00:00Z\"\\}"));
+  EXPECT_THAT(
+      node->data,
+      MatchesRegex("\\{\"host\": \"[^\"]+\", \"version\": \"1.2\", \"started\": "
+                   "\"1970-01-01T00:00:00Z\", \"rules_generation\": 0, \"rules_fingerprint\": "
+                   "\"\"\\}"));
   bool left = false;
   second->presence.Leave([&] { left = true; });
   ASSERT_TRUE(second->client.Until([&] { return left; }));
   ASSERT_TRUE(first.Counts(1));
   EXPECT_THAT(first.errors, testing::IsEmpty());
+}
+
+// This clock is five seconds ahead of that of the server, which runs on the same machine.
+TEST(Presence, ComparesItsClockWithTheLeaders) {
+  ZooKeeperProcess server;
+  TestClient client(server.server(), 4s);
+  base::SystemClock system;
+  std::vector<base::Duration> offsets;
+  base::Duration uncertainty_max{0};
+  Presence presence(
+      *client, client.loop(),
+      {.directory = "/r/instances",
+       .name = "one",
+       .data = "{}",
+       .write_pause = 10ms,
+       .clock = [&] { return base::Instant::FromNanos(system.WallNow().ns + 5'000'000'000); },
+       .clock_pause = 20ms,
+       .on_offset =
+           [&](base::Duration offset, base::Duration uncertainty) {
+             offsets.push_back(offset);
+             uncertainty_max = std::max(uncertainty_max, uncertainty);
+             EXPECT_LE(std::chrono::abs(offset - 5s), uncertainty);
+           }});
+  client.on_connected = [&](bool is_new) { presence.OnConnected(is_new); };
+  ASSERT_TRUE(client.Until([&] { return offsets.size() >= 3; }));
+  EXPECT_GT(uncertainty_max, base::Duration(0));
+}
+
+TEST(Presence, WritesTheLastDescription) {
+  ZooKeeperProcess server;
+  Instance instance(server, "one");
+  instance.presence.Describe("before the node");
+  const auto shows = [&](std::string_view data) {
+    return instance.client.Until([&] {
+      const auto node = instance.client.Get("/r/instances/one");
+      return node.ok() && node->data == data;
+    });
+  };
+  EXPECT_TRUE(shows("before the node"));
+  for (int i = 0; i <= 100; ++i) instance.presence.Describe(fmt::format("{}", i));
+  EXPECT_TRUE(shows("100"));
+  // It survives a deletion by somebody.
+  ASSERT_TRUE(instance.client.Delete("/r/instances/one").ok());
+  EXPECT_TRUE(shows("100"));
+  EXPECT_THAT(instance.errors, testing::IsEmpty());
+}
+
+TEST(Presence, WritesItsDataNotMoreOftenThanThePause) {
+  ZooKeeperProcess server;
+  Instance instance(server, "one", 4s, 1h);
+  ASSERT_TRUE(instance.client.Until([&] { return instance.All().size() == 1; }));
+  for (int i = 0; i <= 100; ++i) instance.presence.Describe(fmt::format("{}", i));
+  EXPECT_FALSE(instance.client.Until([] { return false; }, 300ms));
+  EXPECT_EQ(instance.client.Get("/r/instances/one")->stat.version, 0);
 }
 
 TEST(Presence, MakesItsNodeAgainInANewSession) {

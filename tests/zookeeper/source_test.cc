@@ -90,6 +90,30 @@ class SourceTest : public ::testing::Test {
     });
     ASSERT_TRUE(Until([&] { return deleted; }));
   }
+  std::vector<std::string> Instances() {
+    std::optional<std::vector<std::string>> names;
+    editor_->List("/r/instances", zookeeper::Watch::kNo,
+                  [&](const absl::StatusOr<zookeeper::Children>& children) {
+                    names = children.ok() ? children->names : std::vector<std::string>();
+                  });
+    EXPECT_TRUE(Until([&] { return names.has_value(); }));
+    return *names;
+  }
+  std::string DataOf(const std::string& path) {
+    std::optional<std::string> data;
+    editor_->Get(path, zookeeper::Watch::kNo, [&](const absl::StatusOr<zookeeper::Node>& node) {
+      data = node.ok() ? node->data : "";
+    });
+    EXPECT_TRUE(Until([&] { return data.has_value(); }));
+    return *data;
+  }
+  SourceOptions OptionsOf(const std::string& instance) const {
+    SourceOptions options = Options();
+    options.copy.clear();
+    options.instance = instance;
+    options.info.version = "1.2";
+    return options;
+  }
   absl::StatusOr<std::string> Write(const rule::DocumentChange& change) {
     std::optional<absl::StatusOr<std::string>> written;
     source_->Write(change, [&](absl::StatusOr<std::string> given) { written = std::move(given); });
@@ -208,6 +232,67 @@ TEST_F(SourceTest, ASessionThatExpiredReadsEverythingAgain) {
   ASSERT_TRUE(Until([&] { return editor_->connected(); }));
   Set("/r/config/a", "2");
   EXPECT_TRUE(Holds({{"/r/config/a", "2"}}));
+}
+
+TEST_F(SourceTest, DoesNotCountInstancesIfItHasNoName) {
+  Make("/r/config/a", "1");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a", "1"}}));
+  source_->Show({.generation = 1, .fingerprint = "f"});
+  EXPECT_EQ(source_->instances(), 0u);
+  EXPECT_THAT(Instances(), IsEmpty());
+}
+
+TEST_F(SourceTest, ShowsItsInstanceWithTheRulesInForce) {
+  Follow(OptionsOf("one"));
+  source_->Show({.generation = 3, .fingerprint = "5e0c"});
+  source_->Show({.generation = 4, .fingerprint = "b72d"});
+  EXPECT_TRUE(Until([&] {
+    return DataOf("/r/instances/one")
+        .ends_with("\"rules_generation\": 4, \"rules_fingerprint\": \"b72d\"}");
+  }));
+  EXPECT_THAT(DataOf("/r/instances/one"), HasSubstr("\"version\": \"1.2\""));
+  EXPECT_EQ(source_->instances(), 1u);
+  source_.reset();
+  EXPECT_TRUE(Until([&] { return Instances().empty(); }));
+}
+
+TEST_F(SourceTest, CountsInstancesThroughTheEndOfTheirSessions) {
+  Follow(OptionsOf("one"));
+  std::optional<ZooKeeperSource> other(std::in_place, OptionsOf("two"), loop_);
+  ASSERT_TRUE(Until([&] { return source_->instances() == 2 && other->instances() == 2; }));
+  source_->Show({.generation = 7, .fingerprint = "f"});
+  server_.Freeze();
+  ASSERT_TRUE(Until([&] { return source_->figures().age > 1s; }));
+  EXPECT_EQ(source_->instances(), 2u) << "the last known number";
+  server_.Thaw();
+  ASSERT_TRUE(Until([&] { return editor_->connected(); }));
+  ASSERT_TRUE(Until([&] { return source_->figures().age == 0s; }));
+  // Each has one node, which is made again.
+  EXPECT_TRUE(Until([&] {
+    EXPECT_LE(Instances().size(), 2u);
+    EXPECT_EQ(source_->instances(), 2u);
+    return Instances().size() == 2 &&
+           DataOf("/r/instances/one").find("\"rules_generation\": 7") != std::string::npos;
+  }));
+  other.reset();
+  EXPECT_TRUE(Until([&] { return source_->instances() == 1; }));
+  EXPECT_EQ(source_->instances_error(), "");
+}
+
+TEST_F(SourceTest, SaysThatItMayNotShowItsInstance) {
+  std::optional<ZooKeeperSource> owner(
+      std::in_place, SourceOptions{.place = Options("gate:secret@").place, .instance = "owner"},
+      loop_);
+  bool exists = false;
+  ASSERT_TRUE(Until([&] {
+    editor_->Exists(
+        "/r/instances/owner", zookeeper::Watch::kNo,
+        [&](const absl::StatusOr<zookeeper::NodeStat>& stat) { exists = exists || stat.ok(); });
+    return exists;
+  }));
+  Follow(OptionsOf("one"));
+  EXPECT_TRUE(Until([&] { return !source_->instances_error().empty(); }));
 }
 
 TEST_F(SourceTest, StartsFromTheCopyWhileTheEnsembleIsAway) {
@@ -332,9 +417,10 @@ TEST_F(SourceTest, ManyLongNamesTakeSeveralSessionsAndSurviveAReconnect) {
   uint32_t made = 0;
   editor_->CreateAll("/r/config", [&](const absl::Status&) {
     for (int i = 0; i < kNodes; ++i) {
-      editor_->Create(
-          fmt::format("/r/config/{}-{}", padding, i), "1", CreateMode::kPersistent,
-          [&](const absl::StatusOr<zookeeper::Created>& created) { made += created.ok() ? 1u : 0u; });
+      editor_->Create(fmt::format("/r/config/{}-{}", padding, i), "1", CreateMode::kPersistent,
+                      [&](const absl::StatusOr<zookeeper::Created>& created) {
+                        made += created.ok() ? 1u : 0u;
+                      });
     }
   });
   ASSERT_TRUE(Until([&] { return made == kNodes; }, 60s));

@@ -4,7 +4,8 @@
 //   GET /openapi.json  the description of all paths    for everybody
 //   GET /metrics    Prometheus text                    needs access to state
 //   GET /healthz    200 while the process lives
-//   GET /readyz     200 while it has rules and accepts requests, else 503 with the reason
+//   GET /readyz     200 while it has rules and a usable store and accepts requests, else 503 with
+//                   the reason
 #pragma once
 
 #include <functional>

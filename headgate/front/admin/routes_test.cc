@@ -120,13 +120,14 @@ TEST_F(Admin, ShowsRulesWithTheirLimits) {
       .name = "gold";
   const http::Response response = Get("/v1/rules");
   EXPECT_THAT(response.fields, HasSubstr("Content-Type: application/json\r\n"));
-  EXPECT_EQ(response.body,
-            R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
-            R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
-            R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
-            R"("unlimited":false,"shadow":false,"quota":false,"replaces":[],"metadata":null}],)"
-            R"("next":null})"
-            "\n");
+  EXPECT_EQ(
+      response.body,
+      R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
+      R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
+      R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
+      R"("unlimited":false,"shadow":false,"quota":false,"replaces":[],"rollout":null,"metadata":null}],)"
+      R"("next":null})"
+      "\n");
 }
 
 TEST_F(Admin, ShowsEachKindOfLimit) {
@@ -178,7 +179,7 @@ TEST_F(Admin, ShowsHowRulesAreHandled) {
   EXPECT_EQ(json["rules"][0],
             nlohmann::json::parse(R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
                                   R"("limits":[],"unlimited":true,"shadow":true,"quota":true,)"
-                                  R"("replaces":["a","b"],"metadata":{"k":[1]}})"));
+                                  R"("replaces":["a","b"],"rollout":null,"metadata":{"k":[1]}})"));
 }
 
 TEST_F(Admin, ShowsManyRulesPageByPage) {

@@ -51,28 +51,52 @@ void AppendLimit(const algorithm::Limit& limit, std::string& out) {
   out.append("}");
 }
 
+void AppendLimits(const std::vector<rule::RuleLimit>& limits, std::string& out) {
+  out.append("[");
+  for (const rule::RuleLimit& limit : limits) {
+    if (&limit != &limits.front()) out.append(",");
+    AppendLimit(limit.limit, out);
+  }
+  out.append("]");
+}
+
+void AppendRollout(const rule::Rollout* rollout, std::string& out) {
+  if (rollout == nullptr) {
+    out.append("null");
+    return;
+  }
+  if (rollout->shadow()) {
+    out.append(R"({"shadow":true,"limits":)");
+  } else {
+    constexpr uint32_t kPpmPerPercent = 10'000;
+    fmt::format_to(std::back_inserter(out), R"({{"percent":{}.{:04},"limits":)",
+                   rollout->keys_ppm / kPpmPerPercent, rollout->keys_ppm % kPpmPerPercent);
+  }
+  AppendLimits(rollout->limits, out);
+  out.append("}");
+}
+
+}  // namespace
+
 void AppendRule(const rule::Rule& rule, std::string& out) {
   out.append(R"({"domain":)");
   base::AppendJsonString(rule.domain, out);
   AppendField("rule", rule.label(), out);
   AppendField("path", rule.path, out);
-  out.append(R"(,"limits":[)");
-  for (const rule::RuleLimit& limit : rule.limits) {
-    if (&limit != &rule.limits.front()) out.append(",");
-    AppendLimit(limit.limit, out);
-  }
-  fmt::format_to(std::back_inserter(out), R"(],"unlimited":{},"shadow":{},"quota":{},"replaces":[)",
+  out.append(R"(,"limits":)");
+  AppendLimits(rule.limits, out);
+  fmt::format_to(std::back_inserter(out), R"(,"unlimited":{},"shadow":{},"quota":{},"replaces":[)",
                  rule.unlimited, rule.shadow_mode, rule.quota_mode);
   for (const std::string& name : rule.replaces) {
     if (&name != &rule.replaces.front()) out.append(",");
     base::AppendJsonString(name, out);
   }
-  out.append(R"(],"metadata":)")
+  out.append(R"(],"rollout":)");
+  AppendRollout(rule.rollout.get(), out);
+  out.append(R"(,"metadata":)")
       .append(rule.metadata_json.empty() ? "null" : rule.metadata_json)
       .append("}");
 }
-
-}  // namespace
 
 void AppendRules(const rule::RuleSet& rules, size_t from, std::string& out) {
   const std::span<const rule::Rule> all = rules.rules();

@@ -162,6 +162,8 @@ void KeyExchange::OnPut(BootTime now, const absl::StatusOr<Version>& answer) {
     return;
   }
   put_.reset();
+  // The value has not changed by this, so it is not read again.
+  if (absl::IsResourceExhausted(status)) return OnRefused(now);
   known_.reset();
   fresh_ = false;
   if (absl::IsAborted(status)) {
@@ -169,7 +171,6 @@ void KeyExchange::OnPut(BootTime now, const absl::StatusOr<Version>& answer) {
     CountLoss();
     return Pause(now);
   }
-  if (absl::IsResourceExhausted(status)) return OnRefused(now);
   FailRound(status);
 }
 

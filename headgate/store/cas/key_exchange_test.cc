@@ -401,8 +401,7 @@ TEST_F(KeyExchangeTest, AnOverloadedServiceIsAskedMoreSlowly) {
   GotNothing();
   EXPECT_EQ(Next(), "put new");
   Put(absl::ResourceExhaustedError("slow down"));
-  EXPECT_EQ(Next(), "get");
-  GotNothing();
+  // The value that was read has not changed, so a service that is overloaded is not read again.
   EXPECT_EQ(Next(), "put new");
   Put(0);
   EXPECT_THAT(Answers(), ElementsAre("2 left"));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/store/dynamodb/dynamodb_backend.h"
 #include "headgate/store/redis/redis_backend.h"
 #include "headgate/store/zookeeper/zookeeper_backend.h"
 
@@ -19,14 +20,20 @@ struct Adapter {
   std::span<const std::string_view> schemes;
   std::string_view url_examples;
   bool strict;  // decides by compare-and-set
+  CallOptions default_calls;
   decltype(&CheckOptions) check;
   decltype(&OpenBackend) open;
+  // Null if the store needs no table.
+  decltype(&CreateTable) create_table = nullptr;
 };
 
 constexpr Adapter kAdapters[] = {
-    {redis::kSchemes, redis::kUrlExamples, false, &redis::CheckOptions, &redis::OpenBackend},
-    {zookeeper::kSchemes, zookeeper::kUrlExamples, true, &zookeeper::CheckOptions,
-     &zookeeper::OpenBackend},
+    {redis::kSchemes, redis::kUrlExamples, false, CallOptions{}, &redis::CheckOptions,
+     &redis::OpenBackend},
+    {zookeeper::kSchemes, zookeeper::kUrlExamples, true, zookeeper::kDefaultCalls,
+     &zookeeper::CheckOptions, &zookeeper::OpenBackend},
+    {dynamodb::kSchemes, dynamodb::kUrlExamples, true, dynamodb::kDefaultCalls,
+     &dynamodb::CheckOptions, &dynamodb::OpenBackend, &dynamodb::CreateTable},
 };
 
 const Adapter* FindAdapter(std::string_view scheme) {
@@ -68,6 +75,11 @@ bool IsStrict(std::string_view url) {
   return adapter != nullptr && adapter->strict;
 }
 
+CallOptions DefaultCalls(std::string_view url) {
+  const Adapter* const adapter = FindAdapter(SchemeOf(url));
+  return adapter == nullptr ? CallOptions{} : adapter->default_calls;
+}
+
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options) {
   const Adapter* const adapter =
       options.url.find("://") == std::string::npos ? nullptr : FindAdapter(SchemeOf(options.url));
@@ -81,6 +93,14 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& optio
   const Adapter* const adapter = FindAdapter(SchemeOf(options.url));
   if (adapter == nullptr) return absl::InvalidArgumentError(WhyUnknown(options.url));
   return adapter->open(options, loops, context);
+}
+
+absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Duration timeout) {
+  const Adapter* const adapter = FindAdapter(SchemeOf(options.url));
+  if (adapter == nullptr) return absl::InvalidArgumentError(WhyUnknown(options.url));
+  if (adapter->create_table == nullptr)
+    return absl::InvalidArgumentError("this kind of store needs no table");
+  return adapter->create_table(options, timeout);
 }
 
 }  // namespace headgate::store::open

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace headgate::store::open {
 // a store is slower, and rules that rely on it must not be decided without it.
 bool IsStrict(std::string_view url);
 
+// How calls to the store of this URL are sent unless the operator says something else.
+CallOptions DefaultCalls(std::string_view url);
+
 // Returns all problems of the options, for the kind of store in their URL. Reads the files that
 // they name, but does not connect to anything.
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
@@ -26,5 +30,10 @@ std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context);
+
+// Makes the table that the store of the URL needs, if it is not there. Blocks for at most `timeout`.
+// Returns a sentence about what was done. InvalidArgument if this kind of store needs no table, or
+// CheckOptions finds a problem.
+absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Duration timeout);
 
 }  // namespace headgate::store::open

@@ -28,7 +28,7 @@ TEST(CheckOptions, NamesTheKnownSchemesAndHidesThePassword) {
     EXPECT_THAT(problems[0].hint, HasSubstr("redis://127.0.0.1:6379"));
   }
   EXPECT_EQ(CheckOptions({.url = "http://host"})[0].what,
-            "'http' is not known; the schemes are redis, rediss, zk");
+            "'http' is not known; the schemes are redis, rediss, zk, dynamodb");
   EXPECT_EQ(CheckOptions({.url = "host"})[0].what, "'://' is missing");
 }
 
@@ -89,6 +89,57 @@ TEST(OpenBackend, KnowsZooKeeper) {
   EXPECT_TRUE(IsStrict("zk://a"));
   EXPECT_FALSE(IsStrict("redis://a"));
   EXPECT_FALSE(IsStrict("http://a"));
+}
+
+TEST(OpenBackend, KnowsDynamoDb) {
+  const std::string url = "dynamodb://limits?region=x&endpoint=http://127.0.0.1:1";
+  Process process;
+  const auto backend = process.Open({.url = url});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ((*backend)->name(), url);
+  EXPECT_NE(&(*backend)->store(0), &(*backend)->store(1));
+  EXPECT_EQ((*backend)->store(1).instances(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable((*backend)->problem())) << "it was never usable";
+  EXPECT_TRUE(IsStrict("dynamodb://a"));
+  EXPECT_EQ(DefaultCalls(url).connections_per_server, 16u);
+  EXPECT_EQ(DefaultCalls("redis://a").connections_per_server, 1u);
+}
+
+TEST(CheckOptions, RefusesWhatDynamoDbDoesNotHave) {
+  const std::string url = "dynamodb://limits?region=x";
+  EXPECT_THAT(CheckOptions({.url = url}), IsEmpty());
+  const auto problems = CheckOptions({.url = "dynamodb://AK:hunter2@limits?region=x"});
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].option, BackendOption::kUrl);
+  EXPECT_THAT(problems[0].what, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(problems[0].hint, HasSubstr("dynamodb://TABLE"));
+  std::vector<BackendOption> found;
+  for (const OptionProblem& problem : CheckOptions({.url = url,
+                                      .calls = {.timeout = base::Duration(0),
+                                               .connect_timeout = base::Duration(0),
+                                               .connections_per_server = 0,
+                                               .in_flight_max = 0,
+                                               .retry_percent = 3},
+                                      .password = "x",
+                                      .sentinel_user = "ann",
+                                      .sentinel_password = "x",
+                                      .ca_file = "/not/there/ca",
+                                      .certificate_file = "/certificate",
+                                      .key_file = "/key",
+                                      .server_name = "a"}))
+    found.push_back(problem.option);
+  EXPECT_THAT(found, ElementsAre(BackendOption::kTimeout, BackendOption::kConnectTimeout,
+                                 BackendOption::kConnections, BackendOption::kInFlightMax,
+                                 BackendOption::kCaFile, BackendOption::kPassword,
+                                 BackendOption::kSentinelUser, BackendOption::kSentinelPassword,
+                                 BackendOption::kCertificateFile, BackendOption::kKeyFile,
+                                 BackendOption::kServerName, BackendOption::kRetryPercent));
+}
+
+TEST(CreateTable, IsForStoresThatNeedATable) {
+  using std::chrono_literals::operator""s;
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateTable({.url = "redis://127.0.0.1"}, 1s).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateTable({.url = "http://127.0.0.1"}, 1s).status()));
 }
 
 TEST(CheckOptions, RefusesWhatZooKeeperDoesNotHave) {

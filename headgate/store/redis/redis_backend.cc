@@ -64,7 +64,7 @@ class RedisBackend final : public Backend {
                                                        std::span<net::EventLoop* const> loops,
                                                        const BackendContext& context) {
     HEADGATE_ASSIGN_OR_RETURN(const RedisOptions redis, RedisOptionsOf(options));
-    std::unique_ptr<RedisBackend> backend(new RedisBackend(StoreName(redis)));
+    std::unique_ptr<RedisBackend> backend(new RedisBackend(StoreName(redis), context));
     base::Random random(context.seed);
     for (uint32_t i = 0; i < loops.size(); ++i) {
       const StoreListener listener = context.listener_of(i);
@@ -74,7 +74,7 @@ class RedisBackend final : public Backend {
       if (i == 0) backend->StartHeartbeat(context.instance, listener.on_instances_error);
       backend->stores_.push_back(std::make_unique<RedisStore>(
           *backend->clients_.back(), context.limits,
-          RedisStore::Options{.heartbeat = backend->heartbeat_.get(),
+          RedisStore::Options{.counted = [backend = backend.get()] { return backend->instances(); },
                               .instances = options.instances,
                               .on_script_error = listener.on_decision_error}));
     }
@@ -84,7 +84,7 @@ class RedisBackend final : public Backend {
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   std::string name() const override { return name_; }
   void Leave(std::function<void()> done) override { heartbeat_->Leave(std::move(done)); }
-  uint32_t instances() const override { return heartbeat_->instances(); }
+  uint32_t instances() const override { return context_.InstancesOf(heartbeat_->instances()); }
 
   StoreCounters counters() const override {
     StoreCounters counters;
@@ -94,7 +94,8 @@ class RedisBackend final : public Backend {
   }
 
  private:
-  explicit RedisBackend(std::string name) : name_(std::move(name)) {}
+  RedisBackend(std::string name, const BackendContext& context)
+      : name_(std::move(name)), context_(context) {}
 
   void StartHeartbeat(const std::string& instance,
                       std::function<void(const std::string& error)> on_error) {
@@ -106,6 +107,7 @@ class RedisBackend final : public Backend {
   }
 
   const std::string name_;
+  const BackendContext context_;
   std::vector<std::unique_ptr<Client>> clients_;  // one per loop, as the stores
   std::unique_ptr<Heartbeat> heartbeat_;          // lives on the first loop
   std::vector<std::unique_ptr<RedisStore>> stores_;

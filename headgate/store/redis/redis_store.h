@@ -19,8 +19,8 @@ namespace headgate::store::redis {
 class RedisStore final : public SharedStore {
  public:
   struct Options {
-    // Counts the instances; may be of another loop. Null: there is only this one.
-    const Heartbeat* heartbeat = nullptr;
+    // The number of instances; from any thread. Null: there is only this one.
+    std::function<uint32_t()> counted{};
     // The number of instances, whatever is counted; 0: as counted.
     uint32_t instances = 0;
     // Called for each error of a script.
@@ -48,7 +48,7 @@ class RedisStore final : public SharedStore {
   base::BootTime Now() const override { return client_.loop().Now(); }
   uint32_t instances() const override {
     if (options_.instances != 0) return options_.instances;
-    return options_.heartbeat != nullptr ? options_.heartbeat->instances() : 1;
+    return options_.counted ? options_.counted() : 1;
   }
   LimitTable& limits() override { return limits_; }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "headgate/base/random.h"
 #include "headgate/store/cas/cas_store.h"
+#include "headgate/store/cas/clock_offset.h"
 #include "headgate/store/zookeeper/state_store.h"
 #include "headgate/store/zookeeper/sweeper.h"
 #include "headgate/zookeeper/client.h"
@@ -117,20 +119,30 @@ class Session {
 
   // Adds the parts that a process has once.
   void Add(const Place& place, const BackendContext& context) {
+    info_ = {.version = context.version, .started = context.clock.source().WallNow()};
     presence_ = std::make_unique<Presence>(
         *client_, loop_,
-        headgate::zookeeper::PresenceOptions{.directory = Below(place.path, "instances"),
-                                             .name = context.instance,
-                                             .data = headgate::zookeeper::PresenceData(
-                                                 context.version, context.clock.source().WallNow()),
-                                             .settle = kSettle,
-                                             .on_error = listener_.on_instances_error});
+        headgate::zookeeper::PresenceOptions{
+            .directory = Below(place.path, "instances"),
+            .name = context.instance,
+            .data = headgate::zookeeper::PresenceData(info_),
+            .settle = kSettle,
+            .on_error = listener_.on_instances_error,
+            .clock = [&clock = context.clock] { return clock.Now(); },
+            .on_offset = [this](
+                             base::Duration offset,
+                             base::Duration uncertainty) { OnClockOffset(offset, uncertainty); }});
     sweeper_ =
         std::make_unique<Sweeper>(*client_, loop_, context.clock,
                                   SweeperOptions{.root = place.path, .instance = context.instance});
   }
 
   // On the loop's thread.
+  void ShowRules(uint64_t generation, const std::string& fingerprint) {
+    info_.rules_generation = generation;
+    info_.rules_fingerprint = fingerprint;
+    presence_->Describe(headgate::zookeeper::PresenceData(info_));
+  }
   void Leave(std::function<void()> done) {
     if (sweeper_ != nullptr) sweeper_->Stop();
     if (presence_ != nullptr) presence_->Leave([] {});
@@ -141,6 +153,7 @@ class Session {
   net::EventLoop& loop() const { return loop_; }
   StateStore& state() { return *state_; }
   const Presence& presence() const { return *presence_; }
+  std::optional<base::Duration> clock_offset() const { return clock_offset_.last(); }
   StoreCounters ReadCounters() const {
     StoreCounters read = counters_.Read();
     if (sweeper_ != nullptr) read.buckets_removed = sweeper_->counters().removed.value();
@@ -158,6 +171,12 @@ class Session {
     counters_.disconnects.Add();
     Report(absl::UnavailableError("the connection to the ensemble was lost"));
   }
+  void OnClockOffset(base::Duration offset, base::Duration uncertainty) {
+    const auto alarm = clock_offset_.OnMeasured(offset, uncertainty);
+    if (!alarm) return;
+    counters_.alarms.Add();
+    if (listener_.on_alarm) listener_.on_alarm(name_, *alarm);
+  }
   // Each change once.
   void Report(const Status& state) {
     if (std::exchange(reported_, state) != state && listener_.on_connection)
@@ -168,10 +187,12 @@ class Session {
   const std::string name_;
   const StoreListener listener_;
   LoopStoreCounters counters_;
+  cas::ClockOffset clock_offset_;
   Status reported_ = absl::UnknownError("");  // nothing yet
   std::unique_ptr<Client> client_;            // destroyed last
   std::unique_ptr<StateStore> state_;
   std::unique_ptr<Presence> presence_;  // as the sweeper, on the first loop
+  headgate::zookeeper::PresenceInfo info_;
   std::unique_ptr<Sweeper> sweeper_;
 };
 
@@ -179,7 +200,7 @@ class ZooKeeperBackend final : public Backend {
  public:
   ZooKeeperBackend(const Place& place, const BackendOptions& options,
                    std::span<net::EventLoop* const> loops, const BackendContext& context)
-      : name_(NameOf(place)) {
+      : name_(NameOf(place)), context_(context) {
     base::Random random(context.seed);
     std::vector<cas::CasStore::Parts> parts;
     for (uint32_t i = 0; i < loops.size(); ++i) {
@@ -201,7 +222,17 @@ class ZooKeeperBackend final : public Backend {
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   std::string name() const override { return name_; }
-  uint32_t instances() const override { return sessions_.front()->presence().instances(); }
+  uint32_t instances() const override {
+    return context_.InstancesOf(sessions_.front()->presence().instances());
+  }
+  std::optional<base::Duration> clock_offset() const override {
+    return sessions_.front()->clock_offset();
+  }
+  void ShowRules(uint64_t generation, const std::string& fingerprint) override {
+    sessions_.front()->loop().Post([&session = *sessions_.front(), generation, fingerprint] {
+      session.ShowRules(generation, fingerprint);
+    });
+  }
 
   void Leave(std::function<void()> done) override {
     auto left = std::make_shared<std::atomic<size_t>>(sessions_.size());
@@ -232,6 +263,7 @@ class ZooKeeperBackend final : public Backend {
 
  private:
   const std::string name_;
+  const BackendContext context_;
   std::vector<std::unique_ptr<Session>> sessions_;  // one per loop, as the stores
   std::vector<std::unique_ptr<cas::CasStore>> stores_;
 };

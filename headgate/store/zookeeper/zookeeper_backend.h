@@ -21,6 +21,9 @@ inline constexpr std::array<std::string_view, 1> kSchemes = {"zk"};
 inline constexpr std::string_view kUrlExamples =
     "zk://HOST:PORT,HOST:PORT/rate-limiter (ZooKeeper)";
 
+// Two writes to disks by a majority, and the reads between them.
+inline constexpr CallOptions kDefaultCalls = {.timeout = std::chrono::milliseconds(250)};
+
 // Everything that is wrong with the options.
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
 

@@ -104,6 +104,28 @@ bool FileSource::MayHold(std::string_view name) const {
   });
 }
 
+std::optional<rule::SourceDocument> FileSource::Place(std::string_view name) const {
+  if (!MayHold(name)) return std::nullopt;
+  return rule::SourceDocument{.name = std::string(name), .text = {}, .version = {}};
+}
+
+// Without a rule file, the last good rules stay in force.
+absl::Status FileSource::CheckRemoval(std::string_view name) const {
+  const fs::path path(name);
+  if (std::any_of(paths_.begin(), paths_.end(),
+                  [&](const std::string& place) { return path == fs::path(place); })) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} is named by the setting `rules`, so it has to exist; remove its rules instead",
+        rule::Quote(name)));
+  }
+  const std::string directory = path.parent_path();
+  if (StampFiles({&directory, 1}).size() > 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("{} is the last rule file of its directory, which has to have one; remove its "
+                  "rules instead",
+                  rule::Quote(name)));
+}
+
 void FileSource::Read(std::string_view name, OnDocument done) {
   if (!MayHold(name))
     return done(
@@ -133,6 +155,7 @@ absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& chang
             : fmt::format("{} has changed: its version is {}", rule::Quote(change.name), version));
   }
   if (!change.text) {
+    HEADGATE_RETURN_IF_ERROR(CheckRemoval(change.name));
     if (now.ok()) HEADGATE_RETURN_IF_ERROR(Remove(change.name));
     return "";
   }

@@ -27,6 +27,8 @@ class FileSource final : public rule::Source {
   // Works as if the files had changed: waits while a file is being written, at most
   // FileWatchOptions::delay_max.
   void Refresh() override;
+  std::optional<rule::SourceDocument> Place(std::string_view name) const override;
+  absl::Status CheckRemoval(std::string_view name) const override;
   void Read(std::string_view name, OnDocument done) override;
   // Can also create a new file *.yaml or *.yml in a directory that is one of the paths.
   void Write(const rule::DocumentChange& change, OnWritten done) override;

@@ -30,6 +30,8 @@ constexpr base::Duration kReadAgainAfter = std::chrono::seconds(1);
 constexpr base::Duration kForbiddenAgainAfter = std::chrono::seconds(10);
 // A server that lags behind gives some; an ensemble that was restored gives nothing else.
 constexpr uint32_t kStaleAnswersMax = 10;
+// The time that instances take to make their nodes again after their sessions have expired.
+constexpr base::Duration kSettleMore = std::chrono::seconds(2);
 // Says what it waits for if there is nothing by then.
 constexpr base::Duration kSilentMax = std::chrono::seconds(3);
 
@@ -46,6 +48,12 @@ struct Expected {
   int64_t zxid = 0;
   int32_t version = 0;
 };
+
+bool IsIn(std::string_view directory, std::string_view path) {
+  return path.starts_with(directory) && path.size() > directory.size() + 1 &&
+         path[directory.size()] == '/' &&
+         path.find('/', directory.size() + 1) == std::string_view::npos;
+}
 
 std::optional<Expected> ParseVersion(std::string_view text) {
   Expected expected;
@@ -65,7 +73,7 @@ ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
       rules_{.path = Below(options_.place.path, "rules")},
       config_{.path = Below(options_.place.path, "config")},
       client_(OptionsOf(options_), loop,
-              {.on_connected = [this](bool /*new_session*/) { OnConnected(); },
+              {.on_connected = [this](bool new_session) { OnConnected(new_session); },
                .on_disconnected = [this] { OnDisconnected(); },
                .on_watch = [this](const WatchEvent& event) { OnWatch(event); },
                .on_trouble =
@@ -84,11 +92,23 @@ ZooKeeperSource::ZooKeeperSource(SourceOptions options, net::EventLoop& loop)
                    [this](const std::string& path) {
                      OnWatch({.kind = WatchEvent::Kind::kDataChanged, .path = path});
                    }}),
+      journal_(client_, Below(options_.place.path, "audit")),
       publish_timer_(loop, [this] { Publish(); }),
       again_timer_(loop, [this] { ReadAgain(); }),
       forbidden_timer_(loop, [this] { ReadForbidden(); }) {
   away_since_ns_.store(loop.Now().ns, std::memory_order_relaxed);
+  info_ = options_.info;
+  if (!options_.instance.empty()) presence_.emplace(client_, loop, PresenceOptionsOf());
   LoadCopy();
+}
+
+headgate::zookeeper::PresenceOptions ZooKeeperSource::PresenceOptionsOf() {
+  return {.directory = Below(options_.place.path, "instances"),
+          .name = options_.instance,
+          .data = headgate::zookeeper::PresenceData(info_),
+          // All instances have a new session by then.
+          .settle = options_.session_timeout + kSettleMore,
+          .on_error = [this](const std::string& error) { instances_error_ = error; }};
 }
 
 void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
@@ -101,7 +121,7 @@ void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
 
 void ZooKeeperSource::Refresh() {
   refreshed_ = true;
-  if (connected_) OnConnected();
+  if (connected_) ReadAll();
   PublishSoon();
 }
 
@@ -138,19 +158,19 @@ void ZooKeeperSource::SaveCopy() {
 }
 
 ZooKeeperSource::Documents* ZooKeeperSource::DirectoryOf(std::string_view path) {
-  for (Documents* const documents : {&rules_, &config_}) {
-    const std::string& own = documents->path;
-    if (path == own ||
-        (path.starts_with(own) && path.size() > own.size() + 1 && path[own.size()] == '/' &&
-         path.find('/', own.size() + 1) == std::string_view::npos))
-      return documents;
-  }
+  for (Documents* const documents : {&rules_, &config_})
+    if (path == documents->path || IsIn(documents->path, path)) return documents;
   return nullptr;
 }
 
-void ZooKeeperSource::OnConnected() {
+void ZooKeeperSource::OnConnected(bool new_session) {
   connected_ = true;
   trouble_.clear();
+  ReadAll();
+  if (presence_) presence_->OnConnected(new_session);
+}
+
+void ZooKeeperSource::ReadAll() {
   for (Documents* const documents : {&rules_, &config_}) {
     documents->may_make = true;
     documents->directory.OnConnected();
@@ -167,6 +187,7 @@ void ZooKeeperSource::OnDisconnected() {
 }
 
 void ZooKeeperSource::OnWatch(const WatchEvent& event) {
+  if (presence_) presence_->OnWatch(event);
   Documents* const documents = DirectoryOf(event.path);
   if (documents == nullptr) return;
   if (event.path == documents->path || event.kind == WatchEvent::Kind::kDeleted) {
@@ -339,12 +360,12 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
         documents.path,
         fmt::format("{} documents were deleted at once; they stay in force",
                     documents.guard.kept_count()),
-        "make them again; if they were meant to go, restart without the file of watch_copy"));
+        "make them again; if they were meant to go: headgate rules confirm"));
   }
   if (directory.stale_answers() > kStaleAnswersMax) {
     set.problems.push_back(rule::WholeFileProblem(
         documents.path, "the ensemble answers with older documents than it had; they are not taken",
-        "if it was restored from a backup, restart without the file of watch_copy"));
+        "if it was restored from a backup: headgate rules confirm"));
   }
 }
 
@@ -360,30 +381,35 @@ void ZooKeeperSource::Confirm() {
   PublishSoon();
 }
 
+std::optional<rule::SourceDocument> ZooKeeperSource::Place(std::string_view name) const {
+  rule::SourceDocument document{.name = std::string(name), .text = {}, .version = {}};
+  if (!headgate::zookeeper::IsNodePath(document.name)) return std::nullopt;
+  if (IsIn(rules_.path, name)) return document;
+  if (!IsIn(config_.path, name)) return std::nullopt;
+  const std::string key = document.name.substr(config_.path.size() + 1);
+  document.limit_of = headgate::zookeeper::TextOfNodeName(key).value_or(key);
+  return document;
+}
+
+std::string ZooKeeperSource::NameOfLimit(std::string_view key) const {
+  return Below(config_.path, headgate::zookeeper::NodeNameOf(key));
+}
+
 void ZooKeeperSource::Read(std::string_view name, OnDocument done) {
-  const Documents* const documents = DirectoryOf(name);
-  if (documents == nullptr || name == documents->path)
-    return done(absl::NotFoundError(fmt::format("{} is no document", name)));
-  const bool is_limit = documents == &config_;
-  client_.Get(std::string(name), Watch::kNo,
-              [name = std::string(name), is_limit, base = documents->path.size() + 1,
-               done = std::move(done)](absl::StatusOr<Node> node) {
-                if (!node.ok()) return done(node.status());
-                rule::SourceDocument document{
-                    .name = name,
-                    .text = std::move(node->data),
-                    .version = VersionOf(node->stat.changed_zxid, node->stat.version)};
-                if (is_limit) {
-                  const std::string key = name.substr(base);
-                  document.limit_of = headgate::zookeeper::TextOfNodeName(key).value_or(key);
-                }
-                done(std::move(document));
-              });
+  auto document = Place(name);
+  if (!document) return done(absl::NotFoundError(fmt::format("{} is no document", name)));
+  client_.Get(
+      std::string(name), Watch::kNo,
+      [document = *std::move(document), done = std::move(done)](absl::StatusOr<Node> node) mutable {
+        if (!node.ok()) return done(node.status());
+        document.text = std::move(node->data);
+        document.version = VersionOf(node->stat.changed_zxid, node->stat.version);
+        done(std::move(document));
+      });
 }
 
 void ZooKeeperSource::Write(const rule::DocumentChange& change, OnWritten done) {
-  const Documents* const documents = DirectoryOf(change.name);
-  if (documents == nullptr || change.name == documents->path)
+  if (!Place(change.name))
     return done(absl::PermissionDeniedError(
         fmt::format("{} is below neither {} nor {}", change.name, rules_.path, config_.path)));
   if (change.expected_version.empty()) {
@@ -417,6 +443,13 @@ void ZooKeeperSource::Write(const rule::DocumentChange& change, OnWritten done) 
                       done(VersionOf(stat->changed_zxid, stat->version));
                     });
       });
+}
+
+void ZooKeeperSource::Show(const rule::RulesInForce& rules) {
+  if (!presence_) return;
+  info_.rules_generation = rules.generation;
+  info_.rules_fingerprint = rules.fingerprint;
+  presence_->Describe(headgate::zookeeper::PresenceData(info_));
 }
 
 rule::Source::Figures ZooKeeperSource::figures() const {

@@ -1,8 +1,10 @@
 // Rules in ZooKeeper as a source of rules. Below a root:
 //
 //   rules/NAME    a rule file
+//   audit/        the changes that were made through Headgate (zookeeper_journal.h)
 //   config/KEY    the limit of one API key, as JSON (rule/key_limit.h); KEY is percent-encoded if
 //                 it is not the name of a znode (zookeeper/node_name.h)
+//   instances/ID  one node for each instance that is alive (zookeeper/presence.h)
 //
 // A document's name is the whole path. A document is refused alone: the others still apply.
 // Documents are only ever replaced by newer ones. While the ensemble is away, and after deletions
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,8 +26,10 @@
 #include "headgate/watch/zookeeper/deletion_guard.h"
 #include "headgate/watch/zookeeper/directory.h"
 #include "headgate/watch/zookeeper/node_reader.h"
+#include "headgate/watch/zookeeper/zookeeper_journal.h"
 #include "headgate/zookeeper/client.h"
 #include "headgate/zookeeper/place.h"
+#include "headgate/zookeeper/presence.h"
 
 namespace headgate::watch::zookeeper {
 
@@ -32,7 +37,11 @@ struct SourceOptions {
   headgate::zookeeper::Place place;
   base::Duration session_timeout = std::chrono::seconds(10);
   // The file of the last good documents; empty: none.
-  std::string copy;
+  std::string copy{};
+  // The name of this instance's node below instances/; empty: it is not shown, and the others are
+  // not counted.
+  std::string instance{};
+  headgate::zookeeper::PresenceInfo info{};
 };
 
 class ZooKeeperSource final : public rule::Source {
@@ -41,11 +50,17 @@ class ZooKeeperSource final : public rule::Source {
 
   void Subscribe(OnDocuments on_documents) override;
   void Refresh() override;
+  std::optional<rule::SourceDocument> Place(std::string_view name) const override;
+  std::string NameOfLimit(std::string_view key) const override;
+  rule::Journal* journal() override { return &journal_; }
   void Read(std::string_view name, OnDocument done) override;
   void Write(const rule::DocumentChange& change, OnWritten done) override;
   bool documents_stand_alone() const override { return true; }
   void Confirm() override;
   Figures figures() const override;
+  void Show(const rule::RulesInForce& rules) override;
+  uint32_t instances() const override { return presence_ ? presence_->instances() : 0; }
+  std::string instances_error() const override { return instances_error_; }
 
  private:
   // One of the two directories.
@@ -64,7 +79,9 @@ class ZooKeeperSource final : public rule::Source {
   void LoadCopy();
   void SaveCopy();
   Documents* DirectoryOf(std::string_view path);
-  void OnConnected();
+  headgate::zookeeper::PresenceOptions PresenceOptionsOf();
+  void OnConnected(bool new_session);
+  void ReadAll();
   void OnDisconnected();
   void OnWatch(const headgate::zookeeper::WatchEvent& event);
   void ReadWanted(Documents& documents);
@@ -88,6 +105,10 @@ class ZooKeeperSource final : public rule::Source {
   Documents config_;
   headgate::zookeeper::Client client_;
   NodeReader reader_;
+  ZooKeeperJournal journal_;
+  std::optional<headgate::zookeeper::Presence> presence_;
+  headgate::zookeeper::PresenceInfo info_;
+  std::string instances_error_;
   bool connected_ = false;
   bool ever_complete_ = false;  // everything has been read once
   bool ever_published_ = false;

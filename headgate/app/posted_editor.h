@@ -1,0 +1,56 @@
+// The editor of rules for the thread of one front. The sources of rules live on another thread, so
+// each call goes there and its result comes back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/net/event_loop.h"
+#include "headgate/rule/editor.h"
+
+namespace headgate::app {
+
+// The thread that the sources of rules live on, and the calls that are under way there.
+struct EditorThread {
+  rule::Editor& editor;
+  net::EventLoop& loop;
+  std::atomic<uint32_t> under_way{0};
+  // No call is taken any more, because the loop is about to end.
+  std::atomic<bool> closed{false};
+};
+
+class PostedEditor final : public rule::Editor {
+ public:
+  // The most calls that are under way at once, of all fronts. Further ones are Unavailable.
+  static constexpr uint32_t kUnderWayMax = 100;
+
+  // Both must outlive it. `own` is the loop of the front.
+  PostedEditor(EditorThread& thread, net::EventLoop& own) : thread_(thread), own_(own) {}
+
+  void List(OnStates done) override;
+  void Read(std::string_view name, OnDocument done) override;
+  std::string NameOfLimit(std::string_view key) const override {
+    return thread_.editor.NameOfLimit(key);
+  }
+  void Change(const rule::Edit& edit, OnEdited done) override;
+  void ReadRule(const rule::RulePath& rule, OnDocument done) override;
+  void ChangeRule(const rule::RuleEdit& edit, OnEdited done) override;
+  void RollBack(const rule::Rollback& rollback, OnEdited done) override;
+  void History(std::string_view document, size_t count, OnChanges done) override;
+  void Confirm(const rule::Author& author, std::function<void(absl::Status)> done) override;
+
+ private:
+  // OK if a call may begin, which is then under way.
+  absl::Status Begin();
+  // Calls `ask` on the editor's thread, with a callback that brings the result back.
+  template <typename Done, typename Ask>
+  void Post(Done done, Ask ask);
+
+  EditorThread& thread_;
+  net::EventLoop& own_;
+};
+
+}  // namespace headgate::app

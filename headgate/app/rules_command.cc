@@ -1,0 +1,511 @@
+#include "headgate/app/rules_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "headgate/app/arguments.h"
+#include "headgate/app/entries.h"
+#include "headgate/app/server_flags.h"
+#include "headgate/base/percent.h"
+#include "headgate/base/text.h"
+#include "headgate/disk/files.h"
+#include "headgate/http/client.h"
+#include "headgate/rule/duration.h"
+#include "headgate/rule/quote.h"
+
+namespace headgate::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kTextBytesMax = size_t{16} << 20;
+constexpr std::string_view kAdminAddress = "127.0.0.1:8081";
+constexpr std::string_view kYaml = "Content-Type: application/yaml\r\n";
+
+struct RulesArguments {
+  ServerFlags server;
+  std::string verb{};
+  std::vector<std::string> words{};  // behind the verb
+  std::optional<std::string> key{};
+  std::optional<std::string> percent{};
+  bool shadow = false;
+  bool promote = false;
+  bool stop = false;
+  bool dry_run = false;
+  bool yes = false;
+  bool as_json = false;
+  std::string timeout = "10s";
+};
+
+// The subject of a command: a document, the limit of a key, or a rule.
+struct Subject {
+  std::string label;  // for people
+  std::string path;   // of the API
+};
+
+std::string Encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (base::IsLetterOrDigit(c) || std::string_view("-._~").find(c) != std::string_view::npos) {
+      out.push_back(c);
+    } else {
+      base::AppendPercent(c, out);
+    }
+  }
+  return out;
+}
+
+class RulesCommand {
+ public:
+  RulesCommand(const RulesArguments& arguments, http::ServerAccess server, base::Duration timeout,
+               const Console& console)
+      : arguments_(arguments), server_(std::move(server)), timeout_(timeout), console_(console) {}
+
+  int Run() {
+    const std::string& verb = arguments_.verb;
+    if (verb == "list") return List();
+    if (verb == "get") return Get();
+    if (verb == "put") return Put();
+    if (verb == "delete") return Delete();
+    if (verb == "history") return History();
+    if (verb == "rollback") return RollBack();
+    if (verb == "rollout") return Rollout();
+    return Confirm();
+  }
+
+ private:
+  // ---- The words of the command
+
+  int Usage(std::string_view what, std::string_view hint) {
+    console_.Error(what, hint);
+    return kExitUsage;
+  }
+
+  // The subject that the first words name, and the words behind it.
+  std::optional<Subject> TakeSubject(std::span<const std::string>& words) {
+    if (arguments_.key) {
+      return Subject{.label = fmt::format("the limit of key {}", rule::Quote(*arguments_.key)),
+                     .path = "/v1/limits/" + Encoded(*arguments_.key)};
+    }
+    if (words.empty()) {
+      Usage(fmt::format("`headgate rules {}` needs a name", arguments_.verb),
+            "the name of a document, as `headgate rules list` shows it; DOMAIN k=v,… for one rule; "
+            "or --key KEY for the limit of one API key");
+      return std::nullopt;
+    }
+    const std::string first = words[0];
+    words = words.subspan(1);
+    if (words.empty() || !IsDescriptor(words[0]))
+      return Subject{.label = first, .path = "/v1/documents/" + Encoded(first)};
+    return TakeRule(first, words);
+  }
+
+  static bool IsDescriptor(const std::string& word) {
+    return word.find('=') != std::string::npos && ::access(word.c_str(), F_OK) != 0;
+  }
+
+  std::optional<Subject> TakeRule(const std::string& domain, std::span<const std::string>& words) {
+    Subject subject{.label = domain + " " + words[0], .path = "/v1/rules/" + Encoded(domain)};
+    const auto entries = ParseEntries(words[0]);
+    if (!entries.ok()) {
+      Usage(std::string(entries.status().message()), "headgate rules get DOMAIN k=v,k=v");
+      return std::nullopt;
+    }
+    // "k=" is the rule for any value.
+    for (const NamedValue& entry : *entries) {
+      subject.path += "/" + Encoded(entry.key);
+      if (!entry.value.empty()) subject.path += "=" + Encoded(entry.value);
+    }
+    words = words.subspan(1);
+    return subject;
+  }
+
+  bool NoMoreWords(std::span<const std::string> words) {
+    if (words.empty()) return true;
+    Usage(fmt::format("`headgate rules {}` does not take '{}'", arguments_.verb, words[0]),
+          "`headgate help rules` shows the arguments");
+    return false;
+  }
+
+  // ---- Questions and answers
+
+  // Nothing after an error on the console; `code_` is then the exit status. Any answer of a status
+  // below 400 is given back, and 404 if `may_be_missing`.
+  std::optional<http::Reply> Ask(const http::Question& question, bool may_be_missing = false) {
+    auto reply = http::Ask(server_, question, timeout_);
+    if (!reply.ok()) {
+      console_.Error(std::string(reply.status().message()),
+                     absl::IsUnauthenticated(reply.status())
+                         ? kCertificateHint
+                         : "rules are changed over the admin address; give it with --server");
+      code_ = kExitUnreachable;
+      return std::nullopt;
+    }
+    if (reply->status < 400 || (may_be_missing && reply->status == 404)) return *std::move(reply);
+    SayRefusal(*reply);
+    return std::nullopt;
+  }
+
+  void SayRefusal(const http::Reply& reply) {
+    const json problem = json::parse(reply.body, nullptr, false);
+    const auto text = [](const json& object, const char* name) {
+      return object.is_object() && object.contains(name) && object[name].is_string()
+                 ? rule::Printable(object[name].get<std::string>())
+                 : std::string();
+    };
+    const std::string detail = text(problem, "detail");
+    if (detail.empty()) {
+      console_.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
+                                 arguments_.server.address(), reply.status),
+                     kAnotherProgramHint);
+      code_ = kExitUnreachable;
+      return;
+    }
+    std::string hint = text(problem, "hint");
+    if (reply.status == 401 || reply.status == 403) hint = kLoginHint;
+    if (reply.status == 412) hint = "somebody else was faster: run the command again";
+    if (reply.status == 404 && detail == "this path does not exist")
+      hint = "rules are changed over the admin address; give it with --server";
+    code_ = reply.status >= 500 ? kExitUndecided : kExitUsage;
+    console_.Error(detail, hint);
+    if (!problem.contains("problems") || !problem["problems"].is_array()) return;
+    for (const json& one : problem["problems"]) {
+      console_.err << "  " << text(one, "place");
+      if (one.is_object() && one.contains("line"))
+        console_.err << ':' << one["line"] << ':' << one.value("column", 1);
+      console_.err << ": " << text(one, "message") << '\n';
+      if (const std::string help = text(one, "hint"); !help.empty())
+        console_.err << "    hint: " << help << '\n';
+    }
+  }
+
+  // The text on stdout ends with a line end.
+  int Print(const http::Reply& reply) {
+    console_.out << reply.body << (reply.body.ends_with('\n') ? "" : "\n");
+    return kExitOk;
+  }
+
+  // ---- Reading
+
+  int List() {
+    if (!NoMoreWords(arguments_.words)) return kExitUsage;
+    const auto reply = Ask({.path = "/v1/documents"});
+    if (!reply) return code_;
+    if (arguments_.as_json) return Print(*reply);
+    const json answer = json::parse(reply->body, nullptr, false);
+    for (const json& document : answer.value("documents", json::array())) {
+      const size_t problems = document["problems"].size();
+      console_.out << fmt::format("{:<12} {}{}\n",
+                                  document["in_force"].get<bool>() ? "in force" : "not in force",
+                                  rule::Printable(document["name"].get<std::string>()),
+                                  problems > 0 ? fmt::format("  ({} problems)", problems) : "");
+      for (const json& problem : document["problems"]) SayProblem(problem);
+    }
+    for (const json& problem : answer.value("problems", json::array())) SayProblem(problem);
+    return kExitOk;
+  }
+
+  void SayProblem(const json& problem) {
+    console_.out << "             " << rule::Printable(problem.value("place", "")) << ':'
+                 << problem.value("line", 0) << ": "
+                 << rule::Printable(problem.value("message", "")) << '\n';
+  }
+
+  int Get() {
+    std::span<const std::string> words = arguments_.words;
+    const auto subject = TakeSubject(words);
+    if (!subject || !NoMoreWords(words)) return kExitUsage;
+    const auto reply = Ask({.path = subject->path});
+    return reply ? Print(*reply) : code_;
+  }
+
+  int History() {
+    std::string path = "/v1/history?count=50";
+    std::span<const std::string> words = arguments_.words;
+    if (!words.empty()) {
+      path += "&document=" + Encoded(words[0]);
+      words = words.subspan(1);
+    }
+    if (!NoMoreWords(words)) return kExitUsage;
+    const auto reply = Ask({.path = path});
+    if (!reply) return code_;
+    if (arguments_.as_json) return Print(*reply);
+    const json answer = json::parse(reply->body, nullptr, false);
+    for (const json& change : answer.value("changes", json::array())) {
+      const std::string user = change.value("user", "");
+      console_.out << fmt::format(
+          "{}  {}  {} {} by {}{}\n", rule::Printable(change.value("id", "")),
+          rule::Printable(change.value("time", "")), rule::Printable(change.value("action", "")),
+          rule::Printable(change.value("document", "")),
+          rule::Printable(user.empty() ? change.value("address", "") : user),
+          change.value("outcome", "") == "done"
+              ? ""
+              : fmt::format("  ({})", rule::Printable(change.value("outcome", ""))));
+    }
+    return kExitOk;
+  }
+
+  // ---- Changing
+
+  int Put() {
+    std::span<const std::string> words = arguments_.words;
+    const auto subject = TakeSubject(words);
+    if (!subject) return kExitUsage;
+    const std::string file = words.empty() ? "-" : words[0];
+    if (!NoMoreWords(words.empty() ? words : words.subspan(1))) return kExitUsage;
+    const auto text = TextOf(file);
+    if (!text) return code_;
+    const auto now = Ask({.path = subject->path}, true);
+    if (!now) return code_;
+    const std::string condition =
+        now->status == 404 ? "If-None-Match: *\r\n" : fmt::format("If-Match: {}\r\n", now->etag);
+    return Change(*subject,
+                  {.method = "PUT",
+                   .path = subject->path,
+                   .fields = condition + std::string(kYaml),
+                   .body = *text},
+                  file == "-");
+  }
+
+  // The text of a file, or of stdin. Nothing after an error.
+  std::optional<std::string> TextOf(const std::string& file) {
+    if (file == "-")
+      return std::string(std::istreambuf_iterator<char>(std::cin),
+                         std::istreambuf_iterator<char>());
+    auto read = disk::ReadFile(file, kTextBytesMax);
+    if (read.ok()) return *std::move(read);
+    code_ = Usage(std::string(read.status().message()), "name a file, or - for stdin");
+    return std::nullopt;
+  }
+
+  int Delete() {
+    std::span<const std::string> words = arguments_.words;
+    const auto subject = TakeSubject(words);
+    if (!subject || !NoMoreWords(words)) return kExitUsage;
+    return ChangeAsItIs(*subject, "DELETE", subject->path);
+  }
+
+  // A change of the version that is there now, without a text.
+  int ChangeAsItIs(const Subject& subject, const std::string& method, const std::string& path) {
+    const auto now = Ask({.path = subject.path});
+    if (!now) return code_;
+    http::Question question{
+        .method = method, .path = path, .fields = fmt::format("If-Match: {}\r\n", now->etag)};
+    if (method == "POST") {
+      question.fields += kYaml;
+      question.body = "{}";
+    }
+    return Change(subject, std::move(question), false);
+  }
+
+  int Rollout() {
+    std::span<const std::string> words = arguments_.words;
+    const auto rule = TakeSubject(words);
+    if (!rule) return kExitUsage;
+    constexpr std::string_view kRules = "/v1/rules/";
+    const int given = (arguments_.percent ? 1 : 0) + (arguments_.shadow ? 1 : 0) +
+                      (arguments_.promote ? 1 : 0) + (arguments_.stop ? 1 : 0);
+    if (!rule->path.starts_with(kRules) || given != 1) {
+      return Usage(
+          "a roll-out is of one rule, and needs one of --percent, --shadow, --promote and "
+          "--stop",
+          "headgate rules rollout DOMAIN k=v --percent 5 LIMITS.yaml");
+    }
+    const std::string rest = rule->path.substr(kRules.size());
+    if (arguments_.promote || arguments_.stop) {
+      if (!NoMoreWords(words)) return kExitUsage;
+      return arguments_.promote ? ChangeAsItIs(*rule, "POST", "/v1/promote/" + rest)
+                                : ChangeAsItIs(*rule, "DELETE", "/v1/rollouts/" + rest);
+    }
+    std::string text;
+    if (!words.empty()) {
+      const auto limits = TextOf(words[0]);
+      if (!limits || !NoMoreWords(words.subspan(1))) return kExitUsage;
+      text = *limits;
+    }
+    const std::string first =
+        arguments_.shadow ? "shadow: true" : fmt::format("percent: {}", *arguments_.percent);
+    // Before the limits, in their style.
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin != std::string::npos && text[begin] == '{') {
+      text.insert(begin + 1, first + ", ");
+    } else {
+      text = first + "\n" + text;
+    }
+    const auto now = Ask({.path = rule->path});
+    if (!now) return code_;
+    return Change(*rule,
+                  {.method = "PUT",
+                   .path = "/v1/rollouts/" + rest,
+                   .fields = fmt::format("If-Match: {}\r\n{}", now->etag, kYaml),
+                   .body = text},
+                  !words.empty() && words[0] == "-");
+  }
+
+  int RollBack() {
+    std::span<const std::string> words = arguments_.words;
+    if (words.empty() || words.size() > 2) {
+      return Usage("`headgate rules rollback` takes a document, and perhaps a change",
+                   "headgate rules rollback NAME [CHANGE]; `headgate rules history NAME` lists the "
+                   "changes");
+    }
+    const std::string& name = words[0];
+    const std::string path = "/v1/documents/" + Encoded(name);
+    const auto now = Ask({.path = path}, true);
+    if (!now) return code_;
+    json body = {{"document", name},
+                 {"expected_version",
+                  now->etag.size() > 2 ? now->etag.substr(1, now->etag.size() - 2) : ""}};
+    if (words.size() > 1) body["change"] = words[1];
+    return Change({.label = name, .path = path},
+                  {.method = "POST",
+                   .path = "/v1/rollback",
+                   .fields = "Content-Type: application/json\r\n",
+                   .body = body.dump()},
+                  false);
+  }
+
+  int Confirm() {
+    if (!NoMoreWords(arguments_.words)) return kExitUsage;
+    const auto reply = Ask({.method = "POST",
+                            .path = "/v1/confirm",
+                            .fields = "Content-Type: application/json\r\n",
+                            .body = "{}"});
+    if (!reply) return code_;
+    console_.out << "confirmed: documents that were deleted are gone\n";
+    return kExitOk;
+  }
+
+  // Shows what would change, asks, and writes.
+  int Change(const Subject& subject, const http::Question& question, bool stdin_is_used) {
+    http::Question dry = question;
+    dry.path += "?dry_run=true";
+    const auto preview = Ask(dry);
+    if (!preview) return code_;
+    const json answer = json::parse(preview->body, nullptr, false);
+    const std::string diff = answer.is_object() ? answer.value("diff", "") : "";
+    if (!arguments_.as_json) {
+      if (!diff.empty())
+        console_.out << rule::Printable(answer.value("document", "")) << '\n'
+                     << PrintableLines(diff);
+      SayDifferences(answer);
+      if (diff.empty()) console_.out << "nothing changes\n";
+    }
+    if (arguments_.dry_run || diff.empty()) return arguments_.as_json ? Print(*preview) : kExitOk;
+    if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;
+    const auto done = Ask(question);
+    if (!done) return code_;
+    if (arguments_.as_json) return Print(*done);
+    console_.out << "done: " << rule::Printable(subject.label) << '\n';
+    return kExitOk;
+  }
+
+  // Foreign text must not move a terminal's cursor.
+  static std::string PrintableLines(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      out.append(rule::Printable(line)).append("\n");
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+    }
+    return out;
+  }
+
+  static std::string LimitsOf(const json& rule) {
+    if (!rule.is_object()) return "none";
+    std::string text;
+    for (const json& limit : rule.value("limits", json::array())) {
+      text += fmt::format("{}{} per {}", text.empty() ? "" : " and ", limit.value("requests", 0),
+                          rule::Printable(limit.value("period", limit.value("align", ""))));
+    }
+    return text.empty() ? "unlimited" : text;
+  }
+
+  void SayDifferences(const json& answer) {
+    for (const json& change : answer.value("changes", json::array())) {
+      console_.out << fmt::format("{:<8} {} {}: {} -> {}", change.value("change", ""),
+                                  rule::Printable(change.value("domain", "")),
+                                  rule::Printable(change.value("rule", "")),
+                                  LimitsOf(change["before"]), LimitsOf(change["after"]));
+      if (change["live_keys"].is_number())
+        console_.out << fmt::format("  ({} live keys)", change["live_keys"].get<uint64_t>());
+      console_.out << '\n';
+    }
+    for (const json& problem : answer.value("waits_for", json::array())) {
+      console_.out << "waits for: " << rule::Printable(problem.value("place", "")) << ": "
+                   << rule::Printable(problem.value("message", "")) << '\n';
+    }
+  }
+
+  bool Agrees(const Subject& subject, bool stdin_is_used) {
+    if (stdin_is_used || ::isatty(STDIN_FILENO) != 1) {
+      code_ = Usage("nothing was changed, because nobody can be asked here",
+                    "--yes changes it without a question; --dry-run only shows the change");
+      return false;
+    }
+    console_.err << fmt::format("change {}? [y/N] ", rule::Printable(subject.label)) << std::flush;
+    std::string line;
+    if (std::getline(std::cin, line) && (line == "y" || line == "yes")) return true;
+    console_.err << "nothing was changed\n";
+    code_ = kExitOk;
+    return false;
+  }
+
+  const RulesArguments& arguments_;
+  const http::ServerAccess server_;
+  const base::Duration timeout_;
+  const Console& console_;
+  int code_ = kExitOk;
+};
+
+const std::vector<std::string_view> kVerbs = {"list",    "get",      "put",     "delete",
+                                              "history", "rollback", "rollout", "confirm"};
+
+}  // namespace
+
+int Rules(const std::vector<std::string>& arguments, const Console& console) {
+  RulesArguments parsed;
+  std::vector<std::string> words;
+  ArgumentSpec spec{.command = "rules",
+                    .flags = {{"--key", &parsed.key},
+                              {"--percent", &parsed.percent},
+                              {"--shadow", &parsed.shadow},
+                              {"--promote", &parsed.promote},
+                              {"--stop", &parsed.stop},
+                              {"--dry-run", &parsed.dry_run},
+                              {"--yes", &parsed.yes},
+                              {"--timeout", &parsed.timeout},
+                              {"--json", &parsed.as_json}},
+                    .others = &words};
+  parsed.server.AddTo(spec.flags);
+  if (!ParseArguments(spec, arguments, console)) return kExitUsage;
+  if (!parsed.server.server) parsed.server.server = std::string(kAdminAddress);
+  if (words.empty() || std::find(kVerbs.begin(), kVerbs.end(), words[0]) == kVerbs.end()) {
+    console.Error(
+        words.empty() ? std::string("`headgate rules` needs to know what to do")
+                      : fmt::format("`headgate rules` cannot '{}'", rule::Printable(words[0])),
+        "list, get, put, delete, rollout, history, rollback or confirm; `headgate help rules`");
+    return kExitUsage;
+  }
+  parsed.verb = words[0];
+  parsed.words.assign(words.begin() + 1, words.end());
+  const auto timeout = rule::ParseDuration(parsed.timeout);
+  if (!timeout.ok() || *timeout > std::chrono::hours(1)) {
+    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", parsed.timeout),
+                  "--timeout 10s");
+    return kExitUsage;
+  }
+  auto access = parsed.server.Resolve(console);
+  if (!access) return kExitUsage;
+  return RulesCommand(parsed, *std::move(access), *timeout, console).Run();
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,24 @@
+// The routes that change what rules come from:
+//
+//   GET  /v1/documents               the documents of all sources, and how they are
+//   GET, PUT, DELETE /v1/documents/NAME   one document; NAME is percent-encoded
+//   GET, PUT, DELETE /v1/limits/KEY  the limit of one API key, if a source holds such
+//   GET  /v1/history?document=NAME&count=N   who changed what
+//   POST /v1/rollback                back to an earlier text
+//   POST /v1/confirm                 deletions that were taken for an accident were meant
+//
+// To read needs access to state; to change needs the right `admin`. PUT and DELETE need If-Match
+// with the ETag that was read, or If-None-Match: * for a new document; whoever comes second gets
+// 412. With ?dry_run=true nothing is changed, and the answer says what would be. See
+// docs/reference/admin-api.md.
+#pragma once
+
+#include "headgate/http/router.h"
+#include "headgate/rule/editor.h"
+
+namespace headgate::front::admin {
+
+// Adds the routes. `editor` calls back on the router's thread, and must outlive the router.
+void AddDocumentRoutes(rule::Editor& editor, http::Router& router);
+
+}  // namespace headgate::front::admin

@@ -1,0 +1,203 @@
+#include "headgate/front/admin/edit_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "headgate/base/percent.h"
+#include "headgate/front/admin/rules_json.h"
+#include "headgate/http/problem.h"
+
+namespace headgate::front::admin {
+
+using http::Request;
+using http::Response;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string Dumped(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+ordered_json JsonOf(const rule::Problem& problem) {
+  ordered_json json = {{"place", problem.file}, {"message", problem.message}};
+  if (problem.line > 0) {
+    json["line"] = problem.line;
+    json["column"] = problem.column;
+  }
+  if (!problem.hint.empty()) json["hint"] = problem.hint;
+  return json;
+}
+
+ordered_json JsonOf(const std::vector<rule::Problem>& problems) {
+  ordered_json json = ordered_json::array();
+  for (const rule::Problem& problem : problems) json.push_back(JsonOf(problem));
+  return json;
+}
+
+ordered_json JsonOf(const std::optional<rule::Rule>& rule) {
+  if (!rule) return nullptr;
+  std::string text;
+  AppendRule(*rule, text);
+  return ordered_json::parse(text, nullptr, false);
+}
+
+ordered_json JsonOf(const rule::RuleDifference& difference) {
+  const rule::Rule& rule = difference.after ? *difference.after : *difference.before;
+  const std::string_view what = !difference.before  ? "added"
+                                : !difference.after ? "removed"
+                                                    : "changed";
+  ordered_json json = {{"change", what},
+                       {"domain", rule.domain},
+                       {"rule", rule.label()},
+                       {"before", JsonOf(difference.before)},
+                       {"after", JsonOf(difference.after)},
+                       {"live_keys", nullptr}};
+  if (difference.live_buckets) json["live_keys"] = *difference.live_buckets;
+  return json;
+}
+
+struct Refusal {
+  int status;
+  std::string_view hint;
+};
+
+Refusal RefusalOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return {422, "each of `problems` says what is wrong, and where"};
+    case absl::StatusCode::kAborted:
+      return {412, "read it again, and change what it is now"};
+    case absl::StatusCode::kNotFound:
+      return {404, "GET /v1/documents lists the names"};
+    case absl::StatusCode::kPermissionDenied:
+      return {403, "GET /v1/documents lists the names; rule files end with .yaml"};
+    case absl::StatusCode::kFailedPrecondition:
+      return {409, ""};
+    case absl::StatusCode::kUnknown:
+      return {504, "read it to see what it is now"};
+    default:
+      return {503, ""};
+  }
+}
+
+}  // namespace
+
+void AnswerJsonText(std::string_view json, Response& response) {
+  response.AddField("Content-Type", "application/json");
+  response.body.assign(json).append("\n");
+}
+
+// ---- What a request asks for
+
+std::optional<Query> ReadQuery(std::string_view target) {
+  Query query;
+  const size_t question = target.find('?');
+  if (question == std::string_view::npos) return query;
+  std::string_view rest = target.substr(question + 1);
+  while (!rest.empty()) {
+    const std::string_view pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
+    const size_t equals = std::min(pair.find('='), pair.size());
+    const std::string_view name = pair.substr(0, equals);
+    const auto value = base::PercentDecoded(pair.substr(std::min(equals + 1, pair.size())));
+    if (!value) return std::nullopt;
+    if (name == "dry_run" && (*value == "true" || *value == "false")) {
+      query.dry_run = *value == "true";
+    } else if (name == "document") {
+      query.document = *value;
+    } else if (name == "count") {
+      const char* const end = value->data() + value->size();
+      const auto [last, error] = std::from_chars(value->data(), end, query.count);
+      if (error != std::errc() || last != end) return std::nullopt;
+      query.count = std::min(query.count, kHistoryMax);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return query;
+}
+
+void AnswerBadQuery(std::string_view takes, Response& response) {
+  http::AnswerProblem(400, fmt::format("this path takes only the query {}", takes), "", response);
+}
+
+std::optional<std::string> ExpectedVersion(const Request& request, Response& response) {
+  const std::string_view match = request.Field("If-Match");
+  const std::string_view none_match = request.Field("If-None-Match");
+  if (match.empty() && none_match == "*") return "";
+  if (none_match.empty() && match == "*") return std::string(rule::kAnyVersion);
+  const bool quoted = match.size() > 2 && match.front() == '"' && match.back() == '"';
+  if (none_match.empty() && quoted) {
+    const std::string_view version = match.substr(1, match.size() - 2);
+    if (version.find('"') == std::string_view::npos) return std::string(version);
+  }
+  if (match.empty() && none_match.empty()) {
+    http::AnswerProblem(428, "the request does not say which version of the document it changes",
+                        "send If-Match with the ETag of GET, or If-None-Match: * for a new one",
+                        response);
+  } else {
+    http::AnswerProblem(400, "this is not one version that a document can have",
+                        R"(send If-Match: "VERSION", If-Match: * or If-None-Match: *)", response);
+  }
+  return std::nullopt;
+}
+
+rule::Author AuthorOf(const Request& request) {
+  rule::Author author{.user = {}, .address = request.peer.address};
+  if (request.suspension != nullptr) author.user = request.suspension->login.identity.user;
+  return author;
+}
+
+// ---- Answers
+
+std::string ProblemsAsJson(const std::vector<rule::Problem>& problems) {
+  return Dumped(JsonOf(problems));
+}
+
+void AddETag(std::string_view version, Response& response) {
+  response.AddField("ETag", fmt::format("\"{}\"", version));
+}
+
+void AnswerFailure(const absl::Status& status, Response& response) {
+  const Refusal refusal = RefusalOf(status);
+  http::AnswerProblem(refusal.status, std::string(status.message()), refusal.hint, response);
+}
+
+namespace {
+
+void AnswerRefusal(const rule::EditResult& result, Response& response) {
+  AnswerFailure(result.status, response);
+  if (result.problems.empty()) return;
+  // An extension member of the problem document (RFC 9457, section 3.2).
+  ordered_json problem = ordered_json::parse(response.body, nullptr, false);
+  problem["problems"] = JsonOf(result.problems);
+  response.body = Dumped(problem) + "\n";
+}
+
+}  // namespace
+
+void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, Response& response) {
+  if (!result.status.ok()) return AnswerRefusal(result, response);
+  ordered_json json = {{"document", result.document}, {"dry_run", dry_run == rule::DryRun::kYes}};
+  if (!result.version.empty()) {
+    AddETag(result.version, response);
+    json["version"] = result.version;
+  }
+  ordered_json& changes = json["changes"] = ordered_json::array();
+  for (const rule::RuleDifference& difference : result.differences) {
+    if (changes.size() == kDifferencesMax) break;
+    changes.push_back(JsonOf(difference));
+  }
+  json["diff"] = result.diff;
+  json["changes_left_out"] = result.differences.size() - changes.size();
+  // Documents whose problems keep the source's changes from coming into force.
+  json["waits_for"] = JsonOf(result.others);
+  AnswerJsonText(Dumped(json), response);
+}
+
+}  // namespace headgate::front::admin

@@ -1,0 +1,45 @@
+// The common part of the routes that change rules: how a request says which version it expects, and
+// how the answer says what the change did.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/http/handler.h"
+#include "headgate/rule/editor.h"
+
+namespace headgate::front::admin {
+
+// The most rules that an answer names as different.
+inline constexpr size_t kDifferencesMax = 1000;
+// Changes in one answer of /v1/history: unless the request says how many, and at most.
+inline constexpr size_t kHistoryDefault = 50;
+inline constexpr size_t kHistoryMax = 1000;
+
+struct Query {
+  bool dry_run = false;
+  std::string document{};
+  size_t count = kHistoryDefault;
+};
+
+// Nothing if a parameter is not known or has no such value.
+std::optional<Query> ReadQuery(std::string_view target);
+// `takes`: the query that the path does take.
+void AnswerBadQuery(std::string_view takes, http::Response& response);
+
+// The version that the sender expects. Nothing, after a refusal, if the fields do not say one.
+std::optional<std::string> ExpectedVersion(const http::Request& request, http::Response& response);
+
+rule::Author AuthorOf(const http::Request& request);
+
+void AnswerJsonText(std::string_view json, http::Response& response);
+// A JSON array.
+std::string ProblemsAsJson(const std::vector<rule::Problem>& problems);
+void AddETag(std::string_view version, http::Response& response);
+void AnswerFailure(const absl::Status& status, http::Response& response);
+void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, http::Response& response);
+
+}  // namespace headgate::front::admin

@@ -1,0 +1,48 @@
+#include "headgate/rule/rule_difference.h"
+
+#include <gtest/gtest.h>
+
+#include "headgate/rule/load.h"
+
+namespace headgate::rule {
+namespace {
+
+std::shared_ptr<const RuleSet> Load(const std::string& descriptors) {
+  const RuleFile file{.name = "a.yaml", .text = "domain: a\ndescriptors:\n" + descriptors};
+  LoadResult result = LoadRules({&file, 1});
+  EXPECT_TRUE(result.ok());
+  return result.rules;
+}
+
+std::string Limit(const std::string& key, int requests, const std::string& more = "") {
+  return "- key: " + key +
+         "\n  rate_limit: {unit: minute, requests_per_unit: " + std::to_string(requests) + more +
+         "}\n";
+}
+
+TEST(RuleDifference, NamesTheRulesThatAreNewGoneOrDifferent) {
+  const auto differences =
+      DifferencesOf(*Load(Limit("same", 1) + Limit("changed", 1) + Limit("gone", 1)),
+                    *Load(Limit("new", 1) + Limit("changed", 2) + Limit("same", 1)));
+  ASSERT_EQ(differences.size(), 3u);
+  EXPECT_EQ(differences[0].after->path, "new");
+  EXPECT_FALSE(differences[0].before.has_value());
+  EXPECT_EQ(differences[1].before->path, "changed");
+  EXPECT_EQ(differences[1].after->limits[0].limit.spec().requests, 2u);
+  EXPECT_EQ(differences[2].before->path, "gone");
+  EXPECT_FALSE(differences[2].after.has_value());
+}
+
+TEST(RuleDifference, SeesEveryWordOfARule) {
+  const std::string plain = Limit("k", 1);
+  for (const std::string& other :
+       {Limit("k", 1, ", name: n"), Limit("k", 1, ", algorithm: token_bucket, burst: 2"),
+        Limit("k", 1, ", on_store_failure: deny"), Limit("k", 1, ", sharing: exact"),
+        plain + "  shadow_mode: true\n", plain + "  detailed_metric: true\n"}) {
+    EXPECT_EQ(DifferencesOf(*Load(plain), *Load(other)).size(), 1u) << other;
+    EXPECT_EQ(DifferencesOf(*Load(other), *Load(other)).size(), 0u) << other;
+  }
+}
+
+}  // namespace
+}  // namespace headgate::rule

@@ -1,0 +1,82 @@
+#include "headgate/store/dynamodb/instances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/json.h"
+#include "headgate/store/dynamodb/messages.h"
+
+namespace headgate::store::dynamodb {
+namespace {
+
+// A request has at most 4 KB of expressions.
+constexpr size_t kRemovedAtOnce = 20;
+// The item expires if no instance writes it for that long.
+constexpr base::Duration kKept = std::chrono::hours(1);
+
+int64_t Milliseconds(base::WallTime time) { return time.ns / 1'000'000; }
+
+}  // namespace
+
+Instances::Instances(TableClient& client, net::EventLoop& loop, const base::Clock& clock,
+                     InstancesOptions options)
+    : client_(client),
+      loop_(loop),
+      clock_(clock),
+      options_(std::move(options)),
+      timer_(loop, [this] { Beat(); }) {}
+
+void Instances::Beat() {
+  if (is_leaving_) return;
+  timer_.SetAfter(options_.pause);
+  const base::WallTime now = clock_.WallNow();
+  client_.Call(
+      "UpdateItem",
+      HeartbeatBody(client_.table().name, kInstancesKey, options_.instance, Milliseconds(now),
+                    Milliseconds(now + kKept) / 1'000, silent_),
+      loop_.Now() + options_.pause,
+      [this](const absl::StatusOr<std::string>& body, bool /*answered*/) { OnBeat(body); });
+}
+
+void Instances::OnBeat(const absl::StatusOr<std::string>& body) {
+  if (is_leaving_) return;
+  const auto beats =
+      body.ok() ? ParseHeartbeats(*body) : absl::StatusOr<std::vector<Heartbeat>>(body.status());
+  if (!beats.ok()) {
+    timer_.SetAfter(options_.pause / 5);
+    // That there is no answer is reported by others.
+    const bool is_refused =
+        absl::IsPermissionDenied(beats.status()) || absl::IsInvalidArgument(beats.status());
+    if (is_refused) errors_.fetch_add(1, std::memory_order_relaxed);
+    std::string error = is_refused ? std::string(beats.status().message()) : error_;
+    if (std::exchange(error_, error) != error && options_.on_error) options_.on_error(error);
+    return;
+  }
+  silent_.clear();
+  const int64_t now_ms = Milliseconds(clock_.WallNow());
+  const int64_t silence_max_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.silence_max).count();
+  uint32_t count = 0;
+  for (const Heartbeat& beat : *beats) {
+    if (now_ms - beat.time_ms <= silence_max_ms) {
+      ++count;
+    } else if (beat.instance != options_.instance && silent_.size() < kRemovedAtOnce) {
+      silent_.push_back(beat.instance);
+    }
+  }
+  count_.store(std::max(count, 1u), std::memory_order_relaxed);
+  if (!std::exchange(error_, "").empty() && options_.on_error) options_.on_error("");
+}
+
+void Instances::Leave(base::Duration timeout, std::function<void()> done) {
+  is_leaving_ = true;
+  timer_.Cancel();
+  client_.Call(
+      "UpdateItem", LeaveBody(client_.table().name, kInstancesKey, options_.instance),
+      loop_.Now() + timeout,
+      [done = std::move(done)](const absl::StatusOr<std::string>& /*body*/, bool) { done(); });
+}
+
+}  // namespace headgate::store::dynamodb

@@ -1,0 +1,68 @@
+// Counts the instances of the fleet in an item of the table: each instance has an attribute with
+// the time of its last heartbeat, by its own clock.
+//
+//   name = "headgate-instances" · "i:4f…" = 1795608000123 · "i:a0…" = 1795608001007
+//
+// A heartbeat is one write, whose answer shows the others. It also removes the attributes of
+// instances that have been silent for long. Clocks that differ by seconds only make an instance
+// count a little longer or shorter.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "headgate/base/clock.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/store/dynamodb/table_client.h"
+
+namespace headgate::store::dynamodb {
+
+// No bucket has this name.
+inline constexpr std::string_view kInstancesKey = "headgate-instances";
+
+struct InstancesOptions {
+  std::string instance;  // letters and digits
+  base::Duration pause = std::chrono::seconds(5);
+  // An instance counts for this long after its last heartbeat.
+  base::Duration silence_max = std::chrono::seconds(15);
+  // The heartbeats are refused, for this reason; an empty one: they are accepted again. Each change
+  // once.
+  std::function<void(const std::string& error)> on_error{};
+};
+
+class Instances {
+ public:
+  // All must outlive it.
+  Instances(TableClient& client, net::EventLoop& loop, const base::Clock& clock,
+            InstancesOptions options);
+
+  // Sends the first heartbeat. On the loop's thread.
+  void Begin() { Beat(); }
+  // Removes this instance; calls `done` also if that fails. No heartbeat comes afterwards.
+  void Leave(base::Duration timeout, std::function<void()> done);
+
+  // From any thread.
+  uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+  // Heartbeats that DynamoDB refused.
+  uint64_t errors() const { return errors_.load(std::memory_order_relaxed); }
+
+ private:
+  void Beat();
+  void OnBeat(const absl::StatusOr<std::string>& body);
+
+  TableClient& client_;
+  net::EventLoop& loop_;
+  const base::Clock& clock_;
+  const InstancesOptions options_;
+  std::atomic<uint32_t> count_{1};
+  std::atomic<uint64_t> errors_{0};
+  std::string error_;                // the last reported one
+  std::vector<std::string> silent_;  // attributes that the next heartbeat removes
+  bool is_leaving_ = false;
+  net::Timer timer_;
+};
+
+}  // namespace headgate::store::dynamodb

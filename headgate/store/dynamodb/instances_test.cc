@@ -1,0 +1,100 @@
+#include "headgate/store/dynamodb/instances.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "headgate/curl/test_http_server.h"
+
+namespace headgate::store::dynamodb {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+
+class TestInstances {
+ public:
+  explicit TestInstances(const curl::HttpRig& server)
+      : credentials(loop, clock,
+                    {.environment =
+                         [](const char* name) {
+                           const std::string_view variable = name;
+                           return std::string(variable.starts_with("AWS_ACCESS_KEY_ID") ||
+                                                      variable.starts_with("AWS_SECRET")
+                                                  ? "x"
+                                                  : "");
+                         }}),
+        http(loop, {.origin = server.origin()}),
+        client(http, clock, credentials,
+               {.name = "limits", .region = "local", .endpoint = server.origin()}),
+        instances(client, loop, clock,
+                  {.instance = "me",
+                   .pause = 20ms,
+                   .silence_max = 10s,
+                   .on_error = [this](const std::string& error) { errors.push_back(error); }}) {
+    instances.Begin();
+  }
+  bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 20s); }
+
+  std::vector<std::string> errors;
+  base::SystemClock clock;
+  net::EventLoop loop{clock};
+  CredentialSource credentials;
+  curl::Client http;
+  TableClient client;
+  Instances instances;
+};
+
+std::string Beats(const std::vector<std::pair<std::string, base::Duration>>& ages) {
+  std::string attributes;
+  for (const auto& [instance, age] : ages) {
+    attributes += fmt::format(R"({}"i:{}": {{"N": "{}"}})", attributes.empty() ? "" : ", ",
+                              instance, (base::SystemClock().WallNow() - age).ns / 1'000'000);
+  }
+  return "{\"Attributes\": {" + attributes + "}}";
+}
+
+bool HasSeen(const curl::HttpRig& server, const std::string& text) {
+  for (const curl::RigRequest& request : server.requests())
+    if (request.body.find(text) != std::string::npos) return true;
+  return false;
+}
+
+TEST(Instances, CountsThoseWithAHeartbeatAndRemovesTheSilent) {
+  curl::HttpRig server([](const curl::RigRequest&) {
+    return curl::RigReply{.body = Beats({{"me", 0s}, {"other", 5s}, {"gone", 60s}})};
+  });
+  TestInstances test(server);
+  EXPECT_EQ(test.instances.count(), 1u) << "before the first answer";
+  ASSERT_TRUE(test.Until([&] { return test.instances.count() == 2; }));
+  EXPECT_TRUE(test.Until([&] { return HasSeen(server, R"("#r0":"i:gone")"); }));
+  bool left = false;
+  test.instances.Leave(10s, [&] { left = true; });
+  ASSERT_TRUE(test.Until([&] { return left; }));
+  EXPECT_TRUE(HasSeen(server, R"("UpdateExpression":"REMOVE #i")"));
+  const size_t seen = server.requests_seen();
+  EXPECT_FALSE(test.loop.RunUntil([] { return false; }, 100ms));
+  EXPECT_EQ(server.requests_seen(), seen) << "no heartbeat comes afterwards";
+}
+
+TEST(Instances, SaysOnceThatHeartbeatsAreRefused) {
+  std::atomic<bool> is_refused{true};
+  curl::HttpRig server([&](const curl::RigRequest& request) {
+    if (request.method == "GET" || !is_refused)
+      return curl::RigReply{.body = Beats({{"me", 0s}, {"other", 0s}})};
+    return curl::RigReply{.status = 400, .body = R"({"__type": "a#AccessDeniedException"})"};
+  });
+  TestInstances test(server);
+  ASSERT_TRUE(test.Until([&] { return test.instances.errors() >= 3; }));
+  EXPECT_THAT(test.errors, ElementsAre("DynamoDB answered 400 AccessDeniedException"));
+  EXPECT_EQ(test.instances.count(), 1u);
+  is_refused = false;
+  ASSERT_TRUE(test.Until([&] { return test.errors.size() == 2; }));
+  EXPECT_EQ(test.errors[1], "");
+  EXPECT_EQ(test.instances.count(), 2u);
+}
+
+}  // namespace
+}  // namespace headgate::store::dynamodb

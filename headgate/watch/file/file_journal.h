@@ -1,0 +1,49 @@
+// Notes about changes as lines of a file, in the order in which they were made. The file only ever
+// grows; when it is large enough, it becomes PATH.1, what was PATH.1 becomes PATH.2, and so on. The
+// oldest is removed.
+//
+// A note that replaces an earlier one is one more line with the same id. A line that cannot be
+// read, such as the end of one that a crash cut off, is skipped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headgate/rule/journal.h"
+
+namespace headgate::watch::file {
+
+class FileJournal final : public rule::Journal {
+ public:
+  struct Options {
+    size_t file_bytes_max = size_t{8} << 20;
+    uint32_t files_max = 10;  // with the one that is written
+  };
+
+  explicit FileJournal(std::string path) : FileJournal(std::move(path), Options()) {}
+  FileJournal(std::string path, Options options);
+  ~FileJournal() override;
+  FileJournal(const FileJournal&) = delete;
+
+  // Why the file cannot be written, if it cannot.
+  static absl::Status Check(const std::string& path);
+
+  size_t text_bytes_max() const override { return options_.file_bytes_max; }
+  void Put(const rule::Note& note, OnNoted done) override;
+  void Read(std::string_view document, size_t count, OnNotes done) override;
+
+ private:
+  absl::Status Append(std::string_view line);
+  absl::Status Open();
+  absl::Status Rotate();
+  std::string PathOf(uint32_t number) const;
+
+  const std::string path_;
+  const Options options_;
+  int fd_ = -1;
+  size_t bytes_ = 0;
+};
+
+}  // namespace headgate::watch::file

@@ -1,0 +1,105 @@
+#include "headgate/watch/file/file_journal.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "headgate/watch/file/temp_directory.h"
+
+namespace headgate::watch::file {
+namespace {
+
+using ::testing::ElementsAre;
+
+class FileJournalTest : public ::testing::Test {
+ protected:
+  absl::Status Put(FileJournal& journal, const std::string& id, const std::string& document,
+                   const std::string& more = "") {
+    absl::Status status = absl::UnknownError("not called");
+    const std::string text =
+        fmt::format(R"({{"id":"{}","document":"{}","more":"{}"}})", id, document, more);
+    journal.Put({.id = id, .document = document, .text = text},
+                [&](const absl::Status& noted) { status = noted; });
+    return status;
+  }
+  std::vector<std::string> Ids(FileJournal& journal, std::string_view document = "",
+                               size_t count = 100) {
+    std::vector<std::string> ids;
+    journal.Read(document, count, [&](const absl::StatusOr<std::vector<rule::Note>>& notes) {
+      EXPECT_TRUE(notes.ok()) << notes.status();
+      for (const rule::Note& note : *notes) ids.push_back(note.id);
+    });
+    return ids;
+  }
+
+  TempDirectory temp_;
+  const std::string path_ = temp_ / "audit.log";
+};
+
+TEST_F(FileJournalTest, ReadsTheNewestFirst) {
+  FileJournal journal(path_);
+  EXPECT_THAT(Ids(journal), ElementsAre());
+  EXPECT_TRUE(Put(journal, "1", "a").ok());
+  EXPECT_TRUE(Put(journal, "2", "b").ok());
+  EXPECT_TRUE(Put(journal, "3", "a").ok());
+  EXPECT_THAT(Ids(journal), ElementsAre("3", "2", "1"));
+  EXPECT_THAT(Ids(journal, "a"), ElementsAre("3", "1"));
+  EXPECT_THAT(Ids(journal, "", 1), ElementsAre("3"));
+  FileJournal another(path_);
+  EXPECT_THAT(Ids(another), ElementsAre("3", "2", "1"));
+}
+
+TEST_F(FileJournalTest, ALaterLineWithTheSameIdCounts) {
+  FileJournal journal(path_);
+  EXPECT_TRUE(Put(journal, "1", "a", "begun").ok());
+  EXPECT_TRUE(Put(journal, "1", "a", "done").ok());
+  journal.Read("", 10, [](const absl::StatusOr<std::vector<rule::Note>>& notes) {
+    ASSERT_EQ(notes->size(), 1u);
+    EXPECT_THAT((*notes)[0].text, ::testing::HasSubstr("done"));
+  });
+}
+
+TEST_F(FileJournalTest, ALineThatACrashCutOffIsSkippedAndHarmsNoOther) {
+  {
+    FileJournal journal(path_);
+    EXPECT_TRUE(Put(journal, "1", "a").ok());
+  }
+  std::ofstream(path_, std::ios::app) << R"({"id":"2","docum)";
+  FileJournal journal(path_);
+  EXPECT_TRUE(Put(journal, "3", "a").ok());
+  EXPECT_THAT(Ids(journal), ElementsAre("3", "1"));
+}
+
+TEST_F(FileJournalTest, BeginsAnotherFileWhenOneIsFullAndRemovesTheOldest) {
+  FileJournal journal(path_, {.file_bytes_max = 100, .files_max = 3});
+  for (int i = 1; i <= 9; ++i) EXPECT_TRUE(Put(journal, std::to_string(i), "a").ok());
+  EXPECT_TRUE(std::filesystem::exists(path_ + ".2"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".3"));
+  const std::vector<std::string> ids = Ids(journal);
+  EXPECT_EQ(ids.front(), "9");
+  EXPECT_TRUE(std::is_sorted(ids.rbegin(), ids.rend()));
+  EXPECT_LT(ids.size(), 9u);
+  EXPECT_GE(ids.size(), 5u);
+}
+
+TEST_F(FileJournalTest, OnlyItsOwnerReadsIt) {
+  FileJournal journal(path_);
+  EXPECT_TRUE(Put(journal, "1", "a").ok());
+  struct stat info {};
+  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(FileJournalTest, SaysWhyItCannotBeWritten) {
+  EXPECT_TRUE(FileJournal::Check(path_).ok());
+  EXPECT_TRUE(absl::IsUnavailable(FileJournal::Check(temp_ / "missing/audit.log")));
+  EXPECT_FALSE(FileJournal::Check("/dev/null").ok());
+  EXPECT_FALSE(FileJournal::Check(temp_.path()).ok());
+}
+
+}  // namespace
+}  // namespace headgate::watch::file

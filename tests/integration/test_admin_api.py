@@ -1,0 +1,393 @@
+"""The admin API on real processes: rule files, and documents in ZooKeeper that three instances follow."""
+
+import http.client
+import json
+import os
+import signal
+import tempfile
+import threading
+import unittest
+from urllib.parse import quote
+
+from harness import BINARY, Headgate, run, until
+from zookeeper import ZooKeeperServer
+
+RULES = """# The limits of the shop.
+domain: shop
+descriptors:
+  - key: user   # each user
+    rate_limit:
+      unit: day
+      requests_per_unit: 10
+"""
+
+
+class Admin:
+    """An operator's view of one instance."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def ask(self, method, path, body=None, **fields):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.admin_port, timeout=20)
+        headers = {name.replace("_", "-"): value for name, value in fields.items()}
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        connection.request(method, path, body=body, headers=headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        kind = response.getheader("Content-Type", "")
+        return response.status, json.loads(text) if "json" in kind else text, response.getheader("ETag")
+
+    def put(self, path, body, etag=None, **fields):
+        condition = {"If_None_Match": "*"} if etag is None else {"If_Match": etag}
+        return self.ask("PUT", path, body, **condition, **fields)
+
+    def rules(self, verb, *words, **more):
+        return run(BINARY, "rules", verb, "--server", f"127.0.0.1:{self.server.admin_port}", *words, **more)
+
+
+class AdminOfFiles(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.directory = os.path.join(self.folder, "rules.d")
+        os.mkdir(self.directory)
+        self.file = os.path.join(self.directory, "shop.yaml")
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(RULES)
+        self.log = os.path.join(self.folder, "audit.log")
+        self.path = "/v1/documents/" + quote(self.file, safe="")
+
+    def start(self, *more):
+        server = self.enterContext(Headgate("--rules", self.directory, *more, admin="127.0.0.1:0"))
+        return server, Admin(server)
+
+    def limit(self, server):
+        return server.check("shop", user="someone", cost=0)[2]["decisions"][0]["limit"]
+
+    def test_a_change_is_checked_written_noted_and_in_force(self):
+        server, admin = self.start("--audit-log", self.log)
+        status, text, etag = admin.ask("GET", self.path)
+        self.assertEqual((status, text), (200, RULES))
+        for _ in range(3):
+            server.check("shop", user="ann")
+        wanted = RULES.replace("10", "20")
+        status, answer, _ = admin.put(self.path + "?dry_run=true", wanted, etag)
+        self.assertEqual(status, 200, answer)
+        self.assertEqual([(c["change"], c["rule"], c["live_keys"]) for c in answer["changes"]], [("changed", "user", 1)])
+        self.assertEqual(self.limit(server), 10)
+        self.assertFalse(os.path.exists(self.log) and os.path.getsize(self.log))
+
+        status, answer, new_etag = admin.put(self.path, wanted, etag)
+        self.assertEqual(status, 200, answer)
+        until(lambda: self.limit(server) == 20, 5, "the new limit is in force")
+        # Ann's requests are not forgotten.
+        self.assertEqual(server.check("shop", user="ann", cost=0)[2]["decisions"][0]["remaining"], 17)
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), wanted)
+        self.assertEqual(admin.put(self.path, RULES, etag)[0], 412)
+        notes = [json.loads(line) for line in open(self.log, encoding="utf-8")]
+        self.assertEqual([note["outcome"] for note in notes], ["begun", "done"])
+        self.assertEqual(notes[1]["old_text"], RULES)
+        self.assertEqual(notes[1]["new_text"], wanted)
+        self.assertEqual(f'"{notes[1]["new_version"]}"', new_etag)
+        self.assertEqual(os.stat(self.log).st_mode & 0o777, 0o600)
+
+        status, answer, _ = admin.ask("POST", "/v1/rollback", json.dumps({"document": self.file}))
+        self.assertEqual(status, 200, answer)
+        until(lambda: self.limit(server) == 10, 5, "the old limit is in force again")
+        history = admin.ask("GET", "/v1/history?document=" + quote(self.file, safe=""))[1]["changes"]
+        self.assertEqual([change["action"] for change in history], ["rollback", "put"])
+        self.assertEqual(server.metric('headgate_rule_edits_total{outcome="done"}'), 2)
+        self.assertIn("rules.edited", server.errors())
+
+    def test_a_document_with_a_problem_is_refused_and_says_where(self):
+        server, admin = self.start("--audit-log", self.log)
+        etag = admin.ask("GET", self.path)[2]
+        status, answer, _ = admin.put(self.path, RULES.replace("day", "fortnight"), etag)
+        self.assertEqual(status, 422)
+        self.assertEqual((answer["problems"][0]["place"], answer["problems"][0]["line"]), (self.file, 6))
+        self.assertEqual(self.limit(server), 10)
+        self.assertEqual(admin.put(self.path, RULES, None)[0], 412)
+        self.assertEqual(admin.ask("PUT", self.path, RULES)[0], 428)
+        self.assertEqual(admin.put("/v1/documents/%2Fetc%2Fpasswd", RULES, None)[0], 403)
+        self.assertEqual(admin.ask("GET", "/v1/documents/%2Fetc%2Fpasswd")[0], 404)
+        outside = quote(os.path.join(self.directory, "..", "x.yaml"), safe="")
+        self.assertEqual(admin.put("/v1/documents/" + outside, RULES, None)[0], 403)
+        self.assertEqual(admin.ask("GET", "/v1/limits/k")[0], 404)
+
+    def test_documents_come_and_go_but_never_the_last_one(self):
+        server, admin = self.start("--audit-log", self.log)
+        self.assertEqual(admin.ask("DELETE", self.path, If_Match="*")[0], 409)
+        other = "/v1/documents/" + quote(os.path.join(self.directory, "more.yaml"), safe="")
+        status, answer, etag = admin.put(other, "domain: more\n", None)
+        self.assertEqual(status, 201, answer)
+        names = lambda: [d["name"] for d in admin.ask("GET", "/v1/documents")[1]["documents"] if d["in_force"]]
+        until(lambda: len(names()) == 2, 5, "both are in force")
+        self.assertEqual(admin.ask("DELETE", other, If_Match=etag)[0], 200)
+        until(lambda: names() == [self.file], 5, "one is left")
+
+    def test_of_many_who_read_the_same_version_one_wins(self):
+        server, admin = self.start("--audit-log", self.log)
+        etag = admin.ask("GET", self.path)[2]
+        statuses = []
+
+        def change(number):
+            statuses.append(admin.put(self.path, RULES.replace("10", str(number)), etag)[0])
+
+        threads = [threading.Thread(target=change, args=(100 + i,)) for i in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(statuses), [200] + 15 * [412])
+
+    def test_without_an_audit_log_files_are_not_changed(self):
+        server, admin = self.start()
+        status, answer, _ = admin.put(self.path, RULES.replace("10", "20"), "*")
+        self.assertEqual(status, 409, answer)
+        self.assertIn("audit log", answer["detail"])
+        self.assertEqual(admin.ask("GET", "/v1/history")[0], 409)
+
+    def test_web_pages_and_strangers_are_refused(self):
+        server, admin = self.start("--audit-log", self.log)
+        self.assertEqual(admin.put(self.path, "x", "*", Origin="http://evil.example")[0], 403)
+        self.assertEqual(admin.put(self.path, "x", "*", Sec_Fetch_Site="cross-site")[0], 403)
+        self.assertEqual(admin.put(self.path, "x", "*", Host="evil.example")[0], 421)
+        self.assertEqual(admin.put(self.path, "x", "*", Content_Type="application/x-www-form-urlencoded")[0], 415)
+        # The address for decisions does not change rules.
+        self.assertEqual(server.request("PUT", self.path)[0], 404)
+
+    def test_users_need_rights_and_are_named_in_the_log(self):
+        password = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        users = os.path.join(self.folder, "users")
+        with open(users, "w", encoding="utf-8") as file:
+            file.write(f"ann admin {password}\neve read {password}\n")
+        server, admin = self.start("--audit-log", self.log, "--users-file", users)
+        login = lambda user: {"Authorization": f"Bearer {user}:apple"}
+        self.assertEqual(admin.ask("GET", "/v1/documents")[0], 401)
+        self.assertEqual(admin.ask("GET", "/v1/documents", **login("eve"))[0], 200)
+        wanted = RULES.replace("10", "20")
+        self.assertEqual(admin.put(self.path, wanted, "*", **login("eve"))[0], 403)
+        self.assertEqual(admin.put(self.path, wanted, "*", **login("ann"))[0], 200)
+        self.assertEqual(json.loads(open(self.log, encoding="utf-8").readlines()[-1])["user"], "ann")
+
+    def test_the_command_line_shows_a_diff_and_changes_what_is_asked(self):
+        server, admin = self.start("--audit-log", self.log)
+        self.assertIn(f"in force     {self.file}", admin.rules("list").stdout)
+        self.assertEqual(admin.rules("get", self.file).stdout, RULES)
+        wanted = os.path.join(self.folder, "wanted.yaml")
+        with open(wanted, "w", encoding="utf-8") as file:
+            file.write(RULES.replace("10", "20"))
+        dry = admin.rules("put", self.file, wanted, "--dry-run")
+        self.assertIn("-      requests_per_unit: 10\n+      requests_per_unit: 20\n", dry.stdout)
+        self.assertIn("changed  shop user: 10 per 1d -> 20 per 1d", dry.stdout)
+        refused = admin.rules("put", self.file, wanted, input="")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--yes", refused.stderr)
+        self.assertEqual(self.limit(server), 10)
+        done = admin.rules("put", self.file, wanted, "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        until(lambda: self.limit(server) == 20, 5, "the new limit is in force")
+        self.assertIn("nothing changes", admin.rules("put", self.file, wanted, "--yes").stdout)
+        history = admin.rules("history", self.file).stdout
+        self.assertIn(" put ", history)
+        back = admin.rules("rollback", self.file, "--yes")
+        self.assertEqual(back.returncode, 0, back.stderr)
+        self.assertIn("+      requests_per_unit: 10\n", back.stdout)
+        until(lambda: self.limit(server) == 10, 5, "the old limit is in force again")
+        bad = admin.rules("put", self.file, "-", "--yes", input="domain: [")
+        self.assertEqual(bad.returncode, 2)
+        self.assertIn(f"{self.file}:2:1: ", bad.stderr)
+        self.assertEqual(admin.rules("put", "/etc/passwd", wanted, "--yes").returncode, 2)
+        self.assertEqual(admin.rules("forget").returncode, 2)
+        nobody = run(BINARY, "rules", "list", "--server", "127.0.0.1:1")
+        self.assertEqual(nobody.returncode, 3)
+
+    def test_one_rule_changes_and_the_rest_of_the_file_stays_as_it_is(self):
+        server, admin = self.start("--audit-log", self.log)
+        status, text, etag = admin.ask("GET", "/v1/rules/shop/user")
+        self.assertEqual(status, 200, text)
+        self.assertIn("requests_per_unit: 10", text)
+        wanted = json.dumps({"rate_limit": {"unit": "day", "requests_per_unit": 30}})
+        status, answer, _ = admin.put("/v1/rules/shop/user", wanted, etag)
+        self.assertEqual(status, 200, answer)
+        until(lambda: self.limit(server) == 30, 5, "the new limit is in force")
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), RULES.replace("10", "30"))
+        status, answer, _ = admin.put("/v1/rules/shop/user=ann", wanted, None)
+        self.assertEqual(status, 201, answer)
+        self.assertEqual([(c["change"], c["rule"]) for c in answer["changes"]], [("added", "user_ann")])
+        self.assertEqual(admin.put("/v1/rules/shop/user=ann", wanted, None)[0], 412)
+        self.assertEqual(admin.ask("DELETE", "/v1/rules/shop/user=ann", If_Match="*")[0], 200)
+        self.assertEqual(admin.ask("GET", "/v1/rules/shop/user=ann")[0], 404)
+        self.assertEqual(admin.ask("GET", "/v1/rules/nowhere/user")[0], 404)
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), RULES.replace("10", "30"))
+        self.assertEqual(admin.put("/v1/rules/shop/user", "[", "*")[0], 422)
+        self.assertEqual(admin.put("/v1/rules/shop/user", '{"rate_limit": {"unit": "eon"}}', "*")[0], 422)
+
+    def test_a_limit_is_rolled_out_step_by_step(self):
+        server, admin = self.start("--audit-log", self.log)
+        limits = os.path.join(self.folder, "limits.yaml")
+        with open(limits, "w", encoding="utf-8") as file:
+            file.write("rate_limit: {unit: day, requests_per_unit: 3}\n")
+
+        def rollout(*words):
+            done = admin.rules("rollout", "shop", "user=", *words, "--yes")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        def share():
+            decisions = [server.check(path="/v1/peek", domain="shop", user=f"u{i}")[2]["decisions"][0] for i in range(200)]
+            return sum(decision["limit"] == 3 for decision in decisions)
+
+        self.assertIn("shadow: true", rollout("--shadow", limits))
+        series = lambda current, new: server.metric(
+            f'headgate_rollout_decisions_total{{domain="shop",rule="user",current="{current}",rollout="{new}"}}'
+        )
+        until(lambda: admin.ask("GET", "/v1/rules")[1]["rules"][0]["rollout"], 5, "the roll-out is in force")
+        for _ in range(5):
+            self.assertEqual(server.check("shop", user="ann")[0], 200)
+        self.assertEqual((series("allowed", "allowed"), series("allowed", "denied")), (3, 2))
+        rollout("--percent", "25", limits)
+        until(lambda: 20 < share() < 80, 5, "a quarter of the keys")
+        part = share()
+        server.stop(signal.SIGTERM)
+        server, admin = self.start("--audit-log", self.log)
+        self.assertEqual(share(), part, "the same keys after a restart")
+        rollout("--percent", "100")
+        until(lambda: share() == 200, 5, "all keys")
+        rollout("--stop")
+        until(lambda: share() == 0, 5, "taken back")
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), RULES)
+        rollout("--percent", "1", limits)
+        rollout("--promote")
+        until(lambda: share() == 200, 5, "promoted")
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), RULES.replace("10", "3"))
+        again = admin.rules("rollout", "shop", "user=", "--promote", "--yes")
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("no roll-out", again.stderr)
+
+    def test_a_stop_waits_for_changes_that_are_under_way(self):
+        server, admin = self.start("--audit-log", self.log)
+        statuses = []
+
+        def change(number):
+            try:
+                statuses.append(admin.put(self.path, RULES.replace("10", str(number)), "*")[0])
+            except OSError:
+                pass  # it came after the listener had closed
+
+        threads = [threading.Thread(target=change, args=(i + 100,)) for i in range(20)]
+        for thread in threads:
+            thread.start()
+        self.assertEqual(server.stop(signal.SIGTERM), 0)
+        for thread in threads:
+            thread.join()
+        self.assertLessEqual(set(statuses), {200, 503})
+        notes = [json.loads(line) for line in open(self.log, encoding="utf-8")] if os.path.exists(self.log) else []
+        self.assertEqual(len([n for n in notes if n["outcome"] == "done"]), statuses.count(200))
+
+
+class AdminOfZooKeeper(unittest.TestCase):
+    """Three instances that follow one ensemble; each may be asked for a change."""
+
+    def setUp(self):
+        self.zookeeper = self.enterContext(ZooKeeperServer())
+        self.operator = self.zookeeper.client()
+        self.addCleanup(self.operator.close)
+        self.addCleanup(self.operator.stop)
+        for path in ("config", "rules"):
+            self.operator.ensure_path("/rate-limiter/" + path)
+        self.operator.create("/rate-limiter/rules/shop", RULES.encode())
+        words = ("--watch", self.zookeeper.url(), "--watch-session-timeout", "1s")
+        self.servers = [self.enterContext(Headgate(*words, admin="127.0.0.1:0")) for _ in range(3)]
+        self.admins = [Admin(server) for server in self.servers]
+        for server in self.servers:
+            until(lambda s=server: s.request("GET", "/readyz")[0] == 200, 10, "it is ready")
+
+    def limits(self, domain="shop", **entries):
+        answers = [server.check(path="/v1/peek", domain=domain, **entries) for server in self.servers]
+        return {answer[2]["decisions"][0].get("limit") for answer in answers}
+
+    def test_a_change_at_one_instance_comes_to_all(self):
+        path = "/v1/documents/%2Frate-limiter%2Frules%2Fshop"
+        etag = self.admins[0].ask("GET", path)[2]
+        status, answer, _ = self.admins[1].put(path, RULES.replace("10", "20"), etag)
+        self.assertEqual(status, 200, answer)
+        until(lambda: self.limits(user="u") == {20}, 2, "all have it")
+        self.assertEqual(self.operator.get("/rate-limiter/rules/shop")[0].decode(), RULES.replace("10", "20"))
+        self.assertEqual(self.admins[2].put(path, RULES, etag)[0], 412)
+        # By hand meanwhile: the version that was read is no longer there.
+        etag = self.admins[2].ask("GET", path)[2]
+        self.operator.set("/rate-limiter/rules/shop", RULES.replace("10", "5").encode())
+        self.assertEqual(self.admins[2].put(path, RULES, etag)[0], 412)
+        # Any instance knows the history, and any may roll back.
+        changes = self.admins[2].ask("GET", "/v1/history")[1]["changes"]
+        self.assertEqual([(c["action"], c["outcome"]) for c in changes], [("put", "done")])
+        self.assertEqual(len(self.operator.get_children("/rate-limiter/audit")), 1)
+        body = json.dumps({"document": "/rate-limiter/rules/shop"})
+        self.assertEqual(self.admins[0].ask("POST", "/v1/rollback", body)[0], 200)
+        until(lambda: self.limits(user="u") == {10}, 2, "all are back")
+
+    def test_limits_of_keys(self):
+        admin = self.admins[0]
+        status, answer, _ = admin.put("/v1/limits/gold%2F1", '{"Limit": 10, "WindowSeconds": 20}', None)
+        self.assertEqual(status, 201, answer)
+        until(lambda: self.limits("default", api_key="gold/1") == {10}, 2, "all have it")
+        self.assertTrue(self.operator.exists("/rate-limiter/config/gold%2F1"))
+        status, answer, _ = admin.put("/v1/limits/gold%2F1", '{"Limit": -1}', "*")
+        self.assertEqual(status, 422, answer)
+        done = self.admins[1].rules("put", "--key", "gold/1", "-", "--yes", input='{"Limit": 15, "WindowSeconds": 20}')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        until(lambda: self.limits("default", api_key="gold/1") == {15}, 2, "all have the next one")
+        self.assertEqual(admin.ask("DELETE", "/v1/limits/gold%2F1", If_Match="*")[0], 200)
+        until(lambda: self.limits("default", api_key="gold/1") == {None}, 2, "it is gone everywhere")
+        self.assertEqual(admin.put("/v1/limits/..", "{}", None)[0], 422)
+
+    def test_two_admins_at_once(self):
+        path = "/v1/documents/%2Frate-limiter%2Frules%2Fshop"
+        etag = self.admins[0].ask("GET", path)[2]
+        statuses = []
+
+        def change(number):
+            statuses.append(self.admins[number % 3].put(path, RULES.replace("10", str(100 + number)), etag)[0])
+
+        threads = [threading.Thread(target=change, args=(i,)) for i in range(9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(statuses), [200] + 8 * [412])
+
+    def test_deletions_that_were_meant_are_confirmed(self):
+        both = self.operator.transaction()
+        both.delete("/rate-limiter/rules/shop")
+        both.delete("/rate-limiter/rules")
+        both.commit()
+        kept = lambda: [server.metric("headgate_watch_kept_documents") for server in self.servers]
+        until(lambda: kept() == [1, 1, 1], 5, "the rule is kept")
+        self.assertEqual(self.limits(user="u"), {10})
+        for admin in self.admins:
+            done = admin.rules("confirm")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        until(lambda: kept() == [0, 0, 0] and self.limits(user="u") == {None}, 5, "the rule is gone")
+
+    def test_while_the_ensemble_is_away_nothing_is_changed(self):
+        path = "/v1/documents/%2Frate-limiter%2Frules%2Fshop"
+        etag = self.admins[0].ask("GET", path)[2]
+        self.zookeeper.kill()
+        status, answer, _ = self.admins[0].put(path, RULES.replace("10", "20"), etag)
+        self.assertIn(status, (503, 504), answer)
+        self.assertEqual(self.limits(user="u"), {10})
+        self.zookeeper.start()
+        until(lambda: self.admins[0].ask("GET", path)[0] == 200, 20, "it is back")
+        self.assertEqual(self.limits(user="u"), {10})
+
+
+if __name__ == "__main__":
+    unittest.main()
