@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -170,7 +171,11 @@ class RulesCommand {
       return;
     }
     std::string hint = text(problem, "hint");
-    if (reply.status == 401 || reply.status == 403) hint = kLoginHint;
+    constexpr std::string_view kNames = "GET /v1/documents lists the names";
+    if (hint.starts_with(kNames))
+      hint = "`headgate rules list` shows the names" + hint.substr(kNames.size());
+    if (reply.status == 401 || (reply.status == 403 && hint.find("rules list") == hint.npos))
+      hint = kLoginHint;
     if (reply.status == 412) hint = "somebody else was faster: run the command again";
     if (reply.status == 404 && detail == "this path does not exist")
       hint = "rules are changed over the admin address; give it with --server";
@@ -230,7 +235,9 @@ class RulesCommand {
   int History() {
     std::string path = "/v1/history?count=50";
     std::span<const std::string> words = arguments_.words;
-    if (!words.empty()) {
+    if (arguments_.key) {
+      path += "&key=" + Encoded(*arguments_.key);
+    } else if (!words.empty()) {
       path += "&document=" + Encoded(words[0]);
       words = words.subspan(1);
     }
@@ -352,20 +359,20 @@ class RulesCommand {
 
   int RollBack() {
     std::span<const std::string> words = arguments_.words;
-    if (words.empty() || words.size() > 2) {
+    const auto subject = TakeSubject(words);
+    if (!subject) return kExitUsage;
+    if (words.size() > 1) {
       return Usage("`headgate rules rollback` takes a document, and perhaps a change",
                    "headgate rules rollback NAME [CHANGE]; `headgate rules history NAME` lists the "
                    "changes");
     }
-    const std::string& name = words[0];
-    const std::string path = "/v1/documents/" + Encoded(name);
-    const auto now = Ask({.path = path}, true);
+    const auto now = Ask({.path = subject->path}, true);
     if (!now) return code_;
-    json body = {{"document", name},
-                 {"expected_version",
+    json body = {{"expected_version",
                   now->etag.size() > 2 ? now->etag.substr(1, now->etag.size() - 2) : ""}};
-    if (words.size() > 1) body["change"] = words[1];
-    return Change({.label = name, .path = path},
+    arguments_.key ? body["key"] = *arguments_.key : body["document"] = subject->label;
+    if (!words.empty()) body["change"] = words[0];
+    return Change(*subject,
                   {.method = "POST",
                    .path = "/v1/rollback",
                    .fields = "Content-Type: application/json\r\n",
@@ -426,7 +433,13 @@ class RulesCommand {
       text += fmt::format("{}{} per {}", text.empty() ? "" : " and ", limit.value("requests", 0),
                           rule::Printable(limit.value("period", limit.value("align", ""))));
     }
-    return text.empty() ? "unlimited" : text;
+    if (text.empty()) text = "unlimited";
+    const json& rollout = rule.value("rollout", json());
+    if (!rollout.is_object()) return text;
+    const std::string reach = rollout.contains("percent")
+                                  ? fmt::format("{} % of the keys", rollout["percent"].dump())
+                                  : std::string("in shadow");
+    return fmt::format("{} ({}: {})", text, reach, LimitsOf({{"limits", rollout["limits"]}}));
   }
 
   void SayDifferences(const json& answer) {
@@ -446,14 +459,18 @@ class RulesCommand {
   }
 
   bool Agrees(const Subject& subject, bool stdin_is_used) {
-    if (stdin_is_used || ::isatty(STDIN_FILENO) != 1) {
+    // The document may come from stdin; a person at the terminal can be asked nevertheless.
+    std::ifstream terminal;
+    if (stdin_is_used && ::isatty(STDERR_FILENO) == 1) terminal.open("/dev/tty");
+    if (!terminal.is_open() && (stdin_is_used || ::isatty(STDIN_FILENO) != 1)) {
       code_ = Usage("nothing was changed, because nobody can be asked here",
                     "--yes changes it without a question; --dry-run only shows the change");
       return false;
     }
     console_.err << fmt::format("change {}? [y/N] ", rule::Printable(subject.label)) << std::flush;
     std::string line;
-    if (std::getline(std::cin, line) && (line == "y" || line == "yes")) return true;
+    std::istream& answers = terminal.is_open() ? static_cast<std::istream&>(terminal) : std::cin;
+    if (std::getline(answers, line) && (line == "y" || line == "yes")) return true;
     console_.err << "nothing was changed\n";
     code_ = kExitOk;
     return false;

@@ -35,9 +35,12 @@ class FieldList {
   void Add(const SourceNode& key, const SourceNode& value) {
     fields_.push_back({.name = key.target().text, .text = FlowPair(key, value, Quotes::kIfNeeded)});
   }
-  void Add(std::string_view name, const FieldList& value) {
-    fields_.push_back(
-        {.name = std::string(name), .text = std::string(name) + ": " + value.AsMapping()});
+  void Add(std::string_view name, const std::string& value) {
+    fields_.push_back({.name = std::string(name), .text = std::string(name) + ": " + value});
+  }
+  bool Has(std::string_view name) const {
+    return std::any_of(fields_.begin(), fields_.end(),
+                       [&](const Field& field) { return field.name == name; });
   }
   std::string AsMapping() const {
     std::string text = "{";
@@ -90,6 +93,25 @@ absl::StatusOr<std::string> ChangeRule(std::string_view document, std::span<cons
   return PutRule(document, path, fields.AsMapping());
 }
 
+// A limit of a roll-out together with those fields of the rule's own limits that a roll-out cannot
+// have. They hold for all limits of a rule, whichever has them.
+FieldList WithKept(const SourceNode& limit, const SourceNode& rule) {
+  FieldList fields(limit);
+  const auto keep = [&fields](const SourceNode& own) {
+    for (size_t i = 0; i < own.pair_count(); ++i) {
+      const std::string& name = own.key(i).target().text;
+      if (IsOneOf(name, {"name", "replaces", "sharing", "strict", "on_store_failure",
+                         "fallback_share"}) &&
+          !fields.Has(name))
+        fields.Add(own.key(i), own.value(i));
+    }
+  };
+  if (const SourceNode* const one = ValueOf(rule, "rate_limit"); one != nullptr) keep(*one);
+  if (const SourceNode* const several = ValueOf(rule, "rate_limits"); several != nullptr)
+    for (const SourceNode* const item : several->children) keep(item->target());
+  return fields;
+}
+
 absl::Status NoRollout() { return absl::NotFoundError("no roll-out of this rule is under way"); }
 
 }  // namespace
@@ -114,7 +136,7 @@ absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<cons
         }
         FieldList fields = FieldsOf(rule);
         fields.Remove({kRollout});
-        fields.Add(kRollout, next);
+        fields.Add(kRollout, next.AsMapping());
         return fields;
       });
 }
@@ -126,26 +148,18 @@ absl::StatusOr<std::string> PromoteRollout(std::string_view document,
       [](const SourceNode& rule, const SourceNode* rollout) -> absl::StatusOr<FieldList> {
         if (rollout == nullptr) return NoRollout();
         FieldList fields = FieldsOf(rule);
-        fields.Remove({kRollout});
-        const SourceNode* const old_limit = ValueOf(rule, "rate_limit");
-        const SourceNode* const new_limit = ValueOf(*rollout, "rate_limit");
-        if (new_limit != nullptr && old_limit != nullptr && old_limit->kind == NodeKind::kMapping &&
-            new_limit->kind == NodeKind::kMapping) {
-          // The fields that a roll-out cannot have stay as they were.
-          FieldList limit(*new_limit);
-          for (size_t i = 0; i < old_limit->pair_count(); ++i) {
-            if (IsOneOf(old_limit->key(i).target().text, {"name", "replaces", "sharing", "strict",
-                                                          "on_store_failure", "fallback_share"}))
-              limit.Add(old_limit->key(i), old_limit->value(i));
+        fields.Remove({kRollout, "rate_limit", "rate_limits"});
+        if (const SourceNode* const limit = ValueOf(*rollout, "rate_limit")) {
+          fields.Add("rate_limit", WithKept(*limit, rule).AsMapping());
+        } else if (const SourceNode* const limits = ValueOf(*rollout, "rate_limits")) {
+          std::string list;
+          for (const SourceNode* const item : limits->children) {
+            const FieldList one =
+                list.empty() ? WithKept(item->target(), rule) : FieldList(item->target());
+            list.append(list.empty() ? "[" : ", ").append(one.AsMapping());
           }
-          fields.Remove({"rate_limit"});
-          fields.Add("rate_limit", limit);
-          return fields;
+          fields.Add("rate_limits", list + "]");
         }
-        fields.Remove({"rate_limit", "rate_limits"});
-        for (size_t i = 0; i < rollout->pair_count(); ++i)
-          if (IsOneOf(rollout->key(i).target().text, {"rate_limit", "rate_limits"}))
-            fields.Add(rollout->key(i), rollout->value(i));
         return fields;
       });
 }

@@ -98,6 +98,33 @@ TEST(RolloutEdit, SeveralLimitsReplaceOneAndTheOtherWayRound) {
   EXPECT_EQ(rules->rules()[1].limits[0].limit.spec().requests, 9u);
 }
 
+TEST(RolloutEdit, PromotedToSeveralLimitsTheRuleKeepsItsOwnFields) {
+  const auto begun = PutRollout(kFile, kUser,
+                                "{shadow: true, rate_limits: [{unit: second, requests_per_unit: "
+                                "2}, {unit: day, requests_per_unit: 3}]}");
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  const auto several = PromoteRollout(*begun, kUser);
+  auto rules = Load(several);
+  ASSERT_NE(rules, nullptr);
+  EXPECT_EQ(rules->rules()[0].limits.size(), 2u);
+  EXPECT_EQ(rules->rules()[0].name, "per_user");
+  const auto again =
+      PutRollout(*several, kUser, "{percent: 1, rate_limit: {unit: day, requests_per_unit: 9}}");
+  ASSERT_TRUE(again.ok()) << again.status();
+  rules = Load(PromoteRollout(*again, kUser));
+  ASSERT_NE(rules, nullptr);
+  EXPECT_EQ(rules->rules()[0].limits.size(), 1u);
+  EXPECT_EQ(rules->rules()[0].name, "per_user");
+}
+
+TEST(RolloutEdit, ARuleWithRulesBelowItIsRemovedWithItsRollout) {
+  const auto begun = PutRollout(kFile, kUser, kFivePercent);
+  ASSERT_TRUE(begun.ok());
+  const auto rules = Load(RemoveRule(*begun, kUser));
+  ASSERT_NE(rules, nullptr);
+  EXPECT_EQ(rules->rules().size(), 1u);
+}
+
 TEST(RolloutEdit, SaysWhatIsMissing) {
   EXPECT_TRUE(absl::IsNotFound(PromoteRollout(kFile, kUser).status()));
   EXPECT_TRUE(absl::IsNotFound(EndRollout(kFile, kUser).status()));

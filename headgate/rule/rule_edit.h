@@ -52,7 +52,7 @@ absl::StatusOr<std::string> PutRule(std::string_view document, std::span<const R
                                     std::string_view rule);
 
 // Returns the document without this rule. If there are rules below it, they stay, and only the
-// fields of its limit are removed: rate_limit, rate_limits, shadow_mode, quota_mode,
+// fields of its limit are removed: rate_limit, rate_limits, rollout, shadow_mode, quota_mode,
 // detailed_metric and metadata. The comments directly above a removed rule or field, in the same
 // column, are removed with it; comments above an empty line stay. NotFound if there is no such
 // rule, or if it has no limit but only rules below it.

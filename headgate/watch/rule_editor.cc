@@ -272,7 +272,8 @@ void RuleEditor::NoteBegin(const Orders& order) {
   std::vector<rule::Journal*> journals = JournalsOf(order->source);
   if (journals.empty()) {
     order->result.status = absl::FailedPreconditionError(
-        "changes are made only if they can be noted, and no audit log is configured");
+        "changes are made only if they can be noted: set audit_log, or use ZooKeeper as the "
+        "source");
     return order->done(std::move(order->result));
   }
   Note(order->record, std::move(journals), [this, order](const absl::Status& noted) {
@@ -372,8 +373,8 @@ void RuleEditor::History(std::string_view document, size_t count, OnChanges done
   rule::Source* const source = document.empty() ? nullptr : follower_.SourceOf(document);
   const std::vector<rule::Journal*> journals = JournalsOf(source);
   if (journals.empty()) {
-    return done(
-        absl::FailedPreconditionError("no changes are noted, because no audit log is configured"));
+    return done(absl::FailedPreconditionError(
+        "no changes are noted here: set audit_log, or use ZooKeeper as the source"));
   }
   // Those of a source are the same for all instances.
   journals.back()->Read(

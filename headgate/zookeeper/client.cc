@@ -76,7 +76,7 @@ absl::Status StatusOf(int code, Effect effect, const std::string& path) {
     case ZINVALIDACL:
       return absl::InvalidArgumentError(what);
     case ZINVALIDSTATE:
-      return absl::UnavailableError(what);
+      return absl::UnavailableError(fmt::format("{}: no connection to ZooKeeper", path));
     case ZTHROTTLEDOP:
       return absl::ResourceExhaustedError(what);
     default:

@@ -122,8 +122,10 @@ class DocumentHandlers {
   }
 
   void History(const Request& request, Response& response) const {
-    const auto query = ReadQuery(request.target);
+    auto query = ReadQuery(request.target);
     if (!query || query->dry_run) return AnswerBadQuery("document=NAME&count=NUMBER", response);
+    if (!query->key.empty()) query->document = editor_.NameOfLimit(query->key);
+    if (!query->key.empty() && query->document.empty()) return AnswerNoLimits(response);
     auto changes = AskOnce<absl::StatusOr<std::vector<rule::PastChange>>>(
         request, response,
         [&](auto done) { editor_.History(query->document, query->count, std::move(done)); });
@@ -158,30 +160,41 @@ class DocumentHandlers {
     if (!key) return std::nullopt;
     std::string name = editor_.NameOfLimit(*key);
     if (!name.empty()) return name;
-    http::AnswerProblem(404, "no source of rules holds limits of single keys",
-                        "ZooKeeper does (--watch zk://…); in a rule file, such a limit is a rule",
-                        response);
+    AnswerNoLimits(response);
     return std::nullopt;
   }
 
  private:
-  static std::optional<rule::Rollback> ReadRollback(const Request& request, bool dry_run,
-                                                    Response& response) {
+  static void AnswerNoLimits(Response& response) {
+    http::AnswerProblem(404, "no source of rules holds limits of single keys",
+                        "ZooKeeper does (--watch zk://…); in a rule file, such a limit is a rule",
+                        response);
+  }
+
+  std::optional<rule::Rollback> ReadRollback(const Request& request, bool dry_run,
+                                             Response& response) const {
     const ordered_json body = ordered_json::parse(request.body, nullptr, false);
     rule::Rollback rollback{.document = {},
                             .expected_version = TextOf(rule::kAnyVersion),
                             .author = AuthorOf(request),
                             .dry_run = dry_run ? rule::DryRun::kYes : rule::DryRun::kNo};
-    bool valid = body.is_object() && body.contains("document");
+    std::string key;
+    bool valid = body.is_object() && (body.contains("document") || body.contains("key"));
     if (valid) {
       for (const auto& [name, value] : body.items()) {
         std::string* const member = name == "document"           ? &rollback.document
+                                    : name == "key"              ? &key
                                     : name == "change"           ? &rollback.change
                                     : name == "expected_version" ? &rollback.expected_version
                                                                  : nullptr;
         valid = valid && member != nullptr && value.is_string();
         if (valid) *member = value.get<std::string>();
       }
+    }
+    if (valid && !key.empty()) rollback.document = editor_.NameOfLimit(key);
+    if (valid && !key.empty() && rollback.document.empty()) {
+      AnswerNoLimits(response);
+      return std::nullopt;
     }
     if (valid) return rollback;
     http::AnswerProblem(

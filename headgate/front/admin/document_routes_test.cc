@@ -169,7 +169,7 @@ TEST_F(DocumentRoutes, ChangesADocumentOfTheVersionThatWasRead) {
 
 TEST_F(DocumentRoutes, AChangeHasToSayWhichVersionItExpects) {
   EXPECT_EQ(Ask("PUT", "/v1/documents/a", {}, "x").status, 428);
-  for (const std::string_view bad : {"7", "\"7", "W/\"7\"", "\"7\", \"8\"", "\"\""})
+  for (const std::string_view bad : {"7", "\"7", "W/\"7\"", "\"7\", \"8\"", "\"\"", "\"*\""})
     EXPECT_EQ(Ask("PUT", "/v1/documents/a", {{"If-Match", bad}}, "x").status, 400) << bad;
   EXPECT_EQ(Ask("PUT", "/v1/documents/a", {{"If-None-Match", "\"7\""}}, "x").status, 400);
   EXPECT_EQ(Ask("PUT", "/v1/documents/a", {{"If-Match", "*"}, {"If-None-Match", "*"}}, "x").status,

@@ -110,6 +110,8 @@ std::optional<Query> ReadQuery(std::string_view target) {
       query.dry_run = *value == "true";
     } else if (name == "document") {
       query.document = *value;
+    } else if (name == "key") {
+      query.key = *value;
     } else if (name == "count") {
       const char* const end = value->data() + value->size();
       const auto [last, error] = std::from_chars(value->data(), end, query.count);
@@ -134,7 +136,8 @@ std::optional<std::string> ExpectedVersion(const Request& request, Response& res
   const bool quoted = match.size() > 2 && match.front() == '"' && match.back() == '"';
   if (none_match.empty() && quoted) {
     const std::string_view version = match.substr(1, match.size() - 2);
-    if (version.find('"') == std::string_view::npos) return std::string(version);
+    if (version.find('"') == std::string_view::npos && version != rule::kAnyVersion)
+      return std::string(version);
   }
   if (match.empty() && none_match.empty()) {
     http::AnswerProblem(428, "the request does not say which version of the document it changes",
@@ -188,13 +191,14 @@ void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, Response& 
     AddETag(result.version, response);
     json["version"] = result.version;
   }
-  ordered_json& changes = json["changes"] = ordered_json::array();
+  ordered_json changes = ordered_json::array();
   for (const rule::RuleDifference& difference : result.differences) {
     if (changes.size() == kDifferencesMax) break;
     changes.push_back(JsonOf(difference));
   }
   json["diff"] = result.diff;
   json["changes_left_out"] = result.differences.size() - changes.size();
+  json["changes"] = std::move(changes);
   // Documents whose problems keep the source's changes from coming into force.
   json["waits_for"] = JsonOf(result.others);
   AnswerJsonText(Dumped(json), response);

@@ -22,6 +22,7 @@ inline constexpr size_t kHistoryMax = 1000;
 struct Query {
   bool dry_run = false;
   std::string document{};
+  std::string key{};  // stands for the document with its limit
   size_t count = kHistoryDefault;
 };
 

@@ -57,8 +57,17 @@ std::string FileJournal::PathOf(uint32_t number) const {
   return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
 }
 
+// Whether the path still leads to the file that is open; somebody may have moved or removed it.
+bool FileJournal::IsInPlace() const {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(fd_, &open) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 absl::Status FileJournal::Open() {
-  if (fd_ >= 0) return absl::OkStatus();
+  if (fd_ >= 0 && IsInPlace()) return absl::OkStatus();
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, kMode);
   if (fd_ < 0) return SystemError("open", path_);
   struct stat stat {};
@@ -118,7 +127,7 @@ void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
           ? ""
           : nlohmann::json(document).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (uint32_t number = 0; number < options_.files_max && notes.size() < count; ++number) {
-    const auto text = disk::ReadFile(PathOf(number), options_.file_bytes_max * 2);
+    const auto text = disk::ReadRegularFile(PathOf(number), options_.file_bytes_max * 2);
     if (absl::IsNotFound(text.status())) break;
     if (!text.ok()) return done(text.status());
     // From the end, so that the last line with an id is the one that counts.

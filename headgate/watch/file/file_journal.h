@@ -36,6 +36,7 @@ class FileJournal final : public rule::Journal {
 
  private:
   absl::Status Append(std::string_view line);
+  bool IsInPlace() const;
   absl::Status Open();
   absl::Status Rotate();
   std::string PathOf(uint32_t number) const;

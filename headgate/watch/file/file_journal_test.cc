@@ -86,6 +86,25 @@ TEST_F(FileJournalTest, BeginsAnotherFileWhenOneIsFullAndRemovesTheOldest) {
   EXPECT_GE(ids.size(), 5u);
 }
 
+TEST_F(FileJournalTest, AFileThatIsMovedOrRemovedIsMadeAgain) {
+  FileJournal journal(path_);
+  EXPECT_TRUE(Put(journal, "1", "a").ok());
+  std::filesystem::rename(path_, path_ + ".moved");
+  EXPECT_TRUE(Put(journal, "2", "a").ok());
+  std::filesystem::remove(path_);
+  EXPECT_TRUE(Put(journal, "3", "a").ok());
+  EXPECT_THAT(Ids(journal), ElementsAre("3"));
+}
+
+TEST_F(FileJournalTest, ANamedPipeInItsPlaceHoldsNobodyUp) {
+  FileJournal journal(path_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_FALSE(Put(journal, "1", "a").ok());
+  bool failed = false;
+  journal.Read("", 10, [&](const auto& notes) { failed = !notes.ok(); });
+  EXPECT_TRUE(failed);
+}
+
 TEST_F(FileJournalTest, OnlyItsOwnerReadsIt) {
   FileJournal journal(path_);
   EXPECT_TRUE(Put(journal, "1", "a").ok());

@@ -39,7 +39,7 @@ rule::DocumentSet DocumentsOf(FilesRead&& read) {
 }
 
 absl::StatusOr<rule::SourceDocument> DocumentOf(const std::string& path) {
-  absl::StatusOr<std::string> text = disk::ReadFile(path, kFileBytesMax);
+  absl::StatusOr<std::string> text = disk::ReadRegularFile(path, kFileBytesMax);
   if (!text.ok()) return std::move(text).status();
   std::string version = VersionOf(*text);
   return rule::SourceDocument{
@@ -98,9 +98,10 @@ bool FileSource::MayHold(std::string_view name) const {
   const fs::path path(name);
   const bool is_rule_file = (path.extension() == ".yaml" || path.extension() == ".yml") &&
                             !path.filename().string().starts_with('.');
+  // One file has one name: comparing paths would take a//b for a/b.
   return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& place) {
-    return path == fs::path(place) ||
-           (is_rule_file && fs::is_directory(place) && path == place / path.filename());
+    return name == place || (is_rule_file && fs::is_directory(place) &&
+                             name == (fs::path(place) / path.filename()).native());
   });
 }
 

@@ -27,6 +27,10 @@ class DeletionGuard {
   // Whether deleted documents are kept.
   bool alarmed() const { return alarmed_; }
   size_t kept_count() const { return kept_.size(); }
+  // Whether documents were deleted within the last kWithin.
+  bool deleted_lately(base::BootTime now) const {
+    return !deleted_.empty() && now < deleted_.back().at + kWithin;
+  }
   // The documents that count: those that are there, and those that are kept.
   const NodeTexts& documents() const { return documents_; }
 

@@ -216,10 +216,12 @@ void ZooKeeperSource::ReadList(Documents& documents) {
 void ZooKeeperSource::OnList(Documents& documents, const absl::StatusOr<Children>& children) {
   if (children.ok()) {
     documents.unreadable.erase("");
+    documents.may_make = false;
     documents.directory.OnListed(children->names, children->stat.children_zxid);
   } else if (absl::IsNotFound(children.status())) {
-    const bool is_empty =
-        documents.directory.nodes().empty() && documents.guard.documents().empty();
+    const bool is_empty = documents.directory.nodes().empty() &&
+                          documents.guard.documents().empty() &&
+                          !documents.guard.deleted_lately(loop_.Now());
     // Not at once after it was deleted: that would be in the way of an operator who deletes more.
     if (is_empty && std::exchange(documents.may_make, false)) return MakeDirectory(documents);
     documents.directory.OnMissing();
