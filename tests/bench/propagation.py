@@ -2,8 +2,8 @@
 
     HEADGATE_BINARY=build/release/bin/headgate python3 tests/bench/propagation.py [zookeeper|files] [CHANGES]
 
-Each instance is asked for the limit again and again; a change has arrived at an instance when it
-answers with the new one. The time begins before the change is written.
+Each instance is asked for its limit every few milliseconds. A change has arrived at an instance when
+the answer shows the new limit. The time begins before the change is written.
 """
 
 import http.client
@@ -36,11 +36,12 @@ class Poller(threading.Thread):
         super().__init__(daemon=True)
         self.server = server
         self.seen = {}
+        self.ended = False
         self.body = json.dumps({"domain": "d", "descriptors": [{"entries": [{"key": "k", "value": "v"}]}]})
 
     def run(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
-        while True:
+        while not self.ended:
             connection.request("POST", "/v1/peek", self.body, {"Content-Type": "application/json"})
             decision = json.loads(connection.getresponse().read())["decisions"][0]
             self.seen.setdefault(decision["limit"], time.monotonic())
@@ -91,6 +92,9 @@ def measure(kind, changes):
             write(requests)
             until(lambda r=requests: all(r in poller.seen for poller in pollers), 20, "all instances have it")
             times.append(max(poller.seen[requests] for poller in pollers) - begin)
+        for poller in pollers:
+            poller.ended = True
+            poller.join()
         print(
             f"{kind}: {changes} changes, {INSTANCES} instances, {RATE} requests/s each: "
             f"p50 {percentile(times, 0.5) * 1000:.0f} ms, p99 {percentile(times, 0.99) * 1000:.0f} ms, max {max(times) * 1000:.0f} ms"
