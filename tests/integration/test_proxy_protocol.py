@@ -81,7 +81,8 @@ class Haproxy(unittest.TestCase):
 
     def test_both_versions_name_the_client(self):
         for port in (self.first, self.second):
-            for client in ("127.0.0.1", "127.0.0.9"):
+            # HAProxy's checks use up the places of 127.0.0.1.
+            for client in ("127.0.0.8", "127.0.0.9"):
                 self.assert_knows(self.connect(port, client), client)
         self.assertEqual(self.headgate.metric('headgate_connections_refused_total{reason="proxy_header"}'), 0)
 
@@ -95,10 +96,10 @@ class Haproxy(unittest.TestCase):
         self.assert_knows(connection, "127.0.0.9")
 
     def test_a_client_behind_a_proxy_has_no_rights_of_a_local_one(self):
-        direct = self.connect(self.headgate.port, "127.0.0.1")
+        direct = self.connect(self.headgate.port, "127.0.0.6")
         direct.sendall(encode("HG.RESET", "default", "1", "1", "key", "value"))
         self.assertNotIn("NOPERM", str(Replies(direct).next()))
-        proxied = self.connect(self.first, "127.0.0.1")
+        proxied = self.connect(self.first, "127.0.0.7")
         proxied.sendall(encode("HG.RESET", "default", "1", "1", "key", "value"))
         self.assertIn("NOPERM", str(Replies(proxied).next()))
 
