@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
+#include "headgate/rule/duration.h"
 #include "headgate/rule/problem.h"
 
 namespace headgate::app {
@@ -119,6 +121,14 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& gi
       fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), spec.command),
       nearest.empty() ? help : fmt::format("did you mean '{}'?", nearest));
   return false;
+}
+
+std::optional<base::Duration> ParseTimeout(std::string_view text, std::string_view example,
+                                           const Console& console) {
+  const auto timeout = rule::ParseDuration(text);
+  if (timeout.ok() && *timeout <= std::chrono::hours(1)) return *timeout;
+  console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", text), example);
+  return std::nullopt;
 }
 
 }  // namespace headgate::app

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headgate/app/console.h"
+#include "headgate/base/time.h"
 
 namespace headgate::app {
 
@@ -39,5 +40,10 @@ struct ArgumentSpec {
 // Returns false if the arguments are invalid; an error with a hint is then on the console.
 bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& arguments,
                     const Console& console);
+
+// The value of --timeout: a duration up to an hour. Nothing if it is none; an error, with this
+// example as its hint, is then on the console.
+std::optional<base::Duration> ParseTimeout(std::string_view text, std::string_view example,
+                                           const Console& console);
 
 }  // namespace headgate::app

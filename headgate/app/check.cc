@@ -204,12 +204,8 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
               const Console& console) {
   const auto server = arguments.server.Resolve(console);
   if (!server) return kExitUsage;
-  const auto timeout = rule::ParseDuration(arguments.timeout);
-  if (!timeout.ok() || *timeout > std::chrono::hours(1)) {
-    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", arguments.timeout),
-                  "--timeout 500ms");
-    return kExitUsage;
-  }
+  const auto timeout = ParseTimeout(arguments.timeout, "--timeout 500ms", console);
+  if (!timeout) return kExitUsage;
   const auto reply = http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
                                     BodyOf(arguments, descriptors), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), console);

@@ -1,6 +1,18 @@
 #include "headgate/app/posted_editor.h"
 
 namespace headgate::app {
+namespace {
+
+template <typename Result>
+Result Failed(absl::Status status) {
+  return Result{std::move(status)};
+}
+template <>
+rule::DocumentStates Failed(absl::Status status) {
+  return {.documents = {}, .problems = {rule::WholeFileProblem("", std::string(status.message()))}};
+}
+
+}  // namespace
 
 absl::Status PostedEditor::Begin() {
   if (thread_.closed.load()) return absl::UnavailableError("the server is going down");
@@ -9,9 +21,10 @@ absl::Status PostedEditor::Begin() {
   return absl::UnavailableError("too many requests to the rules are under way; try again");
 }
 
-template <typename Done, typename Ask>
-void PostedEditor::Post(Done done, Ask ask) {
-  auto bring_back = [&thread = thread_, &own = own_, done = std::move(done)](auto result) {
+template <typename Result, typename Ask>
+void PostedEditor::Post(std::function<void(Result)> done, Ask ask) {
+  if (absl::Status status = Begin(); !status.ok()) return done(Failed<Result>(std::move(status)));
+  auto bring_back = [&thread = thread_, &own = own_, done = std::move(done)](Result result) {
     own.Post([done, result = std::move(result)]() mutable { done(std::move(result)); });
     thread.under_way.fetch_sub(1);
   };
@@ -20,50 +33,39 @@ void PostedEditor::Post(Done done, Ask ask) {
 }
 
 void PostedEditor::List(OnStates done) {
-  if (const absl::Status status = Begin(); !status.ok()) {
-    rule::DocumentStates states;
-    states.problems.push_back(rule::WholeFileProblem("", std::string(status.message())));
-    return done(std::move(states));
-  }
   Post(std::move(done),
        [](rule::Editor& editor, const auto& bring_back) { editor.List(bring_back); });
 }
 
 void PostedEditor::Read(std::string_view name, OnDocument done) {
-  if (absl::Status status = Begin(); !status.ok()) return done(std::move(status));
   Post(std::move(done), [name = std::string(name)](rule::Editor& editor, const auto& bring_back) {
     editor.Read(name, bring_back);
   });
 }
 
 void PostedEditor::Change(const rule::Edit& edit, OnEdited done) {
-  if (absl::Status status = Begin(); !status.ok()) return done({.status = std::move(status)});
   Post(std::move(done),
        [edit](rule::Editor& editor, const auto& bring_back) { editor.Change(edit, bring_back); });
 }
 
 void PostedEditor::ReadRule(const rule::RulePath& rule, OnDocument done) {
-  if (absl::Status status = Begin(); !status.ok()) return done(std::move(status));
   Post(std::move(done),
        [rule](rule::Editor& editor, const auto& bring_back) { editor.ReadRule(rule, bring_back); });
 }
 
 void PostedEditor::ChangeRule(const rule::RuleEdit& edit, OnEdited done) {
-  if (absl::Status status = Begin(); !status.ok()) return done({.status = std::move(status)});
   Post(std::move(done), [edit](rule::Editor& editor, const auto& bring_back) {
     editor.ChangeRule(edit, bring_back);
   });
 }
 
 void PostedEditor::RollBack(const rule::Rollback& rollback, OnEdited done) {
-  if (absl::Status status = Begin(); !status.ok()) return done({.status = std::move(status)});
   Post(std::move(done), [rollback](rule::Editor& editor, const auto& bring_back) {
     editor.RollBack(rollback, bring_back);
   });
 }
 
 void PostedEditor::History(std::string_view document, size_t count, OnChanges done) {
-  if (absl::Status status = Begin(); !status.ok()) return done(std::move(status));
   Post(std::move(done),
        [document = std::string(document), count](rule::Editor& editor, const auto& bring_back) {
          editor.History(document, count, bring_back);
@@ -71,7 +73,6 @@ void PostedEditor::History(std::string_view document, size_t count, OnChanges do
 }
 
 void PostedEditor::Confirm(const rule::Author& author, std::function<void(absl::Status)> done) {
-  if (absl::Status status = Begin(); !status.ok()) return done(std::move(status));
   Post(std::move(done), [author](rule::Editor& editor, const auto& bring_back) {
     editor.Confirm(author, bring_back);
   });

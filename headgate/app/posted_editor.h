@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,9 +46,10 @@ class PostedEditor final : public rule::Editor {
  private:
   // OK if a call may begin, which is then under way.
   absl::Status Begin();
-  // Calls `ask` on the editor's thread, with a callback that brings the result back.
-  template <typename Done, typename Ask>
-  void Post(Done done, Ask ask);
+  // Calls `ask` on the editor's thread, with a callback that brings the result back. If no call may
+  // begin, the result is that status.
+  template <typename Result, typename Ask>
+  void Post(std::function<void(Result)> done, Ask ask);
 
   EditorThread& thread_;
   net::EventLoop& own_;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -16,10 +15,8 @@
 #include "headgate/app/entries.h"
 #include "headgate/app/server_flags.h"
 #include "headgate/base/percent.h"
-#include "headgate/base/text.h"
 #include "headgate/disk/files.h"
 #include "headgate/http/client.h"
-#include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
 
 namespace headgate::app {
@@ -52,17 +49,8 @@ struct Subject {
   std::string path;   // of the API
 };
 
-std::string Encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (base::IsLetterOrDigit(c) || std::string_view("-._~").find(c) != std::string_view::npos) {
-      out.push_back(c);
-    } else {
-      base::AppendPercent(c, out);
-    }
-  }
-  return out;
-}
+// The unreserved characters of RFC 3986, section 2.3, stay.
+std::string Encoded(std::string_view text) { return base::PercentEncoded(text, "-._~"); }
 
 class RulesCommand {
  public:
@@ -514,12 +502,8 @@ int Rules(const std::vector<std::string>& arguments, const Console& console) {
   }
   parsed.verb = words[0];
   parsed.words.assign(words.begin() + 1, words.end());
-  const auto timeout = rule::ParseDuration(parsed.timeout);
-  if (!timeout.ok() || *timeout > std::chrono::hours(1)) {
-    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", parsed.timeout),
-                  "--timeout 10s");
-    return kExitUsage;
-  }
+  const auto timeout = ParseTimeout(parsed.timeout, "--timeout 10s", console);
+  if (!timeout) return kExitUsage;
   auto access = parsed.server.Resolve(console);
   if (!access) return kExitUsage;
   return RulesCommand(parsed, *std::move(access), *timeout, console).Run();

@@ -34,12 +34,8 @@ int Store(const std::vector<std::string>& arguments, const Console& console) {
     console.Error("`headgate store` takes the word create-table and a URL", kUsage);
     return kExitUsage;
   }
-  const auto patience = rule::ParseDuration(timeout);
-  if (!patience.ok() || *patience > std::chrono::hours(1)) {
-    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", timeout),
-                  "--timeout 2m");
-    return kExitUsage;
-  }
+  const auto patience = ParseTimeout(timeout, "--timeout 2m", console);
+  if (!patience) return kExitUsage;
   store::BackendOptions options{.url = words[1], .ca_file = ca_file};
   options.calls = store::open::DefaultCalls(options.url);
   for (const store::OptionProblem& problem : store::open::CheckOptions(options)) {

@@ -21,6 +21,18 @@ std::optional<std::string> PercentDecoded(std::string_view text) {
   return decoded;
 }
 
+std::string PercentEncoded(std::string_view text, std::string_view kept) {
+  std::string encoded;
+  for (const char c : text) {
+    if (IsLetterOrDigit(c) || kept.find(c) != std::string_view::npos) {
+      encoded.push_back(c);
+    } else {
+      AppendPercent(c, encoded);
+    }
+  }
+  return encoded;
+}
+
 void AppendPercent(char byte, std::string& out) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   const auto value = static_cast<unsigned char>(byte);

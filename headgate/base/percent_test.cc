@@ -5,6 +5,12 @@
 namespace headgate::base {
 namespace {
 
+TEST(Percent, EncodesAllButLettersDigitsAndWhatIsKept) {
+  EXPECT_EQ(PercentEncoded("aZ09-._~", "-._~"), "aZ09-._~");
+  EXPECT_EQ(PercentEncoded("a/b c%", "/"), "a/b%20c%25");
+  EXPECT_EQ(PercentEncoded(std::string_view("\0\xff", 2), ""), "%00%FF");
+}
+
 TEST(Percent, Decodes) {
   EXPECT_EQ(PercentDecoded(""), "");
   EXPECT_EQ(PercentDecoded("a%2fb%2F%C3%BC"), "a/b/ü");

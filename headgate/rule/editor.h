@@ -28,7 +28,6 @@ struct DocumentState {
   std::optional<std::string> limit_of{};  // see SourceDocument
   // Whether this version of it is in force. If not, the last good one is, if there is one.
   bool in_force = false;
-  bool kept = false;  // it was deleted, but stays in force
   std::vector<Problem> problems{};
 };
 

@@ -4,9 +4,9 @@
 //
 //   compare    the document has the version that the editor saw
 //   preview    the rules that would result are valid
-//   note       who is about to change what, in every journal
+//   note       the change and its author, in every journal
 //   write      if the document still has this version
-//   note       what came of it
+//   note       the outcome
 //
 // A change that could not be noted is not made. If the process ends between the two notes, the
 // first one stays: "begun".

@@ -10,25 +10,14 @@
 namespace headgate::zookeeper {
 namespace {
 
-bool StaysItself(char c) {
-  return base::IsLetterOrDigit(c) ||
-         std::string_view("_-~.:@+=,*").find(c) != std::string_view::npos;
-}
-
 bool IsDots(std::string_view name) { return name == "." || name == ".."; }
 
 }  // namespace
 
 std::string NodeNameOf(std::string_view text) {
-  std::string name;
-  for (const char c : text) {
-    if (StaysItself(c) && !IsDots(text)) {
-      name.push_back(c);
-    } else {
-      base::AppendPercent(c, name);
-    }
-  }
-  return name;
+  if (text == ".") return "%2E";
+  if (text == "..") return "%2E%2E";
+  return base::PercentEncoded(text, "_-~.:@+=,*");
 }
 
 std::optional<std::string> TextOfNodeName(std::string_view name) {

@@ -39,39 +39,6 @@ std::optional<std::string> NameIn(const Request& request, std::string_view prefi
 
 std::string TextOf(std::string_view text) { return std::string(text); }
 
-ordered_json Parsed(const std::string& json) { return ordered_json::parse(json, nullptr, false); }
-
-void AnswerJson(const ordered_json& json, Response& response) {
-  AnswerJsonText(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace), response);
-}
-
-ordered_json JsonOf(const rule::PastChange& change) {
-  ordered_json json;
-  json["id"] = change.id;
-  json["time"] = change.time;
-  json["user"] = change.user;
-  json["address"] = change.address;
-  json["action"] = change.action;
-  json["document"] = change.document;
-  json["outcome"] = change.outcome;
-  json["old_version"] = change.old_version;
-  json["new_version"] = change.new_version;
-  if (change.old_text) json["old_text"] = *change.old_text;
-  if (change.new_text) json["new_text"] = *change.new_text;
-  if (change.texts_left_out) json["texts_left_out"] = true;
-  return json;
-}
-
-ordered_json JsonOf(const rule::DocumentState& document) {
-  ordered_json json = {{"name", document.name},
-                       {"version", document.version},
-                       {"bytes", document.bytes},
-                       {"in_force", document.in_force},
-                       {"problems", Parsed(ProblemsAsJson(document.problems))}};
-  if (document.limit_of) json["limit_of"] = *document.limit_of;
-  return json;
-}
-
 // ---- Handlers
 
 class DocumentHandlers {
@@ -82,12 +49,7 @@ class DocumentHandlers {
     auto states = AskOnce<rule::DocumentStates>(request, response,
                                                 [&](auto done) { editor_.List(std::move(done)); });
     if (!states) return;
-    ordered_json documents = ordered_json::array();
-    for (const rule::DocumentState& document : states->documents)
-      documents.push_back(JsonOf(document));
-    AnswerJson({{"documents", std::move(documents)},
-                {"problems", Parsed(ProblemsAsJson(states->problems))}},
-               response);
+    AnswerStates(*states, response);
   }
 
   void Read(const Request& request, Response& response, const std::string& name) const {
@@ -131,9 +93,7 @@ class DocumentHandlers {
         [&](auto done) { editor_.History(query->document, query->count, std::move(done)); });
     if (!changes) return;
     if (!changes->ok()) return AnswerFailure(changes->status(), response);
-    ordered_json list = ordered_json::array();
-    for (const rule::PastChange& change : **changes) list.push_back(JsonOf(change));
-    AnswerJson({{"changes", std::move(list)}}, response);
+    AnswerHistory(**changes, response);
   }
 
   void RollBack(const Request& request, Response& response) const {
@@ -151,7 +111,8 @@ class DocumentHandlers {
         request, response, [&](auto done) { editor_.Confirm(AuthorOf(request), std::move(done)); });
     if (!status) return;
     if (!status->ok()) return AnswerFailure(*status, response);
-    AnswerJson({{"confirmed", true}}, response);
+    response.AddField("Content-Type", "application/json");
+    response.body = "{\"confirmed\":true}\n";
   }
 
   // The name of the document with the limit of the key in the path. Nothing after a refusal.

@@ -23,6 +23,11 @@ std::string Dumped(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
+void AnswerJson(const ordered_json& json, Response& response) {
+  response.AddField("Content-Type", "application/json");
+  response.body = Dumped(json) + "\n";
+}
+
 ordered_json JsonOf(const rule::Problem& problem) {
   ordered_json json = {{"place", problem.file}, {"message", problem.message}};
   if (problem.line > 0) {
@@ -36,6 +41,33 @@ ordered_json JsonOf(const rule::Problem& problem) {
 ordered_json JsonOf(const std::vector<rule::Problem>& problems) {
   ordered_json json = ordered_json::array();
   for (const rule::Problem& problem : problems) json.push_back(JsonOf(problem));
+  return json;
+}
+
+ordered_json JsonOf(const rule::PastChange& change) {
+  ordered_json json;
+  json["id"] = change.id;
+  json["time"] = change.time;
+  json["user"] = change.user;
+  json["address"] = change.address;
+  json["action"] = change.action;
+  json["document"] = change.document;
+  json["outcome"] = change.outcome;
+  json["old_version"] = change.old_version;
+  json["new_version"] = change.new_version;
+  if (change.old_text) json["old_text"] = *change.old_text;
+  if (change.new_text) json["new_text"] = *change.new_text;
+  if (change.texts_left_out) json["texts_left_out"] = true;
+  return json;
+}
+
+ordered_json JsonOf(const rule::DocumentState& document) {
+  ordered_json json = {{"name", document.name},
+                       {"version", document.version},
+                       {"bytes", document.bytes},
+                       {"in_force", document.in_force},
+                       {"problems", JsonOf(document.problems)}};
+  if (document.limit_of) json["limit_of"] = *document.limit_of;
   return json;
 }
 
@@ -87,12 +119,7 @@ Refusal RefusalOf(const absl::Status& status) {
 
 }  // namespace
 
-void AnswerJsonText(std::string_view json, Response& response) {
-  response.AddField("Content-Type", "application/json");
-  response.body.assign(json).append("\n");
-}
-
-// ---- What a request asks for
+// ---- The request
 
 std::optional<Query> ReadQuery(std::string_view target) {
   Query query;
@@ -158,8 +185,18 @@ rule::Author AuthorOf(const Request& request) {
 
 // ---- Answers
 
-std::string ProblemsAsJson(const std::vector<rule::Problem>& problems) {
-  return Dumped(JsonOf(problems));
+void AnswerStates(const rule::DocumentStates& states, Response& response) {
+  ordered_json documents = ordered_json::array();
+  for (const rule::DocumentState& document : states.documents)
+    documents.push_back(JsonOf(document));
+  AnswerJson({{"documents", std::move(documents)}, {"problems", JsonOf(states.problems)}},
+             response);
+}
+
+void AnswerHistory(const std::vector<rule::PastChange>& changes, Response& response) {
+  ordered_json list = ordered_json::array();
+  for (const rule::PastChange& change : changes) list.push_back(JsonOf(change));
+  AnswerJson({{"changes", std::move(list)}}, response);
 }
 
 void AddETag(std::string_view version, Response& response) {
@@ -201,7 +238,7 @@ void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, Response& 
   json["changes"] = std::move(changes);
   // Documents whose problems keep the source's changes from coming into force.
   json["waits_for"] = JsonOf(result.others);
-  AnswerJsonText(Dumped(json), response);
+  AnswerJson(json, response);
 }
 
 }  // namespace headgate::front::admin

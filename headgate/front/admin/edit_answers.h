@@ -36,9 +36,8 @@ std::optional<std::string> ExpectedVersion(const http::Request& request, http::R
 
 rule::Author AuthorOf(const http::Request& request);
 
-void AnswerJsonText(std::string_view json, http::Response& response);
-// A JSON array.
-std::string ProblemsAsJson(const std::vector<rule::Problem>& problems);
+void AnswerStates(const rule::DocumentStates& states, http::Response& response);
+void AnswerHistory(const std::vector<rule::PastChange>& changes, http::Response& response);
 void AddETag(std::string_view version, http::Response& response);
 void AnswerFailure(const absl::Status& status, http::Response& response);
 void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, http::Response& response);
