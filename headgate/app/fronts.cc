@@ -63,14 +63,15 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
              .clients = &options.clients,
              .scripts = &options.scripts,
              .figures = options.figures}),
-      editor_(*options.editor, events),
       admin_router_("Headgate, the admin address", options.access, PostToLoop()),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),
       http_meter_(options.engine.metrics(), options.http_name, loop),
       spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
-  front::admin::AddDocumentRoutes(editor_, admin_router_);
-  front::admin::AddRuleRoutes(editor_, admin_router_);
+  if (options.editor == nullptr) return;
+  editor_.emplace(*options.editor, events);
+  front::admin::AddDocumentRoutes(*editor_, admin_router_);
+  front::admin::AddRuleRoutes(*editor_, admin_router_);
 }
 
 access::Post Fronts::PostToLoop() const {

@@ -32,8 +32,8 @@ struct FrontOptions {
   Engine& engine;
   access::Access access;
   http::Options http;
-  http::Options admin_http;  // of the admin address
-  EditorThread* editor = nullptr;
+  http::Options admin_http;        // of the admin address
+  EditorThread* editor = nullptr;  // null: the rules cannot be changed through the admin address
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
   observe::Metrics::Front spoe_name;
@@ -144,7 +144,7 @@ class Fronts {
   front::resp::Context resp_;
   std::map<wire::RateLimitDialect, HttpFront> http_;
   std::map<wire::RateLimitDialect, SpoeFront> spoe_;
-  PostedEditor editor_;
+  std::optional<PostedEditor> editor_;
   http::Router admin_router_;
   front::auth::Counters auth_counters_;
   front::mux::Counters sessions_;

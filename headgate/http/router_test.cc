@@ -43,6 +43,7 @@ class HttpRouter : public ::testing::Test {
     void Finish(Response&, base::Instant) override {}
   };
 
+  // The request views `ask`.
   static Request RequestOf(const Ask& ask) {
     Request request;
     request.method = ask.method;
@@ -199,7 +200,8 @@ TEST_F(HttpRouterWithCredential, ARequestThatWaitsForItsHandlerIsCheckedOnce) {
               }});
   Suspension suspension;
   const auto status_with = [&](std::string_view authorization, bool& later) {
-    Request request = RequestOf({.target = "/later", .fields = {{"Authorization", authorization}}});
+    const Ask ask{.target = "/later", .fields = {{"Authorization", authorization}}};
+    Request request = RequestOf(ask);
     request.suspension = &suspension;
     Response response;
     router.Handle(request, response, kNow);
