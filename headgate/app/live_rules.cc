@@ -66,8 +66,12 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
   if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
   follower_ = std::make_unique<watch::RuleFollower>(
       *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
-      [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
+      [this](const watch::RuleFollower::Loaded& loaded, std::span<const rule::RuleFile> files) {
+        return Publish(loaded, files);
+      },
       [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
+  for (rule::Source* const source : follower_->sources())
+    source->Tell([this](const rule::Source::News& news) { OnNews(news); });
   MakeEditor();
   follower_->Start();
   loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
@@ -89,24 +93,27 @@ void LiveRules::Reload() {
   follower_->Refresh();
 }
 
-watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
+watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) const {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
-  if (result.ok()) fingerprint_ = FingerprintOf(files, one_liners_, merge_domains_);
-  for (const rule::Problem& warning : result.warnings) {
+  return {.rules = std::move(result.rules),
+          .problems = std::move(result.problems),
+          .warnings = std::move(result.warnings)};
+}
+
+absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
+                                std::span<const rule::RuleFile> files) {
+  for (const rule::Problem& warning : loaded.warnings) {
     log_.Warning("rules.warning_found",
                  {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
   }
-  return {.rules = std::move(result.rules), .problems = std::move(result.problems)};
-}
-
-absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
-  const size_t count = rules->rules().size();
+  const size_t count = loaded.rules->rules().size();
   const base::Instant now = clock_.Now();
-  HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(std::move(rules), now));
+  HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(loaded.rules, now));
   loaded_.fetch_add(1, std::memory_order_relaxed);
   loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
-  in_force_ = {.generation = in_force_.generation + 1, .fingerprint = fingerprint_};
-  log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", fingerprint_}});
+  in_force_ = {.generation = in_force_.generation + 1,
+               .fingerprint = FingerprintOf(files, one_liners_, merge_domains_)};
+  log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", in_force_.fingerprint}});
   follower_->Show(in_force_);
   if (on_in_force_) on_in_force_(in_force_);
   return absl::OkStatus();
@@ -138,6 +145,28 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
               {"hint", std::string_view("each problem follows; `headgate validate` shows those of "
                                         "files")}});
   LogProblems("rules.problem_found", problems, log_);
+}
+
+void LiveRules::OnNews(const rule::Source::News& news) {
+  using Kind = rule::Source::News::Kind;
+  switch (news.kind) {
+    case Kind::kFollowed:
+      log_.Info("rules.source_followed", {{"source", news.source}});
+      return;
+    case Kind::kLost:
+      log_.Warning("rules.source_lost",
+                   {{"source", news.source},
+                    {"reason", news.reason},
+                    {"effect", std::string_view("the last good rules stay in force")}});
+      return;
+    case Kind::kCopyUsed:
+      log_.Warning("rules.copy_used",
+                   {{"source", news.source},
+                    {"copy", news.reason},
+                    {"effect", std::string_view("the rules of the copy are in force until the "
+                                                "source can be read")}});
+      return;
+  }
 }
 
 void LiveRules::MakeEditor() {

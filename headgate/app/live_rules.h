@@ -55,9 +55,11 @@ class LiveRules {
   void Collect(observe::Sink& sink) const;
 
  private:
-  watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files);
-  absl::Status Publish(std::shared_ptr<const rule::RuleSet> rules);
+  watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) const;
+  absl::Status Publish(const watch::RuleFollower::Loaded& loaded,
+                       std::span<const rule::RuleFile> files);
   void OnRefusal(const watch::RuleFollower::Refusal& refusal);
+  void OnNews(const rule::Source::News& news);
   void MakeEditor();
   void CountLive(std::vector<rule::RuleDifference>& differences) const;
   void OnEdited(const rule::PastChange& change, const absl::Status& status);
@@ -77,7 +79,6 @@ class LiveRules {
   std::unique_ptr<watch::RuleEditor> editor_;
   std::vector<rule::Problem> first_problems_;
   bool loaded_first_ = false;
-  std::string fingerprint_;  // of the documents that were loaded last
   rule::RulesInForce in_force_;
   std::function<void(const rule::RulesInForce&)> on_in_force_;
   std::atomic<uint64_t> loaded_{0};

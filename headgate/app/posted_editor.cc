@@ -7,10 +7,6 @@ template <typename Result>
 Result Failed(absl::Status status) {
   return Result{std::move(status)};
 }
-template <>
-rule::DocumentStates Failed(absl::Status status) {
-  return {.documents = {}, .problems = {rule::WholeFileProblem("", std::string(status.message()))}};
-}
 
 }  // namespace
 

@@ -199,7 +199,9 @@ class RulesCommand {
       console_.out << fmt::format("{:<12} {}{}\n",
                                   document["in_force"].get<bool>() ? "in force" : "not in force",
                                   rule::Printable(document["name"].get<std::string>()),
-                                  problems > 0 ? fmt::format("  ({} problems)", problems) : "");
+                                  problems == 0   ? ""
+                                  : problems == 1 ? "  (1 problem)"
+                                                  : fmt::format("  ({} problems)", problems));
       for (const json& problem : document["problems"]) SayProblem(problem);
     }
     for (const json& problem : answer.value("problems", json::array())) SayProblem(problem);
@@ -207,8 +209,9 @@ class RulesCommand {
   }
 
   void SayProblem(const json& problem) {
-    console_.out << "             " << rule::Printable(problem.value("place", "")) << ':'
-                 << problem.value("line", 0) << ": "
+    const int line = problem.value("line", 0);
+    console_.out << "             " << rule::Printable(problem.value("place", ""))
+                 << (line > 0 ? fmt::format(":{}: ", line) : ": ")
                  << rule::Printable(problem.value("message", "")) << '\n';
   }
 

@@ -128,7 +128,7 @@ struct PastChange {
 
 class Editor {
  public:
-  using OnStates = std::function<void(DocumentStates states)>;
+  using OnStates = std::function<void(absl::StatusOr<DocumentStates> states)>;
   using OnDocument = std::function<void(absl::StatusOr<SourceDocument> document)>;
   using OnEdited = std::function<void(EditResult result)>;
   using OnChanges = std::function<void(absl::StatusOr<std::vector<PastChange>> changes)>;
@@ -147,7 +147,7 @@ class Editor {
   virtual void RollBack(const Rollback& rollback, OnEdited done) = 0;
   // The latest changes, at most `count`, the newest first; of all documents if `document` is empty.
   virtual void History(std::string_view document, size_t count, OnChanges done) = 0;
-  // The deletions that sources took for accidents were meant.
+  // The deletions that sources took for accidents were meant. FailedPrecondition: there are none.
   virtual void Confirm(const Author& author, std::function<void(absl::Status)> done) = 0;
 };
 

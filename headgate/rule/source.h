@@ -59,6 +59,19 @@ class Source {
   using OnDocument = std::function<void(absl::StatusOr<SourceDocument> document)>;
   using OnWritten = std::function<void(absl::StatusOr<std::string> version)>;
 
+  // How the connection to a source changed.
+  struct News {
+    enum class Kind {
+      kFollowed,  // everything was read, and changes are followed
+      kLost,      // changes are not seen until it is followed again
+      kCopyUsed,  // the documents of a copy on the disk are used until it is followed
+    };
+    Kind kind = Kind::kFollowed;
+    std::string source;    // its name, without credentials
+    std::string reason{};  // if lost: why; if a copy is used: the file
+  };
+  using OnNews = std::function<void(const News& news)>;
+
   // How well it follows changes.
   struct Figures {
     bool polling = false;   // changes are found by polling, not by notifications
@@ -70,13 +83,18 @@ class Source {
 
   virtual ~Source() = default;
 
+  // Calls `on_news` whenever there are some; a source that is always at hand has none. Call it
+  // once, before Subscribe.
+  virtual void Tell(OnNews /*on_news*/) {}
   // Calls `on_documents` as soon as the source knows what it holds, and again whenever that
   // changes. Call it once.
   virtual void Subscribe(OnDocuments on_documents) = 0;
   // Whether each document is loaded, or refused, for itself. Otherwise a problem in one of them
   // refuses all.
   virtual bool documents_stand_alone() const { return false; }
-  // The deletions that the source took for an accident were meant.
+  // Whether the source keeps documents until an operator confirms that their deletion was meant, or
+  // refuses older ones that an ensemble restored.
+  virtual bool awaits_confirmation() const { return false; }
   virtual void Confirm() {}
   // Reads everything again soon, and calls the subscriber even if nothing has changed.
   virtual void Refresh() = 0;

@@ -389,6 +389,10 @@ void RuleEditor::History(std::string_view document, size_t count, OnChanges done
 }
 
 void RuleEditor::Confirm(const rule::Author& author, std::function<void(absl::Status)> done) {
+  if (!follower_.awaits_confirmation()) {
+    return done(absl::FailedPreconditionError(
+        "nothing waits for a confirmation on this instance: no document is kept"));
+  }
   auto record = std::make_shared<rule::PastChange>(NewRecord(author, "confirm", ""));
   record->outcome = "done";
   Note(record, JournalsOf(nullptr),

@@ -69,7 +69,11 @@ class MemorySource final : public rule::Source {
     done(change.text ? documents[change.name].version : "");
   }
   Figures figures() const override { return {}; }
+  bool awaits_confirmation() const override { return awaits; }
+  void Confirm() override { confirmed = true; }
 
+  bool awaits = false;
+  bool confirmed = false;
   void Set(const std::string& name, std::string_view text) {
     documents[name] = {
         .name = name, .text = std::string(text), .version = "v" + std::to_string(++versions_)};
@@ -130,8 +134,8 @@ class RuleEditorTest : public ::testing::Test {
           return RuleFollower::Loaded{.rules = std::move(result.rules),
                                       .problems = std::move(result.problems)};
         },
-        [this](std::shared_ptr<const rule::RuleSet> rules) {
-          rules_ = std::move(rules);
+        [this](const RuleFollower::Loaded& loaded, std::span<const rule::RuleFile>) {
+          rules_ = loaded.rules;
           return absl::OkStatus();
         },
         [](const RuleFollower::Refusal&) {});
@@ -340,10 +344,27 @@ TEST_F(RuleEditorTest, ADocumentOfNoSourceIsRefused) {
   EXPECT_TRUE(absl::IsNotFound(status));
 }
 
+TEST_F(RuleEditorTest, ConfirmsWhatWaitsForItAndNothingElse) {
+  absl::Status status;
+  const auto confirm = [&] {
+    editor_->Confirm({.user = "ann", .address = "10.0.0.7"},
+                     [&](absl::Status result) { status = std::move(result); });
+  };
+  confirm();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_FALSE(source_->confirmed);
+  EXPECT_TRUE(notes_.empty());
+  source_->awaits = true;
+  confirm();
+  EXPECT_TRUE(status.ok());
+  EXPECT_TRUE(source_->confirmed);
+  EXPECT_EQ(notes_.size(), 1u);
+}
+
 TEST_F(RuleEditorTest, SaysHowEachDocumentIs) {
   source_->Set("/rules/bad.yaml", "domain: [");
   rule::DocumentStates states;
-  editor_->List([&](rule::DocumentStates found) { states = std::move(found); });
+  editor_->List([&](absl::StatusOr<rule::DocumentStates> found) { states = *std::move(found); });
   ASSERT_EQ(states.documents.size(), 2u);
   EXPECT_EQ(states.documents[0].name, "/rules/bad.yaml");
   EXPECT_FALSE(states.documents[0].in_force);

@@ -28,6 +28,11 @@ void RuleFollower::Refresh() {
   for (Followed& followed : followed_) followed.source->Refresh();
 }
 
+bool RuleFollower::awaits_confirmation() const {
+  return std::any_of(followed_.begin(), followed_.end(),
+                     [](const Followed& one) { return one.source->awaits_confirmation(); });
+}
+
 void RuleFollower::Confirm() {
   for (Followed& followed : followed_) followed.source->Confirm();
 }
@@ -245,8 +250,9 @@ RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) 
   }
   std::vector<rule::Problem> refused;
   Loaded loaded;
+  std::vector<rule::RuleFile> files;
   while (true) {
-    std::vector<rule::RuleFile> files;
+    files.clear();
     for (const auto& documents : attempt) {
       for (const rule::SourceDocument* document : documents) {
         files.push_back(
@@ -258,7 +264,7 @@ RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) 
     if (loaded.problems.empty()) break;
     if (!TakeBack(attempt, loaded.problems)) return {.problems = std::move(refused)};
   }
-  const absl::Status status = on_rules_(std::move(loaded.rules));
+  const absl::Status status = on_rules_(loaded, files);
   if (!status.ok())
     return {.problems = {rule::WholeFileProblem("", std::string(status.message()))}};
   for (size_t i = 0; i < followed_.size(); ++i) {

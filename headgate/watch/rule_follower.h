@@ -30,10 +30,12 @@ class RuleFollower {
   struct Loaded {
     std::shared_ptr<const rule::RuleSet> rules;
     std::vector<rule::Problem> problems;
+    std::vector<rule::Problem> warnings{};
   };
   using Load = std::function<Loaded(std::span<const rule::RuleFile> files)>;
-  // Puts the rules in force. An error is reported like any other problem.
-  using OnRules = std::function<absl::Status(std::shared_ptr<const rule::RuleSet> rules)>;
+  // Puts the rules of these texts in force. An error is reported like any other problem.
+  using OnRules =
+      std::function<absl::Status(const Loaded& loaded, std::span<const rule::RuleFile> files)>;
   // Why the last attempt put no rules in force. The previous rules stay in force.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
@@ -53,7 +55,9 @@ class RuleFollower {
   // Reads all sources again, whether or not they changed.
   void Refresh();
 
-  // The deletions that sources took for accidents were meant.
+  // Whether a source keeps documents that were deleted, in case that was an accident.
+  bool awaits_confirmation() const;
+  // The deletions were meant.
   void Confirm();
 
   // All documents as they are now.

@@ -76,7 +76,7 @@ struct Server {
     }
     follower = std::make_unique<RuleFollower>(
         std::move(owned), [](std::span<const rule::RuleFile> files) { return Load(files); },
-        [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(*rules); },
+        [this](const RuleFollower::Loaded& loaded, auto) { return Publish(*loaded.rules); },
         [this](const RuleFollower::Refusal& refusal) {
           problems.clear();
           for (const rule::Problem& problem : refusal.problems) problems.push_back(problem.message);

@@ -22,7 +22,8 @@ std::optional<std::string> TextOfNodeName(std::string_view name);
 std::string Below(std::string_view root, std::string_view name);
 
 // Whether `path` is an absolute path that ZooKeeper takes: "/", or names that are not empty, "."
-// or "..", of printable ASCII, each after a '/'. Other paths can abort the C client.
+// or "..", each after a '/', in UTF-8 without control characters, U+D800 to U+F8FF, and from U+FFF0
+// on (validatePath of its PathUtils.java). Other paths can abort the C client.
 bool IsNodePath(std::string_view path);
 
 }  // namespace headgate::zookeeper

@@ -43,10 +43,13 @@ TEST(NodeName, RefusesWhatIsNotEscapedFully) {
 }
 
 TEST(NodePath, OnlyPathsThatZooKeeperTakes) {
-  for (const std::string_view path : {"/", "/a", "/rate-limiter/config/a%2Fb", "/a.b/..c"})
+  for (const std::string_view path : {"/", "/a", "/rate-limiter/config/a%2Fb", "/a.b/..c", "/a b",
+                                      "/ü", "/\u00a0", "/\ud7ff", "/\uf900", "/\uffef"})
     EXPECT_TRUE(IsNodePath(path)) << path;
   for (const std::string_view path :
-       {"", "a", "/a/", "//", "/a//b", "/.", "/a/..", "/a/../b", "/a b", "/\x01", "/ü"})
+       {"",        "a",       "/a/",         "//",    "/a//b",   "/.",           "/a/..",
+        "/a/../b", "/\x01",   "/\x1f",       "/\x7f", "/\u0080", "/\u009f",      "/\ue000",
+        "/\uf8ff", "/\ufff0", "/\U00010000", "/\xff", "/\xc3",   "/\xed\xa0\x80"})
     EXPECT_FALSE(IsNodePath(path)) << path;
 }
 

@@ -93,6 +93,7 @@ def main():
                 if sharing == "exact":
                     measure(binary, "one key, one connection", servers, seconds, "--keys", "1", "--connections", "1")
                 measure(binary, "one key, 50 connections each", servers, seconds, "--keys", "1")
+                measure(binary, "one key, 50 connections each, 32 at once", servers, seconds, "--keys", "1", "--pipeline", "32")
                 measure(binary, "1,000 keys, 50 connections each", servers, seconds, "--keys", "1000")
                 if sharing == "exact":
                     words = ("--http", "--domain", "edge", "--keys", "1")

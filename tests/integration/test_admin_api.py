@@ -388,6 +388,9 @@ class AdminOfZooKeeper(unittest.TestCase):
             done = admin.rules("confirm")
             self.assertEqual(done.returncode, 0, done.stderr)
         until(lambda: kept() == [0, 0, 0] and self.limits(user="u") == {None}, 5, "the rule is gone")
+        done = self.admins[0].rules("confirm")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("nothing waits for a confirmation", done.stderr)
 
     def test_while_the_ensemble_is_away_nothing_is_changed(self):
         path = "/v1/documents/%2Frate-limiter%2Frules%2Fshop"

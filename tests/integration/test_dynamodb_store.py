@@ -8,6 +8,7 @@ import unittest
 
 from dynamodb import KEYS, NO_KEYS, Door, Dynalite, Roles
 from harness import BINARY, Headgate, run, until
+from zookeeper import ZooKeeperServer
 
 RULES = """domain: edge
 descriptors:
@@ -76,6 +77,14 @@ class DynamoDbStore(DynamoDbTest):
         for thread in threads:
             thread.join()
         self.assertEqual(sorted(given), [200] * 10 + [429] * 10)
+
+    def test_instances_that_follow_the_same_rules_are_counted_too(self):
+        """Beside the instances that are counted in the table."""
+        zookeeper = self.enterContext(ZooKeeperServer())
+        self.enterContext(Headgate("--watch", zookeeper.url()))
+        instance = self.serve(self.door.url(), "--watch", zookeeper.url())
+        until(lambda: instance.metric("headgate_watch_instances") == 2, 20, "both are counted with the rules")
+        self.assertEqual(instance.metric("headgate_instances"), 2)
 
     def test_the_item(self):
         instance = self.serve(self.door.url(), "--sharing", "exact")

@@ -80,7 +80,7 @@ class ZooKeeperExample(unittest.TestCase):
         self.env = {**os.environ, "TMPDIR": self.folder, "HEADGATE_BINARY": os.path.abspath(BINARY)}
 
     def test_a_limit_changes_while_three_instances_serve(self):
-        for store in ("redis", "memory"):
+        for store in ("redis", "zookeeper", "memory"):
             done = run(self.EXAMPLE, "--check", "--store", store, env=self.env, timeout=120)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(re.findall(r"  (\d+) × (\d+)\n", done.stdout), [("10", "200"), ("10", "429"), ("5", "200"), ("15", "429")])

@@ -112,6 +112,31 @@ class ZooKeeperRules(unittest.TestCase):
         until(lambda: limit_in_force(server, "bad") == 30, 1, "the corrected one is in force")
         self.assertEqual(server.metric("headgate_rule_problems"), 0)
 
+    def test_names_that_are_not_escaped(self):
+        """As people and other programs make them; ZooKeeper takes them."""
+        names = ["a b", "müller", "鍵", "100%", "a%2fb"]
+        for name in names:
+            self.put(f"config/{name}", limit(10))
+        server = self.serve()
+        for key in ["a b", "müller", "鍵", "100%", "a/b"]:
+            self.assertEqual(limit_in_force(server, key), 10, key)
+        self.put("config/müller", limit(11))
+        until(lambda: limit_in_force(server, "müller") == 11, 1, "it changes")
+        until(lambda: server.metric("headgate_config_age_seconds") == 0, 5, "everything is read")
+        self.assertEqual(server.metric("headgate_rule_problems"), 0)
+
+    def test_a_second_node_for_a_key_is_not_used(self):
+        self.put("config/test-key", limit(10))
+        self.put("config/%74est-key", limit(99))
+        server = self.serve()
+        self.assertEqual(limit_in_force(server), 10)
+        self.assertIn("config/%74est-key: is a second limit of the key whose limit is in", server.errors())
+        self.put("config/%74est-key", limit(98))
+        self.operator.delete("/rate-limiter/config/test-key")
+        until(lambda: limit_in_force(server) == 98, 1, "the only one is in force")
+        self.put("config/test-key", limit(11))
+        until(lambda: limit_in_force(server) == 11, 1, "the usual name is in force again")
+
     def test_malformed_documents(self):
         good = limit(10).decode()
         malformed = [b"", b" ", b"null", b"[]", b"10", b'"x"', b"{", b"{]", good[:-1].encode(), b"\xef\xbb\xbf" + b"{}"]
@@ -151,13 +176,17 @@ class ZooKeeperRules(unittest.TestCase):
         with Headgate("--watch", self.zookeeper.url(), "--watch-copy", copy) as server:
             until(lambda: os.path.exists(copy), 5, "the copy is written")
             self.assertEqual(limit_in_force(server), 10)
+            self.assertIn("rules.source_followed", server.errors())
             self.zookeeper.kill()
+            until(lambda: "rules.source_lost" in server.errors(), 10, "the log says so")
             until(lambda: server.metric("headgate_config_age_seconds") > 1, 10, "the age grows")
             self.assertEqual(limit_in_force(server), 10)
             self.assertEqual(server.request("GET", "/readyz")[0], 200)
         with Headgate("--watch", self.zookeeper.url(), "--watch-copy", copy) as server:
             self.assertEqual(limit_in_force(server), 10)
             self.assertEqual(server.request("GET", "/readyz")[0], 200)
+            self.assertIn(f"rules.copy_used source={self.zookeeper.url()}", server.errors())
+            self.assertNotIn("rules.source_followed", server.errors())
         with Headgate("--watch", self.zookeeper.url()) as server:
             self.assertEqual(server.request("GET", "/readyz")[0], 503)
             until(lambda: "not read yet" in server.errors(), 10, "the log says why")
@@ -346,6 +375,25 @@ class Fleet(unittest.TestCase):
                 self._change(operator, servers, 1_000_002, 15)
                 leader.start(wait=False)
                 leader.wait_until_serving()
+                # A follower that stands still, and then is behind the others.
+                follower = ensemble.follower()
+                follower.pause()
+                self._change(operator, servers, 1_000_003, 15)
+                self._change(operator, servers, 1_000_004, 15)
+                follower.resume()
+                follower.wait_until_serving()
+                self._in_force(servers, 1_000_004, 1)
+                # A minority serves nobody.
+                rest = [server for server in ensemble.servers if server is not follower]
+                for server in rest:
+                    server.kill()
+                until(lambda: all(s.metric("headgate_config_age_seconds") > 1 for s in servers), 15, "the ages grow")
+                self._in_force(servers, 1_000_004, 1)
+                for server in rest:
+                    server.start(wait=False)
+                for server in rest:
+                    server.wait_until_serving()
+                self._change(operator, servers, 1_000_005, 15)
                 for server in ensemble.servers:
                     server.kill()
                 until(lambda: all(s.metric("headgate_config_age_seconds") > 1 for s in servers), 15, "the ages grow")
@@ -353,13 +401,13 @@ class Fleet(unittest.TestCase):
                     server.start(wait=False)
                 for server in ensemble.servers:
                     server.wait_until_serving()
-                self._change(operator, servers, 1_000_003, 15)
+                self._change(operator, servers, 1_000_006, 15)
                 # One instance is frozen until its session is over.
                 servers[0].pause()
                 wait(2)
-                operator.set("/rate-limiter/config/test-key", limit(1_000_004))
+                operator.set("/rate-limiter/config/test-key", limit(1_000_007))
                 servers[0].resume()
-                self._in_force(servers, 1_000_004, 10)
+                self._in_force(servers, 1_000_007, 10)
             finally:
                 stopped.set()
                 for thread in threads:

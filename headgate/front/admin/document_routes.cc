@@ -46,10 +46,11 @@ class DocumentHandlers {
   explicit DocumentHandlers(rule::Editor& editor) : editor_(editor) {}
 
   void List(const Request& request, Response& response) const {
-    auto states = AskOnce<rule::DocumentStates>(request, response,
-                                                [&](auto done) { editor_.List(std::move(done)); });
+    auto states = AskOnce<absl::StatusOr<rule::DocumentStates>>(
+        request, response, [&](auto done) { editor_.List(std::move(done)); });
     if (!states) return;
-    AnswerStates(*states, response);
+    if (!states->ok()) return AnswerFailure(states->status(), response);
+    AnswerStates(**states, response);
   }
 
   void Read(const Request& request, Response& response, const std::string& name) const {

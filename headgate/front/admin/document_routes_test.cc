@@ -63,7 +63,7 @@ class FakeEditor final : public rule::Editor {
   }
   void Confirm(const rule::Author& author, std::function<void(absl::Status)> done) override {
     asked = "confirm by " + author.address;
-    done(absl::OkStatus());
+    done(confirmed);
   }
 
   void Edited(OnEdited done) {
@@ -74,7 +74,8 @@ class FakeEditor final : public rule::Editor {
     }
   }
 
-  rule::DocumentStates states;
+  absl::Status confirmed;
+  absl::StatusOr<rule::DocumentStates> states = rule::DocumentStates();
   absl::StatusOr<rule::SourceDocument> document = absl::NotFoundError("no such document");
   absl::StatusOr<std::vector<rule::PastChange>> changes;
   rule::EditResult result;
@@ -123,10 +124,10 @@ class DocumentRoutes : public ::testing::Test {
 };
 
 TEST_F(DocumentRoutes, ListsTheDocumentsAndTheirProblems) {
-  editor.states.documents.push_back({.name = "/r/a.yaml", .version = "v1", .bytes = 3});
-  editor.states.documents.back().problems.push_back(
+  editor.states->documents.push_back({.name = "/r/a.yaml", .version = "v1", .bytes = 3});
+  editor.states->documents.back().problems.push_back(
       {.file = "/r/a.yaml", .line = 2, .column = 5, .message = "no", .hint = "do"});
-  editor.states.documents.push_back(
+  editor.states->documents.push_back(
       {.name = "/c/k", .version = "v2", .bytes = 9, .limit_of = "k", .in_force = true});
   const http::Response response = Ask("GET", "/v1/documents");
   EXPECT_EQ(response.status, 200);
@@ -304,6 +305,13 @@ TEST_F(DocumentRoutes, ShowsWhoChangedWhat) {
 TEST_F(DocumentRoutes, ConfirmsDeletions) {
   EXPECT_EQ(Ask("POST", "/v1/confirm", {}, "{}").status, 200);
   EXPECT_EQ(editor.asked, "confirm by 10.0.0.7:1");
+  editor.confirmed = absl::FailedPreconditionError("nothing waits for a confirmation");
+  EXPECT_EQ(Ask("POST", "/v1/confirm", {}, "{}").status, 409);
+}
+
+TEST_F(DocumentRoutes, AListThatCannotBeMadeIsAProblem) {
+  editor.states = absl::UnavailableError("the server is going down");
+  EXPECT_EQ(Ask("GET", "/v1/documents").status, 503);
 }
 
 TEST_F(DocumentRoutes, AreForAdministratorsOnly) {

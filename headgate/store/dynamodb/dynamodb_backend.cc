@@ -171,7 +171,7 @@ class DynamoDbBackend final : public Backend {
  public:
   DynamoDbBackend(const Table& table, const BackendOptions& options,
                   std::span<net::EventLoop* const> loops, const BackendContext& context)
-      : name_(NameOf(table)), timeout_(options.calls.timeout) {
+      : context_(context), name_(NameOf(table)), timeout_(options.calls.timeout) {
     const base::Clock& clock = context.clock.source();
     base::Random random(context.seed);
     credentials_ = std::make_unique<CredentialSource>(
@@ -202,7 +202,9 @@ class DynamoDbBackend final : public Backend {
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   std::string name() const override { return name_; }
-  uint32_t instances() const override { return instances_ == nullptr ? 1 : instances_->count(); }
+  uint32_t instances() const override {
+    return context_.InstancesOf(instances_ == nullptr ? 1 : instances_->count());
+  }
   Status problem() const override { return usability_.problem(); }
 
   void Leave(std::function<void()> done) override {
@@ -243,6 +245,7 @@ class DynamoDbBackend final : public Backend {
     if (!state.ok() && listener.on_alarm) listener.on_alarm(name_, std::string(state.message()));
   }
 
+  const BackendContext context_;
   const std::string name_;
   const base::Duration timeout_;
   Usability usability_;

@@ -97,7 +97,9 @@ rule::Source::Figures FileSource::figures() const {
 bool FileSource::MayHold(std::string_view name) const {
   const fs::path path(name);
   const bool is_rule_file = (path.extension() == ".yaml" || path.extension() == ".yml") &&
-                            !path.filename().string().starts_with('.');
+                            !path.filename().string().starts_with('.') &&
+                            path.filename().native().size() <= kFileNameBytesMax &&
+                            rule::Printable(name) == name;
   // One file has one name: comparing paths would take a//b for a/b.
   return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& place) {
     return name == place || (is_rule_file && fs::is_directory(place) &&

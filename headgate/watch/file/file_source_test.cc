@@ -177,12 +177,17 @@ TEST_F(FileSourceTest, WritesNothingBesideTheRuleFiles) {
   Follow({temp_ / "a.yaml", temp_ / "below"});
   for (const std::string& name :
        {temp_ / "b.yaml", temp_ / "below/x.txt", temp_ / "below/.x.yaml", temp_ / "below/../b.yaml",
-        std::string("/etc/passwd"), std::string()}) {
+        std::string("/etc/passwd"), std::string(), temp_ / "below/a\nb.yaml",
+        temp_ / "below/\xff.yaml", temp_ / "below/\x1b[2J.yaml",
+        temp_ / ("below/" + std::string(196, 'x') + ".yaml")}) {
     EXPECT_EQ(Write({.name = name, .text = "x", .expected_version = ""}).status().code(),
               absl::StatusCode::kPermissionDenied)
         << name;
   }
-  EXPECT_TRUE(Write({.name = temp_ / "below/x.yaml", .text = "x", .expected_version = ""}).ok());
+  for (const std::string& name : {temp_ / "below/x.yaml", temp_ / "below/ü.yaml",
+                                  temp_ / ("below/" + std::string(195, 'x') + ".yaml")}) {
+    EXPECT_TRUE(Write({.name = name, .text = "x", .expected_version = ""}).ok()) << name;
+  }
 }
 
 TEST_F(FileSourceTest, ASymbolicLinkStaysOne) {

@@ -19,6 +19,8 @@
 namespace headgate::watch::file {
 
 inline constexpr size_t kFilesMax = 1'000;
+// Room is left for the name of the temporary file that replaces it (NAME_MAX is 255).
+inline constexpr size_t kFileNameBytesMax = 200;
 inline constexpr size_t kFileBytesMax = size_t{64} << 20;
 
 struct FileText {

@@ -55,6 +55,11 @@ bool IsIn(std::string_view directory, std::string_view path) {
          path.find('/', directory.size() + 1) == std::string_view::npos;
 }
 
+// The key whose limit a node below config/ holds.
+std::string KeyOf(std::string_view node) {
+  return headgate::zookeeper::TextOfNodeName(node).value_or(std::string(node));
+}
+
 std::optional<Expected> ParseVersion(std::string_view text) {
   Expected expected;
   const char* const end = text.data() + text.size();
@@ -115,6 +120,7 @@ void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
   on_documents_ = std::move(on_documents);
   // The documents of the copy are in force until there are newer ones.
   const bool has_copy = !rules_.directory.nodes().empty() || !config_.directory.nodes().empty();
+  if (has_copy) TellOf(News::Kind::kCopyUsed, options_.copy);
   publish_due_ = true;
   publish_timer_.SetAfter(has_copy ? base::Duration(0) : kSilentMax);
 }
@@ -123,6 +129,11 @@ void ZooKeeperSource::Refresh() {
   refreshed_ = true;
   if (connected_) ReadAll();
   PublishSoon();
+}
+
+void ZooKeeperSource::TellOf(News::Kind kind, std::string reason) {
+  if (on_news_)
+    on_news_({.kind = kind, .source = NameOf(options_.place), .reason = std::move(reason)});
 }
 
 void ZooKeeperSource::LoadCopy() {
@@ -181,6 +192,7 @@ void ZooKeeperSource::ReadAll() {
 void ZooKeeperSource::OnDisconnected() {
   connected_ = false;
   trouble_ = "the connection is lost";
+  TellOf(News::Kind::kLost, trouble_);
   failures_.fetch_add(1, std::memory_order_relaxed);
   int64_t current = 0;
   away_since_ns_.compare_exchange_strong(current, loop_.Now().ns, std::memory_order_relaxed);
@@ -284,7 +296,8 @@ void ZooKeeperSource::AfterAnswer(Documents& documents) {
   ReadWanted(documents);
   const bool complete = rules_.directory.complete() && config_.directory.complete();
   ever_complete_ = ever_complete_ || complete;
-  if (complete && connected_) away_since_ns_.store(0, std::memory_order_relaxed);
+  if (complete && connected_ && away_since_ns_.exchange(0, std::memory_order_relaxed) != 0)
+    TellOf(News::Kind::kFollowed);
   if (ever_complete_ || !documents.unreadable.empty()) PublishSoon();
 }
 
@@ -348,8 +361,18 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
     rule::SourceDocument document{.name = Below(documents.path, name),
                                   .text = node.text,
                                   .version = VersionOf(node.zxid, node.version)};
-    if (&documents == &config_)
-      document.limit_of = headgate::zookeeper::TextOfNodeName(name).value_or(name);
+    if (&documents == &config_) {
+      document.limit_of = KeyOf(name);
+      const std::string usual = headgate::zookeeper::NodeNameOf(*document.limit_of);
+      if (usual != name && documents.guard.documents().contains(usual)) {
+        set.problems.push_back(rule::WholeFileProblem(
+            document.name,
+            fmt::format("is a second limit of the key whose limit is in {}, and not used",
+                        Below(documents.path, usual)),
+            "delete one of them"));
+        continue;
+      }
+    }
     set.documents.push_back(std::move(document));
   }
   for (const auto& [name, why] : documents.unreadable) {
@@ -360,8 +383,10 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
   if (documents.guard.alarmed()) {
     set.problems.push_back(rule::WholeFileProblem(
         documents.path,
-        fmt::format("{} documents were deleted at once; they stay in force",
-                    documents.guard.kept_count()),
+        documents.guard.kept_count() == 1
+            ? "1 document was deleted and stays in force"
+            : fmt::format("{} documents were deleted at once; they stay in force",
+                          documents.guard.kept_count()),
         "make them again; if they were meant to go: headgate rules confirm"));
   }
   if (directory.stale_answers() > kStaleAnswersMax) {
@@ -369,6 +394,13 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
         documents.path, "the ensemble answers with older documents than it had; they are not taken",
         "if it was restored from a backup: headgate rules confirm"));
   }
+}
+
+bool ZooKeeperSource::awaits_confirmation() const {
+  const auto awaits = [](const Documents& documents) {
+    return documents.guard.alarmed() || documents.directory.stale_answers() > 0;
+  };
+  return awaits(rules_) || awaits(config_);
 }
 
 void ZooKeeperSource::Confirm() {
@@ -388,8 +420,7 @@ std::optional<rule::SourceDocument> ZooKeeperSource::Place(std::string_view name
   if (!headgate::zookeeper::IsNodePath(document.name)) return std::nullopt;
   if (IsIn(rules_.path, name)) return document;
   if (!IsIn(config_.path, name)) return std::nullopt;
-  const std::string key = document.name.substr(config_.path.size() + 1);
-  document.limit_of = headgate::zookeeper::TextOfNodeName(key).value_or(key);
+  document.limit_of = KeyOf(name.substr(config_.path.size() + 1));
   return document;
 }
 

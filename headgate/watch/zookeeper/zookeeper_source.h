@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headgate/net/event_loop.h"
@@ -48,6 +49,7 @@ class ZooKeeperSource final : public rule::Source {
  public:
   ZooKeeperSource(SourceOptions options, net::EventLoop& loop);
 
+  void Tell(OnNews on_news) override { on_news_ = std::move(on_news); }
   void Subscribe(OnDocuments on_documents) override;
   void Refresh() override;
   std::optional<rule::SourceDocument> Place(std::string_view name) const override;
@@ -56,6 +58,7 @@ class ZooKeeperSource final : public rule::Source {
   void Read(std::string_view name, OnDocument done) override;
   void Write(const rule::DocumentChange& change, OnWritten done) override;
   bool documents_stand_alone() const override { return true; }
+  bool awaits_confirmation() const override;
   void Confirm() override;
   Figures figures() const override;
   void Show(const rule::RulesInForce& rules) override;
@@ -76,6 +79,7 @@ class ZooKeeperSource final : public rule::Source {
     bool may_make = false;  // the directory, if it is missing
   };
 
+  void TellOf(News::Kind kind, std::string reason = {});
   void LoadCopy();
   void SaveCopy();
   Documents* DirectoryOf(std::string_view path);
@@ -100,6 +104,7 @@ class ZooKeeperSource final : public rule::Source {
 
   const SourceOptions options_;
   net::EventLoop& loop_;
+  OnNews on_news_;
   OnDocuments on_documents_;
   Documents rules_;
   Documents config_;
