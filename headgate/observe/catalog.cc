@@ -222,7 +222,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "counts its own."},
     {Metric::kStoreAlarms, "headgate_store_alarms_total", kCounter, "errors",
      "Errors of the store that need an operator: out of memory, busy with a script, no permission, "
-     "or not the kind of store that is configured."},
+     "not the kind of store that is configured, or a clock that is too far away."},
     {Metric::kStoreBucketEvents,
      "headgate_store_bucket_events_total",
      kCounter,

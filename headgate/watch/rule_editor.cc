@@ -397,8 +397,13 @@ void RuleEditor::Confirm(const rule::Author& author, std::function<void(absl::St
   record->outcome = "done";
   Note(record, JournalsOf(nullptr),
        [this, record, done = std::move(done)](const absl::Status& noted) {
-         if (noted.ok()) follower_.Confirm();
          options_.on_edited(*record, noted);
+         if (!noted.ok()) {
+           return done(absl::UnavailableError(
+               fmt::format("nothing was confirmed, because that could not be noted: {}",
+                           std::string(noted.message()))));
+         }
+         follower_.Confirm();
          done(noted);
        });
 }

@@ -385,8 +385,8 @@ class AdminOfZooKeeper(unittest.TestCase):
         until(lambda: kept() == [1, 1, 1], 5, "the rule is kept")
         self.assertEqual(self.limits(user="u"), {10})
         for admin in self.admins:
-            done = admin.rules("confirm")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            # A busy machine can take too long to note it; then nothing is confirmed.
+            until(lambda: admin.rules("confirm").returncode == 0, 20, "it is confirmed")
         until(lambda: kept() == [0, 0, 0] and self.limits(user="u") == {None}, 5, "the rule is gone")
         done = self.admins[0].rules("confirm")
         self.assertNotEqual(done.returncode, 0)

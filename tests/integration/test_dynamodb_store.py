@@ -6,6 +6,7 @@ import tempfile
 import threading
 import unittest
 
+from clocks import ShiftedClock
 from dynamodb import KEYS, NO_KEYS, Door, Dynalite, Roles
 from harness import BINARY, Headgate, run, until
 from zookeeper import ZooKeeperServer
@@ -85,6 +86,14 @@ class DynamoDbStore(DynamoDbTest):
         instance = self.serve(self.door.url(), "--watch", zookeeper.url())
         until(lambda: instance.metric("headgate_watch_instances") == 2, 20, "both are counted with the rules")
         self.assertEqual(instance.metric("headgate_instances"), 2)
+
+    def test_a_clock_that_is_ahead_of_anothers_is_an_alarm(self):
+        ahead = ShiftedClock(self, self.folder)
+        ahead.set(time_of_day=5)
+        right = self.serve(self.door.url())
+        self.serve(self.door.url(), env={**KEYS, **ahead.env})
+        until(lambda: "ms or more ahead of this one's" in right.errors(), 60, "the alarm is raised")
+        self.assertEqual(right.metric("headgate_store_alarms_total"), 1)
 
     def test_the_item(self):
         instance = self.serve(self.door.url(), "--sharing", "exact")

@@ -187,7 +187,7 @@ class DynamoDbBackend final : public Backend {
       parts.push_back({.loop = *loops[i], .service = sessions_.back()->state()});
     }
     OnCredentials(credentials_->Get().status());
-    if (options.instances == 0) CountInstances(context);
+    if (options.instances == 0) CountInstances(context, random.Next());
     stores_ = cas::CasStore::Make(
         parts,
         {.limits = context.limits,
@@ -225,17 +225,25 @@ class DynamoDbBackend final : public Backend {
       counters.buckets_carried_over += read.buckets_carried_over;
     }
     if (instances_ != nullptr) counters.script_errors += instances_->errors();
+    counters.alarms += clock_alarms_.value();
     return counters;
   }
 
  private:
-  void CountInstances(const BackendContext& context) {
+  void CountInstances(const BackendContext& context, uint64_t seed) {
     Session& first = *sessions_.front();
     instances_ = std::make_unique<Instances>(
         first.client(), first.loop(), context.clock.source(),
         InstancesOptions{.instance = context.instance,
-                         .on_error = first.listener().on_instances_error});
+                         .on_error = first.listener().on_instances_error,
+                         .on_alarm = [this](const std::string& alarm) { OnClockAlarm(alarm); },
+                         .seed = seed});
     instances_->Begin();
+  }
+  void OnClockAlarm(const std::string& alarm) {
+    clock_alarms_.Add();
+    const StoreListener& listener = sessions_.front()->listener();
+    if (listener.on_alarm) listener.on_alarm(name_, alarm);
   }
   // The first time, there are no sessions yet.
   void OnCredentials(const Status& state) {
@@ -248,6 +256,7 @@ class DynamoDbBackend final : public Backend {
   const BackendContext context_;
   const std::string name_;
   const base::Duration timeout_;
+  base::Counter clock_alarms_;
   Usability usability_;
   Status credentials_state_;
   std::unique_ptr<CredentialSource> credentials_;   // on the first loop

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headgate/base/json.h"
+#include "headgate/store/cas/clock_offset.h"
 #include "headgate/store/dynamodb/messages.h"
 
 namespace headgate::store::dynamodb {
@@ -15,6 +16,10 @@ namespace {
 constexpr size_t kRemovedAtOnce = 20;
 // The item expires if no instance writes it for that long.
 constexpr base::Duration kKept = std::chrono::hours(1);
+constexpr uint32_t kUnevenPercent = 50;
+// Each of two clocks may be that far away from the right time.
+constexpr int64_t kAheadMsMax =
+    std::chrono::duration_cast<std::chrono::milliseconds>(2 * cas::kClockOffsetMax).count();
 
 int64_t Milliseconds(base::WallTime time) { return time.ns / 1'000'000; }
 
@@ -26,11 +31,12 @@ Instances::Instances(TableClient& client, net::EventLoop& loop, const base::Cloc
       loop_(loop),
       clock_(clock),
       options_(std::move(options)),
+      random_(options_.seed),
       timer_(loop, [this] { Beat(); }) {}
 
 void Instances::Beat() {
   if (is_leaving_) return;
-  timer_.SetAfter(options_.pause);
+  timer_.SetAfter(random_.Jitter(options_.pause, kUnevenPercent));
   const base::WallTime now = clock_.WallNow();
   client_.Call(
       "UpdateItem",
@@ -62,12 +68,24 @@ void Instances::OnBeat(const absl::StatusOr<std::string>& body) {
   for (const Heartbeat& beat : *beats) {
     if (now_ms - beat.time_ms <= silence_max_ms) {
       ++count;
+      CompareClock(beat, now_ms);
     } else if (beat.instance != options_.instance && silent_.size() < kRemovedAtOnce) {
       silent_.push_back(beat.instance);
+      ahead_.erase(beat.instance);
     }
   }
   count_.store(std::max(count, 1u), std::memory_order_relaxed);
   if (!std::exchange(error_, "").empty() && options_.on_error) options_.on_error("");
+}
+
+void Instances::CompareClock(const Heartbeat& beat, int64_t now_ms) {
+  const int64_t ahead_ms = beat.time_ms - now_ms;
+  if (ahead_ms <= kAheadMsMax || beat.instance == options_.instance) return;
+  if (!ahead_.insert(beat.instance).second || !options_.on_alarm) return;
+  options_.on_alarm(fmt::format(
+      "the clock of the instance {} is {} ms or more ahead of this one's; with more than {} ms, "
+      "more may be let through than the limits say; let NTP set the clocks of all machines",
+      beat.instance, ahead_ms, kAheadMsMax));
 }
 
 void Instances::Leave(base::Duration timeout, std::function<void()> done) {

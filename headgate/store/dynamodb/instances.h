@@ -6,16 +6,23 @@
 // A heartbeat is one write, whose answer shows the others. It also removes the attributes of
 // instances that have been silent for long. Clocks that differ by seconds only make an instance
 // count a little longer or shorter.
+//
+// A heartbeat that is in the future shows that the other clock is ahead: by its distance, or more,
+// because some time has passed since it was written. The pauses are uneven, so that sooner or later
+// an instance sees every other one's heartbeat while it is fresh.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "headgate/base/clock.h"
+#include "headgate/base/random.h"
 #include "headgate/net/event_loop.h"
+#include "headgate/store/dynamodb/messages.h"
 #include "headgate/store/dynamodb/table_client.h"
 
 namespace headgate::store::dynamodb {
@@ -31,6 +38,10 @@ struct InstancesOptions {
   // The heartbeats are refused, for this reason; an empty one: they are accepted again. Each change
   // once.
   std::function<void(const std::string& error)> on_error{};
+  // The clock of another instance is too far ahead of this one's (cas/clock_offset.h). Once for
+  // each instance.
+  std::function<void(const std::string& alarm)> on_alarm{};
+  uint64_t seed = 0;  // for uneven pauses
 };
 
 class Instances {
@@ -52,6 +63,7 @@ class Instances {
  private:
   void Beat();
   void OnBeat(const absl::StatusOr<std::string>& body);
+  void CompareClock(const Heartbeat& beat, int64_t now_ms);
 
   TableClient& client_;
   net::EventLoop& loop_;
@@ -61,6 +73,8 @@ class Instances {
   std::atomic<uint64_t> errors_{0};
   std::string error_;                // the last reported one
   std::vector<std::string> silent_;  // attributes that the next heartbeat removes
+  std::set<std::string> ahead_;      // instances that an alarm was raised for
+  base::Random random_;
   bool is_leaving_ = false;
   net::Timer timer_;
 };

@@ -13,6 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class TestInstances {
  public:
@@ -33,12 +35,14 @@ class TestInstances {
                   {.instance = "me",
                    .pause = 20ms,
                    .silence_max = 10s,
-                   .on_error = [this](const std::string& error) { errors.push_back(error); }}) {
+                   .on_error = [this](const std::string& error) { errors.push_back(error); },
+                   .on_alarm = [this](const std::string& alarm) { alarms.push_back(alarm); }}) {
     instances.Begin();
   }
   bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 20s); }
 
   std::vector<std::string> errors;
+  std::vector<std::string> alarms;
   base::SystemClock clock;
   net::EventLoop loop{clock};
   CredentialSource credentials;
@@ -77,6 +81,25 @@ TEST(Instances, CountsThoseWithAHeartbeatAndRemovesTheSilent) {
   const size_t seen = server.requests_seen();
   EXPECT_FALSE(test.loop.RunUntil([] { return false; }, 100ms));
   EXPECT_EQ(server.requests_seen(), seen) << "no heartbeat comes afterwards";
+}
+
+// A heartbeat of the future is certain; one of the past may be an old one of a right clock.
+TEST(Instances, AnotherClockThatIsAheadIsAnAlarmOnce) {
+  std::atomic<bool> is_ahead{false};
+  curl::HttpRig server([&](const curl::RigRequest&) {
+    return curl::RigReply{.body = Beats({{"me", 0s},
+                                         {"late", 5s},
+                                         {"near", is_ahead ? 0s : -50ms},
+                                         {"far", is_ahead ? -5s : 0s}})};
+  });
+  TestInstances test(server);
+  ASSERT_TRUE(test.Until([&] { return server.requests_seen() > 10; }));
+  EXPECT_THAT(test.alarms, IsEmpty());
+  is_ahead = true;
+  ASSERT_TRUE(test.Until([&] { return !test.alarms.empty(); }));
+  const size_t seen = server.requests_seen();
+  ASSERT_TRUE(test.Until([&] { return server.requests_seen() > seen + 5; }));
+  EXPECT_THAT(test.alarms, ElementsAre(HasSubstr("the clock of the instance far is ")));
 }
 
 TEST(Instances, SaysOnceThatHeartbeatsAreRefused) {
