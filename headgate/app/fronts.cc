@@ -25,6 +25,8 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
            .hosts = http::KnownHosts(settings.known_host)},
       admin_http{.bounds = {.body_bytes_max = std::max(settings.max_body_bytes, kDocumentBytesMax)},
                  .hosts = http::KnownHosts(settings.known_host)},
+      // So that the answer comes before the connection is closed.
+      edits_answer_within(settings.request_timeout * 3 / 4),
       resp_name(engine.metrics().AddFront("resp")),
       http_name(engine.metrics().AddFront("http")),
       spoe_name(engine.metrics().AddFront("spoe")),
@@ -69,7 +71,7 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
       spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
   if (options.editor == nullptr) return;
-  editor_.emplace(*options.editor, events);
+  editor_.emplace(*options.editor, events, options.edits_answer_within);
   front::admin::AddDocumentRoutes(*editor_, admin_router_);
   front::admin::AddRuleRoutes(*editor_, admin_router_);
 }

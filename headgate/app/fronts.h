@@ -32,7 +32,8 @@ struct FrontOptions {
   Engine& engine;
   access::Access access;
   http::Options http;
-  http::Options admin_http;        // of the admin address
+  http::Options admin_http;  // of the admin address
+  const base::Duration edits_answer_within;
   EditorThread* editor = nullptr;  // null: the rules cannot be changed through the admin address
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;

@@ -10,6 +10,12 @@ Result Failed(absl::Status status) {
 
 }  // namespace
 
+PostedEditor::PostedEditor(EditorThread& thread, net::EventLoop& own, base::Duration answer_within)
+    : thread_(thread),
+      own_(own),
+      answer_within_(answer_within),
+      late_timer_(own, [this] { GiveUpLateOnes(); }) {}
+
 absl::Status PostedEditor::Begin() {
   if (thread_.closed.load()) return absl::UnavailableError("the server is going down");
   if (thread_.under_way.fetch_add(1) < kUnderWayMax) return absl::OkStatus();
@@ -20,12 +26,27 @@ absl::Status PostedEditor::Begin() {
 template <typename Result, typename Ask>
 void PostedEditor::Post(std::function<void(Result)> done, Ask ask) {
   if (absl::Status status = Begin(); !status.ok()) return done(Failed<Result>(std::move(status)));
-  auto bring_back = [&thread = thread_, &own = own_, done = std::move(done)](Result result) {
-    own.Post([done, result = std::move(result)]() mutable { done(std::move(result)); });
+  const uint64_t number = ++last_call_;
+  waiting_[number] = {.until = own_.Now() + answer_within_, .give_up = [done](absl::Status why) {
+                        done(Failed<Result>(std::move(why)));
+                      }};
+  if (waiting_.size() == 1) late_timer_.Set(waiting_.begin()->second.until);
+  auto bring_back = [this, number, &thread = thread_, done = std::move(done)](Result result) {
+    own_.Post([this, number, done, result = std::move(result)]() mutable {
+      if (waiting_.erase(number) > 0) done(std::move(result));
+    });
     thread.under_way.fetch_sub(1);
   };
   thread_.loop.Post([&editor = thread_.editor, ask = std::move(ask),
                      bring_back = std::move(bring_back)] { ask(editor, bring_back); });
+}
+
+void PostedEditor::GiveUpLateOnes() {
+  while (!waiting_.empty() && waiting_.begin()->second.until <= own_.Now()) {
+    const auto late = waiting_.extract(waiting_.begin());
+    late.mapped().give_up(absl::UnknownError("the sources of rules have not answered in time"));
+  }
+  if (!waiting_.empty()) late_timer_.Set(waiting_.begin()->second.until);
 }
 
 void PostedEditor::List(OnStates done) {

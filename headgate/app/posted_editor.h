@@ -1,10 +1,12 @@
 // The editor of rules for the thread of one front. The sources of rules live on another thread, so
-// each call goes there and its result comes back.
+// each call goes there and its result comes back. A call that takes longer than a request may take
+// goes on, but its result is Unknown.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,8 +30,8 @@ class PostedEditor final : public rule::Editor {
   // The most calls that are under way at once, of all fronts. Further ones are Unavailable.
   static constexpr uint32_t kUnderWayMax = 100;
 
-  // Both must outlive it. `own` is the loop of the front.
-  PostedEditor(EditorThread& thread, net::EventLoop& own) : thread_(thread), own_(own) {}
+  // Both must outlive it. `own` is the loop of the front, on whose thread it is called.
+  PostedEditor(EditorThread& thread, net::EventLoop& own, base::Duration answer_within);
 
   void List(OnStates done) override;
   void Read(std::string_view name, OnDocument done) override;
@@ -50,9 +52,20 @@ class PostedEditor final : public rule::Editor {
   // begin, the result is that status.
   template <typename Result, typename Ask>
   void Post(std::function<void(Result)> done, Ask ask);
+  void GiveUpLateOnes();
+
+  // A call whose result has not come back.
+  struct Waiting {
+    base::BootTime until;
+    std::function<void(absl::Status)> give_up;
+  };
 
   EditorThread& thread_;
   net::EventLoop& own_;
+  const base::Duration answer_within_;
+  uint64_t last_call_ = 0;
+  std::map<uint64_t, Waiting> waiting_;  // by number, so the first one waits longest
+  net::Timer late_timer_;
 };
 
 }  // namespace headgate::app
