@@ -1,7 +1,7 @@
 // The name of a bucket in a store whose keys people can inspect:
 //
-//   hg:{r|edge|api_key=k1|path=/search*#0}  of a rule: domain, the matched entries, and the limit's
-//                                           index in its rule
+//   hg:{r|edge|api_key=k1|path=/search*#0}  of a rule: domain, the matched entries, and the place
+//                                           of the limit, the longest period first
 //   hg:{o|edge|api_key=k1#minute}           of a limit that came with the request
 //   hg:{t|user123}                          of CL.THROTTLE
 //   hg:{i|edge|4f1c-22}                     remembers the id of a request to a domain

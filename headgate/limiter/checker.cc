@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -66,15 +67,19 @@ std::string Unasked(Operation operation, const rule::Rule* rule) {
   }
 }
 
-// Whether this key is among those that the rule's roll-out holds for. The choice depends on the key
-// alone, so it is the same on every instance and after a restart; it needs no secret.
-bool IsRolledOut(const rule::Rule& rule, std::string_view domain,
-                 const rule::Descriptor& descriptor, const rule::Match& match) {
-  if (rule.rollout == nullptr || rule.rollout->shadow()) [[likely]]
-    return false;
+// The limits of this key. Which part it belongs to depends on the key alone, so it is the same on
+// every instance and after a restart; it needs no secret.
+const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
+                                            const rule::Descriptor& descriptor,
+                                            const rule::Match& match) {
+  if (rule.parts.size() == 1) [[likely]]
+    return rule.parts.front().limits;
   const uint64_t hash =
       RuleBucketKey(base::HashSecret{}, domain, descriptor.entries, match, 0).high;
-  return base::MulHigh(hash, 1'000'000) < rule.rollout->keys_ppm;
+  const uint64_t place_ppm = base::MulHigh(hash, PublishedPart::kAllKeysPpm);
+  return std::find_if(rule.parts.begin(), rule.parts.end(),
+                      [&](const PublishedPart& part) { return place_ppm < part.end_ppm; })
+      ->limits;
 }
 
 // The first request has passed, so this one does, whatever the limit says now.
@@ -315,10 +320,8 @@ absl::Status Checker::AddRequests(const Call& call, bool shadow) {
 absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const Matched& matched) {
   const Request& request = call.request;
   const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
-  const PublishedRule& published = call.rules.published[matched.rule->index];
-  const std::vector<PublishedLimit>& limits =
-      IsRolledOut(*matched.rule, request.domain, descriptor, matched.match) ? published.rollout
-                                                                            : published.limits;
+  const std::vector<PublishedLimit>& limits = LimitsOf(call.rules.published[matched.rule->index],
+                                                       request.domain, descriptor, matched.match);
   const SharedTerms terms = decider_.TermsOf(*matched.rule);
   for (size_t k = 0; k < limits.size(); ++k) {
     const algorithm::Limit& limit = limits[k].limit->limit;
@@ -349,7 +352,7 @@ void Checker::AddShadowRollout(const Call& call, uint32_t descriptor_index,
   const Request& request = call.request;
   if (request.operation == Operation::kPeek) return;
   const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
-  const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].rollout;
+  const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].shadow;
   const SharedTerms terms = decider_.TermsOf(*matched.rule);
   bool first = true;
   for (size_t k = 0; k < limits.size(); ++k) {

@@ -21,11 +21,21 @@ struct PublishedLimit {
   std::vector<store::LimitHandle> pinned;   // the history's limits
 };
 
+// A part of a rule's keys that has had the same limits all the time: those of the rule, and while a
+// roll-out holds for the part, those of the roll-out. So a bucket is carried over as of the moment
+// at which its own limit changed.
+struct PublishedPart {
+  uint32_t end_ppm = kAllKeysPpm;      // of the places of its keys, in millionths
+  std::vector<PublishedLimit> limits;  // as those of the rule or of its roll-out
+
+  static constexpr uint32_t kAllKeysPpm = 1'000'000;
+};
+
 struct PublishedRule {
-  std::vector<PublishedLimit> limits;   // as the rule's
-  std::vector<PublishedLimit> rollout;  // as its roll-out's
-  uint32_t series = 0;                  // the observer's number for it
-  uint32_t rollout_series = 0;          // and for its roll-out
+  std::vector<PublishedPart> parts;    // by end_ppm; the last one ends with all keys
+  std::vector<PublishedLimit> shadow;  // as those of its roll-out, if that is in shadow
+  uint32_t series = 0;                 // the observer's number for it
+  uint32_t rollout_series = 0;         // and for its roll-out
 };
 
 struct PublishedRules {

@@ -4,8 +4,11 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "headgate/base/hash_rig.h"
+#include "headgate/base/random.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
@@ -142,6 +145,126 @@ TEST_F(RolloutTest, NobodyGetsAFreshAllowanceByItsBeginPromotionOrEnd) {
   EXPECT_TRUE(Take("ann"));
   Publish("  rate_limit: {unit: day, requests_per_unit: 20}\n");
   EXPECT_EQ(Remaining("ann"), 13u);
+}
+
+// One limiter with one rule for `user`.
+struct Instance {
+  void Publish(const std::string& lines, Instant now) {
+    const rule::RuleFile file{.name = "f",
+                              .text = "domain: d\ndescriptors:\n- key: user\n" + lines};
+    const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+    ASSERT_TRUE(loaded.ok()) << rule::Describe(loaded.problems);
+    ASSERT_TRUE(limiter.OnRules(loaded.rules, now).ok());
+  }
+  // What is left, whatever was decided; and whether the request passed.
+  std::pair<bool, uint64_t> Take(const std::string& user, Instant now) {
+    const rule::Entry entry{"user", user};
+    const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 1};
+    EXPECT_TRUE(
+        checker.Check({.domain = "d", .descriptors = {&descriptor, 1}}, response, now).ok());
+    return {response.allowed, response.descriptors[0].decision.remaining};
+  }
+
+  store::MemoryStore store{{.max_buckets = 10'000, .secret = base::SecretFromSeed(1)}};
+  Limiter limiter{store, nullptr};
+  Checker checker{limiter};
+  Response response;
+};
+
+// A key cannot tell whether a limit came with a roll-out or by a change of the rule: each of its
+// buckets is carried over as of the moment at which its own limit changed. So nobody gets more by
+// percentages that go up and down than by plain changes.
+TEST(RolloutChanges, AreForAKeyLikePlainChangesAtTheSameMoments) {
+  const std::array<std::string, 2> kOwn{
+      "  rate_limit: {requests_per_unit: 20, period: 20s, algorithm: token_bucket}\n",
+      "  rate_limit: {requests_per_unit: 5, period: 20s, algorithm: fixed_window}\n"};
+  const std::array<std::string, 3> kNew{
+      "rate_limit: {requests_per_unit: 4, period: 20s, algorithm: token_bucket}",
+      "rate_limits: [{requests_per_unit: 2, period: 1s, algorithm: token_bucket}, "
+      "{requests_per_unit: 40, period: 20s, algorithm: token_bucket}]",
+      "rate_limit: {requests_per_unit: 60, period: 1m, algorithm: sliding_window_counter}"};
+  const std::array<int, 6> kPercents{0, 3, 20, 50, 80, 100};
+  constexpr size_t kUsers = 8;
+  base::Random random(11);
+  for (int round = 0; round < 40; ++round) {
+    Instance rolled;
+    std::array<Instance, kUsers> plain;
+    std::array<bool, kUsers> is_in{};
+    Instant now = kStart;
+    const std::string& own = kOwn[random.Below(kOwn.size())];
+    const std::string& next = kNew[random.Below(kNew.size())];
+    const std::string next_as_own = "  " + next + "\n";
+    rolled.Publish(own, now);
+    for (Instance& one : plain) one.Publish(own, now);
+    for (int step = 0; step < 60; ++step) {
+      now = now + base::Duration(1 + static_cast<int64_t>(random.Below(4'000'000'000)));
+      if (random.Below(3) == 0) {
+        const int percent = kPercents[random.Below(kPercents.size())];
+        rolled.Publish(percent == 0 ? own
+                                    : own + "  rollout: {percent: " + std::to_string(percent) +
+                                          ", " + next + "}\n",
+                       now);
+        for (size_t i = 0; i < kUsers; ++i) {
+          const rule::Entry entry{"user", "u" + std::to_string(i)};
+          const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 0};
+          ASSERT_TRUE(rolled.checker
+                          .Check({.domain = "d",
+                                  .descriptors = {&descriptor, 1},
+                                  .operation = Operation::kPeek},
+                                 rolled.response, now)
+                          .ok());
+          // The numbers of all limits differ.
+          const algorithm::Limit& limit = *rolled.response.descriptors[0].limit;
+          is_in[i] = limit.spec().requests != 20 && limit.spec().requests != 5;
+          plain[i].Publish(is_in[i] ? next_as_own : own, now);
+        }
+      }
+      for (size_t i = 0; i < kUsers; ++i) {
+        for (uint64_t takes = random.Below(4) * random.Below(4); takes > 0; --takes) {
+          const std::string user = "u" + std::to_string(i);
+          ASSERT_EQ(rolled.Take(user, now), plain[i].Take(user, now))
+              << "round " << round << " step " << step << ' ' << user << " in " << is_in[i];
+        }
+      }
+    }
+  }
+}
+
+TEST_F(RolloutTest, WithMoreLimitsALimitOfTheSamePeriodStaysUsed) {
+  const std::string day = "{requests_per_unit: 100, period: 24h, algorithm: token_bucket}";
+  const std::string own = "  rate_limit: " + day + "\n";
+  const std::string more =
+      "rate_limits: [{requests_per_unit: 30, period: 1s, algorithm: token_bucket}, " + day + "]";
+  const std::string& rollout = own + "  rollout: {percent: 100, " + more + "}\n";
+  for (const std::string& next : {rollout, "  " + more + "\n"}) {
+    Publish(own);
+    ASSERT_TRUE(Ask(next, Operation::kTake, kStart, 99));
+    Publish(next);
+    EXPECT_TRUE(Take(next));
+    EXPECT_FALSE(Take(next));
+    Publish(own);
+    EXPECT_FALSE(Take(next)) << "100 of 100 were used";
+  }
+}
+
+// Many percentages divide the keys into parts; there is a bound on them.
+TEST_F(RolloutTest, HoldsForTheRightKeysAfterManyPercentages) {
+  std::vector<std::string> users;
+  for (int i = 0; i < 300; ++i) users.push_back("u" + std::to_string(i));
+  std::array<size_t, 101> inside{};
+  for (int percent = 1; percent <= 100; ++percent) {
+    Publish(Percent(std::to_string(percent)));
+    for (const std::string& user : users)
+      inside[static_cast<size_t>(percent)] += LimitOf(user) == 20 ? 1u : 0u;
+    EXPECT_GE(inside[static_cast<size_t>(percent)], inside[static_cast<size_t>(percent) - 1]);
+  }
+  EXPECT_EQ(inside[100], users.size());
+  for (int percent = 99; percent >= 1; --percent) {
+    Publish(Percent(std::to_string(percent)));
+    size_t count = 0;
+    for (const std::string& user : users) count += LimitOf(user) == 20 ? 1u : 0u;
+    EXPECT_EQ(count, inside[static_cast<size_t>(percent)]) << percent;
+  }
 }
 
 TEST_F(RolloutTest, InShadowItNeverDeniesAndCountsTheDifference) {

@@ -247,8 +247,8 @@ TEST_F(SharedDeciderTest, AQueueIsAskedLastBecauseItCannotBeRefunded) {
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_FALSE(Allowed({"queued"}));
   EXPECT_THAT(shared.names(),
-              ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}",
-                          "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#0}"));
+              ElementsAre("hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}",
+                          "hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#1}"));
   now += 20s;  // at once, since the denied request did not reserve a turn in the queue
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_EQ(response.descriptors[0].decision.wait, 0s);

@@ -117,8 +117,8 @@ TEST(KeyLimit, TakesSeveralLimitsAndTheWordsOfTheRule) {
                "FallbackShare": 0.25})");
   const Rule& rule = RuleOf(loaded);
   ASSERT_EQ(rule.limits.size(), 2u);
-  EXPECT_EQ(rule.limits[0].limit.spec(), kTenIn20s);
-  EXPECT_EQ(rule.limits[1].limit.spec().requests, 1000u);
+  EXPECT_EQ(rule.limits[0].limit.spec().requests, 1000u) << "the longest period first";
+  EXPECT_EQ(rule.limits[1].limit.spec(), kTenIn20s);
   EXPECT_EQ(rule.name, "gold");
   EXPECT_TRUE(rule.shadow_mode);
   EXPECT_EQ(rule.sharing, Sharing::kStrict);

@@ -200,11 +200,21 @@ TEST(LoadRules, GivesOneNodeSeveralLimits) {
   EXPECT_EQ(rule.name, "both");
   ASSERT_EQ(rule.limits.size(), 2u);
   // Each limit uses Envoy's format or Headgate's own, depending on its words.
-  EXPECT_EQ(rule.limits[0].limit.spec(), (LimitSpec{.algorithm = Algorithm::kFixedWindow,
+  EXPECT_EQ(rule.limits[0].limit.spec(), (LimitSpec{.requests = 1000, .period = 1h, .burst = 50}));
+  EXPECT_EQ(rule.limits[1].limit.spec(), (LimitSpec{.algorithm = Algorithm::kFixedWindow,
                                                     .requests = 10,
                                                     .period = 1s,
                                                     .count_denied = true}));
-  EXPECT_EQ(rule.limits[1].limit.spec(), (LimitSpec{.requests = 1000, .period = 1h, .burst = 50}));
+}
+
+TEST(LoadRules, OrdersSeveralLimitsByTheirPeriods) {
+  const Rule rule = OnlyRule(
+      "rate_limits: [{period: 7d, requests_per_unit: 1}, {period: 1s, requests_per_unit: 2}, "
+      "{period: month, requests_per_unit: 3, algorithm: fixed_window}, "
+      "{period: 1s, requests_per_unit: 4}, {period: 1d, requests_per_unit: 5}]");
+  std::vector<uint64_t> requests;
+  for (const RuleLimit& limit : rule.limits) requests.push_back(limit.limit.spec().requests);
+  EXPECT_EQ(requests, (std::vector<uint64_t>{3, 1, 5, 2, 4})) << "equal ones as they are written";
 }
 
 TEST(LoadRules, ReadsEverythingBesideTheLimit) {

@@ -56,7 +56,8 @@ struct Rule {
   std::string path;  // keys and configured values: "api_key_gold.path"; shown if there is no name
   std::string identity;  // unambiguous; stays the same for the same rule across versions of the
                          // file
-  // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited.
+  // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited. In a
+  // rule set, those with the longest period come first: the place is the number of the bucket.
   std::vector<RuleLimit> limits;
   bool unlimited = false;
   bool shadow_mode = false;

@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <new>
@@ -14,6 +16,21 @@ namespace {
 
 constexpr size_t kIndexMin = 16;
 constexpr size_t kHugePage = size_t{2} << 20;
+
+base::Duration PeriodOf(const algorithm::LimitSpec& spec) {
+  if (spec.align == algorithm::Align::kCalendarMonth) return std::chrono::hours(24 * 30);
+  if (spec.align == algorithm::Align::kCalendarYear) return std::chrono::hours(24 * 365);
+  return spec.period;
+}
+
+// A limit's place in the list is the number of its bucket. If another limit is added to a rule, or
+// comes with its roll-out, the one for the longer period keeps its bucket, and what was used stays
+// used.
+void LongestPeriodFirst(std::vector<RuleLimit>& limits) {
+  std::stable_sort(limits.begin(), limits.end(), [](const RuleLimit& a, const RuleLimit& b) {
+    return PeriodOf(a.limit.spec()) > PeriodOf(b.limit.spec());
+  });
+}
 
 }  // namespace
 
@@ -163,6 +180,12 @@ void RuleTreeBuilder::SetValueInMetric(NodeId node) {
 
 void RuleTreeBuilder::SetRule(NodeId node, Rule rule) {
   HEADGATE_CHECK(!has_rule(node));
+  LongestPeriodFirst(rule.limits);
+  if (rule.rollout != nullptr) {
+    auto rollout = std::make_shared<Rollout>(*rule.rollout);
+    LongestPeriodFirst(rollout->limits);
+    rule.rollout = std::move(rollout);
+  }
   rule.index = static_cast<uint32_t>(rules_.size());
   nodes_[node].rule = rule.index;
   rules_.push_back(std::move(rule));
