@@ -47,6 +47,10 @@ struct SharedRequest {
   // `limit`. For requests that were admitted under a limit that may have changed since. Not for
   // leases.
   bool keeps_limit = false;
+  // Asks for the lock of the key, so that instances decide about it one after the other. The time
+  // in which it is answered is then the store's `lock_timeout`, not `timeout`. Ignored by stores
+  // without locks.
+  bool locked = false;
   base::Duration timeout{0};
   // As in TakeRequest; must stay valid until `done` is called.
   std::span<const LimitChange> history{};
@@ -89,7 +93,8 @@ class SharedStore {
 
   virtual ~SharedStore() = default;
 
-  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (plus a tick),
+  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (plus a tick; for
+  // locked requests the store's lock_timeout),
   // possibly before Ask returns if the store is known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 

@@ -119,6 +119,8 @@ int FlagsOf(CreateMode mode) {
       return ZOO_EPHEMERAL;
     case CreateMode::kEphemeralSequential:
       return ZOO_EPHEMERAL_SEQUENTIAL;
+    case CreateMode::kContainer:
+      return ZOO_CONTAINER;
     case CreateMode::kPersistent:
       break;
   }

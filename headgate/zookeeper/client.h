@@ -65,7 +65,9 @@ struct Created {
 };
 
 enum class Watch : bool { kNo, kYes };
-enum class CreateMode : uint8_t { kPersistent, kEphemeral, kEphemeralSequential };
+// A container is removed by the ensemble, within some minutes, after its last child has gone
+// (ZooKeeper 3.5.3).
+enum class CreateMode : uint8_t { kPersistent, kEphemeral, kEphemeralSequential, kContainer };
 
 // A watch has fired, and is gone. Watches may be lost, and several changes may fire one.
 struct WatchEvent {

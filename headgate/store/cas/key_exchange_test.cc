@@ -23,6 +23,11 @@ class KeyExchangeTest : public ::testing::Test {
  protected:
   KeyExchangeTest() { exchange_.emplace(writer_); }
 
+  void AskLocked(Duration timeout = 5s) {
+    const SharedRequest request{.name = "k", .limit = limit_, .locked = true};
+    exchange_->Add(
+        std::make_unique<WaitingRequest>(request, now_ + timeout, [](const SharedAnswer&) {}));
+  }
   void Ask(algorithm::Cost cost = 1, Duration timeout = 100ms,
            Operation operation = Operation::kTake) {
     const SharedRequest request{.name = "k", .limit = limit_, .cost = cost, .operation = operation};
@@ -40,6 +45,10 @@ class KeyExchangeTest : public ::testing::Test {
           bytes_ = action_.bytes;
           return action_.expected ? fmt::format("put over {}", action_.expected->number)
                                   : "put new";
+        case ExchangeAction::Kind::kLock:
+          return "lock";
+        case ExchangeAction::Kind::kUnlock:
+          return "unlock";
         case ExchangeAction::Kind::kWait:
           if (!pauses_pass_ || action_.at.ns == INT64_MAX || action_.at > now_ + 50ms)
             return "wait";
@@ -451,6 +460,153 @@ TEST_F(KeyExchangeTest, AResetLeavesAnEmptyValueInPlace) {
   EXPECT_EQ(ParseEnvelope(bytes_)->bucket, "");
   Put(2);
   EXPECT_THAT(Answers(), ElementsAre("3 left"));
+}
+
+TEST_F(KeyExchangeTest, LockedRequestsAreDecidedUnderTheLock) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  AskLocked();
+  EXPECT_EQ(Next(), "wait");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  GotNothing();
+  EXPECT_EQ(Next(), "put new");
+  EXPECT_EQ(ParseEnvelope(bytes_)->fence, 17u);
+  Put(0);
+  EXPECT_THAT(Answers(), ElementsAre("2 left", "1 left"));
+  EXPECT_EQ(Next(), "unlock");
+  EXPECT_EQ(Next(), "wait");
+  EXPECT_TRUE(exchange_->idle());
+}
+
+TEST_F(KeyExchangeTest, RequestsThatComeUnderTheLockNeedNoOther) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  GotNothing();
+  EXPECT_EQ(Next(), "put new");
+  AskLocked();
+  Put(0);
+  EXPECT_EQ(Next(), "put over 0");
+  Put(1);
+  EXPECT_THAT(Answers(), ElementsAre("2 left", "1 left"));
+  EXPECT_EQ(Next(), "unlock");
+}
+
+TEST_F(KeyExchangeTest, LetsOthersHaveTheLockAfterAWhile) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  GotNothing();
+  EXPECT_EQ(Next(), "put new");
+  AskLocked();
+  now_ = now_ + writer_.options.lock_hold_max;
+  Put(0);
+  EXPECT_EQ(Next(), "unlock");
+  EXPECT_EQ(Next(), "lock");
+  EXPECT_THAT(Answers(), ElementsAre("2 left"));
+  exchange_->OnLock(now_, 19);
+  // Another instance may have written in between.
+  EXPECT_EQ(Next(), "get");
+}
+
+TEST_F(KeyExchangeTest, RequestsWithoutTheLockDoNotWaitForIt) {
+  AskLocked();
+  Ask();
+  EXPECT_EQ(Next(), "get");
+  GotNothing();
+  EXPECT_EQ(Next(), "put new");
+  EXPECT_EQ(ParseEnvelope(bytes_)->fence, 0u);
+  Put(0);
+  EXPECT_EQ(Next(), "lock");
+  EXPECT_THAT(Answers(), ElementsAre("2 left"));
+  EXPECT_EQ(Next(), "wait");
+}
+
+TEST_F(KeyExchangeTest, AWriterWithoutTheLockKeepsItsFence) {
+  std::string fenced;
+  AppendEnvelope({.generation = 5, .fence = 17}, fenced);
+  Ask();
+  EXPECT_EQ(Next(), "get");
+  Got(fenced, 3);
+  EXPECT_EQ(Next(), "put over 3");
+  EXPECT_EQ(ParseEnvelope(bytes_)->fence, 17u);
+}
+
+TEST_F(KeyExchangeTest, DoesNotWriteUnderAnEarlierLockThanTheLastWriter) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  std::string fenced;
+  AppendEnvelope({.generation = 5, .fence = 18}, fenced);
+  Got(fenced, 3);
+  EXPECT_EQ(Next(), "unlock");
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 19);
+  EXPECT_EQ(Next(), "get");
+  Got(fenced, 3);
+  EXPECT_EQ(Next(), "put over 3");
+  EXPECT_EQ(ParseEnvelope(bytes_)->fence, 19u);
+  EXPECT_EQ(writer_.counters.locks_lost.value(), 1u);
+}
+
+TEST_F(KeyExchangeTest, TakesTheLockAgainIfItWasLost) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  exchange_->OnLock(now_, absl::UnavailableError("the session has ended"));
+  EXPECT_EQ(Next(), "lock");
+  GotNothing();
+  EXPECT_EQ(Next(), "wait");
+  exchange_->OnLock(now_, 19);
+  EXPECT_EQ(Next(), "get");
+}
+
+TEST_F(KeyExchangeTest, AWriteThatIsUnderWayWhenTheLockIsLostCounts) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  GotNothing();
+  EXPECT_EQ(Next(), "put new");
+  exchange_->OnLock(now_, absl::UnavailableError("the session has ended"));
+  Put(absl::UnknownError("no answer"));
+  EXPECT_EQ(Next(), "get");
+  Got(bytes_, 0);
+  EXPECT_EQ(Next(), "wait");
+  EXPECT_THAT(Answers(), ElementsAre("2 left"));
+}
+
+TEST_F(KeyExchangeTest, StopsWaitingForTheLockWhenTheTimeIsOver) {
+  AskLocked(5s);
+  EXPECT_EQ(Next(), "lock");
+  EXPECT_EQ(Next(), "wait");
+  EXPECT_EQ(action_.at, now_ + 5s);
+  now_ = now_ + 5s;
+  EXPECT_EQ(Next(), "unlock");
+  EXPECT_THAT(Answers(), ElementsAre("UNAVAILABLE"));
+  EXPECT_EQ(writer_.counters.locks_timed_out.value(), 1u);
+  EXPECT_TRUE(exchange_->idle());
+}
+
+TEST_F(KeyExchangeTest, FailsIfTheLockCannotBeHad) {
+  AskLocked();
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, absl::UnavailableError("no connection"));
+  EXPECT_EQ(Next(), "wait");
+  EXPECT_THAT(Answers(), ElementsAre("UNAVAILABLE"));
+}
+
+TEST_F(KeyExchangeTest, AServiceThatDoesNotAnswerIsNotGivenTheTimeOfTheLock) {
+  AskLocked(5s);
+  EXPECT_EQ(Next(), "lock");
+  exchange_->OnLock(now_, 17);
+  EXPECT_EQ(Next(), "get");
+  EXPECT_EQ(action_.at, now_ + writer_.options.timeout / 2);
 }
 
 }  // namespace
