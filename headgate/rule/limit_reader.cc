@@ -211,9 +211,11 @@ class LimitReader {
     Agree(fields_.has(Word::kSharing) ? Word::kSharing : Word::kStrict, sharing, rule_.sharing);
     const auto failure = OneOf(Word::kOnStoreFailure, kFailures);
     Agree(Word::kOnStoreFailure, failure, rule_.on_store_failure);
-    if (rule_.sharing == Sharing::kLocked && failure && *failure != OnStoreFailure::kDeny) {
+    const bool contradicts = rule_.sharing == Sharing::kLocked && rule_.on_store_failure &&
+                             *rule_.on_store_failure != OnStoreFailure::kDeny;
+    if (contradicts && (sharing || failure)) {
       reader_.Report(
-          fields_, Word::kOnStoreFailure,
+          fields_, failure ? Word::kOnStoreFailure : Word::kStrict,
           "on_store_failure contradicts strict: lock, which refuses what it cannot decide",
           "leave out on_store_failure, or strict: lock");
     }

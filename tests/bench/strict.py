@@ -28,6 +28,10 @@ RULES = """domain: edge
 descriptors:
   - key: api_key
     rate_limit: {requests_per_unit: 1, period: 8760h}
+  - key: fought
+    rate_limit: {requests_per_unit: 100000000, period: 8760h}
+  - key: locked
+    rate_limit: {requests_per_unit: 100000000, period: 8760h, strict: lock}
 """
 
 
@@ -99,6 +103,11 @@ def main():
                     words = ("--http", "--domain", "edge", "--keys", "1")
                     measure(binary, "denials of one key, one connection", servers, seconds, *words, "--connections", "1")
                     measure(binary, "denials of one key, 50 connections each", servers, seconds, *words)
+                    # A lock is only in ZooKeeper; elsewhere the two are the same.
+                    for key in ("fought", "locked"):
+                        words = ("--http", "--domain", "edge", "--key", key, "--keys", "1")
+                        measure(binary, f"one key ({key}), one connection", servers, seconds, *words, "--connections", "1")
+                        measure(binary, f"one key ({key}), 50 connections each", servers, seconds, *words)
             for server in servers:
                 server.stop()
 

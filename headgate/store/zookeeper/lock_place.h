@@ -70,7 +70,7 @@ class LockPlace {
   // Gives the lock back, or stops waiting for it.
   void Leave();
 
-  bool held() const { return state_ == State::kHeld; }
+  bool held() const { return state_ == State::kHeld && !left_; }
   uint64_t fence() const { return fence_; }
   bool left() const { return left_; }
   bool must_retry() const { return must_retry_; }
