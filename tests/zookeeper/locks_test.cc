@@ -189,7 +189,8 @@ TEST_F(LocksTest, ANodeThatSomebodyHasDeletedIsMadeAgain) {
   ASSERT_EQ(first->names.size(), 1u);
   b().Take();
   ASSERT_TRUE(UntilNodes(2));
-  for (const std::string& name : looker.List("/r/locks/k")->names) {
+  const auto both = looker.List("/r/locks/k");
+  for (const std::string& name : both->names) {
     if (name == first->names[0]) continue;
     EXPECT_TRUE(looker.Delete("/r/locks/k/" + name).ok());
   }
