@@ -200,7 +200,7 @@ class LimitReader {
   void ReadStoreWords() {
     std::optional<Sharing> sharing = OneOf(Word::kSharing, kSharings);
     const bool locked = SaysLock();
-    if (locked || reader_.Truth(fields_, Word::kStrict)) {
+    if (locked || reader_.Truth(fields_, Word::kStrict, "true, false or lock")) {
       if (sharing && *sharing != Sharing::kStrict) {
         reader_.Report(fields_, Word::kStrict,
                        fmt::format("strict: {} contradicts sharing", locked ? "lock" : "true"),

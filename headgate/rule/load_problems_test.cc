@@ -326,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"unit: day, requests_per_unit: 1, strict: locked",
              "f.yaml:4:57: error loading config file: yaml: unmarshal errors: line 4: cannot "
              "unmarshal !!str `locked` into bool\n"
-             "  hint: 'strict' is true or false, without quotes\n"},
+             "  hint: 'strict' is true, false or lock, without quotes\n"},
         Case{"unit: day, requests_per_unit: 1, on_store_failure: alow",
              "f.yaml:4:67: invalid on_store_failure 'alow'\n"
              "  hint: did you mean 'allow'?\n"},

@@ -93,9 +93,9 @@ class SharedStore {
 
   virtual ~SharedStore() = default;
 
-  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (plus a tick; for
-  // locked requests the store's lock_timeout),
-  // possibly before Ask returns if the store is known to be unreachable.
+  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (for locked
+  // requests the store's lock_timeout) plus a tick, possibly before Ask returns if the store is
+  // known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 
   // Changes a counter, at the time of the store's clock. Calls `done` as Ask does, with an answer

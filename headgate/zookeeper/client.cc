@@ -77,6 +77,8 @@ absl::Status StatusOf(int code, Effect effect, const std::string& path) {
       return absl::InvalidArgumentError(what);
     case ZINVALIDSTATE:
       return absl::UnavailableError(fmt::format("{}: no connection to ZooKeeper", path));
+    case ZUNIMPLEMENTED:
+      return absl::UnimplementedError(what);
     case ZTHROTTLEDOP:
       return absl::ResourceExhaustedError(what);
     default:

@@ -182,6 +182,26 @@ TEST_F(LocksTest, AreLostWithTheSessionAndTheNextOneGoesOn) {
   EXPECT_TRUE(UntilNodes(1));
 }
 
+// The server carries the creation out after the client has given the session up.
+TEST_F(LocksTest, ASessionThatEndsBetweenTheCreationAndItsAnswerLeavesNoNode) {
+  server.Freeze();
+  a().Take();
+  b().Take();
+  bool over = false;
+  net::Timer timer(loop, [&] { over = true; });
+  timer.SetAfter(2s);  // longer than a session and a third
+  ASSERT_TRUE(Until([&] { return over; }));
+  a().locks.Release("k");
+  server.Thaw();
+  // A place that was not left begins again in the new session.
+  EXPECT_TRUE(Until([&] { return b().fences.size() == 1; }));
+  EXPECT_TRUE(Until([&] { return a().locks.places() == 0; }));
+  EXPECT_THAT(a().fences, IsEmpty());
+  EXPECT_TRUE(UntilNodes(1));
+  b().locks.Release("k");
+  EXPECT_TRUE(UntilNodes(0));
+}
+
 TEST_F(LocksTest, ANodeThatSomebodyHasDeletedIsMadeAgain) {
   a().Take();
   ASSERT_TRUE(Until([&] { return a().fences.size() == 1; }));

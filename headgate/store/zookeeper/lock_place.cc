@@ -104,14 +104,18 @@ void LockPlace::OnListed(const absl::StatusOr<std::vector<std::string>>& names) 
 
 void LockPlace::FindPlace(const std::vector<std::string>& names) {
   std::optional<uint32_t> own;
+  std::string found;
   for (const std::string& name : names) {
-    if (!IsOwn(name)) continue;
-    own_ = name;
-    own = NumberOf(name);
+    const auto number = IsOwn(name) ? NumberOf(name) : std::nullopt;
+    if (!number || (own && IsBefore(*own, *number))) continue;
+    found = name;
+    own = number;
   }
+  // Another node of this place was made in another transaction.
+  if (std::exchange(own_, found) != found) fence_ = 0;
   if (!own) {
     // Never made, or somebody has deleted it.
-    own_.clear();
+    repeats_ = repeats_ || state_ == State::kUnsure;
     fence_ = 0;
     state_ = State::kNew;
     return;
@@ -152,7 +156,7 @@ void LockPlace::OnWatched(const absl::Status& status) {
 void LockPlace::OnDeleted(const absl::Status& status) {
   in_flight_ = false;
   if (status.ok() || absl::IsNotFound(status)) {
-    state_ = State::kGone;
+    state_ = repeats_ ? State::kUnsure : State::kGone;
     return;
   }
   // Nothing but the end of the session would remove the node, so this goes on.
@@ -165,7 +169,7 @@ void LockPlace::OnPredecessorGone() {
 }
 
 void LockPlace::OnSessionLost() {
-  in_flight_ = must_retry_ = false;
+  in_flight_ = must_retry_ = repeats_ = false;
   if (state_ == State::kHeld && !left_)
     failure_ = absl::UnavailableError("the session that had the lock of the key has ended");
   left_ = left_ || !failure_.ok();

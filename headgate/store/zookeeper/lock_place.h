@@ -15,8 +15,12 @@
 //
 // The nodes are ephemeral: they go with the session of their instance. If the answer to a creation
 // is lost, the node may have been made. It is found again by the random id in its name, also to
-// delete it when the place has been left meanwhile. The number in a name is a counter of 32 bits
-// that may wrap, so two numbers are compared by their difference.
+// delete it when the place has been left meanwhile. If it is not there, the creation is repeated. A
+// place whose creation was repeated ends only when a list shows no node of it, in case the first
+// one was carried out late.
+//
+// The number in a name is a counter of 32 bits that may wrap, so two numbers are compared by their
+// difference.
 #pragma once
 
 #include <cstdint>
@@ -101,6 +105,7 @@ class LockPlace {
   bool in_flight_ = false;
   bool left_ = false;
   bool must_retry_ = false;
+  bool repeats_ = false;     // a creation without an answer was repeated, so there may be two nodes
   std::string own_;          // the name of the node, once it is known
   std::string predecessor_;  // of a place that is behind or watching
   uint64_t fence_ = 0;       // 0: not known

@@ -152,6 +152,33 @@ TEST_F(LockPlaceTest, ANodeThatWasNotMadeIsMadeAgain) {
   Create();
 }
 
+TEST_F(LockPlaceTest, TwoNodesOfARepeatedCreationAreBothDeleted) {
+  EXPECT_EQ(Next(place), "create lock-00000000000000a1-");
+  place.OnCreated(kNoAnswer, 0);
+  place.Retry();
+  EXPECT_EQ(Next(place), "sync, list");
+  place.OnListed(Names{});
+  EXPECT_EQ(Next(place), "create lock-00000000000000a1-");
+  // The first creation was carried out in between.
+  place.OnCreated(std::string("lock-00000000000000a1-0000000010"), 70);
+  EXPECT_EQ(Next(place), "list");
+  place.OnListed(Names{"lock-00000000000000a1-0000000010", kOwn, kLater});
+  EXPECT_EQ(Next(place), std::string("look at ") + kOwn);
+  place.OnLooked(uint64_t{60});
+  EXPECT_EQ(Next(place), "holds");
+  EXPECT_EQ(place.fence(), 60u);
+  place.Leave();
+  EXPECT_EQ(Next(place), std::string("delete ") + kOwn);
+  place.OnDeleted(absl::OkStatus());
+  EXPECT_EQ(Next(place), "sync, list");
+  place.OnListed(Names{"lock-00000000000000a1-0000000010", kLater});
+  EXPECT_EQ(Next(place), "delete lock-00000000000000a1-0000000010");
+  place.OnDeleted(absl::OkStatus());
+  EXPECT_EQ(Next(place), "sync, list");
+  place.OnListed(Names{kLater});
+  EXPECT_EQ(Next(place), "end");
+}
+
 TEST_F(LockPlaceTest, ANodeThatWasMadeWithoutAnAnswerIsDeletedToo) {
   EXPECT_EQ(Next(place), "create lock-00000000000000a1-");
   place.Leave();
@@ -208,6 +235,15 @@ TEST_F(LockPlaceTest, BeginsAgainIfTheSessionEndsBetweenTheCreationAndItsAnswer)
   Create();
 }
 
+TEST_F(LockPlaceTest, APlaceThatWasLeftEndsIfTheSessionEndsBetweenTheCreationAndItsAnswer) {
+  EXPECT_EQ(Next(place), "create lock-00000000000000a1-");
+  place.Leave();
+  place.OnCreated(kNoAnswer, 0);
+  EXPECT_EQ(Next(place), "wait");
+  place.OnSessionLost();
+  EXPECT_EQ(Next(place), "end");
+}
+
 TEST_F(LockPlaceTest, LosesTheLockWithItsSession) {
   Hold();
   place.OnSessionLost();
@@ -223,6 +259,15 @@ TEST_F(LockPlaceTest, NothingIsLeftOfAPlaceThatWasGivenUpWhenTheSessionEnds) {
   place.OnSessionLost();
   EXPECT_EQ(Next(place), "end");
   EXPECT_TRUE(place.failure().ok());
+}
+
+TEST_F(LockPlaceTest, FailsIfTheServersHaveNoContainers) {
+  EXPECT_EQ(Next(place), "create lock-00000000000000a1-");
+  place.OnCreated(kMissing, 0);
+  EXPECT_EQ(Next(place), "make queue");
+  place.OnQueueMade(absl::UnimplementedError("an old server"));
+  EXPECT_TRUE(absl::IsUnimplemented(place.failure()));
+  EXPECT_EQ(Next(place), "end");
 }
 
 TEST_F(LockPlaceTest, FailsIfItMayNot) {
