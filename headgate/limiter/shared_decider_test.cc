@@ -172,7 +172,8 @@ TEST_F(SharedDeciderTest, OtherRulesDoNotAskForALock) {
 TEST_F(SharedDeciderTest, ALockedRequestIsRefusedIfItCannotBeDecided) {
   shared.failure = absl::UnavailableError("other instances had the lock for too long");
   EXPECT_TRUE(Allowed({"two"}));
-  EXPECT_FALSE(Allowed({"locked"}));
+  EXPECT_EQ(Ask(Operation::kTake, {"locked"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kUnavailable);
   EXPECT_EQ(mode(), Mode::kClosed);
 }
 

@@ -86,17 +86,18 @@ class ZooKeeperStore(StrictTest):
         until(lambda: statuses(instances, 3, locked="k") == [503] * 3, 10, "requests are refused")
 
     def test_a_lock_that_is_not_free_in_time(self):
-        instance = self.serve(self.zookeeper.url(), "--store-lock-timeout", "300ms")
-        self.assertEqual(statuses([instance], 1, locked="k"), [200])
+        instance = self.serve(self.zookeeper.url(), "--store-lock-timeout", "500ms")
+        until(lambda: statuses([instance], 1, locked="k") == [200], 10, "the store is there")
         client = self.zookeeper.client()
         self.addCleanup(client.stop)
         [queue] = [f"/rate-limiter/locks/{name}" for name in client.get_children("/rate-limiter/locks") if name != "gc"]
         held = client.create(f"{queue}/lock-{'0' * 15}1-", ephemeral=True, sequence=True)
+        before = instance.metric('headgate_store_locks_total{event="timed_out"}')
         self.assertEqual(statuses([instance], 2, locked="k"), [503, 503])
-        self.assertEqual(instance.metric('headgate_store_locks_total{event="timed_out"}'), 2)
+        self.assertEqual(instance.metric('headgate_store_locks_total{event="timed_out"}') - before, 2)
         until(lambda: client.get_children(queue) == [os.path.basename(held)], 5, "no node is left behind")
         client.delete(held)
-        self.assertEqual(statuses([instance], 1, locked="k"), [200])
+        until(lambda: statuses([instance], 1, locked="k") == [200], 10, "the lock is free")
 
     def test_the_holder_of_a_lock_is_killed(self):
         instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s")
@@ -129,7 +130,7 @@ class ZooKeeperStore(StrictTest):
         self.assertEqual(len(client.get_children(queue)), 1)
         # They wait for the end of its session.
         self.assertEqual(statuses(instances[1:], 4, busy="k"), [200] * 4)
-        self.assertEqual(client.get_children(queue), [])
+        until(lambda: client.get_children(queue) == [], 5, "no node is left behind")
 
     def test_instances_compare_their_clocks_with_the_leaders(self):
         instance = self.serve(self.zookeeper.url())
