@@ -71,7 +71,7 @@ ExchangeAction KeyExchange::NextRound(BootTime now, Instant instant) {
   return Wait(now);
 }
 
-// Whether the lock is to be given back: nobody waits for it, it was held for long enough, or it is
+// Whether the lock must be given back: nobody waits for it, it was held for long enough, or it is
 // worth nothing any more.
 bool KeyExchange::MustUnlock(BootTime now) const {
   if (lock_ == Lock::kNone) return false;

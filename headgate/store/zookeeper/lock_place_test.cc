@@ -16,7 +16,7 @@ constexpr char kFirst[] = "lock-00000000000000b2-0000000006";
 constexpr char kSecond[] = "lock-00000000000000c3-0000000007";
 constexpr char kLater[] = "lock-00000000000000d4-0000000009";
 
-// What the place says next, in words.
+// The next step of the place, in words.
 std::string Next(LockPlace& place) {
   const LockAction action = place.Next();
   switch (action.kind) {
