@@ -20,6 +20,8 @@ descriptors:
     rate_limit: {requests_per_unit: 10, period: 8760h, strict: lock}
   - key: busy
     rate_limit: {requests_per_unit: 1000000, period: 8760h, strict: lock}
+  - key: frozen
+    rate_limit: {requests_per_unit: 150, period: 8760h, strict: lock}
   - key: local
     rate_limit: {requests_per_unit: 10, period: 8760h, on_store_failure: local}
 """
@@ -90,7 +92,7 @@ class ZooKeeperStore(StrictTest):
         until(lambda: statuses([instance], 1, locked="k") == [200], 10, "the store is there")
         client = self.zookeeper.client()
         self.addCleanup(client.stop)
-        [queue] = [f"/rate-limiter/locks/{name}" for name in client.get_children("/rate-limiter/locks") if name != "gc"]
+        queue = self.queue(client)
         held = client.create(f"{queue}/lock-{'0' * 15}1-", ephemeral=True, sequence=True)
         before = instance.metric('headgate_store_locks_total{event="timed_out"}')
         self.assertEqual(statuses([instance], 2, locked="k"), [503, 503])
@@ -104,7 +106,7 @@ class ZooKeeperStore(StrictTest):
         client = self.zookeeper.client()
         self.addCleanup(client.stop)
         self.assertEqual(statuses(instances, 3, busy="k"), [200] * 3)
-        [queue] = [f"/rate-limiter/locks/{name}" for name in client.get_children("/rate-limiter/locks") if name != "gc"]
+        queue = self.queue(client)
 
         def ask():
             try:
@@ -115,22 +117,55 @@ class ZooKeeperStore(StrictTest):
 
         thread = threading.Thread(target=ask)
         thread.start()
-        # Stopped while it has a node: the node stays when it is killed.
-        def stopped_with_a_node():
-            instances[0].process.send_signal(signal.SIGSTOP)
-            # Its removal could still be on the way.
-            if all(client.get_children(queue) for _ in range(20)):
-                return True
-            instances[0].process.send_signal(signal.SIGCONT)
-            return False
-
-        until(stopped_with_a_node, 10, "the holder is stopped")
+        self.stop_holder(instances[0], client, queue)
         instances[0].process.kill()
         thread.join()
         self.assertEqual(len(client.get_children(queue)), 1)
         # They wait for the end of its session.
         self.assertEqual(statuses(instances[1:], 4, busy="k"), [200] * 4)
         until(lambda: client.get_children(queue) == [], 5, "no node is left behind")
+
+    def test_a_frozen_holder_spoils_nothing(self):
+        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s")
+        client = self.zookeeper.client()
+        self.addCleanup(client.stop)
+        given = statuses(instances, 3, frozen="k")
+        queue = self.queue(client)
+
+        def ask():
+            # The request that was frozen may be refused with 503, and counts nothing then.
+            while (status := instances[0].check("edge", frozen="k")[0]) != 429:
+                if status == 200:
+                    given.append(status)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        self.stop_holder(instances[0], client, queue)
+        # Others have had the lock by the time that it goes on.
+        given += statuses(instances[1:], 4, frozen="k")
+        instances[0].process.send_signal(signal.SIGCONT)
+        thread.join()
+        self.assertEqual(given, [200] * 150)
+        self.assertEqual(statuses(instances, 3, frozen="k"), [429] * 3)
+        until(lambda: client.get_children(queue) == [], 5, "no node is left behind")
+
+    def queue(self, client):
+        """The path of the only queue for a lock of a key."""
+        [name] = [name for name in client.get_children("/rate-limiter/locks") if name != "gc"]
+        return f"/rate-limiter/locks/{name}"
+
+    def stop_holder(self, instance, client, queue):
+        """Stops the process while it has a node in the queue. The node then stays until its session ends."""
+
+        def stopped_with_a_node():
+            instance.process.send_signal(signal.SIGSTOP)
+            # Its removal could still be on the way.
+            if all(client.get_children(queue) for _ in range(20)):
+                return True
+            instance.process.send_signal(signal.SIGCONT)
+            return False
+
+        until(stopped_with_a_node, 10, "the holder is stopped")
 
     def test_instances_compare_their_clocks_with_the_leaders(self):
         instance = self.serve(self.zookeeper.url())
