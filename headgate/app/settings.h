@@ -55,6 +55,7 @@ struct Settings {
   std::string store_sentinel_user;
   std::string store_sentinel_password_file;
   base::Duration store_timeout = kStore.timeout;
+  base::Duration store_lock_timeout = store::BackendOptions{}.lock_timeout;
   base::Duration store_connect_timeout = kStore.connect_timeout;
   uint64_t store_connections = kStore.connections_per_server;
   uint64_t store_in_flight_max = kStore.in_flight_max;

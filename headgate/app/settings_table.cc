@@ -218,6 +218,16 @@ const std::array kSettings = {
                       "strict store the default is 250ms.",
             .min = kMillisecond,
             .max = 60 * kSecond},
+    Setting{.name = "store_lock_timeout",
+            .group = kStore,
+            .target = &Settings::store_lock_timeout,
+            .help =
+                "How long a request may wait for the lock of its key (strict: lock); then it is "
+                "refused.",
+            .advice = "Raise it with the number of instances that use the same key; clients wait "
+                      "for up to this long.",
+            .min = kMillisecond,
+            .max = 60 * kSecond},
     Setting{.name = "store_connect_timeout",
             .group = kStore,
             .target = &Settings::store_connect_timeout,

@@ -234,6 +234,9 @@ void SharedStores::CollectStore(observe::Sink& sink) const {
             .counts = counters.call_ns.counts,
             .sum = counters.call_ns.sum});
   sink.Set(Metric::kStoreRetries, {}, counters.retries);
+  sink.Set(Metric::kStoreLocks, {"taken"}, counters.locks_taken);
+  sink.Set(Metric::kStoreLocks, {"lost"}, counters.locks_lost);
+  sink.Set(Metric::kStoreLocks, {"timed_out"}, counters.locks_timed_out);
   sink.Set(Metric::kStoreRedirects, {}, counters.redirects);
   sink.Set(Metric::kStoreBatchCalls, {},
            {.bounds = store::kBatchCallsBounds,

@@ -119,6 +119,7 @@ class Reader {
         .server_name = settings_.store_server_name,
         .strict = settings_.strict_store == "yes",
         .instances = static_cast<uint32_t>(settings_.store_instances),
+        .lock_timeout = settings_.store_lock_timeout,
     };
     ReadSecret("store_password_file", settings_.store_password_file, options.password);
     ReadSecret("store_sentinel_password_file", settings_.store_sentinel_password_file,

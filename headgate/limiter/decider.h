@@ -64,9 +64,13 @@ class Decider {
 
   const SharedTerms& default_terms() const { return default_terms_; }
   SharedTerms TermsOf(const rule::Rule& rule) const {
+    const rule::Sharing sharing = rule.sharing.value_or(default_terms_.sharing);
     return {
-        .on_store_failure = rule.on_store_failure.value_or(default_terms_.on_store_failure),
-        .sharing = rule.sharing.value_or(default_terms_.sharing),
+        // Nobody asks for a lock and wants to be decided without it.
+        .on_store_failure = sharing == rule::Sharing::kLocked
+                                ? rule::OnStoreFailure::kDeny
+                                : rule.on_store_failure.value_or(default_terms_.on_store_failure),
+        .sharing = sharing,
         .fallback_share_ppm = rule.fallback_share_ppm.value_or(default_terms_.fallback_share_ppm)};
   }
 

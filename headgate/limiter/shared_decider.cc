@@ -100,6 +100,7 @@ store::SharedRequest SharedDecider::RequestOf(const Member& member, std::string_
           .cost = member.cost,
           .operation = member.operation,
           .leased = IsLeased(*member.limit, member.terms),
+          .locked = member.terms.sharing == rule::Sharing::kLocked,
           .timeout = options_.timeout,
           .history = member.history,
           .now = member.now};

@@ -36,6 +36,8 @@ descriptors:
     rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket, on_store_failure: allow}
   - key: closed
     rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket, on_store_failure: deny}
+  - key: locked
+    rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket, strict: lock}
   - key: fifth
     rate_limit: {period: 20s, requests_per_unit: 10, algorithm: token_bucket, fallback_share: 0.2}
   - key: five
@@ -154,6 +156,25 @@ TEST_F(SharedDeciderTest, WaitsForTheStoreAndReturnsItsDecision) {
   EXPECT_EQ(mode(), Mode::kExact);
   EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|two=v#0}"));
   EXPECT_EQ(fleet.decisions(Mode::kExact), 1u);
+}
+
+TEST_F(SharedDeciderTest, ARuleMayAskForTheLockOfTheKey) {
+  Peek("locked");
+  EXPECT_TRUE(shared.oldest().locked);
+}
+
+TEST_F(SharedDeciderTest, OtherRulesDoNotAskForALock) {
+  Peek("closed");
+  EXPECT_FALSE(shared.oldest().locked);
+}
+
+// The default of these tests is to decide locally.
+TEST_F(SharedDeciderTest, ALockedRequestIsRefusedIfItCannotBeDecided) {
+  shared.failure = absl::UnavailableError("other instances had the lock for too long");
+  EXPECT_TRUE(Allowed({"two"}));
+  EXPECT_EQ(Ask(Operation::kTake, {"locked"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kUnavailable);
+  EXPECT_EQ(mode(), Mode::kClosed);
 }
 
 TEST_F(SharedDeciderTest, EachRequestIsSentToTheStoreOnce) {

@@ -195,6 +195,14 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Time that answered calls to the shared store took, including retries and redirects."},
     {Metric::kStoreRetries, "headgate_store_retries_total", kCounter, "calls",
      "Calls that were sent a second time because the first was certainly not executed."},
+    {Metric::kStoreLocks,
+     "headgate_store_locks_total",
+     kCounter,
+     "events",
+     "Locks of keys in the store, for rules with strict: lock, by event: taken, lost (the session "
+     "ended, or another instance has written under a later lock), timed_out (requests that were "
+     "refused because they waited for longer than store_lock_timeout).",
+     {"event"}},
     {Metric::kStoreRedirects, "headgate_store_redirects_total", kCounter, "calls",
      "Calls that a server of the store redirected to another one (MOVED, ASK)."},
     {Metric::kStoreBatchCalls, "headgate_store_batch_calls", kHistogram, "calls",

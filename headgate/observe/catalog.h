@@ -64,6 +64,7 @@ enum class Metric : uint8_t {
   kStoreCalls,
   kStoreCallSeconds,
   kStoreRetries,
+  kStoreLocks,
   kStoreRedirects,
   kStoreBatchCalls,
   kStoreBreakersOpen,

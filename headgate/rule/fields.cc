@@ -266,14 +266,14 @@ std::string_view FieldReader::Text(Fields& fields, Word word) {
   return {};
 }
 
-bool FieldReader::Truth(Fields& fields, Word word) {
+bool FieldReader::Truth(Fields& fields, Word word, std::string_view choices) {
   const DocumentNode* const node = fields.value(word);
   if (node == nullptr || IsNull(*node)) return false;
   if (node->kind == NodeKind::kScalar) {
     const Scalar scalar = Resolve(*node);
     if (scalar.type == ScalarType::kBool) return scalar.truth;
   }
-  ReportType(*node, "bool", fmt::format("'{}' is true or false, without quotes", TextOf(word)));
+  ReportType(*node, "bool", fmt::format("'{}' is {}, without quotes", TextOf(word), choices));
   Forget(fields, word);
   return false;
 }

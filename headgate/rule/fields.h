@@ -111,7 +111,7 @@ class FieldReader {
   // An absent or null value, or one of a wrong type (which is reported), reads as the zero of the
   // type.
   std::string_view Text(Fields& fields, Word word);
-  bool Truth(Fields& fields, Word word);
+  bool Truth(Fields& fields, Word word, std::string_view choices = "true or false");
   uint32_t Unsigned32(Fields& fields, Word word);
   uint64_t Unsigned64(Fields& fields, Word word);
   // The mappings of a list. `go_type` is the name of the type in the service's messages.

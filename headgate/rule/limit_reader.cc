@@ -199,16 +199,32 @@ class LimitReader {
   // Reads the words for shared stores, which apply to the whole rule.
   void ReadStoreWords() {
     std::optional<Sharing> sharing = OneOf(Word::kSharing, kSharings);
-    if (reader_.Truth(fields_, Word::kStrict)) {
+    const bool locked = SaysLock();
+    if (locked || reader_.Truth(fields_, Word::kStrict, "true, false or lock")) {
       if (sharing && *sharing != Sharing::kStrict) {
-        reader_.Report(fields_, Word::kStrict, "strict: true contradicts sharing",
+        reader_.Report(fields_, Word::kStrict,
+                       fmt::format("strict: {} contradicts sharing", locked ? "lock" : "true"),
                        "leave out one of them");
       }
-      sharing = Sharing::kStrict;
+      sharing = locked ? Sharing::kLocked : Sharing::kStrict;
     }
-    Agree(Word::kSharing, sharing, rule_.sharing);
-    Agree(Word::kOnStoreFailure, OneOf(Word::kOnStoreFailure, kFailures), rule_.on_store_failure);
+    Agree(fields_.has(Word::kSharing) ? Word::kSharing : Word::kStrict, sharing, rule_.sharing);
+    const auto failure = OneOf(Word::kOnStoreFailure, kFailures);
+    Agree(Word::kOnStoreFailure, failure, rule_.on_store_failure);
+    const bool contradicts = rule_.sharing == Sharing::kLocked && rule_.on_store_failure &&
+                             *rule_.on_store_failure != OnStoreFailure::kDeny;
+    if (contradicts && (sharing || failure)) {
+      reader_.Report(
+          fields_, failure ? Word::kOnStoreFailure : Word::kStrict,
+          "on_store_failure contradicts strict: lock, which refuses what it cannot decide",
+          "leave out on_store_failure, or strict: lock");
+    }
     Agree(Word::kFallbackShare, ReadShare(), rule_.fallback_share_ppm);
+  }
+
+  bool SaysLock() const {
+    const DocumentNode* const node = fields_.value(Word::kStrict);
+    return node != nullptr && node->kind == NodeKind::kScalar && node->text == "lock";
   }
 
   template <typename Value>

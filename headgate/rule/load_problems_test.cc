@@ -316,6 +316,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"unit: day, requests_per_unit: 1, sharing: exact, strict: true",
              "f.yaml:4:73: strict: true contradicts sharing\n"
              "  hint: leave out one of them\n"},
+        Case{"unit: day, requests_per_unit: 1, sharing: leased, strict: lock",
+             "f.yaml:4:74: strict: lock contradicts sharing\n"
+             "  hint: leave out one of them\n"},
+        Case{"unit: day, requests_per_unit: 1, strict: lock, on_store_failure: local",
+             "f.yaml:4:81: on_store_failure contradicts strict: lock, which refuses what it cannot "
+             "decide\n"
+             "  hint: leave out on_store_failure, or strict: lock\n"},
+        Case{"unit: day, requests_per_unit: 1, strict: locked",
+             "f.yaml:4:57: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!str `locked` into bool\n"
+             "  hint: 'strict' is true, false or lock, without quotes\n"},
         Case{"unit: day, requests_per_unit: 1, on_store_failure: alow",
              "f.yaml:4:67: invalid on_store_failure 'alow'\n"
              "  hint: did you mean 'allow'?\n"},

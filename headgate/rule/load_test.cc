@@ -247,6 +247,14 @@ TEST(LoadRules, KeepsWhatConcernsSharedStores) {
   EXPECT_EQ(rule.fallback_share_ppm, 250'000u);
   EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, strict: true}").sharing,
             Sharing::kStrict);
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, strict: lock}").sharing,
+            Sharing::kLocked);
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, sharing: strict, strict: lock, "
+                     "on_store_failure: deny}")
+                .sharing,
+            Sharing::kLocked);
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, strict: false}").sharing,
+            std::nullopt);
   EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, fallback_share: 1}")
                 .fallback_share_ppm,
             1'000'000u);

@@ -32,7 +32,12 @@ struct RuleLimit {
 };
 
 // How instances share a rule's buckets. If the rule does not set it, the store's default applies.
-enum class Sharing : uint8_t { kExact, kLeased, kStrict };
+enum class Sharing : uint8_t {
+  kExact,
+  kLeased,
+  kStrict,
+  kLocked,  // strict, one instance after the other, by a lock of the key
+};
 
 // How a rule decides while its store is unreachable.
 enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };

@@ -45,6 +45,9 @@ struct BackendOptions {
   bool strict = false;
   // The number of instances, which overrides the counted number. 0: use the counted number.
   uint32_t instances = 0;
+  // How long a request may wait for the lock of its key, in a store that has locks. Raise it with
+  // the number of instances.
+  base::Duration lock_timeout = std::chrono::seconds(5);
 };
 
 // Identifies a field of BackendOptions, of `calls`, or of its breaker.

@@ -47,6 +47,10 @@ struct SharedRequest {
   // `limit`. For requests that were admitted under a limit that may have changed since. Not for
   // leases.
   bool keeps_limit = false;
+  // Asks for the lock of the key, so that instances decide about it one after the other. The time
+  // in which it is answered is then the store's `lock_timeout`, not `timeout`. Ignored by stores
+  // without locks.
+  bool locked = false;
   base::Duration timeout{0};
   // As in TakeRequest; must stay valid until `done` is called.
   std::span<const LimitChange> history{};
@@ -89,8 +93,9 @@ class SharedStore {
 
   virtual ~SharedStore() = default;
 
-  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (plus a tick),
-  // possibly before Ask returns if the store is known to be unreachable.
+  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (for locked
+  // requests the store's lock_timeout) plus a tick, possibly before Ask returns if the store is
+  // known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 
   // Changes a counter, at the time of the store's clock. Calls `done` as Ask does, with an answer

@@ -33,6 +33,9 @@ struct StoreCounters {
 
   uint64_t retries = 0;                              // calls sent a second time
   uint64_t retries_refused = 0;                      // the retry budget was used up
+  uint64_t locks_taken = 0;                          // of keys, for `strict: lock`
+  uint64_t locks_lost = 0;                           // while they were held
+  uint64_t locks_timed_out = 0;                      // requests that waited in vain
   uint64_t redirects = 0;                            // to another server
   uint64_t script_misses = 0;                        // the server did not know the script
   uint64_t alarms = 0;                               // errors that need an operator

@@ -23,6 +23,7 @@ class ManualSharedStore final : public store::SharedStore {
     algorithm::Cost cost = 0;
     store::Operation operation = store::Operation::kPeek;
     bool keeps_limit = false;
+    bool locked = false;
     std::span<const store::LimitChange> history{};
     base::Instant now{0};
     std::optional<store::LeaseAsk> lease{};  // without its reports, which have been applied already
@@ -45,6 +46,7 @@ class ManualSharedStore final : public store::SharedStore {
                 .cost = request.cost,
                 .operation = request.operation,
                 .keeps_limit = request.keeps_limit,
+                .locked = request.locked,
                 .history = request.history,
                 .now = request.now,
                 .lease = request.lease,

@@ -77,6 +77,8 @@ absl::Status StatusOf(int code, Effect effect, const std::string& path) {
       return absl::InvalidArgumentError(what);
     case ZINVALIDSTATE:
       return absl::UnavailableError(fmt::format("{}: no connection to ZooKeeper", path));
+    case ZUNIMPLEMENTED:
+      return absl::UnimplementedError(what);
     case ZTHROTTLEDOP:
       return absl::ResourceExhaustedError(what);
     default:
@@ -119,6 +121,8 @@ int FlagsOf(CreateMode mode) {
       return ZOO_EPHEMERAL;
     case CreateMode::kEphemeralSequential:
       return ZOO_EPHEMERAL_SEQUENTIAL;
+    case CreateMode::kContainer:
+      return ZOO_CONTAINER;
     case CreateMode::kPersistent:
       break;
   }

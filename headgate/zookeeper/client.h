@@ -65,7 +65,9 @@ struct Created {
 };
 
 enum class Watch : bool { kNo, kYes };
-enum class CreateMode : uint8_t { kPersistent, kEphemeral, kEphemeralSequential };
+// A container is removed by the ensemble, within some minutes, after its last child has gone
+// (ZooKeeper 3.5.3).
+enum class CreateMode : uint8_t { kPersistent, kEphemeral, kEphemeralSequential, kContainer };
 
 // A watch has fired, and is gone. Watches may be lost, and several changes may fire one.
 struct WatchEvent {
@@ -98,6 +100,7 @@ class Client {
   // Each calls `done` exactly once, possibly before it returns, with one of these statuses:
   //   NotFound, AlreadyExists, PermissionDenied; Aborted: the node has another version;
   //   FailedPrecondition: the node has children, or is ephemeral and must not have any;
+  //   Unimplemented: the servers are too old for it;
   //   ResourceExhausted: not done, because the server has too much to do;
   //   InvalidArgument: a path or data that ZooKeeper does not take; not sent;
   //   Unavailable: not sent, or a read without an answer;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures decisions per second and key of the strict store, with a real ZooKeeper or a server of
 DynamoDB's protocol (dynalite): one hot key and many keys, exact and leased, with one instance and
-with three.
+with three; and one key by compare-and-set against one under a lock (`strict: lock`).
 
 The load (`headgate bench`, closed loop), the instances and the service share all cores. ZooKeeper
 writes each transaction to the disk, except with --no-disk-sync; dynalite keeps its tables in memory.
@@ -28,6 +28,10 @@ RULES = """domain: edge
 descriptors:
   - key: api_key
     rate_limit: {requests_per_unit: 1, period: 8760h}
+  - key: fought
+    rate_limit: {requests_per_unit: 100000000, period: 8760h}
+  - key: locked
+    rate_limit: {requests_per_unit: 100000000, period: 8760h, strict: lock}
 """
 
 
@@ -63,12 +67,21 @@ def measure(binary, title, servers, seconds, *words):
           f"   {retries / seconds:6,.0f} lost/s   {errors} errors", flush=True)
 
 
+def measure_locks(binary, servers, seconds):
+    # A lock is only in ZooKeeper; elsewhere the two are the same.
+    for key in ("fought", "locked"):
+        words = ("--http", "--domain", "edge", "--key", key, "--keys", "1")
+        measure(binary, f"one key ({key}), one connection", servers, seconds, *words, "--connections", "1")
+        measure(binary, f"one key ({key}), 50 connections each", servers, seconds, *words)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--headgate", default="build/release/bin/headgate")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--no-disk-sync", action="store_true")
     parser.add_argument("--ensemble", action="store_true", help="three servers that do not wait for the disk")
+    parser.add_argument("--locks", action="store_true", help="only one key, with and without a lock")
     parser.add_argument("--dynamodb", action="store_true", help="dynalite in place of ZooKeeper")
     options = parser.parse_args()
     binary, seconds = options.headgate, options.seconds
@@ -82,7 +95,7 @@ def main():
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as rules, service as store:
         rules.write(RULES)
         rules.flush()
-        for sharing in ("exact", "leased"):
+        for sharing in ("exact",) if options.locks else ("exact", "leased"):
             servers = []
             url = store.url("/" + sharing)
             for count in (1, 3):
@@ -90,6 +103,9 @@ def main():
                     servers.append(Headgate("--store", url, "--sharing", sharing, "--threads", "1", "--rules", rules.name))
                 until(lambda: servers[-1].metric("headgate_instances") == count, 20, "all are counted")
                 print(f"{sharing}, instances: {count}")
+                if options.locks:
+                    measure_locks(binary, servers, seconds)
+                    continue
                 if sharing == "exact":
                     measure(binary, "one key, one connection", servers, seconds, "--keys", "1", "--connections", "1")
                 measure(binary, "one key, 50 connections each", servers, seconds, "--keys", "1")
@@ -99,6 +115,7 @@ def main():
                     words = ("--http", "--domain", "edge", "--keys", "1")
                     measure(binary, "denials of one key, one connection", servers, seconds, *words, "--connections", "1")
                     measure(binary, "denials of one key, 50 connections each", servers, seconds, *words)
+                    measure_locks(binary, servers, seconds)
             for server in servers:
                 server.stop()
 

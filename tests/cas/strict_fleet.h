@@ -87,8 +87,9 @@ class Load {
   static constexpr LimitSpec kSpec{
       .algorithm = Algorithm::kTokenBucket, .requests = 300, .period = std::chrono::hours(10'000)};
 
-  explicit Load(Fleet& fleet)
-      : fleet_(fleet), limit_(fleet.Limit(kSpec)), at_(fleet.decisions.Now()) {
+  // `locked`: the requests ask for the lock of the key.
+  explicit Load(Fleet& fleet, bool locked = false)
+      : fleet_(fleet), locked_(locked), limit_(fleet.Limit(kSpec)), at_(fleet.decisions.Now()) {
     for (size_t i = 0; i < 2 * fleet.instances.size(); ++i) {
       clients_.push_back(std::make_unique<net::Timer>(fleet.loop, [this, i] { Ask(i); }));
       clients_.back()->SetAfter(0ms);
@@ -142,7 +143,8 @@ class Load {
         {.name = "hg:{k}",
          .limit = limit_,
          .cost = operation.cost,
-         .operation = operation.operation},
+         .operation = operation.operation,
+         .locked = locked_},
         [this, client, index](const SharedAnswer& answer) {
           --open_;
           Entry& entry = history_[index];
@@ -157,6 +159,7 @@ class Load {
   }
 
   Fleet& fleet_;
+  const bool locked_;
   const store::LimitHandle limit_;
   const base::Instant at_;
   std::vector<std::unique_ptr<net::Timer>> clients_;

@@ -1,6 +1,8 @@
 """Strict buckets in ZooKeeper, shared by real instances."""
 
+import http.client
 import os
+import signal
 import tempfile
 import threading
 import unittest
@@ -14,6 +16,12 @@ descriptors:
     rate_limit: {requests_per_unit: 10, period: 20s, algorithm: fixed_window, align: first_hit}
   - key: day
     rate_limit: {requests_per_unit: 500, period: 8760h, algorithm: token_bucket}
+  - key: locked
+    rate_limit: {requests_per_unit: 10, period: 8760h, strict: lock}
+  - key: busy
+    rate_limit: {requests_per_unit: 1000000, period: 8760h, strict: lock}
+  - key: frozen
+    rate_limit: {requests_per_unit: 150, period: 8760h, strict: lock}
   - key: local
     rate_limit: {requests_per_unit: 10, period: 8760h, on_store_failure: local}
 """
@@ -42,6 +50,18 @@ def statuses(instances, count, **entries):
     return [instances[i % len(instances)].check("edge", **entries)[0] for i in range(count)]
 
 
+def at_once(instances, count, **entries):
+    given = []
+    threads = [
+        threading.Thread(target=lambda i=i: given.append(instances[i % len(instances)].check("edge", **entries)[0])) for i in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return given
+
+
 class ZooKeeperStore(StrictTest):
     def setUp(self):
         super().setUp()
@@ -56,15 +76,96 @@ class ZooKeeperStore(StrictTest):
 
     def test_ten_of_twenty_at_once(self):
         instances = self.fleet(self.zookeeper.url(), "--sharing", "exact")
-        given = []
-        threads = [
-            threading.Thread(target=lambda i=i: given.append(instances[i % 3].check("edge", api_key="k")[0])) for i in range(20)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(sorted(given), [200] * 10 + [429] * 10)
+        self.assertEqual(sorted(at_once(instances, 20, api_key="k")), [200] * 10 + [429] * 10)
+
+    def test_ten_of_twenty_under_locks(self):
+        instances = self.fleet(self.zookeeper.url(), "--on-store-failure", "local")
+        self.assertEqual(sorted(at_once(instances, 20, locked="k")), [200] * 10 + [429] * 10)
+        self.assertEqual(sum(i.metric("headgate_store_retries_total") for i in instances), 0)
+        self.assertGreaterEqual(sum(i.metric('headgate_store_locks_total{event="taken"}') for i in instances), 3)
+        self.zookeeper.kill()
+        # Not decided alone, whatever the setting says.
+        until(lambda: statuses(instances, 3, locked="k") == [503] * 3, 10, "requests are refused")
+
+    def test_a_lock_that_is_not_free_in_time(self):
+        instance = self.serve(self.zookeeper.url(), "--store-lock-timeout", "500ms")
+        until(lambda: statuses([instance], 1, locked="k") == [200], 10, "the store is there")
+        client = self.zookeeper.client()
+        self.addCleanup(client.stop)
+        queue = self.queue(client)
+        held = client.create(f"{queue}/lock-{'0' * 15}1-", ephemeral=True, sequence=True)
+        before = instance.metric('headgate_store_locks_total{event="timed_out"}')
+        self.assertEqual(statuses([instance], 2, locked="k"), [503, 503])
+        self.assertEqual(instance.metric('headgate_store_locks_total{event="timed_out"}') - before, 2)
+        until(lambda: client.get_children(queue) == [os.path.basename(held)], 5, "no node is left behind")
+        client.delete(held)
+        until(lambda: statuses([instance], 1, locked="k") == [200], 10, "the lock is free")
+
+    def test_the_holder_of_a_lock_is_killed(self):
+        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s")
+        client = self.zookeeper.client()
+        self.addCleanup(client.stop)
+        self.assertEqual(statuses(instances, 3, busy="k"), [200] * 3)
+        queue = self.queue(client)
+
+        def ask():
+            try:
+                while instances[0].check("edge", busy="k")[0] == 200:
+                    pass
+            except (OSError, http.client.HTTPException):
+                pass  # it was killed
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        self.stop_holder(instances[0], client, queue)
+        instances[0].process.kill()
+        thread.join()
+        self.assertEqual(len(client.get_children(queue)), 1)
+        # They wait for the end of its session.
+        self.assertEqual(statuses(instances[1:], 4, busy="k"), [200] * 4)
+        until(lambda: client.get_children(queue) == [], 5, "no node is left behind")
+
+    def test_a_frozen_holder_spoils_nothing(self):
+        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s")
+        client = self.zookeeper.client()
+        self.addCleanup(client.stop)
+        given = statuses(instances, 3, frozen="k")
+        queue = self.queue(client)
+
+        def ask():
+            # The request that was frozen may be refused with 503, and counts nothing then.
+            while (status := instances[0].check("edge", frozen="k")[0]) != 429:
+                if status == 200:
+                    given.append(status)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        self.stop_holder(instances[0], client, queue)
+        # Others have had the lock by the time that it goes on.
+        given += statuses(instances[1:], 4, frozen="k")
+        instances[0].process.send_signal(signal.SIGCONT)
+        thread.join()
+        self.assertEqual(given, [200] * 150)
+        self.assertEqual(statuses(instances, 3, frozen="k"), [429] * 3)
+        until(lambda: client.get_children(queue) == [], 5, "no node is left behind")
+
+    def queue(self, client):
+        """The path of the only queue for a lock of a key."""
+        [name] = [name for name in client.get_children("/rate-limiter/locks") if name != "gc"]
+        return f"/rate-limiter/locks/{name}"
+
+    def stop_holder(self, instance, client, queue):
+        """Stops the process while it has a node in the queue. The node then stays until its session ends."""
+
+        def stopped_with_a_node():
+            instance.process.send_signal(signal.SIGSTOP)
+            # Its removal could still be on the way.
+            if all(client.get_children(queue) for _ in range(20)):
+                return True
+            instance.process.send_signal(signal.SIGCONT)
+            return False
+
+        until(stopped_with_a_node, 10, "the holder is stopped")
 
     def test_instances_compare_their_clocks_with_the_leaders(self):
         instance = self.serve(self.zookeeper.url())

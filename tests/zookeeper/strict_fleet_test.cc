@@ -45,6 +45,62 @@ TEST(StrictFleet, AdmitsWhatOneBucketAdmits) {
   }
 }
 
+TEST(StrictFleet, AdmitsWhatOneBucketAdmitsUnderLocks) {
+  ZooKeeperProcess server;
+  Fleet fleet(server.server(), 3);
+  const store::LimitHandle limit =
+      fleet.Limit({.requests = 10, .period = std::chrono::hours(24 * 365)});
+  int allowed = 0, answered = 0;
+  const auto ask = [&](size_t i) {
+    fleet.instances[i % 3]->store(0).Ask({.name = "hg:{k}", .limit = limit, .locked = true},
+                                         [&](const SharedAnswer& answer) {
+                                           EXPECT_TRUE(answer.status.ok()) << answer.status;
+                                           allowed += answer.decision.allowed;
+                                           ++answered;
+                                         });
+  };
+  for (size_t i = 0; i < 30; ++i) ask(i);
+  ASSERT_TRUE(fleet.Until([&] { return answered == 30; }));
+  EXPECT_EQ(allowed, 10);
+  uint64_t taken = 0;
+  for (const auto& instance : fleet.instances) {
+    const store::StoreCounters counters = instance->counters();
+    taken += counters.locks_taken;
+    EXPECT_EQ(counters.retries, 0u) << "one writes at a time";
+    EXPECT_EQ(counters.locks_timed_out, 0u);
+  }
+  EXPECT_EQ(taken, 3u) << "all requests of an instance are decided under one lock";
+}
+
+TEST(StrictFleet, IsOneBucketUnderLocksThroughRestartsOfTheServer) {
+  ZooKeeperProcess server;
+  Fleet fleet(server.server(), 3);
+  Load load(fleet, /*locked=*/true);
+  ASSERT_TRUE(load.Until(200));
+  for (int i = 0; i < 2; ++i) {
+    const size_t failed = load.failed();
+    server.Kill();
+    ASSERT_TRUE(fleet.Until([&] { return load.failed() > failed + 10; }));
+    server.Start();
+    ASSERT_TRUE(load.Until(load.answered() + 200));
+  }
+  load.Check();
+}
+
+TEST(StrictFleet, LosesNothingUnderLocksWithTheLeaderOfAnEnsemble) {
+  Ensemble ensemble;
+  Fleet fleet(ensemble.servers(), 3);
+  Load load(fleet, /*locked=*/true);
+  ASSERT_TRUE(load.Until(200));
+  for (size_t i = 0; i < ensemble.size(); ++i) {
+    ensemble.server(i).Kill();
+    ASSERT_TRUE(load.Until(load.answered() + 70));
+    ensemble.server(i).Begin();
+    ASSERT_TRUE(fleet.Until([&] { return ensemble.server(i).IsServing(); }));
+  }
+  load.Check();
+}
+
 TEST(StrictFleet, GoesOnWithWhatWasConsumedAfterARestartOfTheServer) {
   ZooKeeperProcess server;
   Fleet fleet(server.server(), 3);

@@ -27,6 +27,12 @@ struct CasOptions {
   // them if more keys are used within a few seconds.
   size_t remembered_max = 10'000;
   size_t remembered_bytes_max = size_t{16} << 20;
+  // How long a request may wait for the lock of its key and be decided. Raise it with the number of
+  // instances that use the same key.
+  base::Duration lock_timeout = std::chrono::seconds(5);
+  // How long rounds may begin under one lock while requests keep coming. Then other instances have
+  // their turn. Lower it if they wait for too long.
+  base::Duration lock_hold_max = std::chrono::milliseconds(100);
   RoundOptions round{};
 };
 
@@ -46,6 +52,9 @@ struct alignas(64) CasCounters {
   base::Counter timed_out;            // requests that failed because their time was over
   base::Counter unavailable;          // requests that failed because the service does not answer
   base::Counter refused;              // requests beyond requests_per_key_max or requests_max
+  base::Counter locks_taken;
+  base::Counter locks_lost;       // while they were held
+  base::Counter locks_timed_out;  // requests that failed while they waited for a lock
   base::Counter replaced_corrupt, clock_reset, carried_over;
 };
 

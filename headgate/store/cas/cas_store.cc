@@ -29,8 +29,8 @@ CasStore::CasStore(const Parts& parts, const Context& context, uint64_t writer_i
 
 void CasStore::Ask(const SharedRequest& request, Done done) {
   if (const auto answer = AnswerWithoutStore(request)) return done(*answer);
-  const base::Duration timeout =
-      request.timeout.count() > 0 ? request.timeout : owner_.options().timeout;
+  base::Duration timeout = request.timeout.count() > 0 ? request.timeout : owner_.options().timeout;
+  if (request.locked && owner_.has_locks()) timeout = owner_.options().lock_timeout;
   CasStore& owner = OwnerOf(request.name);
   if (&owner == this) {
     return AskHere(request.name,
@@ -77,6 +77,9 @@ StoreCounters CasStore::ReadCounters() const {
   read.calls_unavailable = counters.unavailable.value();
   read.retries =
       counters.conflicts.value() + counters.throttled.value() + counters.ambiguous_repeated.value();
+  read.locks_taken = counters.locks_taken.value();
+  read.locks_lost = counters.locks_lost.value();
+  read.locks_timed_out = counters.locks_timed_out.value();
   read.buckets_replaced_corrupt = counters.replaced_corrupt.value();
   read.buckets_clock_reset = counters.clock_reset.value();
   read.buckets_carried_over = counters.carried_over.value();

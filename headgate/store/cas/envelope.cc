@@ -34,11 +34,12 @@ void AppendChecksum(std::string& bytes) {
 
 void AppendEnvelope(const Envelope& envelope, std::string& out) {
   std::string bytes;
-  bytes.reserve(32 + 16 * envelope.writes.size() + envelope.bucket.size());
+  bytes.reserve(40 + 16 * envelope.writes.size() + envelope.bucket.size());
   {
     Packer pack(bytes);
-    pack.U8(kEnvelopeVersion).U64(envelope.generation);
+    pack.U8(envelope.fence > 0 ? kFencedVersion : kEnvelopeVersion).U64(envelope.generation);
     pack.U64(static_cast<uint64_t>(envelope.expires_at.ns));
+    if (envelope.fence > 0) pack.U64(envelope.fence);
     pack.U8(static_cast<uint8_t>(envelope.writes.size()));
     for (const WriteId& write : envelope.writes) pack.U64(write.writer).U64(write.number);
   }
@@ -53,11 +54,17 @@ std::optional<Envelope> ParseEnvelope(std::string_view bytes) {
   if (Unpacker(bytes.substr(body.size())).U32() != base::Crc32c(body)) return std::nullopt;
   Unpacker in(body);
   Envelope envelope;
-  if (in.U8() != kEnvelopeVersion) return std::nullopt;
+  const uint8_t version = in.U8();
+  if (version != kEnvelopeVersion && version != kFencedVersion) return std::nullopt;
   envelope.generation = in.U64();
   const uint64_t expires_at = in.U64();
   if (expires_at > kExpiresAtMax) return std::nullopt;
   envelope.expires_at = Instant::FromNanos(static_cast<int64_t>(expires_at));
+  if (version == kFencedVersion) {
+    envelope.fence = in.U64();
+    // Each envelope has one form only.
+    if (envelope.fence == 0) return std::nullopt;
+  }
   const uint8_t count = in.U8();
   if (count > kWritersMax) return std::nullopt;
   envelope.writes.reserve(count);

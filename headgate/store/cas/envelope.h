@@ -4,6 +4,9 @@
 //   version 1 · generation (8 bytes) · expires at (8) · number of writes (1)
 //     · writes (16 bytes each: writer, number) · bucket (bucket_codec.h) · CRC32C of all before (4)
 //
+// A value that was ever written under a lock (key_locks.h) has version 2, and the fence of the lock
+// (8 bytes) behind `expires at`.
+//
 // A token bucket of 60 per minute that two instances write takes 83 bytes.
 #pragma once
 
@@ -18,7 +21,8 @@
 
 namespace headgate::store::cas {
 
-inline constexpr char kEnvelopeVersion = 1;
+inline constexpr uint8_t kEnvelopeVersion = 1;
+inline constexpr uint8_t kFencedVersion = 2;
 
 struct Envelope {
   // Random, drawn when the value is made, or made anew because it was unreadable. Versions may
@@ -26,6 +30,8 @@ struct Envelope {
   uint64_t generation = 0;
   // From then on the bucket is as if never used, its leases included.
   base::Instant expires_at{0};
+  // The largest fence under which the value was written; 0: it was never written under a lock.
+  uint64_t fence = 0;
   std::vector<WriteId> writes{};
   // The bytes of the bucket. Empty: as if never used.
   std::string bucket{};
@@ -35,7 +41,7 @@ struct Envelope {
 
 void AppendEnvelope(const Envelope& envelope, std::string& out);
 
-// Returns nothing if `bytes` are not an envelope of this version, or are damaged. Does not look
+// Returns nothing if `bytes` are not an envelope of a known version, or are damaged. Does not look
 // into the bucket. Stores are not trusted.
 std::optional<Envelope> ParseEnvelope(std::string_view bytes);
 

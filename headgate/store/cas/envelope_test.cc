@@ -56,6 +56,17 @@ TEST(Envelope, HasTheseBytes) {
   EXPECT_EQ(BytesOf(Example()), golden);
 }
 
+TEST(Envelope, HasTheFenceOfALock) {
+  Envelope fenced = Example();
+  fenced.fence = 0x0203040506070809;
+  std::string expected = BytesOf(Example());
+  expected = "\x02" + expected.substr(1, 16) + Unhex("0203040506070809") +
+             expected.substr(17, expected.size() - 17 - 4);
+  AppendChecksum(expected);
+  EXPECT_EQ(BytesOf(fenced), expected);
+  EXPECT_EQ(ParseEnvelope(expected), fenced);
+}
+
 TEST(Envelope, HasTheChecksumOfRfc3720) {
   // RFC 3720, B.4: 32 bytes of zeroes, and of ones.
   std::string bytes(32, '\0');
@@ -98,8 +109,12 @@ TEST(Envelope, WhatCannotBeIsNotAcceptedWithAGoodChecksumEither) {
   const std::string body = bytes.substr(0, bytes.size() - 4);
   EXPECT_TRUE(ParseEnvelope(WithChecksum(body)).has_value()) << "the premise";
   std::string other = body;
-  other[0] = 2;
+  other[0] = 3;
   EXPECT_EQ(ParseEnvelope(WithChecksum(other)), std::nullopt) << "another version";
+  other = body;
+  other[0] = 2;
+  other.insert(17, 8, '\0');
+  EXPECT_EQ(ParseEnvelope(WithChecksum(other)), std::nullopt) << "a fence that no lock has";
   other = body;
   other[9] = '\xff';
   EXPECT_EQ(ParseEnvelope(WithChecksum(other)), std::nullopt) << "a time that cannot be";

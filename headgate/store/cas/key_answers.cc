@@ -67,6 +67,11 @@ void KeyExchange::Expire(BootTime now) {
       writer_.counters.timed_out.Add();
       absl::Status status =
           absl::UnavailableError("the time was over before the bucket could be written");
+      if (request->request.locked && !may_have_been_done && request->losses == 0 &&
+          lock_ != Lock::kHeld) {
+        writer_.counters.locks_timed_out.Add();
+        status = absl::UnavailableError("other instances had the lock of the key for too long");
+      }
       if (may_have_been_done) {
         status = absl::DeadlineExceededError("the store did not answer a write in time");
       } else if (request->losses > 0) {

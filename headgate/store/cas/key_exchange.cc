@@ -1,6 +1,7 @@
 #include "headgate/store/cas/key_exchange.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "headgate/base/check.h"
@@ -13,6 +14,8 @@ using base::Duration;
 using base::Instant;
 
 namespace {
+
+bool IsLocked(const std::unique_ptr<WaitingRequest>& request) { return request->request.locked; }
 
 bool MayHaveBeenApplied(const absl::Status& status) {
   return absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
@@ -27,6 +30,22 @@ void KeyExchange::Add(std::unique_ptr<WaitingRequest> request) {
 
 ExchangeAction KeyExchange::Next(BootTime now, Instant instant) {
   if (now >= earliest_deadline_) Expire(now);
+  if (MustUnlock(now)) {
+    lock_ = Lock::kNone;
+    return {.kind = ExchangeAction::Kind::kUnlock};
+  }
+  const ExchangeAction action = NextRound(now, instant);
+  if (action.kind != ExchangeAction::Kind::kWait) return action;
+  // The round may have ended.
+  if (MustUnlock(now)) return Next(now, instant);
+  if (lock_ == Lock::kNone && std::any_of(waiting_.begin(), waiting_.end(), IsLocked)) {
+    lock_ = Lock::kAsked;
+    return {.kind = ExchangeAction::Kind::kLock};
+  }
+  return action;
+}
+
+ExchangeAction KeyExchange::NextRound(BootTime now, Instant instant) {
   while (in_flight_ == InFlight::kNone && requests() > 0 && now >= pause_until_) {
     if (put_ && !round_.empty()) return put_->again ? StartPut(now) : StartGet(now);
     if (std::exchange(put_, std::nullopt)) {
@@ -34,18 +53,72 @@ ExchangeAction KeyExchange::Next(BootTime now, Instant instant) {
       known_.reset();
       fresh_ = false;
     }
+    if (lock_ != Lock::kHeld) LeaveLockedRequests();
     if (round_.empty()) fresh_ = false;
     if (!fresh_) JoinWaiting();
+    if (round_.empty()) break;  // all wait for the lock
+    if (known_ && IsFenced()) {
+      lock_ = Lock::kStale;
+      writer_.counters.locks_lost.Add();
+      CountLoss();
+      continue;
+    }
     if (!known_ || IsTooOld(now)) return StartGet(now);
     if (Decide(instant) == Changes::kState) return StartPut(now);
     if (!fresh_) return StartGet(now);
     AnswerRound();
   }
-  return Wait();
+  return Wait(now);
 }
 
-ExchangeAction KeyExchange::Wait() const {
-  const bool pauses = in_flight_ == InFlight::kNone && requests() > 0;
+// Whether the lock must be given back: nobody waits for it, it was held for long enough, or it is
+// worth nothing any more.
+bool KeyExchange::MustUnlock(BootTime now) const {
+  if (lock_ == Lock::kNone) return false;
+  if (lock_ == Lock::kStale) return true;
+  if (std::any_of(round_.begin(), round_.end(), IsLocked)) return false;
+  if (std::none_of(waiting_.begin(), waiting_.end(), IsLocked)) return true;
+  return lock_ == Lock::kHeld && now - held_since_ >= writer_.options.lock_hold_max;
+}
+
+// Whether the value was written under a later lock than the one that is held.
+bool KeyExchange::IsFenced() const {
+  return lock_ == Lock::kHeld && known_->envelope && known_->envelope->fence > fence_;
+}
+
+// Moves the locked requests of the round to those that wait.
+void KeyExchange::LeaveLockedRequests() {
+  const auto locked = std::stable_partition(round_.begin(), round_.end(),
+                                            [](const auto& request) { return !IsLocked(request); });
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(locked),
+                  std::make_move_iterator(round_.end()));
+  round_.erase(locked, round_.end());
+}
+
+void KeyExchange::OnLock(BootTime now, const absl::StatusOr<uint64_t>& fence) {
+  if (fence.ok()) {
+    HEADGATE_CHECK(lock_ == Lock::kAsked);
+    lock_ = Lock::kHeld;
+    fence_ = *fence;
+    held_since_ = now;
+    writer_.counters.locks_taken.Add();
+    // Another instance has probably written since.
+    known_.reset();
+    fresh_ = false;
+    return;
+  }
+  // A write that is under way, or whose answer was lost, still counts if it was applied.
+  if (std::exchange(lock_, Lock::kNone) != Lock::kAsked) return writer_.counters.locks_lost.Add();
+  for (auto& request : waiting_) {
+    if (!IsLocked(request)) continue;
+    if (absl::IsUnavailable(fence.status())) writer_.counters.unavailable.Add();
+    Fail(std::move(request), fence.status());
+  }
+  std::erase(waiting_, nullptr);
+}
+
+ExchangeAction KeyExchange::Wait(BootTime now) const {
+  const bool pauses = in_flight_ == InFlight::kNone && requests() > 0 && now < pause_until_;
   return {.at = pauses ? std::min(pause_until_, earliest_deadline_) : earliest_deadline_};
 }
 
@@ -72,14 +145,22 @@ ExchangeAction KeyExchange::StartPut(BootTime now) {
 BootTime KeyExchange::CallDeadline(BootTime now) const {
   BootTime latest = now;
   for (const auto& request : round_) latest = std::max(latest, request->deadline);
+  // The long time of locked requests is for the lock, not for a service that does not answer.
+  if (std::any_of(round_.begin(), round_.end(), IsLocked))
+    latest = std::min(latest, now + writer_.options.timeout);
   return now + (latest - now) / 2;
 }
 
 bool KeyExchange::IsTooOld(BootTime now) const { return now - known_->asked_at > kVersionAgeMax; }
 
 void KeyExchange::JoinWaiting() {
-  std::move(waiting_.begin(), waiting_.end(), std::back_inserter(round_));
-  waiting_.clear();
+  const auto joins = [this](const auto& request) {
+    return lock_ == Lock::kHeld || !IsLocked(request);
+  };
+  const auto rest = std::stable_partition(waiting_.begin(), waiting_.end(), joins);
+  round_.insert(round_.end(), std::make_move_iterator(waiting_.begin()),
+                std::make_move_iterator(rest));
+  waiting_.erase(waiting_.begin(), rest);
 }
 
 Changes KeyExchange::Decide(Instant instant) {
@@ -104,9 +185,11 @@ void KeyExchange::MakePut(const BucketRound& round) {
   if (known_->envelope) {
     next.generation = known_->envelope->generation;
     next.writes = known_->envelope->writes;
+    next.fence = known_->envelope->fence;
   } else {
     next.generation = writer_.random.Next();
   }
+  if (lock_ == Lock::kHeld) next.fence = std::max(next.fence, fence_);
   AddWrite(put_->id, next.writes);
   next.expires_at = round.expires_at();
   next.bucket = round.bytes();

@@ -12,6 +12,13 @@
 // Answers are linearizable. A round that changes the bucket takes effect when its put succeeds,
 // which proves that the bucket was what the round assumed. A round that changes nothing takes
 // effect when its get is answered; requests that came after the get was sent wait for the next one.
+//
+// Locked requests wait until the lock of the key is held (key_locks.h):
+//
+//   ask locked                   → lock
+//   locked, fence 17             → get; put bytes with fence 17; …; answered; unlock
+//
+// Everything that waits is decided under one lock, at most for lock_hold_max.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +52,8 @@ struct ExchangeAction {
     kWait,  // call Next at `at` again, or after the next event
     kGet,
     kPut,
+    kLock,    // the next event about the lock is OnLock; others go on meanwhile
+    kUnlock,  // gives the lock back, or stops waiting for it; no OnLock for it follows
   };
   Kind kind = Kind::kWait;
   base::BootTime at{0};  // of a call: its deadline
@@ -61,24 +70,34 @@ class KeyExchange {
   explicit KeyExchange(Writer& writer) : writer_(writer) {}
 
   void Add(std::unique_ptr<WaitingRequest> request);
-  // The next step. `instant` is the time of decisions. Call it after each event; after kGet and
-  // kPut, the next events are OnGot and OnPut.
+  // The next step. `instant` is the time of decisions. Call it after each event, and until it says
+  // kWait; after kGet and kPut, the next events are OnGot and OnPut.
   ExchangeAction Next(base::BootTime now, base::Instant instant);
   void OnGot(base::BootTime now, absl::StatusOr<std::optional<Versioned>> answer);
   void OnPut(base::BootTime now, const absl::StatusOr<Version>& answer);
+  // The lock is held under this fence, or cannot be had, or is lost.
+  void OnLock(base::BootTime now, const absl::StatusOr<uint64_t>& fence);
 
   // The requests that have their answer; call their `done`.
   Requests TakeAnswered() { return std::exchange(answered_, {}); }
 
   size_t requests() const { return waiting_.size() + round_.size(); }
-  // No request waits, and no call is in flight.
-  bool idle() const { return requests() == 0 && in_flight_ == InFlight::kNone; }
+  // No request waits, no call is in flight, and no lock is held or waited for.
+  bool idle() const {
+    return requests() == 0 && in_flight_ == InFlight::kNone && lock_ == Lock::kNone;
+  }
   // The bytes of the remembered value; 0 if there is none.
   size_t remembered_bytes() const;
   void Forget() { known_.reset(); }
 
  private:
   enum class InFlight : uint8_t { kNone, kGet, kPut };
+  enum class Lock : uint8_t {
+    kNone,
+    kAsked,
+    kHeld,
+    kStale,  // held, but another instance has written under a later one
+  };
   // The value as last seen.
   struct Known {
     std::optional<Version> version;    // empty: there is no value
@@ -96,7 +115,11 @@ class KeyExchange {
   };
 
   void Expire(base::BootTime now);
-  ExchangeAction Wait() const;
+  ExchangeAction Wait(base::BootTime now) const;
+  ExchangeAction NextRound(base::BootTime now, base::Instant instant);
+  bool MustUnlock(base::BootTime now) const;
+  bool IsFenced() const;
+  void LeaveLockedRequests();
   ExchangeAction StartGet(base::BootTime now);
   ExchangeAction StartPut(base::BootTime now);
   base::BootTime CallDeadline(base::BootTime now) const;
@@ -125,6 +148,9 @@ class KeyExchange {
   std::optional<Put> put_;
   base::BootTime pause_until_{0};
   uint32_t pauses_ = 0;  // in a row
+  Lock lock_ = Lock::kNone;
+  uint64_t fence_ = 0;  // of the lock that is held
+  base::BootTime held_since_{0};
   // Not later than the earliest deadline of all requests.
   base::BootTime earliest_deadline_{INT64_MAX};
 };

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
-
+#include "headgate/store/cas/key_dialogue.h"
 #include "headgate/store/cas/removal.h"
 
 namespace headgate::store::cas {
@@ -16,89 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using namespace std::chrono_literals;
 
-constexpr base::Instant kInstant = base::Instant::FromNanos(1'790'000'000'000'000'000);
-
-// The exchange about a bucket of three requests per hour, and the service, in words.
-class KeyExchangeTest : public ::testing::Test {
- protected:
-  KeyExchangeTest() { exchange_.emplace(writer_); }
-
-  void Ask(algorithm::Cost cost = 1, Duration timeout = 100ms,
-           Operation operation = Operation::kTake) {
-    const SharedRequest request{.name = "k", .limit = limit_, .cost = cost, .operation = operation};
-    exchange_->Add(
-        std::make_unique<WaitingRequest>(request, now_ + timeout, [](const SharedAnswer&) {}));
-  }
-  // The next action of the exchange. A pause is passed over.
-  std::string Next() {
-    while (true) {
-      action_ = exchange_->Next(now_, kInstant + (now_ - BootTime{0}));
-      switch (action_.kind) {
-        case ExchangeAction::Kind::kGet:
-          return "get";
-        case ExchangeAction::Kind::kPut:
-          bytes_ = action_.bytes;
-          return action_.expected ? fmt::format("put over {}", action_.expected->number)
-                                  : "put new";
-        case ExchangeAction::Kind::kWait:
-          if (!pauses_pass_ || action_.at.ns == INT64_MAX || action_.at > now_ + 50ms)
-            return "wait";
-          now_ = action_.at;
-      }
-    }
-  }
-  void Got(const std::string& bytes, uint64_t version) {
-    exchange_->OnGot(now_, Versioned{.bytes = bytes, .version = {version}});
-  }
-  void GotNothing() { exchange_->OnGot(now_, std::optional<Versioned>()); }
-  void GotError(absl::Status status) { exchange_->OnGot(now_, std::move(status)); }
-  void Put(absl::StatusOr<Version> answer) { exchange_->OnPut(now_, answer); }
-  void Put(uint64_t version) { exchange_->OnPut(now_, Version{version}); }
-
-  // The answers since the last call: what is left, or the name of an error.
-  std::vector<std::string> Answers() {
-    std::vector<std::string> answers;
-    for (const auto& request : exchange_->TakeAnswered()) {
-      const SharedAnswer& answer = request->answer;
-      answers.push_back(!answer.status.ok() ? absl::StatusCodeToString(answer.status.code())
-                        : answer.decision.allowed
-                            ? fmt::format("{} left", answer.decision.remaining)
-                            : "denied");
-    }
-    return answers;
-  }
-  // The value after another instance has taken one request of it.
-  std::string AfterAnother(const std::string& bytes, uint64_t writer = 99) {
-    Envelope envelope = bytes.empty() ? Envelope{.generation = 5} : *ParseEnvelope(bytes);
-    BucketRound round(envelope.bucket, kInstant);
-    round.Answer({.name = "k", .limit = limit_});
-    envelope.bucket = round.bytes();
-    AddWrite({.writer = writer, .number = ++others_}, envelope.writes);
-    std::string after;
-    AppendEnvelope(envelope, after);
-    return after;
-  }
-  // Begins with a bucket of which one request was taken, at version 1.
-  void Begin() {
-    Ask();
-    EXPECT_EQ(Next(), "get");
-    GotNothing();
-    EXPECT_EQ(Next(), "put new");
-    Put(1);
-    EXPECT_THAT(Answers(), ElementsAre("2 left"));
-  }
-
-  LimitTable limits_;
-  LimitHandle limit_ = *limits_.Intern(*algorithm::Limit::Make(
-      {.algorithm = algorithm::Algorithm::kTokenBucket, .requests = 3, .period = 1h}));
-  Writer writer_{.id = 7, .random = base::Random(1)};
-  std::optional<KeyExchange> exchange_;
-  BootTime now_{1'000'000'000};
-  ExchangeAction action_;
-  std::string bytes_;  // of the last put
-  uint64_t others_ = 0;
-  bool pauses_pass_ = true;
-};
+class KeyExchangeTest : public KeyDialogue {};
 
 TEST_F(KeyExchangeTest, ReadsDecidesAndWrites) {
   Ask();

@@ -9,6 +9,7 @@ using base::BootTime;
 void KeyOwner::Ask(std::string_view name, std::unique_ptr<WaitingRequest> request) {
   writer_.counters.requests.Add();
   Key& key = Find(name);
+  request->request.locked = request->request.locked && has_locks();
   if (requests_ >= writer_.options.requests_max ||
       key.exchange.requests() >= writer_.options.requests_per_key_max) {
     writer_.counters.refused.Add();
@@ -73,6 +74,13 @@ void KeyOwner::Drive(Key& key) {
 }
 
 void KeyOwner::Call(Key& key, const ExchangeAction& action) {
+  if (action.kind == ExchangeAction::Kind::kLock) {
+    return service_.locks()->Take(key.name, [this, &key](const absl::StatusOr<uint64_t>& fence) {
+      key.exchange.OnLock(Now(), fence);
+      Drive(key);
+    });
+  }
+  if (action.kind == ExchangeAction::Kind::kUnlock) return service_.locks()->Release(key.name);
   if (action.kind == ExchangeAction::Kind::kGet) {
     service_.Get(key.name, action.at,
                  [this, &key](absl::StatusOr<std::optional<Versioned>> answer) {

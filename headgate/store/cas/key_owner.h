@@ -43,6 +43,7 @@ class KeyOwner {
   base::BootTime Now() const { return clock_.source().BootNow(); }
   const CasCounters& counters() const { return writer_.counters; }
   const CasOptions& options() const { return writer_.options; }
+  bool has_locks() const { return service_.locks() != nullptr; }
   size_t keys() const { return keys_.size(); }
 
  private:

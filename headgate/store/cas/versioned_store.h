@@ -18,6 +18,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/store/cas/key_locks.h"
 
 namespace headgate::store::cas {
 
@@ -70,6 +71,9 @@ class VersionedStore {
   // sent. ResourceExhausted: as for Get. OutOfRange: the value is too large for the service.
   using PutDone = std::function<void(absl::StatusOr<Version> answer)>;
   virtual void Put(const PutRequest& request, PutDone done) = 0;
+
+  // Null if the service has no locks. Then requests that ask for one are decided without.
+  virtual KeyLocks* locks() { return nullptr; }
 };
 
 }  // namespace headgate::store::cas

@@ -13,13 +13,18 @@ constexpr size_t kNameBytesMax = 200;
 
 }  // namespace
 
+std::string BucketNodeName(std::string_view name) {
+  std::string node = headgate::zookeeper::NodeNameOf(name);
+  if (node.size() > kNameBytesMax)
+    node = "sha256:" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32);
+  return node;
+}
+
 StateNodes::StateNodes(std::string_view root)
     : state_(headgate::zookeeper::Below(root, "state/")) {}
 
 std::string StateNodes::PathOf(std::string_view name) const {
-  std::string node = headgate::zookeeper::NodeNameOf(name);
-  if (node.size() > kNameBytesMax)
-    node = "sha256:" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32);
+  const std::string node = BucketNodeName(name);
   return fmt::format("{}/{}", ShardPath(base::Crc32c(node) % kShardCount), node);
 }
 

@@ -18,12 +18,15 @@ namespace headgate::store::zookeeper {
 
 inline constexpr uint32_t kShardCount = 256;
 
+// The name of a bucket's nodes. A hash, if it would be longer than 200 bytes.
+std::string BucketNodeName(std::string_view name);
+
 class StateNodes {
  public:
   // `root` is the path of a node.
   explicit StateNodes(std::string_view root);
 
-  // The node of a bucket. Its name is replaced by a hash if it is longer than 200 bytes.
+  // The node of a bucket.
   std::string PathOf(std::string_view name) const;
   std::string ShardPath(uint32_t shard) const;  // of a directory, `shard` < kShardCount
 

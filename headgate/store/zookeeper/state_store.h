@@ -39,6 +39,7 @@ struct StateStoreOptions {
   // A node is replaced by a new one when its version gets here: the versions would wrap, and the
   // version -1 would stand for any.
   int32_t version_max = int32_t{1} << 30;
+  cas::KeyLocks* locks = nullptr;  // must outlive the store
   std::function<void(bool open)> on_breaker{};
   std::function<void(const std::string& error)> on_alarm{};
 };
@@ -51,6 +52,8 @@ class StateStore final : public cas::VersionedStore {
 
   void Get(std::string_view name, base::BootTime deadline, GetDone done) override;
   void Put(const cas::PutRequest& request, PutDone done) override;
+
+  cas::KeyLocks* locks() override { return options_.locks; }
 
   // There is a connection: a breaker that is open may try again.
   void OnConnected();

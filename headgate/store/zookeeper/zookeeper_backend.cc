@@ -10,6 +10,7 @@
 #include "headgate/base/random.h"
 #include "headgate/store/cas/cas_store.h"
 #include "headgate/store/cas/clock_offset.h"
+#include "headgate/store/zookeeper/locks.h"
 #include "headgate/store/zookeeper/state_store.h"
 #include "headgate/store/zookeeper/sweeper.h"
 #include "headgate/zookeeper/client.h"
@@ -94,15 +95,19 @@ class Session {
                          .on_disconnected = [this] { OnDisconnected(); },
                          .on_watch =
                              [this](const WatchEvent& event) {
+                               locks_->OnWatch(event);
                                if (presence_ != nullptr) presence_->OnWatch(event);
                              },
                          .on_trouble = [this](const Status& why) { Report(why); }});
+    locks_ =
+        std::make_unique<Locks>(*client_, loop, LocksOptions{.root = place.path, .seed = seed});
     state_ =
         std::make_unique<StateStore>(*client_, loop,
                                      StateStoreOptions{.root = place.path,
                                                        .in_flight_max = options.calls.in_flight_max,
                                                        .breaker = options.calls.breaker,
                                                        .seed = seed,
+                                                       .locks = locks_.get(),
                                                        .on_breaker =
                                                            [this](bool open) {
                                                              if (listener_.on_breaker)
@@ -164,6 +169,7 @@ class Session {
   void OnConnected(bool new_session) {
     Report(absl::OkStatus());
     state_->OnConnected();
+    locks_->OnConnected(new_session);
     if (presence_ != nullptr) presence_->OnConnected(new_session);
     if (sweeper_ != nullptr) sweeper_->OnConnected(new_session);
   }
@@ -190,6 +196,7 @@ class Session {
   cas::ClockOffset clock_offset_;
   Status reported_ = absl::UnknownError("");  // nothing yet
   std::unique_ptr<Client> client_;            // destroyed last
+  std::unique_ptr<Locks> locks_;
   std::unique_ptr<StateStore> state_;
   std::unique_ptr<Presence> presence_;  // as the sweeper, on the first loop
   headgate::zookeeper::PresenceInfo info_;
@@ -217,7 +224,8 @@ class ZooKeeperBackend final : public Backend {
          .instances = [this, given = options.instances] { return given > 0 ? given : instances(); },
          .options = {.timeout = options.calls.timeout,
                      .attempts_max = kAttemptsMax,
-                     .pause_max = kPauseMax}});
+                     .pause_max = kPauseMax,
+                     .lock_timeout = options.lock_timeout}});
   }
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
@@ -253,6 +261,9 @@ class ZooKeeperBackend final : public Backend {
       const StoreCounters read = store->ReadCounters();
       counters.calls_refused += read.calls_refused;
       counters.retries += read.retries;
+      counters.locks_taken += read.locks_taken;
+      counters.locks_lost += read.locks_lost;
+      counters.locks_timed_out += read.locks_timed_out;
       counters.buckets_replaced_corrupt += read.buckets_replaced_corrupt;
       counters.buckets_clock_reset += read.buckets_clock_reset;
       counters.buckets_carried_over += read.buckets_carried_over;

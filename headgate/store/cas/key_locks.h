@@ -1,0 +1,44 @@
+// The interface to the locks of a service, for keys whose rules say `strict: lock`: one instance at
+// a time decides about such a key, in the order in which they asked.
+//
+//   Take("k")     → held, fence 17      (perhaps after other instances have given it back)
+//   …                                   the rounds of the key
+//   Release("k")
+//
+// A lock makes decisions fair; it is not what keeps them right. An instance that has lost its lock
+// and does not know it yet can still try to write. So each write also has a condition on the
+// version (versioned_store.h), and the value remembers the largest fence under which it was
+// written.
+//
+// One object per event loop, used only on that loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "headgate/base/status.h"
+
+namespace headgate::store::cas {
+
+class KeyLocks {
+ public:
+  virtual ~KeyLocks() = default;
+
+  // Called with the fence when the lock is held: more than 0, and larger than that of any earlier
+  // holder. Called with an error when it cannot be had, or was held and is lost; never again then.
+  // Not called any more after Release.
+  //
+  // Unavailable: the service is away, or the session that had the lock has ended.
+  // ResourceExhausted, PermissionDenied and others: what the service said.
+  using Listener = std::function<void(const absl::StatusOr<uint64_t>& fence)>;
+
+  // Queues for the lock of a key, which must not be held or queued for here. May call back before
+  // it returns.
+  virtual void Take(std::string_view name, Listener listener) = 0;
+  // Gives the lock back, or stops queueing for it. Nothing of it stays at the service, even if the
+  // service does not answer now.
+  virtual void Release(std::string_view name) = 0;
+};
+
+}  // namespace headgate::store::cas

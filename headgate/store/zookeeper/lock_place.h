@@ -1,0 +1,115 @@
+// One place in the queue for the lock of a key, as a state machine: ZooKeeper's recipe for locks.
+// Does no I/O: it says what to call next, and takes the answers.
+//
+//   ROOT/locks/KEY/lock-00000000000000a1-0000000007    the holder: the smallest number
+//   ROOT/locks/KEY/lock-00000000000000b2-0000000008    watches only …7
+//   ROOT/locks/KEY/lock-00000000000000c3-0000000009    watches only …8
+//
+//   Next                        → create lock-…b2-
+//   made, number 8              → list
+//   listed 7, 8, 9              → watch 7
+//   7 is gone                   → list
+//   listed 8, 9                 → held; its fence is the transaction that made the node
+//   Leave                       → delete 8
+//   deleted                     → end
+//
+// The nodes are ephemeral: they go with the session of their instance. If the answer to a creation
+// is lost, the node may have been made. It is found again by the random id in its name, also to
+// delete it when the place has been left meanwhile. If it is not there, the creation is repeated. A
+// place whose creation was repeated ends only when a list shows no node of it, in case the first
+// one was carried out late.
+//
+// The number in a name is a counter of 32 bits that may wrap, so two numbers are compared by their
+// difference.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/status.h"
+
+namespace headgate::store::zookeeper {
+
+struct LockAction {
+  enum class Kind : uint8_t {
+    kWait,  // for an event: the answer to a call, OnPredecessorGone, Leave, Retry, OnSessionLost
+    kMakeQueue,  // makes the parent of the nodes
+    kCreate,     // an ephemeral, sequential node, whose name begins with `name`
+    kSyncAndList,
+    kList,
+    kLook,    // reads when the node `name` was made
+    kWatch,   // sets a watch for the removal of the node `name`
+    kDelete,  // the node `name`, whatever its version
+    kEnd,     // there is no node any more, and no call is in flight
+  };
+  Kind kind = Kind::kWait;
+  std::string name{};  // below the queue's node
+};
+
+class LockPlace {
+ public:
+  // `id`: random; no other place has it.
+  explicit LockPlace(uint64_t id);
+
+  // The next step. Call it after each event, and again after each step until it says kWait or kEnd.
+  LockAction Next();
+
+  // The answer to the last call. The statuses are those of zookeeper/client.h.
+  void OnQueueMade(const absl::Status& status);
+  void OnCreated(const absl::StatusOr<std::string>& name, uint64_t fence);
+  void OnListed(const absl::StatusOr<std::vector<std::string>>& names);
+  void OnLooked(const absl::StatusOr<uint64_t>& fence);
+  void OnWatched(const absl::Status& status);
+  void OnDeleted(const absl::Status& status);
+
+  // The watch has fired.
+  void OnPredecessorGone();
+  // A new session: the nodes of the one before are gone or will go, and answers to its calls do not
+  // count any more. A place that was held is lost, another one begins again.
+  void OnSessionLost();
+  // A call has failed for now, and it is time to repeat it.
+  void Retry() { must_retry_ = false; }
+  // Gives the lock back, or stops waiting for it.
+  void Leave();
+
+  bool held() const { return state_ == State::kHeld && !left_; }
+  uint64_t fence() const { return fence_; }
+  bool left() const { return left_; }
+  bool must_retry() const { return must_retry_; }
+  // Why the lock cannot be had, or was lost. The place leaves by itself then.
+  const absl::Status& failure() const { return failure_; }
+
+ private:
+  enum class State : uint8_t {
+    kNoQueue,  // its parent is missing
+    kNew,      // no node
+    kUnsure,   // perhaps there is a node
+    kQueued,   // there is a node, its place is not known
+    kUnread,   // it is the first, and its fence is not known
+    kBehind,   // behind the predecessor, without a watch
+    kWatching,
+    kHeld,
+    kGone,
+  };
+
+  bool IsOwn(std::string_view name) const { return name.starts_with(prefix_); }
+  void Fail(const absl::Status& status);
+  // Repeats the call later, or fails if that is of no use.
+  void RetryOrFail(const absl::Status& status);
+  void FindPlace(const std::vector<std::string>& names);
+
+  const std::string prefix_;
+  State state_ = State::kNew;
+  bool in_flight_ = false;
+  bool left_ = false;
+  bool must_retry_ = false;
+  bool repeats_ = false;     // a creation without an answer was repeated, so there may be two nodes
+  std::string own_;          // the name of the node, once it is known
+  std::string predecessor_;  // of a place that is behind or watching
+  uint64_t fence_ = 0;       // 0: not known
+  absl::Status failure_;
+};
+
+}  // namespace headgate::store::zookeeper
