@@ -25,7 +25,7 @@ namespace headgate::strict_simulation {
 
 class Instance;
 
-// What an instance asked its store about a bucket.
+// A request of an instance to its store, about a bucket.
 struct Operation {
   size_t key = 0;
   store::Operation operation = store::Operation::kTake;
@@ -49,7 +49,7 @@ struct Put {
   std::vector<size_t> members{};
 };
 
-// What a client was told.
+// The answer to a client.
 struct Told {
   size_t key = 0;
   uint64_t cost = 0;
@@ -59,7 +59,7 @@ struct Told {
   std::vector<size_t> operations{};
 };
 
-// What an instance needs from the world.
+// The services that an instance needs from the world.
 class InstanceHost {
  public:
   virtual ~InstanceHost() = default;
