@@ -8,7 +8,7 @@ import time
 
 from harness import BINARY, wait
 
-CHECKER = os.environ.get("HEADGATE_HISTORY_CHECKER") or os.path.join(
+CHECKER = os.environ.get("LINEARIZABILITY_CHECK") or os.path.join(
     os.path.dirname(BINARY), "..", "tests", "linearizability", "linearizability_check"
 )
 REQUESTS = 400  # the capacity of the bucket; it does not refill during a test
@@ -23,29 +23,30 @@ TURNS = ("take", "take", "take", "peek", "take", "refund", "take")
 
 
 class Recorded:
-    """Clients that ask all instances, one request after the other, until they are stopped.
+    """Clients that ask all instances, one request after the other, until they are stopped. Those of
+    the places in `watchers` only look.
 
     `instances` may change meanwhile: a client asks the instance that has its place in the list. A
     request without an answer (503, or the connection ended) may have been counted."""
 
-    def __init__(self, instances, clients_each=2):
+    def __init__(self, instances, clients_each=2, watchers=()):
         self.instances = instances
         self.answered = [0] * len(instances)  # by place
         self.history = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=(place, turn), daemon=True)
+            threading.Thread(target=self._run, args=(place, turn, ("peek",) if place in watchers else TURNS), daemon=True)
             for place in range(len(instances))
             for turn in range(clients_each)
         ]
         for thread in self._threads:
             thread.start()
 
-    def _run(self, place, turn):
+    def _run(self, place, turn, turns):
         while not self._stop.is_set():
             turn += 1
-            kind = TURNS[turn % len(TURNS)]
+            kind = turns[turn % len(turns)]
             called = time.monotonic_ns()
             answer = None
             try:
