@@ -5,9 +5,11 @@
 //   take|peek|refund CALLED                           without an answer
 //
 // Prints why the history is impossible, and exits with 1. Exits with 2 if it cannot be read.
+#include <cstdlib>
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/linearizability/history_checker.h"
 

@@ -1,6 +1,7 @@
 #include "tests/strict_simulation/replay.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 

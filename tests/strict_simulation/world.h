@@ -5,6 +5,7 @@
 // must be answered. At the end the answers are compared with the reference model (replay.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
