@@ -14,9 +14,10 @@ namespace headgate::cas_test {
 
 class TimedCasStore {
  public:
-  explicit TimedCasStore(store::LimitTable& limits) {
+  explicit TimedCasStore(store::LimitTable& limits, const store::cas::CasOptions& options = {}) {
     const store::cas::CasStore::Parts parts[] = {{.loop = loop_, .service = connection_}};
-    stores_ = store::cas::CasStore::Make(parts, {.limits = limits, .clock = decisions_, .seed = 1});
+    stores_ = store::cas::CasStore::Make(
+        parts, {.limits = limits, .clock = decisions_, .seed = 1, .options = options});
   }
 
   store::SharedStore& store() { return *stores_.front(); }

@@ -15,9 +15,10 @@ namespace headgate::dynamodb_test {
 
 class TimedStrictStore {
  public:
-  explicit TimedStrictStore(store::LimitTable& limits) {
+  explicit TimedStrictStore(store::LimitTable& limits, const store::cas::CasOptions& options = {}) {
     const store::cas::CasStore::Parts parts[] = {{.loop = loop_, .service = state_}};
-    stores_ = store::cas::CasStore::Make(parts, {.limits = limits, .clock = decisions_, .seed = 1});
+    stores_ = store::cas::CasStore::Make(
+        parts, {.limits = limits, .clock = decisions_, .seed = 1, .options = options});
     http_.WarmUp();
     EXPECT_TRUE(Wait([this] { return http_.connections() > 0; }));
   }

@@ -17,9 +17,10 @@ TICK_MS = 200  # so sessions last 400 ms to 4 s
 
 class ZooKeeperServer:
     """`ensemble`: the lines "server.N=…" of all servers, and the number of this one. A server of an
-    ensemble serves when most of them run."""
+    ensemble serves when most of them run. `prefix` comes before its command."""
 
-    def __init__(self, ensemble="", number=0):
+    def __init__(self, ensemble="", number=0, prefix=()):
+        self.prefix = list(prefix)
         self.port = free_port()
         self.folder = tempfile.mkdtemp()
         if number:
@@ -34,7 +35,7 @@ class ZooKeeperServer:
 
     def start(self, wait=True):
         """Starts the server again, with the nodes that it had."""
-        words = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        words = [*self.prefix, "java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         words += [f"-Dorg.slf4j.simpleLogger.logFile={self.folder}/log", "-cp", CLASSES]
         words += ["org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.folder}/zoo.cfg"]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -45,12 +46,24 @@ class ZooKeeperServer:
         until(self.is_serving, START_SECONDS, "ZooKeeper serves")
 
     def is_serving(self):
+        return self.said("srvr").startswith("Zookeeper version")
+
+    def said(self, word):
+        """The answer to a four-letter word; empty if there is none."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-                connection.sendall(b"srvr")
-                return connection.recv(100).startswith(b"Zookeeper version")
+                connection.sendall(word.encode())
+                answer = b""
+                while part := connection.recv(65536):
+                    answer += part
+                return answer.decode()
         except OSError:
-            return False
+            return ""
+
+    def mode(self):
+        """`leader`, `follower` or `standalone`; empty if it does not serve."""
+        text = self.said("srvr")
+        return text.split("Mode: ")[1].split("\n")[0] if "Mode: " in text else ""
 
     @property
     def address(self):
@@ -105,17 +118,10 @@ class ZooKeeperEnsemble:
         return client
 
     def leader(self):
-        return next(server for server in self.servers if self._mode(server) == "leader")
+        return next(server for server in self.servers if server.mode() == "leader")
 
     def follower(self):
-        return next(server for server in self.servers if self._mode(server) == "follower")
-
-    @staticmethod
-    def _mode(server):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=1) as connection:
-            connection.sendall(b"srvr")
-            text = connection.recv(1000).decode()
-        return text.split("Mode: ")[1].split("\n")[0] if "Mode: " in text else ""
+        return next(server for server in self.servers if server.mode() == "follower")
 
     def __enter__(self):
         return self

@@ -1,21 +1,20 @@
 #include "tests/scenarios/front_driver.h"
 
-#include <utility>
-
 #include "headgate/base/check.h"
 #include "tests/scenarios/rule_text.h"
 
 namespace headgate::testing {
 
-FrontDriver::FrontDriver(Decides decides) {
-  if (decides == Decides::kAtOnce) {
+FrontDriver::FrontDriver(const MakeSharedStore& make) {
+  if (!make) {
     checker_.emplace(limiter_);
-  } else {
-    store::SharedStore* shared = &shared_;
-    if (decides == Decides::kByScripts) shared = &scripts_;
-    fleet_.emplace(*shared, store_, limiter::SharedDeciderOptions{});
-    checker_.emplace(limiter_, /*worker=*/0, *fleet_, limiter::BucketNaming{});
+    return;
   }
+  shared_ = make(store_);
+  // Nothing may be decided without the shared store.
+  fleet_.emplace(shared_->store(), store_,
+                 limiter::SharedDeciderOptions{.on_store_failure = rule::OnStoreFailure::kDeny});
+  checker_.emplace(limiter_, /*worker=*/0, *fleet_, limiter::BucketNaming{});
 }
 
 absl::Status FrontDriver::SetRules(std::span<const ScenarioRule> rules, base::Instant now) {
@@ -24,7 +23,7 @@ absl::Status FrontDriver::SetRules(std::span<const ScenarioRule> rules, base::In
 }
 
 std::string FrontDriver::Send(net::Session& session, std::string_view bytes, base::Instant now) {
-  now_ = now;
+  if (shared_ != nullptr) shared_->SetNow(now);
   bool woken = false;
   session.SetWaker([&] { woken = true; });
   std::string output;
@@ -34,8 +33,8 @@ std::string FrontDriver::Send(net::Session& session, std::string_view bytes, bas
     bytes.remove_prefix(progress.consumed);
     if (!progress.waiting()) continue;
     HEADGATE_CHECK(!woken);
-    shared_.AnswerAll();
-    HEADGATE_CHECK(std::exchange(woken, false));
+    HEADGATE_CHECK(shared_->Wait([&] { return woken; }));
+    woken = false;
   } while (progress.more || progress.waiting());
   return output;
 }

@@ -1,7 +1,8 @@
-// A server without its sockets: rule files, a memory store and a limiter behind a front that gets
-// bytes.
+// A server without its sockets: rule files, a store and a limiter behind a front that gets bytes.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,15 +12,13 @@
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/net/session.h"
 #include "headgate/store/memory.h"
-#include "headgate/testing/manual_shared_store.h"
 #include "headgate/testing/scenario_runner.h"
-#include "tests/redis/lua_shared_store.h"
+#include "headgate/testing/shared_store_rig.h"
 
 namespace headgate::testing {
 
-// Which store decides: the memory store at once; the memory store as a shared one, which answers
-// later; or the scripts of the Redis store.
-enum class Decides : uint8_t { kAtOnce, kLater, kByScripts };
+// Makes the shared store that decides, with the limits of `local`. Empty: `local` decides at once.
+using MakeSharedStore = std::function<std::unique_ptr<SharedStoreRig>(store::Store& local)>;
 
 class FrontDriver : public Driver {
  public:
@@ -28,7 +27,7 @@ class FrontDriver : public Driver {
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) final;
 
  protected:
-  explicit FrontDriver(Decides decides);
+  explicit FrontDriver(const MakeSharedStore& make);
 
   limiter::Checker& checker() { return *checker_; }
   access::Access& access() { return access_; }
@@ -39,9 +38,7 @@ class FrontDriver : public Driver {
  private:
   store::MemoryStore store_{store::MemoryOptions{.max_buckets = 1 << 12, .max_limits = 1 << 10}};
   limiter::Limiter limiter_{store_, /*observer=*/nullptr};
-  base::Instant now_{0};
-  ManualSharedStore shared_{store_, now_};
-  redis_host::LuaSharedStore scripts_{store_.limits(), now_};
+  std::unique_ptr<SharedStoreRig> shared_;
   std::optional<limiter::SharedDecider> fleet_;
   std::optional<limiter::Checker> checker_;
   access::Access access_;

@@ -73,8 +73,8 @@ absl::Status CheckHead(const Reply& reply, const algorithm::Decision& decision) 
 
 }  // namespace
 
-HttpDriver::HttpDriver(Decides decides)
-    : FrontDriver(decides),
+HttpDriver::HttpDriver(const MakeSharedStore& make)
+    : FrontDriver(make),
       handler_(checker(), {}),
       router_("scenario", access()),
       session_(router_, options_, net::Peer{.loopback = true}) {

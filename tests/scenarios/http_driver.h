@@ -10,7 +10,7 @@ namespace headgate::testing {
 
 class HttpDriver final : public FrontDriver {
  public:
-  explicit HttpDriver(Decides decides);
+  explicit HttpDriver(const MakeSharedStore& make = {});
 
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;
 

@@ -26,8 +26,8 @@ base::Duration Milliseconds(const RespValue* field) {
 
 }  // namespace
 
-RespDriver::RespDriver(wire::RespVersion version, Decides decides)
-    : FrontDriver(decides),
+RespDriver::RespDriver(wire::RespVersion version, const MakeSharedStore& make)
+    : FrontDriver(make),
       context_({.checker = checker(), .access = access(), .version = "0"}),
       session_(context_, net::Peer{.loopback = true}) {
   if (version == wire::RespVersion::k3) HEADGATE_CHECK(Call({"HELLO", "3"}, base::Instant{0}).ok());

@@ -10,7 +10,7 @@ namespace headgate::testing {
 
 class RespDriver final : public FrontDriver {
  public:
-  RespDriver(wire::RespVersion version, Decides decides);
+  explicit RespDriver(wire::RespVersion version, const MakeSharedStore& make = {});
 
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;
 

@@ -3,10 +3,7 @@
 // by `headgate scenario`.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +11,8 @@
 #include "headgate/testing/scenario.h"
 #include "headgate/testing/scenario_runner.h"
 #include "tests/scenarios/drivers.h"
+#include "tests/scenarios/scenario_files.h"
 #include "tests/scenarios/vector_scenarios.h"
-#include "tests/source_dir.h"
 #include "tests/vectors/vectors.h"
 
 namespace headgate::testing {
@@ -27,17 +24,8 @@ class ScenarioFile : public ::testing::Test {
       : path_(std::move(path)), driver_(driver) {}
 
   void TestBody() override {
-    std::ifstream file(path_, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const std::string name = path_.filename();
-    const ParsedScenario parsed = ParseScenario(name, text);
-    for (const ScenarioProblem& problem : parsed.problems) ADD_FAILURE() << Describe(name, problem);
-    if (!parsed.ok()) return;
-    ASSERT_FALSE(parsed.scenario.steps.empty()) << name << " asks nothing";
     const std::unique_ptr<Driver> driver = driver_.make();
-    for (const ScenarioDifference& difference : RunScenario(parsed.scenario, *driver)) {
-      ADD_FAILURE() << Describe(name, difference);
-    }
+    ExpectAsInFile(path_, *driver);
   }
 
  private:
@@ -78,13 +66,8 @@ void RegisterVectors() {
   }
 }
 
-void RegisterFiles(const std::filesystem::path& directory) {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".scenario") paths.push_back(entry.path());
-  }
-  std::ranges::sort(paths);
-  for (const auto& path : paths) {
+void RegisterFiles() {
+  for (const std::filesystem::path& path : ScenarioFiles()) {
     for (const NamedDriver& driver : Drivers()) {
       ::testing::RegisterTest(
           path.stem().c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
@@ -98,7 +81,7 @@ void RegisterFiles(const std::filesystem::path& directory) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  headgate::testing::RegisterFiles(headgate::SourceDir() / "tests/scenarios");
+  headgate::testing::RegisterFiles();
   headgate::testing::RegisterVectors();
   return RUN_ALL_TESTS();
 }

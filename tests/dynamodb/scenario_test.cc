@@ -1,0 +1,12 @@
+// Every scenario on a real server of DynamoDB.
+#include "tests/dynamodb/timed_strict_store.h"
+#include "tests/scenarios/strict_scenario.h"
+
+namespace headgate::testing {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(DynamoDb, StrictScenario, EveryScenario<dynamodb_test::TimedStrictStore>(),
+                         NameOfStrictScenario);
+
+}  // namespace
+}  // namespace headgate::testing

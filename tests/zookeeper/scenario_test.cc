@@ -1,0 +1,12 @@
+// Every scenario on a real ZooKeeper.
+#include "tests/scenarios/strict_scenario.h"
+#include "tests/zookeeper/timed_strict_store.h"
+
+namespace headgate::testing {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(ZooKeeper, StrictScenario,
+                         EveryScenario<zookeeper_test::TimedStrictStore>(), NameOfStrictScenario);
+
+}  // namespace
+}  // namespace headgate::testing
