@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "headgate/app/arguments.h"
@@ -417,12 +418,28 @@ class RulesCommand {
     return out;
   }
 
-  static std::string LimitsOf(const json& rule) {
+  // "fixed window".
+  static std::string AlgorithmOf(const json& limit) {
+    std::string name = limit.value("algorithm", "");
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return rule::Printable(name);
+  }
+
+  // The algorithms of a rule's limits and of its roll-out's.
+  static void AddAlgorithms(const json& rule, std::set<std::string>& algorithms) {
+    if (!rule.is_object()) return;
+    for (const json& limit : rule.value("limits", json::array()))
+      algorithms.insert(AlgorithmOf(limit));
+    AddAlgorithms(rule.value("rollout", json()), algorithms);
+  }
+
+  static std::string LimitsOf(const json& rule, bool with_algorithm) {
     if (!rule.is_object()) return "none";
     std::string text;
     for (const json& limit : rule.value("limits", json::array())) {
-      text += fmt::format("{}{} per {}", text.empty() ? "" : " and ", limit.value("requests", 0),
-                          rule::Printable(limit.value("period", limit.value("align", ""))));
+      text += fmt::format("{}{} per {}{}", text.empty() ? "" : " and ", limit.value("requests", 0),
+                          rule::Printable(limit.value("period", limit.value("align", ""))),
+                          with_algorithm ? " " + AlgorithmOf(limit) : "");
     }
     if (text.empty()) text = "unlimited";
     const json& rollout = rule.value("rollout", json());
@@ -430,15 +447,23 @@ class RulesCommand {
     const std::string reach = rollout.contains("percent")
                                   ? fmt::format("{} % of the keys", rollout["percent"].dump())
                                   : std::string("in shadow");
-    return fmt::format("{} ({}: {})", text, reach, LimitsOf({{"limits", rollout["limits"]}}));
+    return fmt::format("{} ({}: {})", text, reach,
+                       LimitsOf({{"limits", rollout["limits"]}}, with_algorithm));
   }
 
   void SayDifferences(const json& answer) {
     for (const json& change : answer.value("changes", json::array())) {
+      const json before = change.value("before", json());
+      const json after = change.value("after", json());
+      // One algorithm for all is not worth saying.
+      std::set<std::string> algorithms;
+      AddAlgorithms(before, algorithms);
+      AddAlgorithms(after, algorithms);
+      const bool differ = algorithms.size() > 1;
       console_.out << fmt::format("{:<8} {} {}: {} -> {}", change.value("change", ""),
                                   rule::Printable(change.value("domain", "")),
                                   rule::Printable(change.value("rule", "")),
-                                  LimitsOf(change["before"]), LimitsOf(change["after"]));
+                                  LimitsOf(before, differ), LimitsOf(after, differ));
       if (change["live_keys"].is_number())
         console_.out << fmt::format("  ({} live keys)", change["live_keys"].get<uint64_t>());
       console_.out << '\n';

@@ -279,6 +279,14 @@ class AdminOfFiles(unittest.TestCase):
         self.assertEqual(again.returncode, 2)
         self.assertIn("no roll-out", again.stderr)
 
+    def test_a_change_of_the_algorithm_is_named(self):
+        server, admin = self.start("--audit-log", self.log)
+        wanted = os.path.join(self.folder, "wanted.yaml")
+        with open(wanted, "w", encoding="utf-8") as file:
+            file.write("rate_limit: {unit: day, requests_per_unit: 12, strict: true}\n")
+        dry = admin.rules("put", "shop", "user=", wanted, "--dry-run")
+        self.assertIn("user: 10 per 1d fixed window -> 12 per 1d token bucket", dry.stdout, dry.stderr)
+
     def test_a_stop_waits_for_changes_that_are_under_way(self):
         server, admin = self.start("--audit-log", self.log)
         statuses = []
