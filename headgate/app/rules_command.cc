@@ -379,6 +379,7 @@ class RulesCommand {
                             .fields = "Content-Type: application/json\r\n",
                             .body = "{}"});
     if (!reply) return code_;
+    if (arguments_.as_json) return Print(*reply);
     console_.out << "confirmed: documents that were deleted are gone\n";
     return kExitOk;
   }
@@ -499,8 +500,48 @@ class RulesCommand {
   int code_ = kExitOk;
 };
 
-const std::vector<std::string_view> kVerbs = {"list",    "get",      "put",     "delete",
-                                              "history", "rollback", "rollout", "confirm"};
+// What can be done, and the flags of it, beside those that reach a server.
+struct Verb {
+  std::string_view name;
+  std::vector<std::string_view> flags;
+};
+const std::vector<Verb> kVerbs = {
+    {"list", {"--json"}},
+    {"get", {"--key"}},
+    {"put", {"--key", "--dry-run", "--yes", "--json"}},
+    {"delete", {"--key", "--dry-run", "--yes", "--json"}},
+    {"history", {"--key", "--json"}},
+    {"rollback", {"--key", "--dry-run", "--yes", "--json"}},
+    {"rollout", {"--percent", "--shadow", "--promote", "--stop", "--dry-run", "--yes", "--json"}},
+    {"confirm", {"--json"}},
+};
+
+bool Has(const Verb& verb, std::string_view flag) {
+  return std::find(verb.flags.begin(), verb.flags.end(), flag) != verb.flags.end();
+}
+
+// Whether the verb has all flags that are given. If not, an error is on the console: a flag that is
+// ignored would change more than was asked for, or something else.
+bool TakesFlags(const Verb& verb, const RulesArguments& arguments, const Console& console) {
+  const std::pair<std::string_view, bool> given[] = {{"--key", arguments.key.has_value()},
+                                                     {"--percent", arguments.percent.has_value()},
+                                                     {"--shadow", arguments.shadow},
+                                                     {"--promote", arguments.promote},
+                                                     {"--stop", arguments.stop},
+                                                     {"--dry-run", arguments.dry_run},
+                                                     {"--yes", arguments.yes},
+                                                     {"--json", arguments.as_json}};
+  for (const auto& [flag, is_given] : given) {
+    if (!is_given || Has(verb, flag)) continue;
+    std::string others;
+    for (const Verb& other : kVerbs)
+      if (Has(other, flag)) others.append(others.empty() ? "" : ", ").append(other.name);
+    console.Error(fmt::format("`headgate rules {}` has no {}", verb.name, flag),
+                  fmt::format("{} is a flag of {}", flag, others));
+    return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -521,7 +562,10 @@ int Rules(const std::vector<std::string>& arguments, const Console& console) {
   parsed.server.AddTo(spec.flags);
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   if (!parsed.server.server) parsed.server.server = std::string(kAdminAddress);
-  if (words.empty() || std::find(kVerbs.begin(), kVerbs.end(), words[0]) == kVerbs.end()) {
+  const auto verb = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const Verb& one) {
+    return !words.empty() && one.name == words[0];
+  });
+  if (verb == kVerbs.end()) {
     console.Error(
         words.empty() ? std::string("`headgate rules` needs to know what to do")
                       : fmt::format("`headgate rules` cannot '{}'", rule::Printable(words[0])),
@@ -530,6 +574,7 @@ int Rules(const std::vector<std::string>& arguments, const Console& console) {
   }
   parsed.verb = words[0];
   parsed.words.assign(words.begin() + 1, words.end());
+  if (!TakesFlags(*verb, parsed, console)) return kExitUsage;
   const auto timeout = ParseTimeout(parsed.timeout, "--timeout 10s", console);
   if (!timeout) return kExitUsage;
   auto access = parsed.server.Resolve(console);

@@ -279,6 +279,30 @@ class AdminOfFiles(unittest.TestCase):
         self.assertEqual(again.returncode, 2)
         self.assertIn("no roll-out", again.stderr)
 
+    def test_a_flag_of_another_subcommand_is_wrong_usage(self):
+        server, admin = self.start("--audit-log", self.log)
+        limits = os.path.join(self.folder, "limits.yaml")
+        with open(limits, "w", encoding="utf-8") as file:
+            file.write("rate_limit: {unit: day, requests_per_unit: 3}\n")
+        for words in (
+            ("put", "shop", "user=", limits, "--percent", "5", "--yes"),
+            ("put", "shop", "user=", limits, "--shadow", "--yes"),
+            ("delete", "shop", "user=", "--percent", "5", "--yes"),
+            ("rollback", self.file, "--stop", "--yes"),
+            ("rollout", "--key", "k", "--stop", "--yes"),
+            ("list", "--promote"),
+            ("list", "--key", "x"),
+            ("get", self.file, "--json"),
+            ("history", "--yes"),
+            ("confirm", "--dry-run"),
+        ):
+            refused = admin.rules(*words)
+            self.assertEqual(refused.returncode, 2, words)
+            self.assertIn(f"`headgate rules {words[0]}` has no --", refused.stderr)
+            self.assertIn("is a flag of ", refused.stderr)
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), RULES)
+
     def test_a_change_of_the_algorithm_is_named(self):
         server, admin = self.start("--audit-log", self.log)
         wanted = os.path.join(self.folder, "wanted.yaml")
