@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "headgate/app/arguments.h"
@@ -59,6 +60,19 @@ class RulesCommand {
       : arguments_(arguments), server_(std::move(server)), timeout_(timeout), console_(console) {}
 
   int Run() {
+    try {
+      return RunVerb();
+    } catch (const json::exception&) {
+      // An answer that is JSON, but with other members.
+      return NotHeadgate(kStatusOk);
+    }
+  }
+
+ private:
+  static constexpr int kStatusOk = 200;
+  static constexpr int kStatusCreated = 201;
+
+  int RunVerb() {
     const std::string& verb = arguments_.verb;
     if (verb == "list") return List();
     if (verb == "get") return Get();
@@ -70,7 +84,6 @@ class RulesCommand {
     return Confirm();
   }
 
- private:
   // ---- The words of the command
 
   int Usage(std::string_view what, std::string_view hint) {
@@ -126,8 +139,8 @@ class RulesCommand {
 
   // ---- Questions and answers
 
-  // Nothing after an error on the console; `code_` is then the exit status. Any answer of a status
-  // below 400 is given back, and 404 if `may_be_missing`.
+  // Nothing after an error on the console; `code_` is then the exit status. An answer of status 200
+  // or 201 is given back, and 404 of Headgate's if `may_be_missing`.
   std::optional<http::Reply> Ask(const http::Question& question, bool may_be_missing = false) {
     auto reply = http::Ask(server_, question, timeout_);
     if (!reply.ok()) {
@@ -138,46 +151,75 @@ class RulesCommand {
       code_ = kExitUnreachable;
       return std::nullopt;
     }
-    if (reply->status < 400 || (may_be_missing && reply->status == 404)) return *std::move(reply);
-    SayRefusal(*reply);
+    if (reply->status == kStatusOk || reply->status == kStatusCreated) return *std::move(reply);
+    const json problem = json::parse(reply->body, nullptr, false);
+    if (may_be_missing && reply->status == 404 && !TextIn(problem, "detail").empty())
+      return *std::move(reply);
+    SayRefusal(reply->status, problem);
     return std::nullopt;
   }
 
-  void SayRefusal(const http::Reply& reply) {
-    const json problem = json::parse(reply.body, nullptr, false);
-    const auto text = [](const json& object, const char* name) {
-      return object.is_object() && object.contains(name) && object[name].is_string()
-                 ? rule::Printable(object[name].get<std::string>())
-                 : std::string();
-    };
-    const std::string detail = text(problem, "detail");
+  // The text of a document, with the version that it has.
+  std::optional<http::Reply> AskForText(const std::string& path, bool may_be_missing = false) {
+    auto reply = Ask({.path = path}, may_be_missing);
+    if (!reply || reply->status == 404 || !reply->etag.empty()) return reply;
+    NotHeadgate(reply->status);
+    return std::nullopt;
+  }
+
+  int NotHeadgate(int status) {
+    console_.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
+                               arguments_.server.address(), status),
+                   kAnotherProgramHint);
+    return code_ = kExitUnreachable;
+  }
+
+  // Empty if there is no text of this name.
+  static std::string TextIn(const json& object, const char* name) {
+    return object.is_object() && object.contains(name) && object[name].is_string()
+               ? rule::Printable(object[name].get<std::string>())
+               : std::string();
+  }
+
+  void SayRefusal(int status, const json& problem) {
+    const std::string detail = TextIn(problem, "detail");
     if (detail.empty()) {
-      console_.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
-                                 arguments_.server.address(), reply.status),
-                     kAnotherProgramHint);
-      code_ = kExitUnreachable;
+      NotHeadgate(status);
       return;
     }
-    std::string hint = text(problem, "hint");
+    std::string hint = TextIn(problem, "hint");
     constexpr std::string_view kNames = "GET /v1/documents lists the names";
     if (hint.starts_with(kNames))
       hint = "`headgate rules list` shows the names" + hint.substr(kNames.size());
-    if (reply.status == 401 || (reply.status == 403 && hint.find("rules list") == hint.npos))
-      hint = kLoginHint;
-    if (reply.status == 412) hint = "somebody else was faster: run the command again";
-    if (reply.status == 404 && detail == "this path does not exist")
+    if (status == 401 || (status == 403 && hint.find("rules list") == hint.npos)) hint = kLoginHint;
+    if (status == 412) hint = "somebody else was faster: run the command again";
+    if (status == 404 && detail == "this path does not exist")
       hint = "rules are changed over the admin address; give it with --server";
-    code_ = reply.status >= 500 ? kExitUndecided : kExitUsage;
+    code_ = status >= 500 ? kExitUndecided : kExitUsage;
     console_.Error(detail, hint);
     if (!problem.contains("problems") || !problem["problems"].is_array()) return;
     for (const json& one : problem["problems"]) {
-      console_.err << "  " << text(one, "place");
-      if (one.is_object() && one.contains("line"))
+      console_.err << "  " << TextIn(one, "place");
+      if (one.is_object() && one.contains("line") && one["line"].is_number())
         console_.err << ':' << one["line"] << ':' << one.value("column", 1);
-      console_.err << ": " << text(one, "message") << '\n';
-      if (const std::string help = text(one, "hint"); !help.empty())
+      console_.err << ": " << TextIn(one, "message") << '\n';
+      if (const std::string help = TextIn(one, "hint"); !help.empty())
         console_.err << "    hint: " << help << '\n';
     }
+  }
+
+  // The answer itself, or the text for people that it was made into without a surprise.
+  int Show(const http::Reply& reply, const std::string& text) {
+    if (arguments_.as_json) return Print(reply);
+    console_.out << text;
+    return kExitOk;
+  }
+
+  // A list that Headgate's answers have.
+  static const json& ListIn(const json& answer, const char* name) {
+    const json& list = answer.at(name);
+    (void)list.get_ref<const json::array_t&>();
+    return list;
   }
 
   // The text on stdout ends with a line end.
@@ -192,34 +234,34 @@ class RulesCommand {
     if (!NoMoreWords(arguments_.words)) return kExitUsage;
     const auto reply = Ask({.path = "/v1/documents"});
     if (!reply) return code_;
-    if (arguments_.as_json) return Print(*reply);
-    const json answer = json::parse(reply->body, nullptr, false);
-    for (const json& document : answer.value("documents", json::array())) {
-      const size_t problems = document["problems"].size();
-      console_.out << fmt::format("{:<12} {}{}\n",
-                                  document["in_force"].get<bool>() ? "in force" : "not in force",
-                                  rule::Printable(document["name"].get<std::string>()),
-                                  problems == 0   ? ""
-                                  : problems == 1 ? "  (1 problem)"
-                                                  : fmt::format("  ({} problems)", problems));
-      for (const json& problem : document["problems"]) SayProblem(problem);
+    const json answer = json::parse(reply->body);
+    std::string text;
+    for (const json& document : ListIn(answer, "documents")) {
+      const size_t problems = ListIn(document, "problems").size();
+      text += fmt::format("{:<12} {}{}\n",
+                          document.at("in_force").get<bool>() ? "in force" : "not in force",
+                          rule::Printable(document.at("name").get<std::string>()),
+                          problems == 0   ? ""
+                          : problems == 1 ? "  (1 problem)"
+                                          : fmt::format("  ({} problems)", problems));
+      for (const json& problem : document["problems"]) text += ProblemLine(problem);
     }
-    for (const json& problem : answer.value("problems", json::array())) SayProblem(problem);
-    return kExitOk;
+    for (const json& problem : ListIn(answer, "problems")) text += ProblemLine(problem);
+    return Show(*reply, text);
   }
 
-  void SayProblem(const json& problem) {
+  static std::string ProblemLine(const json& problem) {
     const int line = problem.value("line", 0);
-    console_.out << "             " << rule::Printable(problem.value("place", ""))
-                 << (line > 0 ? fmt::format(":{}: ", line) : ": ")
-                 << rule::Printable(problem.value("message", "")) << '\n';
+    return fmt::format("             {}{}{}\n", rule::Printable(problem.value("place", "")),
+                       line > 0 ? fmt::format(":{}: ", line) : ": ",
+                       rule::Printable(problem.value("message", "")));
   }
 
   int Get() {
     std::span<const std::string> words = arguments_.words;
     const auto subject = TakeSubject(words);
     if (!subject || !NoMoreWords(words)) return kExitUsage;
-    const auto reply = Ask({.path = subject->path});
+    const auto reply = AskForText(subject->path);
     return reply ? Print(*reply) : code_;
   }
 
@@ -235,11 +277,11 @@ class RulesCommand {
     if (!NoMoreWords(words)) return kExitUsage;
     const auto reply = Ask({.path = path});
     if (!reply) return code_;
-    if (arguments_.as_json) return Print(*reply);
-    const json answer = json::parse(reply->body, nullptr, false);
-    for (const json& change : answer.value("changes", json::array())) {
+    const json answer = json::parse(reply->body);
+    std::string text;
+    for (const json& change : ListIn(answer, "changes")) {
       const std::string user = change.value("user", "");
-      console_.out << fmt::format(
+      text += fmt::format(
           "{}  {}  {} {} by {}{}\n", rule::Printable(change.value("id", "")),
           rule::Printable(change.value("time", "")), rule::Printable(change.value("action", "")),
           rule::Printable(change.value("document", "")),
@@ -248,7 +290,7 @@ class RulesCommand {
               ? ""
               : fmt::format("  ({})", rule::Printable(change.value("outcome", ""))));
     }
-    return kExitOk;
+    return Show(*reply, text);
   }
 
   // ---- Changing
@@ -261,7 +303,7 @@ class RulesCommand {
     if (!NoMoreWords(words.empty() ? words : words.subspan(1))) return kExitUsage;
     const auto text = TextOf(file);
     if (!text) return code_;
-    const auto now = Ask({.path = subject->path}, true);
+    const auto now = AskForText(subject->path, true);
     if (!now) return code_;
     const std::string condition =
         now->status == 404 ? "If-None-Match: *\r\n" : fmt::format("If-Match: {}\r\n", now->etag);
@@ -293,7 +335,7 @@ class RulesCommand {
 
   // A change of the version that is there now, without a text.
   int ChangeAsItIs(const Subject& subject, const std::string& method, const std::string& path) {
-    const auto now = Ask({.path = subject.path});
+    const auto now = AskForText(subject.path);
     if (!now) return code_;
     http::Question question{
         .method = method, .path = path, .fields = fmt::format("If-Match: {}\r\n", now->etag)};
@@ -338,7 +380,7 @@ class RulesCommand {
     } else {
       text = first + "\n" + text;
     }
-    const auto now = Ask({.path = rule->path});
+    const auto now = AskForText(rule->path);
     if (!now) return code_;
     return Change(*rule,
                   {.method = "PUT",
@@ -357,7 +399,7 @@ class RulesCommand {
                    "headgate rules rollback NAME [CHANGE]; `headgate rules history NAME` lists the "
                    "changes");
     }
-    const auto now = Ask({.path = subject->path}, true);
+    const auto now = AskForText(subject->path, true);
     if (!now) return code_;
     json body = {{"expected_version",
                   now->etag.size() > 2 ? now->etag.substr(1, now->etag.size() - 2) : ""}};
@@ -378,8 +420,8 @@ class RulesCommand {
                             .fields = "Content-Type: application/json\r\n",
                             .body = "{}"});
     if (!reply) return code_;
-    console_.out << "confirmed: documents that were deleted are gone\n";
-    return kExitOk;
+    (void)json::parse(reply->body).at("confirmed").get<bool>();
+    return Show(*reply, "confirmed: documents that were deleted are gone\n");
   }
 
   // Shows what would change, asks, and writes.
@@ -388,22 +430,20 @@ class RulesCommand {
     dry.path += "?dry_run=true";
     const auto preview = Ask(dry);
     if (!preview) return code_;
-    const json answer = json::parse(preview->body, nullptr, false);
-    const std::string diff = answer.is_object() ? answer.value("diff", "") : "";
-    if (!arguments_.as_json) {
-      if (!diff.empty())
-        console_.out << rule::Printable(answer.value("document", "")) << '\n'
-                     << PrintableLines(diff);
-      SayDifferences(answer);
-      if (diff.empty()) console_.out << "nothing changes\n";
-    }
+    const json answer = json::parse(preview->body);
+    const std::string diff = answer.at("diff").get<std::string>();
+    std::string text;
+    if (!diff.empty())
+      text = rule::Printable(answer.value("document", "")) + "\n" + PrintableLines(diff);
+    text += Differences(answer);
+    if (diff.empty()) text += "nothing changes\n";
+    if (!arguments_.as_json) console_.out << text;
     if (arguments_.dry_run || diff.empty()) return arguments_.as_json ? Print(*preview) : kExitOk;
     if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;
     const auto done = Ask(question);
     if (!done) return code_;
-    if (arguments_.as_json) return Print(*done);
-    console_.out << "done: " << rule::Printable(subject.label) << '\n';
-    return kExitOk;
+    (void)json::parse(done->body).at("diff").get<std::string>();
+    return Show(*done, fmt::format("done: {}\n", rule::Printable(subject.label)));
   }
 
   // Foreign text must not move a terminal's cursor.
@@ -417,12 +457,28 @@ class RulesCommand {
     return out;
   }
 
-  static std::string LimitsOf(const json& rule) {
+  // "fixed window".
+  static std::string AlgorithmOf(const json& limit) {
+    std::string name = limit.value("algorithm", "");
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return rule::Printable(name);
+  }
+
+  // The algorithms of a rule's limits and of its roll-out's.
+  static void AddAlgorithms(const json& rule, std::set<std::string>& algorithms) {
+    if (!rule.is_object()) return;
+    for (const json& limit : rule.value("limits", json::array()))
+      algorithms.insert(AlgorithmOf(limit));
+    AddAlgorithms(rule.value("rollout", json()), algorithms);
+  }
+
+  static std::string LimitsOf(const json& rule, bool with_algorithm) {
     if (!rule.is_object()) return "none";
     std::string text;
     for (const json& limit : rule.value("limits", json::array())) {
-      text += fmt::format("{}{} per {}", text.empty() ? "" : " and ", limit.value("requests", 0),
-                          rule::Printable(limit.value("period", limit.value("align", ""))));
+      text += fmt::format("{}{} per {}{}", text.empty() ? "" : " and ", limit.value("requests", 0),
+                          rule::Printable(limit.value("period", limit.value("align", ""))),
+                          with_algorithm ? " " + AlgorithmOf(limit) : "");
     }
     if (text.empty()) text = "unlimited";
     const json& rollout = rule.value("rollout", json());
@@ -430,23 +486,33 @@ class RulesCommand {
     const std::string reach = rollout.contains("percent")
                                   ? fmt::format("{} % of the keys", rollout["percent"].dump())
                                   : std::string("in shadow");
-    return fmt::format("{} ({}: {})", text, reach, LimitsOf({{"limits", rollout["limits"]}}));
+    return fmt::format("{} ({}: {})", text, reach,
+                       LimitsOf({{"limits", rollout.at("limits")}}, with_algorithm));
   }
 
-  void SayDifferences(const json& answer) {
-    for (const json& change : answer.value("changes", json::array())) {
-      console_.out << fmt::format("{:<8} {} {}: {} -> {}", change.value("change", ""),
-                                  rule::Printable(change.value("domain", "")),
-                                  rule::Printable(change.value("rule", "")),
-                                  LimitsOf(change["before"]), LimitsOf(change["after"]));
-      if (change["live_keys"].is_number())
-        console_.out << fmt::format("  ({} live keys)", change["live_keys"].get<uint64_t>());
-      console_.out << '\n';
+  static std::string Differences(const json& answer) {
+    std::string text;
+    for (const json& change : ListIn(answer, "changes")) {
+      const json before = change.value("before", json());
+      const json after = change.value("after", json());
+      // One algorithm for all is not worth saying.
+      std::set<std::string> algorithms;
+      AddAlgorithms(before, algorithms);
+      AddAlgorithms(after, algorithms);
+      const bool differ = algorithms.size() > 1;
+      text += fmt::format("{:<8} {} {}: {} -> {}", change.value("change", ""),
+                          rule::Printable(change.value("domain", "")),
+                          rule::Printable(change.value("rule", "")), LimitsOf(before, differ),
+                          LimitsOf(after, differ));
+      if (const json live = change.value("live_keys", json()); live.is_number())
+        text += fmt::format("  ({} live keys)", live.get<uint64_t>());
+      text += '\n';
     }
     for (const json& problem : answer.value("waits_for", json::array())) {
-      console_.out << "waits for: " << rule::Printable(problem.value("place", "")) << ": "
-                   << rule::Printable(problem.value("message", "")) << '\n';
+      text += fmt::format("waits for: {}: {}\n", rule::Printable(problem.value("place", "")),
+                          rule::Printable(problem.value("message", "")));
     }
+    return text;
   }
 
   bool Agrees(const Subject& subject, bool stdin_is_used) {
@@ -461,7 +527,7 @@ class RulesCommand {
     console_.err << fmt::format("change {}? [y/N] ", rule::Printable(subject.label)) << std::flush;
     std::string line;
     std::istream& answers = terminal.is_open() ? static_cast<std::istream&>(terminal) : std::cin;
-    if (std::getline(answers, line) && (line == "y" || line == "yes")) return true;
+    if (std::getline(answers, line) && (line == "y" || line == "Y" || line == "yes")) return true;
     console_.err << "nothing was changed\n";
     code_ = kExitOk;
     return false;
@@ -474,8 +540,48 @@ class RulesCommand {
   int code_ = kExitOk;
 };
 
-const std::vector<std::string_view> kVerbs = {"list",    "get",      "put",     "delete",
-                                              "history", "rollback", "rollout", "confirm"};
+// What can be done, and the flags of it, beside those that reach a server.
+struct Verb {
+  std::string_view name;
+  std::vector<std::string_view> flags;
+};
+const std::vector<Verb> kVerbs = {
+    {"list", {"--json"}},
+    {"get", {"--key"}},
+    {"put", {"--key", "--dry-run", "--yes", "--json"}},
+    {"delete", {"--key", "--dry-run", "--yes", "--json"}},
+    {"history", {"--key", "--json"}},
+    {"rollback", {"--key", "--dry-run", "--yes", "--json"}},
+    {"rollout", {"--percent", "--shadow", "--promote", "--stop", "--dry-run", "--yes", "--json"}},
+    {"confirm", {"--json"}},
+};
+
+bool Has(const Verb& verb, std::string_view flag) {
+  return std::find(verb.flags.begin(), verb.flags.end(), flag) != verb.flags.end();
+}
+
+// Whether the verb has all flags that are given. If not, an error is on the console: a flag that is
+// ignored would change more than was asked for, or something else.
+bool TakesFlags(const Verb& verb, const RulesArguments& arguments, const Console& console) {
+  const std::pair<std::string_view, bool> given[] = {{"--key", arguments.key.has_value()},
+                                                     {"--percent", arguments.percent.has_value()},
+                                                     {"--shadow", arguments.shadow},
+                                                     {"--promote", arguments.promote},
+                                                     {"--stop", arguments.stop},
+                                                     {"--dry-run", arguments.dry_run},
+                                                     {"--yes", arguments.yes},
+                                                     {"--json", arguments.as_json}};
+  for (const auto& [flag, is_given] : given) {
+    if (!is_given || Has(verb, flag)) continue;
+    std::string others;
+    for (const Verb& other : kVerbs)
+      if (Has(other, flag)) others.append(others.empty() ? "" : ", ").append(other.name);
+    console.Error(fmt::format("`headgate rules {}` has no {}", verb.name, flag),
+                  fmt::format("{} is a flag of {}", flag, others));
+    return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -496,7 +602,10 @@ int Rules(const std::vector<std::string>& arguments, const Console& console) {
   parsed.server.AddTo(spec.flags);
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   if (!parsed.server.server) parsed.server.server = std::string(kAdminAddress);
-  if (words.empty() || std::find(kVerbs.begin(), kVerbs.end(), words[0]) == kVerbs.end()) {
+  const auto verb = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const Verb& one) {
+    return !words.empty() && one.name == words[0];
+  });
+  if (verb == kVerbs.end()) {
     console.Error(
         words.empty() ? std::string("`headgate rules` needs to know what to do")
                       : fmt::format("`headgate rules` cannot '{}'", rule::Printable(words[0])),
@@ -505,6 +614,7 @@ int Rules(const std::vector<std::string>& arguments, const Console& console) {
   }
   parsed.verb = words[0];
   parsed.words.assign(words.begin() + 1, words.end());
+  if (!TakesFlags(*verb, parsed, console)) return kExitUsage;
   const auto timeout = ParseTimeout(parsed.timeout, "--timeout 10s", console);
   if (!timeout) return kExitUsage;
   auto access = parsed.server.Resolve(console);

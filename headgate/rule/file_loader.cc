@@ -161,13 +161,14 @@ NodeId FileLoader::MakeNode(Fields& fields, std::string_view key, std::string_vi
 
 void FileLoader::LoadRule(Fields& fields, const Level& level) {
   Rule rule;
-  const bool limited = ReadLimits(fields, rule);
+  StoreFields store_fields;
+  const bool limited = ReadLimits(fields, {}, rule, store_fields);
   rule.shadow_mode = reader_.Truth(fields, Word::kShadowMode);
   rule.quota_mode = reader_.Truth(fields, Word::kQuotaMode);
   rule.detailed_metric = reader_.Truth(fields, Word::kDetailedMetric);
   rule.value_to_metric = reader_.Truth(fields, Word::kValueToMetric);
   ReadMetadata(fields, rule);
-  ReadRollout(fields, rule);
+  ReadRollout(fields, store_fields, rule);
   if (!limited) return;
 
   rule.domain = level.domain;
@@ -176,7 +177,8 @@ void FileLoader::LoadRule(Fields& fields, const Level& level) {
   state_.builder.SetRule(level.node, std::move(rule));
 }
 
-bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
+bool FileLoader::ReadLimits(Fields& fields, const StoreFields& inherited, Rule& rule,
+                            StoreFields& own) {
   const auto single = fields.rate_limits();
   const bool has_single = fields.has(Word::kRateLimit) && single.back()->kind == NodeKind::kMapping;
   if (fields.has(Word::kRateLimit) && !has_single) {
@@ -192,8 +194,16 @@ bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
                    "move the one limit into the list");
     return false;
   }
+  const auto read = [&](std::span<const DocumentNode* const> limit, LimitForm form, size_t place,
+                        size_t count) {
+    LimitFields has = LimitFields::kEnvoys;
+    const InheritedPlaces from = InheritedBy(place, count, inherited.size());
+    for (size_t i = from.first; i < from.end; ++i)
+      if (inherited[i]) has = LimitFields::kOurs;
+    own.push_back(ReadLimit(reader_, limit, form, has, rule));
+  };
   if (has_single) {
-    ReadLimit(reader_, single, LimitForm::kOnly, rule);
+    read(single, LimitForm::kOnly, 0, 1);
     return true;
   }
   if (!fields.has(Word::kRateLimits) || fields.reported(Word::kRateLimits)) return false;
@@ -205,12 +215,12 @@ bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
                                    : "keep the strictest ones: a rule has at most 16 limits");
     return false;
   }
-  for (const DocumentNode* const& limit : several)
-    ReadLimit(reader_, std::span(&limit, 1), LimitForm::kItem, rule);
+  for (size_t i = 0; i < several.size(); ++i)
+    read(several.subspan(i, 1), LimitForm::kItem, i, several.size());
   return true;
 }
 
-void FileLoader::ReadRollout(Fields& fields, Rule& rule) {
+void FileLoader::ReadRollout(Fields& fields, const StoreFields& inherited, Rule& rule) {
   const DocumentNode* const node = fields.value(Word::kRollout);
   if (node == nullptr) return;
   if (node->kind != NodeKind::kMapping) {
@@ -235,7 +245,8 @@ void FileLoader::ReadRollout(Fields& fields, Rule& rule) {
                    "try the limit in shadow: true, or replace the rule");
   }
   Rule tried;
-  if (!ReadLimits(rollout, tried)) {
+  StoreFields none;
+  if (!ReadLimits(rollout, inherited, tried, none)) {
     if (!rollout.any_reported())
       reader_.Report(fields, Word::kRollout, "a roll-out without a limit", "add rate_limit");
     return;

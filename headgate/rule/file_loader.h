@@ -66,8 +66,11 @@ class FileLoader {
   void LoadDescriptor(const DocumentNode& mapping, const Level& level);
   NodeId MakeNode(Fields& fields, std::string_view key, std::string_view value, const Level& level);
   void LoadRule(Fields& fields, const Level& level);
-  bool ReadLimits(Fields& fields, Rule& rule);
-  void ReadRollout(Fields& fields, Rule& rule);
+  // For each limit of a rule, whether it has a field about stores.
+  using StoreFields = std::vector<bool>;
+  // Of a rule, or of the roll-out of a rule with these `inherited` fields.
+  bool ReadLimits(Fields& fields, const StoreFields& inherited, Rule& rule, StoreFields& own);
+  void ReadRollout(Fields& fields, const StoreFields& inherited, Rule& rule);
   uint32_t ReadPercent(Fields& rollout);
   void ReadMetadata(Fields& fields, Rule& rule);
   bool CheckSize(Fields& fields, Word word, std::string_view text);

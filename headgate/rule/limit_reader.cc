@@ -35,8 +35,8 @@ Word WordOf(LimitWordsProblem::About about) {
 
 class LimitReader {
  public:
-  LimitReader(FieldReader& reader, Fields& fields, Rule& rule)
-      : reader_(reader), fields_(fields), rule_(rule) {}
+  LimitReader(FieldReader& reader, Fields& fields, LimitFields inherited, Rule& rule)
+      : reader_(reader), fields_(fields), inherited_(inherited), rule_(rule) {}
 
   void Read(LimitForm form) {
     ReadName();
@@ -129,7 +129,7 @@ class LimitReader {
 
   void ReadWords() {
     LimitWords words;
-    words.envoy = !fields_.has_ours();
+    words.envoy = inherited_ == LimitFields::kEnvoys && !fields_.has_ours();
     words.requests = reader_.Unsigned32(fields_, Word::kRequestsPerUnit);
     if (!fields_.has(Word::kRequestsPerUnit) && !fields_.reported(Word::kRequestsPerUnit)) {
       reader_.Warn(
@@ -252,15 +252,24 @@ class LimitReader {
 
   FieldReader& reader_;
   Fields& fields_;
+  const LimitFields inherited_;
   Rule& rule_;
 };
 
+bool HasStoreWord(const Fields& fields) {
+  for (const Word word :
+       {Word::kSharing, Word::kStrict, Word::kOnStoreFailure, Word::kFallbackShare})
+    if (fields.has(word)) return true;
+  return false;
+}
+
 }  // namespace
 
-void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
-               Rule& rule) {
+bool ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
+               LimitFields inherited, Rule& rule) {
   Fields fields = reader.Read(mappings, Context::kLimit);
-  LimitReader(reader, fields, rule).Read(form);
+  LimitReader(reader, fields, inherited, rule).Read(form);
+  return HasStoreWord(fields);
 }
 
 }  // namespace headgate::rule

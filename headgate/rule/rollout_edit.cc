@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/rule/limit_reader.h"
 #include "headgate/rule/node_writer.h"
+#include "headgate/rule/same_meaning.h"
 #include "headgate/rule/source_tree.h"
 
 namespace headgate::rule {
@@ -77,15 +79,42 @@ FieldList FieldsOf(const SourceNode& rule) {
   return fields;
 }
 
+absl::Status Unusual() {
+  return absl::FailedPreconditionError(
+      "the rule has an alias, a merge key (<<) or a field that occurs twice; edit the text by "
+      "hand");
+}
+
+// Whether the fields of the rule, but for the rules below it, contain what Unusual() names.
+bool IsUnusual(const SourceNode& node) {
+  if (node.is_alias()) return true;
+  if (node.kind == NodeKind::kMapping) {
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < node.pair_count(); ++i) {
+      const SourceNode& key = node.key(i);
+      if (IsUnusual(key) || IsMergeKey(key)) return true;
+      names.push_back(key.text);
+      if (key.text != "descriptors" && IsUnusual(node.value(i))) return true;
+    }
+    std::sort(names.begin(), names.end());
+    return std::adjacent_find(names.begin(), names.end()) != names.end();
+  }
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [](const SourceNode* child) { return IsUnusual(*child); });
+}
+
 // Calls `change` with the rule's mapping and its roll-out (or null), and puts the fields that it
 // returns.
 template <typename Change>
 absl::StatusOr<std::string> ChangeRule(std::string_view document, std::span<const RuleEntry> path,
                                        const Change& change) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string text, RuleText(document, path));
-  HEADGATE_ASSIGN_OR_RETURN(const SourceTree tree, ParseSource(text));
-  const SourceNode* const rule = MappingIn(tree);
+  const auto tree = ParseSource(text);
+  // The rule alone cannot be read if it has an alias of another part of the document.
+  if (!tree.ok()) return Unusual();
+  const SourceNode* const rule = MappingIn(*tree);
   if (rule == nullptr) return absl::FailedPreconditionError("the rule is not a mapping");
+  if (IsUnusual(*rule)) return Unusual();
   const SourceNode* const rollout = ValueOf(*rule, kRollout);
   if (rollout != nullptr && rollout->kind != NodeKind::kMapping)
     return absl::FailedPreconditionError("the rule's rollout is not a mapping");
@@ -93,22 +122,50 @@ absl::StatusOr<std::string> ChangeRule(std::string_view document, std::span<cons
   return PutRule(document, path, fields.AsMapping());
 }
 
-// A limit of a roll-out together with those fields of the rule's own limits that a roll-out cannot
-// have. They hold for all limits of a rule, whichever has them.
-FieldList WithKept(const SourceNode& limit, const SourceNode& rule) {
+// The limits of a rule or of a roll-out.
+std::vector<const SourceNode*> LimitsOf(const SourceNode& mapping) {
+  std::vector<const SourceNode*> limits;
+  if (const SourceNode* const one = ValueOf(mapping, "rate_limit"); one != nullptr)
+    limits.push_back(one);
+  if (const SourceNode* const several = ValueOf(mapping, "rate_limits"); several != nullptr)
+    for (const SourceNode* const item : several->children) limits.push_back(&item->target());
+  return limits;
+}
+
+// Whether the field means the same without this value, once its presence has chosen the defaults.
+bool SaysNothing(const SourceNode& value, std::string_view field) {
+  SourceNode truth;
+  truth.text = "true";
+  if (field == "strict") return !SameMeaning(value, truth, field);
+  return value.text.empty() || SameMeaning(value, SourceNode(), field);
+}
+
+// A limit of a roll-out as one of the rule: with those fields of the rule's own limits that a
+// roll-out cannot have. Each limit takes those about stores over that were counted as its own while
+// it was tried out (InheritedBy), because they change the defaults of its other fields.
+FieldList Promoted(const SourceNode& limit, size_t place, size_t count,
+                   std::span<const SourceNode* const> own) {
   FieldList fields(limit);
-  const auto keep = [&fields](const SourceNode& own) {
-    for (size_t i = 0; i < own.pair_count(); ++i) {
-      const std::string& name = own.key(i).target().text;
-      if (IsOneOf(name, {"name", "replaces", "sharing", "strict", "on_store_failure",
-                         "fallback_share"}) &&
-          !fields.Has(name))
-        fields.Add(own.key(i), own.value(i));
+  std::string replaces;
+  const InheritedPlaces from = InheritedBy(place, count, own.size());
+  for (size_t from_place = from.first; from_place < from.end; ++from_place) {
+    const SourceNode& one = *own[from_place];
+    for (size_t i = 0; i < one.pair_count(); ++i) {
+      const std::string& name = one.key(i).target().text;
+      const bool about_stores =
+          IsOneOf(name, {"sharing", "strict", "on_store_failure", "fallback_share"});
+      // A limit behind the rule's last one has no names to take over.
+      const bool names = place < own.size() && IsOneOf(name, {"name", "replaces"});
+      if (names && name == "replaces") {
+        for (const SourceNode* const item : one.value(i).children)
+          replaces.append(replaces.empty() ? "" : ", ").append(FlowText(*item, Quotes::kIfNeeded));
+      } else if (about_stores || names) {
+        if (fields.Has(name) && !SaysNothing(one.value(i), name)) fields.Remove({name});
+        if (!fields.Has(name)) fields.Add(one.key(i), one.value(i));
+      }
     }
-  };
-  if (const SourceNode* const one = ValueOf(rule, "rate_limit"); one != nullptr) keep(*one);
-  if (const SourceNode* const several = ValueOf(rule, "rate_limits"); several != nullptr)
-    for (const SourceNode* const item : several->children) keep(item->target());
+  }
+  if (!replaces.empty()) fields.Add("replaces", "[" + replaces + "]");
   return fields;
 }
 
@@ -149,16 +206,16 @@ absl::StatusOr<std::string> PromoteRollout(std::string_view document,
         if (rollout == nullptr) return NoRollout();
         FieldList fields = FieldsOf(rule);
         fields.Remove({kRollout, "rate_limit", "rate_limits"});
-        if (const SourceNode* const limit = ValueOf(*rollout, "rate_limit")) {
-          fields.Add("rate_limit", WithKept(*limit, rule).AsMapping());
-        } else if (const SourceNode* const limits = ValueOf(*rollout, "rate_limits")) {
-          std::string list;
-          for (const SourceNode* const item : limits->children) {
-            const FieldList one =
-                list.empty() ? WithKept(item->target(), rule) : FieldList(item->target());
-            list.append(list.empty() ? "[" : ", ").append(one.AsMapping());
-          }
-          fields.Add("rate_limits", list + "]");
+        const std::vector<const SourceNode*> own = LimitsOf(rule);
+        const std::vector<const SourceNode*> tried = LimitsOf(*rollout);
+        std::string list;
+        for (size_t i = 0; i < tried.size(); ++i)
+          list.append(i == 0 ? "" : ", ")
+              .append(Promoted(*tried[i], i, tried.size(), own).AsMapping());
+        if (ValueOf(*rollout, "rate_limit") != nullptr) {
+          fields.Add("rate_limit", list);
+        } else {
+          fields.Add("rate_limits", "[" + list + "]");
         }
         return fields;
       });

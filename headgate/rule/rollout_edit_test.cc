@@ -1,7 +1,9 @@
 #include "headgate/rule/rollout_edit.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "headgate/base/random.h"
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
@@ -115,6 +117,144 @@ TEST(RolloutEdit, PromotedToSeveralLimitsTheRuleKeepsItsOwnFields) {
   ASSERT_NE(rules, nullptr);
   EXPECT_EQ(rules->rules()[0].limits.size(), 1u);
   EXPECT_EQ(rules->rules()[0].name, "per_user");
+}
+
+TEST(RolloutEdit, TheFieldsAboutStoresChooseTheDefaultsOfTheRolloutToo) {
+  for (const char* field : {"strict: true", "sharing: exact", "on_store_failure: deny",
+                            "fallback_share: 0.5", "strict: false"}) {
+    const std::string file = fmt::format(
+        "domain: d\ndescriptors:\n- key: u\n  rate_limit: {{unit: minute, requests_per_unit: 100, "
+        "{}}}\n  rollout: {{percent: 100, rate_limit: {{unit: minute, requests_per_unit: 120}}}}\n",
+        field);
+    const auto before = Load(file);
+    const auto after = Load(PromoteRollout(file, std::vector<RuleEntry>{{.key = "u"}}));
+    ASSERT_NE(before, nullptr);
+    ASSERT_NE(after, nullptr);
+    const algorithm::LimitSpec tried = before->rules()[0].rollout->limits[0].limit.spec();
+    EXPECT_EQ(tried.algorithm, algorithm::Algorithm::kTokenBucket) << field;
+    EXPECT_EQ(tried, after->rules()[0].limits[0].limit.spec()) << field;
+  }
+}
+
+// Rules and roll-outs with any mix of fields.
+class RandomRollout {
+ public:
+  explicit RandomRollout(uint64_t seed) : random_(seed) {}
+
+  bool Chance(uint64_t one_in) { return random_.Below(one_in) == 0; }
+
+  // The numbers of a limit, with Envoy's fields only or with some of ours.
+  std::string Numbers() {
+    std::string limit = fmt::format("unit: {}, requests_per_unit: {}", Chance(2) ? "minute" : "day",
+                                    1 + random_.Below(100));
+    switch (random_.Below(5)) {
+      case 0:
+        return limit + ", algorithm: sliding_window_counter, count_denied: true";
+      case 1:
+        return limit + ", burst: 7";
+      default:
+        return limit;
+    }
+  }
+
+  // The fields that only the rule's own limits have; equal ones in all limits of the rule.
+  std::string OwnFields() {
+    std::string fields;
+    if (Chance(4)) fields += ", sharing: strict";
+    if (Chance(4)) fields += Chance(3) ? ", strict: false" : ", strict: true";
+    if (Chance(4)) fields += ", on_store_failure: deny";
+    if (Chance(4)) fields += ", fallback_share: 0.25";
+    if (Chance(3)) fields += ", name: n";
+    if (Chance(4)) fields += fmt::format(", replaces: [{{name: r{}}}]", random_.Below(3));
+    return fields;
+  }
+
+  std::vector<std::string> Several(bool own) {
+    std::vector<std::string> limits(1 + (Chance(2) ? 0 : random_.Below(4)));
+    for (std::string& limit : limits) limit = "{" + Numbers() + (own ? OwnFields() : "") + "}";
+    return limits;
+  }
+
+  std::string Field(const std::vector<std::string>& limits) {
+    if (limits.size() == 1 && Chance(2)) return "rate_limit: " + limits[0];
+    return fmt::format("rate_limits: [{}]", fmt::join(limits, ", "));
+  }
+
+ private:
+  base::Random random_;
+};
+
+std::vector<algorithm::LimitSpec> SpecsOf(const std::vector<RuleLimit>& limits) {
+  std::vector<algorithm::LimitSpec> specs;
+  for (const RuleLimit& limit : limits) specs.push_back(limit.limit.spec());
+  return specs;
+}
+
+TEST(RolloutEdit, PromotionChangesNothingOfWhatWasTried) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomRollout made(seed);
+    const std::string file = fmt::format(
+        "domain: d\ndescriptors:\n- key: u\n  {}\n  rollout: {{{}, {}}}\n",
+        made.Field(made.Several(true)), made.Chance(2) ? "percent: 100" : "shadow: true",
+        made.Field(made.Several(false)));
+    const auto before = Load(file);
+    const auto promoted = PromoteRollout(file, std::vector<RuleEntry>{{.key = "u"}});
+    const auto after = Load(promoted);
+    ASSERT_TRUE(before != nullptr && after != nullptr) << file;
+    const Rule& old = before->rules()[0];
+    const Rule& now = after->rules()[0];
+    ASSERT_EQ(SpecsOf(now.limits), SpecsOf(old.rollout->limits)) << file << *promoted;
+    ASSERT_EQ(now.rollout, nullptr);
+    ASSERT_EQ(now.name, old.name) << file << *promoted;
+    ASSERT_EQ(now.replaces, old.replaces) << file << *promoted;
+    ASSERT_EQ(now.sharing, old.sharing) << file << *promoted;
+    ASSERT_EQ(now.on_store_failure, old.on_store_failure) << file << *promoted;
+    ASSERT_EQ(now.fallback_share_ppm, old.fallback_share_ppm) << file << *promoted;
+  }
+}
+
+TEST(RolloutEdit, TheNumbersOfTheRuleAsARolloutAreTheSameLimits) {
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomRollout made(seed);
+    std::vector<std::string> own = made.Several(false);
+    const std::string rollout = made.Field(own);
+    for (std::string& limit : own) limit.insert(limit.size() - 1, made.OwnFields());
+    const std::string file =
+        fmt::format("domain: d\ndescriptors:\n- key: u\n  {}\n  rollout: {{percent: 100, {}}}\n",
+                    made.Field(own), rollout);
+    const auto rules = Load(file);
+    ASSERT_NE(rules, nullptr) << file;
+    ASSERT_EQ(SpecsOf(rules->rules()[0].limits), SpecsOf(rules->rules()[0].rollout->limits))
+        << file;
+  }
+}
+
+TEST(RolloutEdit, LeavesARuleWithAliasesToPeople) {
+  const std::vector<RuleEntry> u{{.key = "u"}};
+  for (const char* rule :
+       {"  rate_limit: {unit: day, requests_per_unit: 10}\n"
+        "  rollout: {percent: 5, rate_limit: *l}\n",
+        "  rate_limit: *l\n  rollout: {percent: 5, rate_limit: {unit: day, requests_per_unit: "
+        "3}}\n",
+        "  rate_limit: {unit: day, requests_per_unit: 10}\n"
+        "  rollout: {percent: 5, rate_limit: {<<: *l, requests_per_unit: 8}}\n",
+        "  rate_limit: &own {unit: day, requests_per_unit: 10}\n"
+        "  rollout: {percent: 5, rate_limit: {<<: *own, requests_per_unit: 8}}\n",
+        "  rate_limit: {unit: day}\n  rate_limit: {requests_per_unit: 10}\n"
+        "  rollout: {percent: 5, rate_limit: {unit: day, requests_per_unit: 20}}\n"}) {
+    const std::string file =
+        "domain: d\ndescriptors:\n- key: v\n  rate_limit: &l {unit: day, requests_per_unit: 9}\n"
+        "- key: u\n" +
+        std::string(rule);
+    ASSERT_NE(Load(file), nullptr);
+    for (const auto& text :
+         {PutRollout(file, u, "{percent: 50}"), PromoteRollout(file, u), EndRollout(file, u)}) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(text.status())) << file << text.status();
+      EXPECT_NE(text.status().message().find("edit the text by hand"), std::string::npos);
+    }
+  }
 }
 
 TEST(RolloutEdit, ARuleWithRulesBelowItIsRemovedWithItsRollout) {

@@ -1,6 +1,7 @@
 """The admin API on real processes: rule files, and documents in ZooKeeper that three instances follow."""
 
 import http.client
+import http.server
 import json
 import os
 import signal
@@ -278,6 +279,85 @@ class AdminOfFiles(unittest.TestCase):
         again = admin.rules("rollout", "shop", "user=", "--promote", "--yes")
         self.assertEqual(again.returncode, 2)
         self.assertIn("no roll-out", again.stderr)
+
+    def test_a_flag_of_another_subcommand_is_wrong_usage(self):
+        server, admin = self.start("--audit-log", self.log)
+        limits = os.path.join(self.folder, "limits.yaml")
+        with open(limits, "w", encoding="utf-8") as file:
+            file.write("rate_limit: {unit: day, requests_per_unit: 3}\n")
+        for words in (
+            ("put", "shop", "user=", limits, "--percent", "5", "--yes"),
+            ("put", "shop", "user=", limits, "--shadow", "--yes"),
+            ("delete", "shop", "user=", "--percent", "5", "--yes"),
+            ("rollback", self.file, "--stop", "--yes"),
+            ("rollout", "--key", "k", "--stop", "--yes"),
+            ("list", "--promote"),
+            ("list", "--key", "x"),
+            ("get", self.file, "--json"),
+            ("history", "--yes"),
+            ("confirm", "--dry-run"),
+        ):
+            refused = admin.rules(*words)
+            self.assertEqual(refused.returncode, 2, words)
+            self.assertIn(f"`headgate rules {words[0]}` has no --", refused.stderr)
+            self.assertIn("is a flag of ", refused.stderr)
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), RULES)
+
+    def test_an_answer_that_is_not_headgates_is_said_to_be_none(self):
+        answer = b""
+
+        class Foreign(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.wfile.write(answer)
+
+            do_PUT = do_POST = do_DELETE = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        foreign = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign)
+        threading.Thread(target=foreign.serve_forever, daemon=True).start()
+        self.addCleanup(foreign.server_close)
+        self.addCleanup(foreign.shutdown)
+        address = f"127.0.0.1:{foreign.server_address[1]}"
+        for status, body in (
+            ("200 OK", "<html>hi"),
+            ("200 OK", "{"),
+            ("200 OK", "[]"),
+            ("200 OK", "{}"),
+            ("200 OK", '{"documents":5,"changes":5,"diff":5,"confirmed":5}'),
+            ("200 OK", '{"documents":[{"name":7}],"problems":[],"changes":[7]}'),
+            ("200 OK", "[" * 100_000),
+            ("204 No Content", ""),
+            ("302 Found", ""),
+            ("404 Not Found", "<html>"),
+        ):
+            answer = f"HTTP/1.0 {status}\r\n\r\n{body}".encode()
+            for words in (
+                ("list",),
+                ("get", "x"),
+                ("put", "x", self.file, "--yes"),
+                ("delete", "x", "--yes"),
+                ("history",),
+                ("rollback", "x", "--yes"),
+                ("rollout", "shop", "user=", "--stop", "--yes"),
+                ("confirm",),
+            ):
+                for more in ((), ("--json",)) if words[0] != "get" else ((),):
+                    said = run(BINARY, "rules", *words, *more, "--server", address)
+                    self.assertEqual(said.returncode, 3, (status, body[:20], words, said.stderr))
+                    self.assertEqual(said.stdout, "")
+                    self.assertIn("not from Headgate", said.stderr)
+
+    def test_a_change_of_the_algorithm_is_named(self):
+        server, admin = self.start("--audit-log", self.log)
+        wanted = os.path.join(self.folder, "wanted.yaml")
+        with open(wanted, "w", encoding="utf-8") as file:
+            file.write("rate_limit: {unit: day, requests_per_unit: 12, strict: true}\n")
+        dry = admin.rules("put", "shop", "user=", wanted, "--dry-run")
+        self.assertIn("user: 10 per 1d fixed window -> 12 per 1d token bucket", dry.stdout, dry.stderr)
 
     def test_a_stop_waits_for_changes_that_are_under_way(self):
         server, admin = self.start("--audit-log", self.log)
