@@ -96,9 +96,7 @@ int Version(const std::vector<std::string>& arguments, const Console& console) {
   return kExitUsage;
 }
 
-}  // namespace
-
-int RunCommandLine(const std::vector<std::string>& arguments, const Console& console) {
+int RunNamed(const std::vector<std::string>& arguments, const Console& console) {
   if (arguments.empty()) {
     console.err << Overview();
     return kExitUsage;
@@ -127,6 +125,18 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "hash-password") return HashPassword(rest, console);
   if (name == "scenario") return Scenario(rest, console);
   return Version(rest, console);
+}
+
+}  // namespace
+
+int RunCommandLine(const std::vector<std::string>& arguments, const Console& console) {
+  const int code = RunNamed(arguments, console);
+  // A server serves also if nobody reads what it printed at its start.
+  const bool serves = !arguments.empty() && arguments[0] == "serve";
+  if (serves || console.out.flush()) return code;
+  console.Error("the output could not be written completely",
+                "the disk may be full, or the program that reads it has ended");
+  return code == kExitOk ? kExitOutput : code;
 }
 
 }  // namespace headgate::app

@@ -37,6 +37,15 @@ Result Headgate(const std::vector<std::string>& arguments) {
   return {code, out.str(), err.str()};
 }
 
+TEST(CommandLineOutput, ThatCannotBeWrittenIsAnError) {
+  std::ofstream full("/dev/full");
+  std::ostringstream err;
+  EXPECT_EQ(RunCommandLine({"version"}, {.out = full, .err = err}), kExitOutput);
+  EXPECT_THAT(err.str(), HasSubstr("error: the output could not be written"));
+  std::ofstream again("/dev/full");
+  EXPECT_EQ(RunCommandLine({"rules", "forget"}, {.out = again, .err = err}), kExitUsage);
+}
+
 class CommandLine : public ::testing::Test {
  protected:
   CommandLine() { std::filesystem::create_directory(directory_); }

@@ -15,6 +15,7 @@ inline constexpr int kExitUnreachable =
     3;  // check: no Headgate at the address; serve: cannot listen on an address; store: no DynamoDB
 inline constexpr int kExitNotSaved = 4;   // serve: the last snapshot could not be written
 inline constexpr int kExitUndecided = 5;  // check: Headgate answers, but cannot decide now
+inline constexpr int kExitOutput = 6;     // done, but the output could not be written
 
 // Whether to colour errors: only on a terminal, and not if the variables NO_COLOR and TERM forbid
 // it. A null argument means that the variable is not set.

@@ -72,6 +72,11 @@ class Fronts {
   Fronts(const Fronts&) = delete;
   Fronts& operator=(const Fronts&) = delete;
 
+  // To be called when the loop has ended, if this object outlives it.
+  void LeaveLoop() {
+    if (editor_) editor_->LeaveLoop();
+  }
+
   // The protocols that an address of each kind speaks, on this loop. `dialect`: of its answers over
   // HTTP and SPOE; absent: the default.
   using Dialect = std::optional<wire::RateLimitDialect>;

@@ -14,7 +14,7 @@ PostedEditor::PostedEditor(EditorThread& thread, net::EventLoop& own, base::Dura
     : thread_(thread),
       own_(own),
       answer_within_(answer_within),
-      late_timer_(own, [this] { GiveUpLateOnes(); }) {}
+      late_timer_(std::in_place, own, [this] { GiveUpLateOnes(); }) {}
 
 absl::Status PostedEditor::Begin() {
   if (thread_.closed.load()) return absl::UnavailableError("the server is going down");
@@ -30,7 +30,7 @@ void PostedEditor::Post(std::function<void(Result)> done, Ask ask) {
   waiting_[number] = {.until = own_.Now() + answer_within_, .give_up = [done](absl::Status why) {
                         done(Failed<Result>(std::move(why)));
                       }};
-  if (waiting_.size() == 1) late_timer_.Set(waiting_.begin()->second.until);
+  if (late_timer_ && waiting_.size() == 1) late_timer_->Set(waiting_.begin()->second.until);
   auto bring_back = [this, number, &thread = thread_, done = std::move(done)](Result result) {
     own_.Post([this, number, done, result = std::move(result)]() mutable {
       if (waiting_.erase(number) > 0) done(std::move(result));
@@ -46,7 +46,7 @@ void PostedEditor::GiveUpLateOnes() {
     const auto late = waiting_.extract(waiting_.begin());
     late.mapped().give_up(absl::UnknownError("the sources of rules have not answered in time"));
   }
-  if (!waiting_.empty()) late_timer_.Set(waiting_.begin()->second.until);
+  if (!waiting_.empty()) late_timer_->Set(waiting_.begin()->second.until);
 }
 
 void PostedEditor::List(OnStates done) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +31,12 @@ class PostedEditor final : public rule::Editor {
   // The most calls that are under way at once, of all fronts. Further ones are Unavailable.
   static constexpr uint32_t kUnderWayMax = 100;
 
-  // Both must outlive it. `own` is the loop of the front, on whose thread it is called.
+  // `own` is the loop of the front, on whose thread it is called. It must outlive this object, or
+  // LeaveLoop must be called when it has ended.
   PostedEditor(EditorThread& thread, net::EventLoop& own, base::Duration answer_within);
+
+  // While the loop does not run. From then on no call is given up.
+  void LeaveLoop() { late_timer_.reset(); }
 
   void List(OnStates done) override;
   void Read(std::string_view name, OnDocument done) override;
@@ -64,8 +69,8 @@ class PostedEditor final : public rule::Editor {
   net::EventLoop& own_;
   const base::Duration answer_within_;
   uint64_t last_call_ = 0;
-  std::map<uint64_t, Waiting> waiting_;  // by number, so the first one waits longest
-  net::Timer late_timer_;
+  std::map<uint64_t, Waiting> waiting_;   // by number, so the first one waits longest
+  std::optional<net::Timer> late_timer_;  // until LeaveLoop
 };
 
 }  // namespace headgate::app

@@ -1,3 +1,4 @@
+// One file because each subcommand is a few lines of the same questions and answers.
 #include "headgate/app/rules_command.h"
 
 #include <fmt/format.h>
@@ -540,7 +541,7 @@ class RulesCommand {
   int code_ = kExitOk;
 };
 
-// What can be done, and the flags of it, beside those that reach a server.
+// A subcommand and its flags, beside those that reach a server.
 struct Verb {
   std::string_view name;
   std::vector<std::string_view> flags;

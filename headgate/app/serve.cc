@@ -402,6 +402,7 @@ class Process {
     const bool all = server_.Drain(settings_.drain_timeout);
     front_options_.access.End();
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
+    for (const auto& front : fronts_) front->LeaveLoop();
     const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
     return saved ? kExitOk : kExitNotSaved;

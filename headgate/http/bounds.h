@@ -36,6 +36,6 @@ inline constexpr std::string_view kAmbiguous =
     "two readers of this request could see two different requests";
 
 inline constexpr Refusal kBodyTooLarge{413, "the body is too large",
-                                       "send fewer descriptors, or raise max_body_bytes"};
+                                       "send less in one request, or raise max_body_bytes"};
 
 }  // namespace headgate::http

@@ -23,7 +23,12 @@ void AskForLogin(Response& response) {
 
 bool LoginCheck::Allows(access::Right right, const Request& request, Response& response,
                         base::Instant now) const {
-  if (access_.WithoutLogin(request.peer).Has(right)) return true;
+  const bool without_login = access_.WithoutLogin(request.peer).Has(right);
+  if (without_login && !MustVerify(right, request)) {
+    // An earlier request of the connection had a login; this one has none.
+    if (request.suspension != nullptr) request.suspension->login = {};
+    return true;
+  }
   if (!access_.has_logins()) {
     AnswerProblem(403, "without a credential on the server, only its own machine may do this",
                   "set a credential on the server and send it, or send the request from the "
@@ -35,16 +40,24 @@ bool LoginCheck::Allows(access::Right right, const Request& request, Response& r
   ConnectionLogin& kept = request.suspension != nullptr ? request.suspension->login : of_request;
   access::Identity* const identity = IdentityOf(request, response, now, kept);
   if (identity == nullptr) return false;
-  if (access_.RightsOf(request.peer, *identity).Has(right)) return true;
+  const access::Rights rights = access_.RightsOf(request.peer, *identity);
   if (!identity->logged_in()) {
     // The user has been removed since.
     kept.field.clear();
     AnswerMissing(response);
     return false;
   }
+  if (without_login || rights.Has(right)) return true;
   AnswerProblem(403, fmt::format("the user '{}' may not do this", identity->user),
                 fmt::format("it needs the right '{}'", access::Name(right)), response);
   return false;
+}
+
+bool LoginCheck::MustVerify(access::Right right, const Request& request) const {
+  if (right == access::Right::kCheck || !access_.has_logins()) return false;
+  const std::string_view field = request.Field("Authorization");
+  const std::string_view scheme = field.substr(0, field.find(' '));
+  return EqualsIgnoreCase(scheme, "Basic") || EqualsIgnoreCase(scheme, "Bearer");
 }
 
 std::optional<LoginCheck::Presented> LoginCheck::Read(std::string_view field) const {

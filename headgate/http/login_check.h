@@ -3,6 +3,10 @@
 //   Authorization: Basic <base64 of user:password>
 //   Authorization: Bearer <user:password>             if users are stated
 //   Authorization: Bearer <credential>                also the password of Basic
+//
+// For more than the right `check`, a login that is presented is verified even if the client could
+// do without: a wrong one is refused and counts, and a right one names the user. For `check` it is
+// not: there the field may be meant for the server behind a proxy.
 #pragma once
 
 #include <memory>
@@ -30,6 +34,7 @@ class LoginCheck {
     std::string user;
     std::string password;
   };
+  bool MustVerify(access::Right right, const Request& request) const;
   std::optional<Presented> Read(std::string_view field) const;
   // Returns null after it has refused the request, or if the login comes later.
   access::Identity* IdentityOf(const Request& request, Response& response, base::Instant now,

@@ -190,6 +190,56 @@ TEST_F(HttpRouterWithCredential, StateIsForWhoeverPresentsIt) {
   EXPECT_EQ(Handle({.target = "/get", .loopback = false}).status, 200);
 }
 
+// Anybody may administer it, and check.
+class HttpRouterForAnybody : public HttpRouter {
+ protected:
+  HttpRouterForAnybody() : HttpRouter({.credential = "s3cret", .users = Everybody()}) {
+    router.Add({.methods = {"GET"},
+                .path = "/check",
+                .needs = access::Right::kCheck,
+                .handle = Answer("checked")});
+  }
+
+  static std::shared_ptr<const access::UserTable> Everybody() {
+    auto table = std::make_shared<access::UserTable>();
+    table->anonymous = access::Rights::All();
+    return table;
+  }
+};
+
+TEST_F(HttpRouterForAnybody, ALoginThatIsPresentedIsVerified) {
+  const auto status = [&](const std::string& target, std::string_view authorization) {
+    return Handle({.target = target, .fields = {{"Authorization", authorization}}}).status;
+  };
+  EXPECT_EQ(Handle({.target = "/state"}).status, 200);
+  EXPECT_EQ(status("/state", "Bearer s3cret"), 200);
+  EXPECT_EQ(access.logins(access::Login::Result::kAccepted), 1u);
+  EXPECT_EQ(status("/state", "Bearer guess"), 401);
+  EXPECT_EQ(status("/state", "basic Omd1ZXNz"), 401);  // :guess
+  EXPECT_EQ(access.logins(access::Login::Result::kWrong), 2u);
+  EXPECT_EQ(status("/state", "Basic !!!"), 401);
+  // This server does not know the scheme.
+  EXPECT_EQ(status("/state", "Negotiate x"), 200);
+  // It may be meant for the server behind a proxy.
+  EXPECT_EQ(status("/check", "Bearer guess"), 200);
+  EXPECT_EQ(access.logins(access::Login::Result::kWrong), 2u);
+}
+
+TEST_F(HttpRouterForAnybody, ARequestWithoutALoginIsNotOfTheUserBeforeIt) {
+  Suspension suspension;
+  Ask ask{.target = "/state", .fields = {{"Authorization", "Bearer s3cret"}}};
+  Request request = RequestOf(ask);
+  request.suspension = &suspension;
+  Response response;
+  router.Handle(request, response, kNow);
+  EXPECT_EQ(suspension.login.identity.user, "default");
+  ask.fields.clear();
+  request = RequestOf(ask);
+  request.suspension = &suspension;
+  router.Handle(request, response, kNow);
+  EXPECT_EQ(suspension.login.identity.user, "");
+}
+
 TEST_F(HttpRouterWithCredential, ARequestThatWaitsForItsHandlerIsCheckedOnce) {
   int calls = 0;
   router.Add({.methods = {"GET"},

@@ -68,7 +68,7 @@ class FileLoader {
   void LoadRule(Fields& fields, const Level& level);
   // For each limit of a rule, whether it has a field about stores.
   using StoreFields = std::vector<bool>;
-  // Of a rule, or of the roll-out of a rule with these `inherited` fields.
+  // Reads the limits of a rule, or of the roll-out of a rule with these `inherited` fields.
   bool ReadLimits(Fields& fields, const StoreFields& inherited, Rule& rule, StoreFields& own);
   void ReadRollout(Fields& fields, const StoreFields& inherited, Rule& rule);
   uint32_t ReadPercent(Fields& rollout);

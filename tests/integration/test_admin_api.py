@@ -181,6 +181,20 @@ class AdminOfFiles(unittest.TestCase):
         self.assertEqual(admin.put(self.path, wanted, "*", **login("ann"))[0], 200)
         self.assertEqual(self.notes()[-1]["user"], "ann")
 
+    def test_who_logs_in_is_named_even_if_anybody_may_change_rules(self):
+        password = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        users = os.path.join(self.folder, "users")
+        with open(users, "w", encoding="utf-8") as file:
+            file.write(f"ann read {password}\n* admin -\n")
+        server, admin = self.start("--audit-log", self.log, "--users-file", users)
+        put = lambda limit, **login: admin.put(self.path, RULES.replace("10", str(limit)), "*", **login)[0]
+        self.assertEqual(put(20, Authorization="Bearer ann:apple"), 200, "ann, with the rights of anybody")
+        self.assertEqual(self.notes()[-1]["user"], "ann")
+        self.assertEqual(put(30, Authorization="Bearer ann:pear"), 401)
+        self.assertEqual(put(30), 200)
+        self.assertEqual(self.notes()[-1].get("user", ""), "")
+        self.assertEqual(server.metric('headgate_logins_total{result="wrong"}'), 1)
+
     def test_the_command_line_shows_a_diff_and_changes_what_is_asked(self):
         server, admin = self.start("--audit-log", self.log)
         self.assertIn(f"in force     {self.file}", admin.rules("list").stdout)

@@ -65,7 +65,7 @@ class DocumentHandlers {
   }
 
   void Change(const Request& request, Response& response, const std::string& name) const {
-    const auto query = ReadQuery(request.target);
+    const auto query = ReadQuery(request.target, {"dry_run"});
     if (!query) return AnswerBadQuery(kDryRunQuery, response);
     const auto version = ExpectedVersion(request, response);
     if (!version) return;
@@ -85,8 +85,8 @@ class DocumentHandlers {
   }
 
   void History(const Request& request, Response& response) const {
-    auto query = ReadQuery(request.target);
-    if (!query || query->dry_run) return AnswerBadQuery("document=NAME&count=NUMBER", response);
+    auto query = ReadQuery(request.target, {"document", "key", "count"});
+    if (!query) return AnswerBadQuery("document=NAME&count=NUMBER", response);
     if (!query->key.empty()) query->document = editor_.NameOfLimit(query->key);
     if (!query->key.empty() && query->document.empty()) return AnswerNoLimits(response);
     auto changes = AskOnce<absl::StatusOr<std::vector<rule::PastChange>>>(
@@ -98,7 +98,7 @@ class DocumentHandlers {
   }
 
   void RollBack(const Request& request, Response& response) const {
-    const auto query = ReadQuery(request.target);
+    const auto query = ReadQuery(request.target, {"dry_run"});
     if (!query) return AnswerBadQuery(kDryRunQuery, response);
     const auto rollback = ReadRollback(request, query->dry_run, response);
     if (!rollback) return;
@@ -108,6 +108,8 @@ class DocumentHandlers {
   }
 
   void Confirm(const Request& request, Response& response) const {
+    // A dry run of it does not exist, and must not confirm anything.
+    if (!ReadQuery(request.target, {})) return AnswerBadQuery("", response);
     auto status = AskOnce<absl::Status>(
         request, response, [&](auto done) { editor_.Confirm(AuthorOf(request), std::move(done)); });
     if (!status) return;

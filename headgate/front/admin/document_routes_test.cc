@@ -175,7 +175,23 @@ TEST_F(DocumentRoutes, AChangeHasToSayWhichVersionItExpects) {
   EXPECT_EQ(Ask("PUT", "/v1/documents/a", {{"If-None-Match", "\"7\""}}, "x").status, 400);
   EXPECT_EQ(Ask("PUT", "/v1/documents/a", {{"If-Match", "*"}, {"If-None-Match", "*"}}, "x").status,
             400);
-  EXPECT_EQ(Ask("PUT", "/v1/documents/a?dry=1", {{"If-Match", "*"}}, "x").status, 400);
+  EXPECT_EQ(Ask("PUT", "/v1/documents/a", {{"If-Match", "*"}, {"if-match", "\"7\""}}, "x").status,
+            400);
+  for (const char* query : {"dry=1", "dry_run=true&dry_run=false", "dry_run=true&dry_run=true",
+                            "document=x", "key=x", "count=3", "dry_run=1"}) {
+    const std::string target = std::string("/v1/documents/a?") + query;
+    EXPECT_EQ(Ask("PUT", target, {{"If-Match", "*"}}, "x").status, 400) << query;
+    EXPECT_EQ(Ask("DELETE", target, {{"If-Match", "*"}}).status, 400) << query;
+  }
+  EXPECT_EQ(Ask("PUT", "/v1/rules/d/u?count=3", {{"If-Match", "*"}}, "{}").status, 400);
+  EXPECT_EQ(Ask("POST", "/v1/rollback?document=a", {}, R"({"document":"a"})").status, 400);
+  EXPECT_EQ(Ask("POST", "/v1/confirm?dry_run=true", {}, "{}").status, 400);
+  EXPECT_EQ(Ask("GET", "/v1/history?document=a&document=b").status, 400);
+  EXPECT_EQ(Ask("GET", "/v1/history?dry_run=false").status, 400);
+  EXPECT_EQ(Ask("GET", "/v1/rules/d/%ff").status, 400);
+  EXPECT_EQ(Ask("GET", "/v1/rules/d/u=%ff").status, 400);
+  EXPECT_EQ(Ask("GET", "/v1/rules/%ff/u").status, 400);
+  EXPECT_EQ(Ask("GET", "/v1/rules/d/" + std::string(4097, 'k')).status, 400);
   EXPECT_EQ(editor.asked, "");
 }
 

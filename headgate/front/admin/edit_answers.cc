@@ -121,8 +121,9 @@ Refusal RefusalOf(const absl::Status& status) {
 
 // ---- The request
 
-std::optional<Query> ReadQuery(std::string_view target) {
+std::optional<Query> ReadQuery(std::string_view target, Parameters takes) {
   Query query;
+  std::vector<std::string_view> seen;
   const size_t question = target.find('?');
   if (question == std::string_view::npos) return query;
   std::string_view rest = target.substr(question + 1);
@@ -132,7 +133,11 @@ std::optional<Query> ReadQuery(std::string_view target) {
     const size_t equals = std::min(pair.find('='), pair.size());
     const std::string_view name = pair.substr(0, equals);
     const auto value = base::PercentDecoded(pair.substr(std::min(equals + 1, pair.size())));
-    if (!value) return std::nullopt;
+    const auto is_name = [name](std::string_view one) { return one == name; };
+    if (!value || !std::any_of(takes.begin(), takes.end(), is_name) ||
+        std::any_of(seen.begin(), seen.end(), is_name))
+      return std::nullopt;
+    seen.push_back(name);
     if (name == "dry_run" && (*value == "true" || *value == "false")) {
       query.dry_run = *value == "true";
     } else if (name == "document") {
@@ -152,10 +157,22 @@ std::optional<Query> ReadQuery(std::string_view target) {
 }
 
 void AnswerBadQuery(std::string_view takes, Response& response) {
-  http::AnswerProblem(400, fmt::format("this path takes only the query {}", takes), "", response);
+  http::AnswerProblem(400,
+                      takes.empty()
+                          ? "this path takes no query"
+                          : fmt::format("this path takes only the query {}, each name once", takes),
+                      "", response);
 }
 
 std::optional<std::string> ExpectedVersion(const Request& request, Response& response) {
+  for (const std::string_view name : {"If-Match", "If-None-Match"}) {
+    if (std::count_if(request.fields.begin(), request.fields.end(), [&](const auto& field) {
+          return http::EqualsIgnoreCase(field.first, name);
+        }) < 2)
+      continue;
+    http::AnswerProblem(400, fmt::format("{} comes twice", name), "send it once", response);
+    return std::nullopt;
+  }
   const std::string_view match = request.Field("If-Match");
   const std::string_view none_match = request.Field("If-None-Match");
   if (match.empty() && none_match == "*") return "";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,8 +27,10 @@ struct Query {
   size_t count = kHistoryDefault;
 };
 
-// Nothing if a parameter is not known or has no such value.
-std::optional<Query> ReadQuery(std::string_view target);
+// Nothing if a parameter is not among those that the path `takes`, comes twice, or cannot have this
+// value.
+using Parameters = std::initializer_list<std::string_view>;
+std::optional<Query> ReadQuery(std::string_view target, Parameters takes);
 // `takes`: the query that the path does take.
 void AnswerBadQuery(std::string_view takes, http::Response& response);
 

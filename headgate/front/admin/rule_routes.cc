@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "headgate/base/percent.h"
+#include "headgate/base/utf8.h"
 #include "headgate/front/admin/edit_answers.h"
 #include "headgate/front/admin/later_answer.h"
 #include "headgate/http/problem.h"
 #include "headgate/rule/descriptor.h"
+#include "headgate/rule/file_loader.h"
 
 namespace headgate::front::admin {
 namespace {
@@ -27,6 +29,17 @@ std::string_view TakeSegment(std::string_view& path) {
   const std::string_view segment = path.substr(0, path.find('/'));
   path.remove_prefix(std::min(segment.size() + 1, path.size()));
   return segment;
+}
+
+// Whether it was encoded correctly and can stand in a rule file.
+bool IsText(const std::optional<std::string>& decoded) {
+  if (!decoded || decoded->size() > rule::kTextBytesMax) return false;
+  for (std::string_view rest = *decoded; !rest.empty();) {
+    const base::Utf8Prefix front = base::FirstUtf8(rest);
+    if (!front.well_formed) return false;
+    rest.remove_prefix(front.bytes);
+  }
+  return true;
 }
 
 class RuleHandlers {
@@ -48,7 +61,7 @@ class RuleHandlers {
   void Change(rule::RuleAction action, const Request& request, Response& response) const {
     const auto rule = RuleOf(request, response);
     if (!rule) return;
-    const auto query = ReadQuery(request.target);
+    const auto query = ReadQuery(request.target, {"dry_run"});
     if (!query) return AnswerBadQuery(kDryRunQuery, response);
     const auto version = ExpectedVersion(request, response);
     if (!version) return;
@@ -86,14 +99,14 @@ class RuleHandlers {
 
 std::optional<rule::RulePath> RulePathIn(std::string_view path) {
   const auto domain = base::PercentDecoded(TakeSegment(path));
-  if (!domain || domain->empty() || path.empty()) return std::nullopt;
+  if (!IsText(domain) || domain->empty() || path.empty()) return std::nullopt;
   rule::RulePath rule{.domain = *domain, .entries = {}};
   while (!path.empty()) {
     const std::string_view segment = TakeSegment(path);
     const size_t equals = std::min(segment.find('='), segment.size());
     const auto key = base::PercentDecoded(segment.substr(0, equals));
     const auto value = base::PercentDecoded(segment.substr(std::min(equals + 1, segment.size())));
-    if (!key || key->empty() || !value || rule.entries.size() == rule::kEntriesMax)
+    if (!IsText(key) || key->empty() || !IsText(value) || rule.entries.size() == rule::kEntriesMax)
       return std::nullopt;
     rule.entries.push_back({.key = *key});
     if (!value->empty()) rule.entries.back().value = *value;
