@@ -170,7 +170,7 @@ void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
   for (uint32_t number = 0; number < options_.files_max && notes.size() < count; ++number) {
     const auto text = disk::ReadRegularFile(PathOf(number), options_.file_bytes_max * 2);
     if (absl::IsNotFound(text.status())) break;
-    if (!text.ok()) return done(text.status());
+    if (!text.ok()) return done(absl::UnavailableError(text.status().message()));
     // From the end, so that the last line with an id is the one that counts.
     std::string_view rest = *text;
     while (!rest.empty() && notes.size() < count) {
