@@ -177,7 +177,17 @@ void LiveRules::MakeEditor() {
       .rules = [this] { return limiter_.rules(); },
       .count_live = {},
       .on_edited = [this](const rule::PastChange& change,
-                          const absl::Status& status) { OnEdited(change, status); }};
+                          const absl::Status& status) { OnEdited(change, status); },
+      .on_outcome_not_noted =
+          [this](const rule::PastChange& change, const absl::Status& status) {
+            log_.Warning(
+                "rules.outcome_not_noted",
+                {{"action", change.action},
+                 {"document", change.document},
+                 {"outcome", change.outcome},
+                 {"reason", std::string(status.message())},
+                 {"effect", "the change counts, and its note in the audit log stays \"begun\""}});
+          }};
   if (counts_alone_) options.count_live = [this](auto& differences) { CountLive(differences); };
   editor_ =
       std::make_unique<watch::RuleEditor>(*follower_, loop_, clock_.source(), std::move(options));

@@ -67,6 +67,15 @@ absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path,
   return file;
 }
 
+// Gives the open file the owner and group of `path`. A process that is not root may at most give it
+// another group.
+void TakeOwner(const std::string& path, int fd) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return;
+  if (::fchown(fd, info.st_uid, info.st_gid) == 0) return;
+  [[maybe_unused]] const int group_only = ::fchown(fd, static_cast<uid_t>(-1), info.st_gid);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) {
@@ -127,9 +136,10 @@ absl::Status ReplaceFile(
     const std::string& path,
     const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
     const ReplaceOptions& options) {
-  const std::string temporary = TemporaryOf(path);
+  const std::string temporary = options.temporary.empty() ? TemporaryOf(path) : options.temporary;
   HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file,
                             CreateAnew(temporary, options.spare_files));
+  if (options.keep_owner) TakeOwner(path, file.get());
   int error = ::fchmod(file.get(), options.mode) == 0 ? 0 : errno;
   produce([&](std::string_view bytes) {
     if (error == 0) error = WriteAll(file.get(), bytes);

@@ -48,6 +48,11 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path);
 struct ReplaceOptions {
   // The mode of the new file.
   uint32_t mode = 0600;
+  // The name of the new file before it is renamed, in the same directory. A file of this name is
+  // removed. Empty: `path` and ".new".
+  std::string temporary{};
+  // The new file gets the owner and group of the old one, as far as this process may do that.
+  bool keep_owner = false;
   // A descriptor is taken from here if the process has none left.
   net::SpareFiles* spare_files = nullptr;
 };

@@ -50,6 +50,33 @@ TEST_F(Files, IsNotHinderedByWhatACrashLeftBehind) {
   EXPECT_EQ(*ReadFile(path, 1000), "whole");
 }
 
+TEST_F(Files, TheNewFileMayHaveAnotherNameAtFirst) {
+  const std::string path = Path("rules.yaml");
+  std::ofstream(path + ".new") << "a draft";
+  std::ofstream(Path(".rules.yaml.headgate-new")) << "half, after a crash";
+  ASSERT_TRUE(ReplaceFile(path, [](const auto& write) { write("whole"); },
+                          {.temporary = Path(".rules.yaml.headgate-new")})
+                  .ok());
+  EXPECT_EQ(*ReadFile(path, 1000), "whole");
+  EXPECT_EQ(*ReadFile(path + ".new", 1000), "a draft");
+  EXPECT_FALSE(std::filesystem::exists(Path(".rules.yaml.headgate-new")));
+}
+
+TEST_F(Files, KeepsTheOwnerIfItMay) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give a file to others";
+  const std::string path = Path("rules.yaml");
+  std::ofstream(path) << "old";
+  ASSERT_EQ(::chown(path.c_str(), 1000, 1001), 0);
+  ASSERT_TRUE(
+      ReplaceFile(path, [](const auto& write) { write("new"); }, {.mode = 0640, .keep_owner = true})
+          .ok());
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 1000u);
+  EXPECT_EQ(info.st_gid, 1001u);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
 TEST_F(Files, LeavesTheOldFileWhereTheNewOneCannotBeWritten) {
   const absl::Status status = Replace(Path("missing/snapshot"), "x");
   EXPECT_TRUE(absl::IsNotFound(status));

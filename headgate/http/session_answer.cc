@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <memory>
+#include <utility>
 
 #include "headgate/base/check.h"
 #include "headgate/http/date.h"
@@ -30,6 +32,24 @@ void SetChunkSize(size_t size, char* head) {
     *digit = kDigits[size & 0xF];
 }
 
+// A longer body is sent in parts. The buffer of a connection is bounded, and one that overflows
+// closes the connection without an answer.
+constexpr size_t kWholeBodyBytesMax = size_t{1} << 20;
+
+class OwnedBody final : public BodySource {
+ public:
+  explicit OwnedBody(std::string body) : body_(std::move(body)), rest_(body_) {}
+
+  Next Read(size_t bytes_max, std::string& out, base::Instant now) override {
+    return rest_.Read(bytes_max, out, now);
+  }
+  std::optional<uint64_t> size_bytes() const override { return rest_.size_bytes(); }
+
+ private:
+  const std::string body_;
+  FixedBody rest_;
+};
+
 // Whether a response with this status has neither content nor Content-Length.
 bool IsBare(int status) { return status < 200 || status == 204 || status == 304; }
 
@@ -50,6 +70,10 @@ bool Session::Answer(std::string_view body, std::string& output, base::Instant n
     return false;
   }
   last_ = last_ || !parser_.keep_alive() || draining_;
+  if (response_.stream == nullptr && response_.body.size() > kWholeBodyBytesMax) {
+    response_.stream = std::make_unique<OwnedBody>(std::move(response_.body));
+    response_.body.clear();
+  }
   Write(output, now);
   if (response_.stream == nullptr) {
     EndAnswer();

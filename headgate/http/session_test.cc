@@ -52,6 +52,26 @@ TEST(HttpSession, HeadHasTheLengthAndNotTheContent) {
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
 }
 
+// A connection whose output buffer overflows is closed, so no single step may write a long answer.
+TEST(HttpSession, ALongAnswerIsWrittenInParts) {
+  Dialogue d;
+  d.handler.answer = std::string(20 << 20, 'x') + "end";
+  d.rest = kGet;
+  std::string answer;
+  do {
+    std::string output;
+    d.progress = d.session.OnBytes(d.rest, output, kNow);
+    d.rest.erase(0, d.progress.consumed);
+    EXPECT_LE(output.size(), size_t{2} << 20);
+    answer += output;
+  } while (d.progress.more);
+  EXPECT_THAT(answer.substr(0, 200), HasSubstr("Content-Length: 20971523\r\n"));
+  EXPECT_EQ(answer.size(), answer.find("\r\n\r\n") + 4 + 20971523);
+  EXPECT_TRUE(answer.ends_with("xend"));
+  d.handler.answer = "short";
+  EXPECT_THAT(d.Say(kGet), EndsWith("\r\n\r\nshort"));
+}
+
 TEST(HttpSession, NoContentHasNoLength) {
   Dialogue d;
   d.handler.status = 204;

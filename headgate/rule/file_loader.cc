@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string_view>
+
+#include "headgate/base/utf8.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_reader.h"
@@ -14,6 +18,20 @@ namespace {
 
 std::string Joined(std::string_view key, std::string_view value) {
   return value.empty() ? std::string(key) : fmt::format("{}_{}", key, value);
+}
+
+// Where the text stops to be UTF-8. libyaml reads UTF-16 too, and nothing behind the document.
+std::optional<Mark> FirstNotUtf8(std::string_view text) {
+  Mark mark{.line = 1, .column = 1};
+  while (!text.empty()) {
+    const base::Utf8Prefix first = base::FirstUtf8(text);
+    if (!first.well_formed) return mark;
+    const bool line_ends = text.front() == '\n';
+    mark = line_ends ? Mark{.line = mark.line + 1, .column = 1}
+                     : Mark{.line = mark.line, .column = mark.column + 1};
+    text.remove_prefix(first.bytes);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -39,6 +57,10 @@ void FileLoader::LoadFile() {
     return problems_.Add(parsed.error->mark,
                          fmt::format("error loading config file: {}", parsed.error->message),
                          "the file is not valid YAML; check this line and the lines above it");
+  }
+  if (const auto mark = FirstNotUtf8(file_.text)) {
+    return problems_.Add(*mark, "error loading config file: the text is not UTF-8",
+                         "save the file in the encoding UTF-8");
   }
   const DocumentNode* root = parsed.document->root();
   if (root == nullptr ||

@@ -511,6 +511,22 @@ TEST(LoadRules, ReportsAHundredProblemsOfAFileAndCountsTheOthers) {
   EXPECT_EQ(CountOf(result.problems), 250u);
 }
 
+TEST(LoadRules, RefusesATextThatIsNotUtf8) {
+  using namespace std::string_view_literals;
+  constexpr std::string_view kHint = "  hint: save the file in the encoding UTF-8\n";
+  EXPECT_EQ(ProblemsOf("\xff\xfe"
+                       "d\0o\0m\0a\0i\0n\0:\0 \0d\0\n\0"sv),
+            fmt::format("f.yaml:1:1: error loading config file: the text is not UTF-8\n{}", kHint));
+  // libyaml does not read so far behind the end of the document.
+  EXPECT_EQ(
+      ProblemsOf("domain: d\n...\n" + std::string(100'000, '#') + "\xfc\n"),
+      fmt::format("f.yaml:3:100001: error loading config file: the text is not UTF-8\n{}", kHint));
+  // A byte order mark of UTF-8 may stay.
+  EXPECT_EQ(ProblemsOf("\xef\xbb\xbf"
+                       "domain: d\n"),
+            "");
+}
+
 TEST(LoadRules, ShowsControlCharactersInsteadOfSendingThem) {
   EXPECT_EQ(ProblemsOf("domain: d\n\"\\e[2J\": x\n"),
             "f.yaml:2:1: config error, unknown key '\\x1b[2J'\n"

@@ -23,6 +23,11 @@ constexpr base::Duration kResolveAfter = std::chrono::milliseconds(500);
 // How many changes of a document a rollback looks through.
 constexpr size_t kRollbackDepth = 1000;
 
+// How often an edit of a rule begins again if any version of its document will do.
+constexpr uint32_t kRuleEditsMax = 20;
+// A longer diff is cut.
+constexpr size_t kDiffBytesMax = size_t{1} << 20;
+
 absl::Status CompareVersions(const absl::StatusOr<rule::SourceDocument>& current,
                              const rule::DocumentChange& change) {
   const std::string name = rule::Quote(change.name);
@@ -83,6 +88,26 @@ std::string_view NameOf(rule::RuleAction action) {
       return "end_rollout";
   }
   __builtin_unreachable();
+}
+
+// At most kDiffBytesMax, and whole lines if they are not very long.
+std::string Bounded(std::string diff) {
+  if (diff.size() <= kDiffBytesMax) return diff;
+  const size_t line_end = diff.rfind('\n', kDiffBytesMax - 1);
+  const size_t kept = line_end == std::string::npos ? 0 : line_end + 1;
+  const size_t left_out = diff.size() - kept;
+  diff.resize(kept);
+  return diff + fmt::format("... {} more bytes\n", left_out);
+}
+
+// The latest change that was made. If its outcome is not known, as after a crash, the text tells:
+// it was made if the document is now as it would have made it.
+std::vector<rule::PastChange>::const_iterator LatestChange(
+    const std::vector<rule::PastChange>& changes, const std::optional<std::string>& text) {
+  return std::find_if(changes.begin(), changes.end(), [&](const rule::PastChange& change) {
+    if (change.outcome == "done") return true;
+    return change.outcome != "failed" && !change.texts_left_out && change.new_text == text;
+  });
 }
 
 bool Contains(const std::vector<rule::Problem>& problems, const rule::Problem& problem) {
@@ -161,6 +186,17 @@ void RuleEditor::ReadRule(const rule::RulePath& rule, OnDocument done) {
 }
 
 void RuleEditor::ChangeRule(const rule::RuleEdit& edit, OnEdited done) {
+  ChangeRuleAgain(edit, kRuleEditsMax, std::move(done));
+}
+
+// Any version will do for kAnyVersion, so a document that changes during the edit is read again.
+void RuleEditor::ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max, OnEdited done) {
+  if (times_max > 1 && edit.expected_version == rule::kAnyVersion) {
+    done = [this, edit, times_max, done = std::move(done)](rule::EditResult result) mutable {
+      if (!absl::IsAborted(result.status)) return done(std::move(result));
+      ChangeRuleAgain(edit, times_max - 1, std::move(done));
+    };
+  }
   const auto name = DocumentOf(edit.rule);
   if (!name) return done({.status = NoDocumentOf(edit.rule.domain)});
   Read(*name, [this, edit, done = std::move(done)](
@@ -258,8 +294,8 @@ void RuleEditor::Preview(const Orders& order) {
         fmt::format("the document {} is not valid like this", rule::Quote(order->change.name)));
     return order->done(std::move(result));
   }
-  result.diff =
-      base::LineDiff(order->record->old_text.value_or(""), order->record->new_text.value_or(""));
+  result.diff = Bounded(
+      base::LineDiff(order->record->old_text.value_or(""), order->record->new_text.value_or("")));
   if (const auto rules = options_.rules(); rules != nullptr && loaded.rules != nullptr) {
     result.differences = rule::DifferencesOf(*rules, *loaded.rules);
     if (options_.count_live) options_.count_live(result.differences);
@@ -334,39 +370,55 @@ void RuleEditor::End(const Orders& order, const absl::Status& status) {
   order->record->new_version = order->result.version;
   Note(order->record, JournalsOf(order->source), [this, order](const absl::Status& noted) {
     options_.on_edited(*order->record, order->result.status);
-    if (!noted.ok()) options_.on_edited(*order->record, noted);
+    if (!noted.ok() && options_.on_outcome_not_noted)
+      options_.on_outcome_not_noted(*order->record, noted);
     order->done(std::move(order->result));
   });
 }
 
 void RuleEditor::RollBack(const rule::Rollback& rollback, OnEdited done) {
-  History(rollback.document, kRollbackDepth,
-          [this, rollback,
-           done = std::move(done)](absl::StatusOr<std::vector<rule::PastChange>> changes) mutable {
-            const auto fail = [&](absl::Status status) { done({.status = std::move(status)}); };
-            if (!changes.ok()) return fail(changes.status());
-            const bool undo = rollback.change.empty();
-            const auto found =
-                std::find_if(changes->begin(), changes->end(), [&](const auto& change) {
-                  return undo ? change.outcome == "done" : change.id == rollback.change;
-                });
-            if (found == changes->end()) {
-              return fail(absl::NotFoundError(
-                  undo ? fmt::format("no change of {} is noted", rule::Quote(rollback.document))
-                       : fmt::format("no change {} of {} is noted", rule::Quote(rollback.change),
-                                     rule::Quote(rollback.document))));
-            }
-            if (found->texts_left_out) {
-              return fail(
-                  absl::FailedPreconditionError("the texts of this change were too long to note"));
-            }
-            Begin({.change = {.name = rollback.document,
-                              .text = undo ? found->old_text : found->new_text,
-                              .expected_version = rollback.expected_version},
-                   .author = rollback.author,
-                   .dry_run = rollback.dry_run},
-                  "rollback", std::move(done));
-          });
+  Read(rollback.document, [this, rollback, done = std::move(done)](
+                              absl::StatusOr<rule::SourceDocument> current) mutable {
+    const bool missing = absl::IsNotFound(current.status());
+    if (!current.ok() && !missing) return done({.status = current.status()});
+    rule::Rollback to_undo = rollback;
+    std::optional<std::string> text;
+    if (current.ok()) text = std::move(current->text);
+    // Any version includes none, if the change removed the document.
+    if (missing && to_undo.expected_version == rule::kAnyVersion) to_undo.expected_version = "";
+    History(rollback.document, kRollbackDepth,
+            [this, rollback = std::move(to_undo), text = std::move(text), done = std::move(done)](
+                absl::StatusOr<std::vector<rule::PastChange>> changes) mutable {
+              if (!changes.ok()) return done({.status = changes.status()});
+              RollBackIn(*changes, rollback, text, std::move(done));
+            });
+  });
+}
+
+void RuleEditor::RollBackIn(const std::vector<rule::PastChange>& changes,
+                            const rule::Rollback& rollback, const std::optional<std::string>& text,
+                            OnEdited done) {
+  const auto fail = [&](absl::Status status) { done({.status = std::move(status)}); };
+  const bool undo = rollback.change.empty();
+  const auto found = undo ? LatestChange(changes, text)
+                          : std::find_if(changes.begin(), changes.end(), [&](const auto& change) {
+                              return change.id == rollback.change;
+                            });
+  if (found == changes.end()) {
+    return fail(absl::NotFoundError(
+        undo ? fmt::format("no change of {} is noted", rule::Quote(rollback.document))
+             : fmt::format("no change {} of {} is noted", rule::Quote(rollback.change),
+                           rule::Quote(rollback.document))));
+  }
+  if (found->texts_left_out) {
+    return fail(absl::FailedPreconditionError("the texts of this change were too long to note"));
+  }
+  Begin({.change = {.name = rollback.document,
+                    .text = undo ? found->old_text : found->new_text,
+                    .expected_version = rollback.expected_version},
+         .author = rollback.author,
+         .dry_run = rollback.dry_run},
+        "rollback", std::move(done));
 }
 
 void RuleEditor::History(std::string_view document, size_t count, OnChanges done) {

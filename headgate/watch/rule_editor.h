@@ -41,6 +41,10 @@ class RuleEditor final : public rule::Editor {
     std::function<void(std::vector<rule::RuleDifference>& differences)> count_live;
     // Is told of each change that was made, or begun and not made.
     std::function<void(const rule::PastChange& change, const absl::Status& status)> on_edited;
+    // Is told, after on_edited, if the outcome of a change could not be noted: its note stays
+    // "begun".
+    std::function<void(const rule::PastChange& change, const absl::Status& status)>
+        on_outcome_not_noted{};
   };
 
   // All arguments must outlive it. `loop` is the one of the sources.
@@ -71,6 +75,10 @@ class RuleEditor final : public rule::Editor {
   void Preview(const Orders& order);
   void NoteBegin(const Orders& order);
   void Write(const Orders& order);
+  void ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max, OnEdited done);
+  // `text` is what the document is now, if it exists.
+  void RollBackIn(const std::vector<rule::PastChange>& changes, const rule::Rollback& rollback,
+                  const std::optional<std::string>& text, OnEdited done);
   // Finds out what became of a write without an answer: reads the document again.
   void ResolveSoon(const Orders& order, const absl::Status& unknown);
   void Resolve(const Orders& order, const absl::Status& unknown);

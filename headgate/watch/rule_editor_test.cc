@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "headgate/rule/load.h"
 #include "headgate/watch/change_record.h"
 
@@ -48,7 +50,12 @@ class MemorySource final : public rule::Source {
   }
   void Write(const rule::DocumentChange& change, OnWritten done) override {
     ++writes;
+    if (on_write) on_write();
     if (!write_status.ok()) return done(write_status);
+    if (changes_before_writes > 0) {
+      --changes_before_writes;
+      Set(change.name, documents[change.name].text + "# somebody else\n");
+    }
     if (lost == Lost::kRequest) {
       lost = Lost::kNothing;
       return done(absl::UnknownError("connection lost"));
@@ -93,6 +100,8 @@ class MemorySource final : public rule::Source {
   Lost lost = Lost::kNothing;
   int unreadable = 0;
   int writes = 0;
+  int changes_before_writes = 0;  // by somebody else
+  std::function<void()> on_write;
 
  private:
   OnDocuments on_documents_;
@@ -153,7 +162,11 @@ class RuleEditorTest : public ::testing::Test {
                   for (auto& one : differences) one.live_buckets = 7;
                 },
             .on_edited = [this](const rule::PastChange& change,
-                                const absl::Status&) { told_.push_back(change.outcome); }});
+                                const absl::Status&) { told_.push_back(change.outcome); },
+            .on_outcome_not_noted =
+                [this](const rule::PastChange& change, const absl::Status&) {
+                  told_.push_back(change.outcome + ", not noted");
+                }});
   }
 
   rule::EditResult Put(std::string_view name, std::string_view text, std::string_view version,
@@ -335,6 +348,71 @@ TEST_F(RuleEditorTest, RollsBackTheLatestChangeAndToAnyEarlierOne) {
   EXPECT_EQ(InForce(), "20");
   EXPECT_TRUE(absl::IsAborted(RollBack(first, "v1").status));
   EXPECT_TRUE(absl::IsNotFound(RollBack("no such change").status));
+}
+
+TEST_F(RuleEditorTest, UndoesAChangeWhoseOutcomeACrashLeftOpen) {
+  const std::string thirty = absl::StrReplaceAll(std::string(kTen), {{"10", "30"}});
+  (void)Put("/rules/edge.yaml", kTwenty, "v1");
+  (void)Put("/rules/edge.yaml", thirty, "v2");
+  // The crash came between the write and the note of its outcome.
+  std::string& note = notes_.rbegin()->second.text;
+  note = absl::StrReplaceAll(note, {{"\"done\"", "\"begun\""}});
+  EXPECT_TRUE(RollBack("").status.ok());
+  EXPECT_EQ(InForce(), "20");
+}
+
+TEST_F(RuleEditorTest, DoesNotUndoAChangeThatACrashPrevented) {
+  const std::string thirty = absl::StrReplaceAll(std::string(kTen), {{"10", "30"}});
+  (void)Put("/rules/edge.yaml", kTwenty, "v1");
+  (void)Put("/rules/edge.yaml", thirty, "v2");
+  std::string& note = notes_.rbegin()->second.text;
+  note = absl::StrReplaceAll(note, {{"\"done\"", "\"begun\""}});
+  source_->Set("/rules/edge.yaml", kTwenty);
+  EXPECT_TRUE(RollBack("").status.ok());
+  EXPECT_EQ(InForce(), "10");
+}
+
+TEST_F(RuleEditorTest, RollsBackARemovalWithoutAnExpectedVersion) {
+  source_->Set("/rules/more.yaml", "domain: more\n");
+  EXPECT_TRUE(Remove("/rules/edge.yaml", "v1").status.ok());
+  const rule::EditResult result = RollBack("");
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(source_->documents["/rules/edge.yaml"].text, kTen);
+}
+
+TEST_F(RuleEditorTest, ARuleEditForAnyVersionBeginsAgainIfTheDocumentChanges) {
+  source_->changes_before_writes = 3;
+  std::optional<rule::EditResult> result;
+  rule::RuleEdit edit{.rule = {.domain = "edge", .entries = {{.key = "user", .value = {}}}},
+                      .action = rule::RuleAction::kPut,
+                      .text = "{rate_limit: {unit: minute, requests_per_unit: 20}}",
+                      .expected_version = "*",
+                      .author = {}};
+  editor_->ChangeRule(edit, [&](rule::EditResult r) { result = std::move(r); });
+  EXPECT_TRUE(Await(result).status.ok());
+  EXPECT_EQ(source_->writes, 4);
+  // Somebody who named a version does not get another one.
+  source_->changes_before_writes = 1;
+  edit.expected_version = source_->documents["/rules/edge.yaml"].version;
+  edit.text = "{rate_limit: {unit: minute, requests_per_unit: 30}}";
+  result.reset();
+  editor_->ChangeRule(edit, [&](rule::EditResult r) { result = std::move(r); });
+  EXPECT_TRUE(absl::IsAborted(Await(result).status));
+}
+
+TEST_F(RuleEditorTest, TellsThatAnOutcomeCouldNotBeNoted) {
+  source_->on_write = [&] { journal_->status = absl::UnavailableError("disk full"); };
+  EXPECT_TRUE(Put("/rules/edge.yaml", kTwenty, "v1").status.ok());
+  EXPECT_EQ(told_, (std::vector<std::string>{"done", "done, not noted"}));
+}
+
+TEST_F(RuleEditorTest, CutsALongDiffAtALine) {
+  std::string text(kTen);
+  for (int i = 0; i < 200'000; ++i) text += "# comment\n";
+  const rule::EditResult result = Put("/rules/edge.yaml", text, "v1", rule::DryRun::kYes);
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_LE(result.diff.size(), (size_t{1} << 20) + 100);
+  EXPECT_THAT(result.diff, HasSubstr("+# comment\n... "));
 }
 
 TEST_F(RuleEditorTest, ADocumentOfNoSourceIsRefused) {

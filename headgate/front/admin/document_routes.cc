@@ -37,6 +37,21 @@ std::optional<std::string> NameIn(const Request& request, std::string_view prefi
   return std::nullopt;
 }
 
+// The texts of older changes are left out of an answer, beyond this many bytes.
+constexpr size_t kHistoryTextBytesMax = size_t{8} << 20;
+
+void LeaveOutTexts(std::vector<rule::PastChange>& changes) {
+  size_t bytes = 0;
+  for (rule::PastChange& change : changes) {
+    const size_t own = change.old_text.value_or("").size() + change.new_text.value_or("").size();
+    bytes += own;
+    if (own == 0 || bytes <= kHistoryTextBytesMax) continue;
+    change.old_text.reset();
+    change.new_text.reset();
+    change.texts_left_out = true;
+  }
+}
+
 std::string TextOf(std::string_view text) { return std::string(text); }
 
 // ---- Handlers
@@ -94,6 +109,7 @@ class DocumentHandlers {
         [&](auto done) { editor_.History(query->document, query->count, std::move(done)); });
     if (!changes) return;
     if (!changes->ok()) return AnswerFailure(changes->status(), response);
+    LeaveOutTexts(**changes);
     AnswerHistory(**changes, response);
   }
 

@@ -318,6 +318,20 @@ TEST_F(DocumentRoutes, ShowsWhoChangedWhat) {
   EXPECT_EQ(Ask("GET", "/v1/history").status, 409);
 }
 
+TEST_F(DocumentRoutes, AHistoryLeavesOutTheTextsOfOlderChangesIfTheyAreLong) {
+  const std::string text(size_t{3} << 20, 'x');
+  rule::PastChange change;
+  change.id = "1";
+  change.new_text = text;
+  editor.changes = std::vector<rule::PastChange>(3, change);
+  const auto changes = Json(Ask("GET", "/v1/history"))["changes"];
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_EQ(changes[1]["new_text"], text);
+  EXPECT_FALSE(changes[1].contains("texts_left_out"));
+  EXPECT_FALSE(changes[2].contains("new_text"));
+  EXPECT_EQ(changes[2]["texts_left_out"], true);
+}
+
 TEST_F(DocumentRoutes, ConfirmsDeletions) {
   EXPECT_EQ(Ask("POST", "/v1/confirm", {}, "{}").status, 200);
   EXPECT_EQ(editor.asked, "confirm by 10.0.0.7:1");

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +23,10 @@ namespace {
 
 // Documents may be private to those who administrate.
 constexpr mode_t kMode = 0600;
+
+// One second in all. The lock is held for one write, unless its holder is stopped.
+constexpr int kLockWaitMs = 1;
+constexpr int kLockWaitsMax = 1000;
 
 absl::Status SystemError(std::string_view what, const std::string& path) {
   return absl::UnavailableError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
@@ -44,9 +50,7 @@ std::optional<rule::Note> NoteOf(std::string_view line) {
 FileJournal::FileJournal(std::string path, Options options)
     : path_(std::move(path)), options_(options) {}
 
-FileJournal::~FileJournal() {
-  if (fd_ >= 0) ::close(fd_);
-}
+FileJournal::~FileJournal() { Close(); }
 
 absl::Status FileJournal::Check(const std::string& path) {
   FileJournal journal(path);
@@ -65,27 +69,44 @@ bool FileJournal::IsInPlace() const {
          open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
+void FileJournal::Close() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
 absl::Status FileJournal::Open() {
   if (fd_ >= 0 && IsInPlace()) return absl::OkStatus();
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  Close();
   fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, kMode);
   if (fd_ < 0) return SystemError("open", path_);
   struct stat stat {};
   if (::fstat(fd_, &stat) != 0 || !S_ISREG(stat.st_mode)) {
-    ::close(std::exchange(fd_, -1));
+    Close();
     return absl::InvalidArgumentError(fmt::format("{} is not a regular file", path_));
-  }
-  bytes_ = static_cast<size_t>(stat.st_size);
-  // The end of a line that a crash cut off must not swallow the next one.
-  char last = '\n';
-  if (bytes_ > 0 && ::pread(fd_, &last, 1, stat.st_size - 1) == 1 && last != '\n') {
-    if (::write(fd_, "\n", 1) == 1) ++bytes_;
   }
   return absl::OkStatus();
 }
 
+// Opens the file and locks it. Another process may rotate it between the two; then the lock is on
+// the wrong file.
+absl::Status FileJournal::Lock() {
+  for (int wait = 0; wait < kLockWaitsMax; ++wait) {
+    HEADGATE_RETURN_IF_ERROR(Open());
+    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+      if (IsInPlace()) return absl::OkStatus();
+      Close();
+    } else if (errno == EWOULDBLOCK) {
+      ::poll(nullptr, 0, kLockWaitMs);
+    } else if (errno != EINTR) {
+      return SystemError("lock", path_);
+    }
+  }
+  return absl::UnavailableError(
+      fmt::format("cannot lock {}: another process holds its lock", path_));
+}
+
+// The lock stays on the file that is renamed, so no other process rotates at the same time: it
+// would need the lock on the file that the path leads to.
 absl::Status FileJournal::Rotate() {
-  ::close(std::exchange(fd_, -1));
   std::error_code error;
   for (uint32_t number = options_.files_max - 1; number > 0; --number) {
     std::filesystem::rename(PathOf(number - 1), PathOf(number), error);
@@ -94,25 +115,45 @@ absl::Status FileJournal::Rotate() {
           fmt::format("cannot rename {}: {}", PathOf(number - 1), error.message()));
     }
   }
-  return Open();
+  Close();
+  return Lock();
 }
 
-absl::Status FileJournal::Append(std::string_view line) {
-  HEADGATE_RETURN_IF_ERROR(Open());
-  if (bytes_ > 0 && bytes_ + line.size() > options_.file_bytes_max)
-    HEADGATE_RETURN_IF_ERROR(Rotate());
-  const size_t begin = bytes_;
-  while (!line.empty()) {
-    const ssize_t written = ::write(fd_, line.data(), line.size());
+// Needs the lock. Either the whole line is in the file afterwards, or nothing of it.
+absl::Status FileJournal::Write(std::string_view line) {
+  struct stat stat {};
+  if (::fstat(fd_, &stat) != 0) return SystemError("read", path_);
+  // The end of a line that a crash cut off must not swallow the next one.
+  std::string whole;
+  char last = '\n';
+  if (stat.st_size > 0 && ::pread(fd_, &last, 1, stat.st_size - 1) == 1 && last != '\n')
+    whole = "\n";
+  whole += line;
+  std::string_view rest = whole;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const absl::Status failed = SystemError("write", path_);
-      if (::ftruncate(fd_, static_cast<off_t>(begin)) == 0) bytes_ = begin;
+      // A part of a line that stays is skipped by readers.
+      [[maybe_unused]] const int cut = ::ftruncate(fd_, stat.st_size);
       return failed;
     }
-    bytes_ += static_cast<size_t>(written);
-    line.remove_prefix(static_cast<size_t>(written));
+    rest.remove_prefix(static_cast<size_t>(written));
   }
+  return absl::OkStatus();
+}
+
+absl::Status FileJournal::Append(std::string_view line) {
+  HEADGATE_RETURN_IF_ERROR(Lock());
+  // Others write to the file too, so only its size under the lock counts.
+  struct stat stat {};
+  absl::Status status = ::fstat(fd_, &stat) == 0 ? absl::OkStatus() : SystemError("read", path_);
+  const auto size = static_cast<size_t>(stat.st_size);
+  if (status.ok() && size > 0 && size + line.size() > options_.file_bytes_max) status = Rotate();
+  if (status.ok()) status = Write(line);
+  if (fd_ >= 0) ::flock(fd_, LOCK_UN);
+  HEADGATE_RETURN_IF_ERROR(status);
   return ::fdatasync(fd_) == 0 ? absl::OkStatus() : SystemError("sync", path_);
 }
 
@@ -129,7 +170,7 @@ void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
   for (uint32_t number = 0; number < options_.files_max && notes.size() < count; ++number) {
     const auto text = disk::ReadRegularFile(PathOf(number), options_.file_bytes_max * 2);
     if (absl::IsNotFound(text.status())) break;
-    if (!text.ok()) return done(text.status());
+    if (!text.ok()) return done(absl::UnavailableError(text.status().message()));
     // From the end, so that the last line with an id is the one that counts.
     std::string_view rest = *text;
     while (!rest.empty() && notes.size() < count) {

@@ -2,6 +2,9 @@
 // grows; when it is large enough, it becomes PATH.1, what was PATH.1 becomes PATH.2, and so on. The
 // oldest is removed.
 //
+// Several processes may write to one file. They lock it (flock) to write or to rename, and wait for
+// the lock for at most a second; nobody removes what another one wrote.
+//
 // A note that replaces an earlier one is one more line with the same id. A line that cannot be
 // read, such as the end of one that a crash cut off, is skipped.
 #pragma once
@@ -37,14 +40,16 @@ class FileJournal final : public rule::Journal {
  private:
   absl::Status Append(std::string_view line);
   bool IsInPlace() const;
+  void Close();
   absl::Status Open();
+  absl::Status Lock();
   absl::Status Rotate();
+  absl::Status Write(std::string_view line);
   std::string PathOf(uint32_t number) const;
 
   const std::string path_;
   const Options options_;
   int fd_ = -1;
-  size_t bytes_ = 0;
 };
 
 }  // namespace headgate::watch::file

@@ -58,8 +58,13 @@ absl::Status Replace(const std::string& path, std::string_view text) {
   if (!target.ok()) return target.status();
   std::error_code error;
   const auto mode = static_cast<uint32_t>(fs::status(*target, error).permissions());
-  return disk::ReplaceFile(*target, [&](const auto& write) { write(text); },
-                           {.mode = error ? kNewFileMode : mode});
+  // Nobody else has a file of this name, and hidden files are not rule files.
+  const fs::path place(*target);
+  const fs::path temporary =
+      place.parent_path() / fmt::format(".{}.headgate-new", place.filename().native());
+  return disk::ReplaceFile(
+      *target, [&](const auto& write) { write(text); },
+      {.mode = error ? kNewFileMode : mode, .temporary = temporary.native(), .keep_owner = true});
 }
 
 }  // namespace

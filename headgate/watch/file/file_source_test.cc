@@ -146,6 +146,17 @@ TEST_F(FileSourceTest, WritesADocumentThatHasTheVersionSeen) {
   EXPECT_EQ(Read(temp_ / "a.yaml")->text, "two");
 }
 
+TEST_F(FileSourceTest, AWriteHarmsNoFileBesideTheDocument) {
+  temp_.Write("a.yaml", "one");
+  temp_.Write("a.yaml.new", "a draft");
+  Follow({temp_.path()});
+  const std::string seen = Read(temp_ / "a.yaml")->version;
+  EXPECT_TRUE(Write({.name = temp_ / "a.yaml", .text = "two", .expected_version = seen}).ok());
+  std::string draft;
+  std::getline(std::ifstream(temp_ / "a.yaml.new"), draft);
+  EXPECT_EQ(draft, "a draft");
+}
+
 TEST_F(FileSourceTest, WritesANewDocumentOnlyIfThereIsNone) {
   temp_.Write("a.yaml", "one");
   Follow({temp_.path()});
