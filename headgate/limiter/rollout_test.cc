@@ -156,7 +156,7 @@ struct Instance {
     ASSERT_TRUE(loaded.ok()) << rule::Describe(loaded.problems);
     ASSERT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }
-  // What is left, whatever was decided; and whether the request passed.
+  // Whether the request passed, and the remaining requests.
   std::pair<bool, uint64_t> Take(const std::string& user, Instant now) {
     const rule::Entry entry{"user", user};
     const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 1};
