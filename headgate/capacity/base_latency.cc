@@ -25,6 +25,7 @@ void BaseLatency::Begin(uint32_t limit, uint32_t in_flight, Instant now) {
   phase_since_ = now;
   sent_ = ended_ = answered_ = 0;
   latency_sum_ = 0;
+  latency_squares_ = 0;
   if (in_flight > limit_) return;
   phase_ = Phase::kSampling;
   sampled_from_ = now;
@@ -32,7 +33,14 @@ void BaseLatency::Begin(uint32_t limit, uint32_t in_flight, Instant now) {
 
 void BaseLatency::OnSent(Instant now) {
   if (phase_ != Phase::kSampling) return;
-  if (++sent_ == kSamples) StopSampling(now);
+  ++sent_;
+  if (HasEnough()) StopSampling(now);
+}
+
+bool BaseLatency::HasEnough() const {
+  if (sent_ < kSamples || sent_ >= kSamplesMost) return sent_ >= kSamplesMost;
+  // n·Σx² / (Σx)² = 1 + (deviation/mean)², which is 2 if latencies are exponential.
+  return latency_squares_ * answered_ * 2 <= base::WideMul(latency_sum_, latency_sum_) * 5;
 }
 
 void BaseLatency::OnEnd(bool answered, Instant sent_at, uint32_t in_flight, Instant now) {
@@ -49,8 +57,10 @@ void BaseLatency::OnEnd(bool answered, Instant sent_at, uint32_t in_flight, Inst
   ++ended_;
   if (answered) {
     ++answered_;
-    latency_sum_ +=
+    const auto ns =
         static_cast<uint64_t>(std::clamp(now - sent_at, Duration(1), kLatencyMax).count());
+    latency_sum_ += ns;
+    latency_squares_ += base::WideMul(ns, ns);
   }
   if (phase_ == Phase::kAwaiting && ended_ >= sent_) Conclude(now);
 }

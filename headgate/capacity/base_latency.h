@@ -2,8 +2,9 @@
 //
 // An upstream that is always loaded never shows it, so it is measured on purpose: for a moment the
 // limit is half of what the upstream works on at once, requests that were sent earlier drain, and
-// the next 200 are sampled. A sample counts if it was *sent* in that moment, whenever its answer
-// arrives; otherwise slow answers would be missing from the mean.
+// the next 200 are sampled (up to 600 if their latencies differ much). A sample counts if it was
+// *sent* in that moment, whenever its answer arrives; otherwise slow answers would be missing from
+// the mean.
 //
 //   idle ──Begin──▶ draining ──in flight ≤ half──▶ sampling ──200 sent──▶ awaiting ──all back──▶
 //   idle
@@ -19,6 +20,7 @@
 
 #include "headgate/base/random.h"
 #include "headgate/base/time.h"
+#include "headgate/base/wide.h"
 
 namespace headgate::capacity {
 
@@ -46,7 +48,7 @@ class BaseLatency {
   uint32_t limit() const { return limit_; }
 
   void OnSent(base::Instant now);
-  // `answered`: false for a failure, which is no sample. `in_flight` does not count this request.
+  // `answered`: false for a failure, which is not a sample. `in_flight` does not count this request.
   void OnEnd(bool answered, base::Instant sent_at, uint32_t in_flight, base::Instant now);
   // Ends phases that last too long.
   void Advance(base::Instant now);
@@ -55,6 +57,7 @@ class BaseLatency {
   enum class Phase : uint8_t { kIdle, kDraining, kSampling, kAwaiting };
 
   static constexpr uint32_t kSamples = 200;      // ±7 % at 1 σ if latencies are exponential
+  static constexpr uint32_t kSamplesMost = 600;  // if they differ more than that
   static constexpr uint32_t kSamplesLeast = 20;  // fewer are discarded
   static constexpr base::Duration kSampling = std::chrono::seconds(1);
   static constexpr base::Duration kSamplingMax = std::chrono::seconds(5);
@@ -65,6 +68,7 @@ class BaseLatency {
   static constexpr base::Duration kInterval = std::chrono::seconds(30);
   static constexpr uint32_t kJitterPercent = 15;  // so that a fleet does not measure in step
 
+  bool HasEnough() const;
   void StopSampling(base::Instant now);
   void Conclude(base::Instant now);
   void Take(base::Duration mean);
@@ -86,6 +90,7 @@ class BaseLatency {
   uint32_t ended_ = 0;
   uint32_t answered_ = 0;
   uint64_t latency_sum_ = 0;  // ns
+  base::uint128 latency_squares_ = 0;
 };
 
 }  // namespace headgate::capacity

@@ -25,7 +25,9 @@ constexpr uint32_t kFailedWindows = 30;
 constexpr size_t kRatesLeast = 3;
 // One window of this many sends more than the pool admits.
 constexpr uint32_t kPoolProbeEvery = 8;
-// More than the capacity, in quarters of it: 1.25 times at first, at most twice.
+// In quarters of the capacity: 1.5 times the capacity at first, which saturates an upstream that
+// cannot do more, then twice.
+constexpr uint32_t kPoolStepFirst = 2;
 constexpr uint32_t kPoolStepMax = 4;
 // Requests above the pool may come this early, so that bursts do not lose them.
 constexpr Duration kPoolProbeBurst = milliseconds(20);
@@ -247,12 +249,12 @@ void CapacityController::PlanPoolProbe(const LoadWindow& window, PoolProbe probe
     if (probe == PoolProbe::kFollowed) pool_step_ = std::min(pool_step_ * 2, kPoolStepMax);
     if (probe == PoolProbe::kOver) pool_step_ = 0;
   } else if (window.IsRefusedByPool() && ++pool_windows_ >= kPoolProbeEvery - 1) {
-    pool_step_ = 1;
+    pool_step_ = kPoolStepFirst;
     pool_windows_ = 0;
   }
 }
 
-// What the upstream works on at once, in thousandths: rate·R (Little's law).
+// The requests that the upstream works on at once, in thousandths: rate·R (Little's law).
 uint64_t CapacityController::KneeMilli(uint64_t rate) const {
   const auto knee = WideMul(rate, static_cast<uint64_t>(base_.value().count())) / 1'000'000'000;
   return static_cast<uint64_t>(std::min<base::uint128>(knee, kKneeMilliMax));
@@ -321,7 +323,7 @@ bool CapacityController::LastThreeDiffer() const {
 void CapacityController::Publish(uint64_t rate) {
   rate = std::clamp(rate, options_.per_second_min * kMilli, options_.per_second_max * kMilli);
   const uint64_t difference = rate > rate_ ? rate - rate_ : rate_ - rate;
-  if (rate_ == 0 || difference * 25 > rate_) rate_ = rate;
+  if (rate_ == 0 || difference * 40 > rate_) rate_ = rate;
 }
 
 }  // namespace headgate::capacity

@@ -14,7 +14,7 @@
 //
 // Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
 // admits only the capacity, the limit never binds. So while the pool refuses requests, one window
-// of eight sends a quarter more than the capacity, and the capacity rises if the answers follow.
+// of eight sends half as much again, and the capacity rises if the answers follow.
 //
 // docs/internals/capacity.md explains the cases. The limit is that of BBR (Cardwell et al., ACM
 // Queue 14(5), 2016); docs/decisions/0027 compares it with Gradient2, Vegas and AIMD.
@@ -86,7 +86,7 @@ class CapacityController {
   bool HasRoom() const { return in_flight_ < limit(); }
 
   // How many requests a pool should admit per `cycle`, at least 1. Empty until the upstream has
-  // been saturated once. `cycle` is from 1 ms to 1 day. Changes by at least 4 % or not at all.
+  // been saturated once. `cycle` is from 1 ms to 1 day. Changes by more than 2.5 % or not at all.
   std::optional<uint64_t> PerCycle(base::Duration cycle) const;
 
   // Whether a request that the pool refused should be sent nevertheless: always while no capacity
@@ -107,7 +107,7 @@ class CapacityController {
  private:
   static constexpr size_t kMedianOf = 9;
 
-  // What a window says about the requests that were sent above the pool.
+  // The result of a window for the requests that were sent above the pool.
   enum class PoolProbe : uint8_t {
     kFollowed,     // the answers have become more: send still more
     kLimitTooLow,  // the limit bound before the upstream did: once more, with a larger limit

@@ -1,8 +1,8 @@
-// What happened at an upstream in one stretch of time, from which the next decision is made.
+// The events at an upstream in one stretch of time, from which the next decision is made.
 //
 // The limit *binds* while requests in flight are at three fifths of it or more: with a limit of 1.6
 // times what the upstream works on at once, it has no idle worker then. A window is *saturated* if
-// the limit bound for three quarters of its time, and its rate is that of the answers in this time.
+// the limit bound for seven eighths of its time, and its rate is that of the answers in this time.
 // Otherwise its rate says what the clients asked for, not what the upstream can do.
 //
 // Pure and without allocation. Not thread-safe.
@@ -81,7 +81,7 @@ class LoadWindow {
     return std::clamp(count * (std::max<uint64_t>(spread, 16) - 8) / 8, count, count * 8);
   }
 
-  bool IsSaturated() const { return bound_ * 4 >= Elapsed() * 3 && Elapsed().count() > 0; }
+  bool IsSaturated() const { return bound_ * 8 >= Elapsed() * 7 && Elapsed().count() > 0; }
   // At least one of ten requests failed.
   bool IsFailing() const { return failed_ > 0 && failed_ * 10 >= ended(); }
   bool IsMostlyFailing() const { return failed_ > 0 && failed_ * 2 >= ended(); }

@@ -1,4 +1,4 @@
-// What stands between the clients and the benchmark upstream: our controller, or another one to
+// The controller between the clients and the benchmark upstream: ours, or another one to
 // compare it with.
 #pragma once
 

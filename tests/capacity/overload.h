@@ -20,13 +20,13 @@ enum class Pool : uint8_t {
 
 struct OverloadOptions {
   uint64_t seed = 1;
-  UpstreamOptions upstream;
+  UpstreamOptions upstream{};
   double per_second = 2000;  // what the clients send
   Pool pool = Pool::kNone;
   base::Duration cycle = std::chrono::seconds(10);
 };
 
-// What happened between two calls of Overload::TakeCounts.
+// The events between two calls of Overload::TakeCounts.
 struct Counts {
   base::Duration time{0};
   uint64_t arrived = 0;
