@@ -53,7 +53,7 @@ class Upstream {
   bool OnRequest(uint64_t request, base::Instant now);
   // The next time at which something happens; kInstantMax if nothing will.
   base::Instant NextAt() const;
-  // What happened at NextAt().
+  // Takes the event at NextAt().
   void Step(std::vector<Answer>& answers);
 
  private:
