@@ -272,7 +272,9 @@ bool InBase(const SourceFile& file) { return file.folder() == "base"; }
 bool InApp(const SourceFile& file) { return file.folder() == "app"; }
 bool InTests(const SourceFile& file) { return file.is_companion(); }
 bool OutsideDecisions(const SourceFile& file) {
-  return (file.folder() != "algorithm" && file.folder() != "store") || file.is_companion();
+  return (file.folder() != "algorithm" && file.folder() != "capacity" &&
+          file.folder() != "store") ||
+         file.is_companion();
 }
 
 const std::vector<Ban>& Bans() {

@@ -16,6 +16,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
   static const std::map<std::string, Floor, std::less<>> floors = {
       {"base", {0, {}}},
       {"algorithm", {1, {"base"}}},
+      {"capacity", {1, {"base"}}},
       {"wire", {1, {"base"}}},
       {"rule", {2, {"algorithm", "base"}}},
       {"store", {2, {"algorithm", "base"}}},

@@ -1,0 +1,169 @@
+// Finds how much an upstream can do, from what it answered, and keeps the queue in it short.
+//
+//   limit      how many requests may be in flight (sent, first byte not yet received). It guards
+//              the upstream: about 1.6 times what it works on at once, which keeps it busy and
+//              lets few requests wait. It is not the capacity
+//   capacity   how many requests the upstream answers per second *while it is saturated*. It drives
+//              the pool that clients share
+//
+// Both follow Little's law: an upstream that answers X requests per second and needs R for each of
+// them, if they do not wait for each other, works on X·R at once (its knee). X is measured in
+// windows of at least a second in which the limit bound, R with a limit below the knee for a
+// moment (base_latency.h). For example, 10 workers that need 10 ms each: X = 1000/s, R = 10 ms, the
+// knee is 10, and the limit is 18.
+//
+// Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
+// admits only the capacity, the limit never binds. So while the pool refuses requests, one window
+// of eight sends half as much again, and the capacity rises if the answers follow.
+//
+// docs/internals/capacity.md explains the cases. The limit is that of BBR (Cardwell et al., ACM
+// Queue 14(5), 2016); docs/decisions/0027 compares it with Gradient2, Vegas and AIMD.
+//
+// Pure: takes events and the time; an earlier time counts as the latest one seen. Integers only, no
+// allocation. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+#include "headgate/capacity/base_latency.h"
+#include "headgate/capacity/load_window.h"
+
+namespace headgate::capacity {
+
+inline constexpr uint32_t kLimitMax = 1 << 20;
+inline constexpr uint64_t kPerSecondMax = 10'000'000;
+
+struct CapacityOptions {
+  // The limit is within these bounds, whatever is measured. Raise limit_min if fewer requests in
+  // flight would be worse than a queue. Below the smallest useful value, 2, nothing can be learned.
+  uint32_t limit_min = 2;
+  uint32_t limit_max = 4096;
+  // Before anything is known. If it is too small, the limit grows by three fifths per window.
+  uint32_t limit_first = 16;
+  // The capacity is within these bounds, in requests per second.
+  uint64_t per_second_min = 1;
+  uint64_t per_second_max = 1'000'000;
+  // A window ends after this time *and* this many answers, or after ten times this time. Fewer
+  // answers follow a change sooner, but the capacity is less exact: 250 give ±13 % at 2 σ if
+  // answers come at random (Poisson).
+  base::Duration window = std::chrono::seconds(1);
+  uint32_t window_answers = 250;
+  // Spreads the measurements of several instances in time.
+  uint64_t seed = 1;
+
+  // InvalidArgument with a message for the person who configured these options.
+  absl::Status Validate() const;
+};
+
+// How a request left the upstream.
+enum class Outcome : uint8_t {
+  kAnswered,  // the first byte of an answer arrived, whatever its status, unless it is a failure
+  kFailed,    // refused, reset, timed out, 502, 503 or 504. Neither a completion nor a latency
+  kLeft,      // it is no longer waited for and teaches nothing: the client has gone, or the request
+              // has turned out to be a long poll
+};
+
+// Why a request was not sent.
+enum class RefusedBy : uint8_t {
+  kLimit,  // HasRoom() was false
+  kPool,   // its client has used up its share, and MayExceedPool() was false
+};
+
+class CapacityController {
+ public:
+  static absl::StatusOr<CapacityController> Make(const CapacityOptions& options);
+
+  // ---- Answers
+
+  // How many requests may be in flight now; less than usual while the base latency is measured.
+  uint32_t limit() const;
+  // Sent requests without OnEnd.
+  uint32_t in_flight() const { return in_flight_; }
+  bool HasRoom() const { return in_flight_ < limit(); }
+
+  // How many requests a pool should admit per `cycle`, at least 1. Empty until the upstream has
+  // been saturated once. `cycle` is from 1 ms to 1 day. Changes by more than 2.5 % or not at all.
+  std::optional<uint64_t> PerCycle(base::Duration cycle) const;
+
+  // Whether a request that the pool refused should be sent nevertheless: always while no capacity
+  // is known, else now and then, to see whether the capacity has grown. The caller then sends it.
+  bool MayExceedPool(base::Instant now);
+
+  // The mean latency of requests that do not wait for each other; empty before the first window.
+  std::optional<base::Duration> LatencyBase() const;
+
+  // ---- Events
+
+  void OnSent(base::Instant now);
+  // A request that was sent at `sent_at` has its first byte, or has failed, or is no longer waited
+  // for. Exactly once for each OnSent. The rest of the body does not count, however long it takes.
+  void OnEnd(Outcome outcome, base::Instant sent_at, base::Instant now);
+  void OnRefused(RefusedBy by, base::Instant now);
+
+ private:
+  static constexpr size_t kMedianOf = 9;
+
+  // The result of a window for the requests that were sent above the pool.
+  enum class PoolProbe : uint8_t {
+    kFollowed,     // the answers have become more: send still more
+    kLimitTooLow,  // the limit bound before the upstream did: once more, with a larger limit
+    kOver,         // the upstream is saturated, or the clients did not send more
+  };
+
+  explicit CapacityController(const CapacityOptions& options)
+      : options_(options), limit_(options.limit_first), base_(options.seed) {}
+
+  // Counts time and ends a window that is over.
+  base::Instant Advance(base::Instant now);
+  void EndWindow(const LoadWindow& window, base::Instant now);
+  void OnFailing(const LoadWindow& window, uint64_t rate);
+  PoolProbe OnUnsaturated(const LoadWindow& window, uint64_t rate);
+  PoolProbe OnSaturated(const LoadWindow& window, uint64_t rate, base::Instant now);
+  void PlanPoolProbe(const LoadWindow& window, PoolProbe probe);
+  void MeasureBase(uint64_t knee_milli, base::Instant now);
+
+  uint64_t KneeMilli(uint64_t rate) const;
+  uint32_t LimitMost() const;
+  void SetLimit(uint64_t limit);
+  bool IsMoreThanKnown(uint64_t rate) const;
+  void StartOver(uint64_t rate);
+  uint64_t LastRate(size_t back) const;
+  bool LastThreeDiffer() const;
+  // Returns true if the upstream has changed.
+  bool TakeRate(uint64_t rate);
+  void Publish(uint64_t rate);
+
+  CapacityOptions options_;
+  base::Instant seen_{0};
+  bool has_begun_ = false;
+  LoadWindow window_;
+  uint32_t in_flight_ = 0;
+
+  uint32_t limit_;
+  // The upstream failed at a higher limit. In force for this many more windows.
+  uint32_t limit_failed_at_ = 0;
+  uint32_t limit_failed_windows_ = 0;
+  // Before the limit was lowered because of failures, until the next window; 0 if it was not.
+  uint32_t cut_from_ = 0;
+  uint64_t cut_rate_ = 0;
+  uint32_t failing_windows_ = 0;  // in a row
+  uint32_t no_cut_windows_ = 0;   // failures do not come from the limit: it stays for this long
+  uint32_t high_windows_ = 0;     // in a row, in which the limit was too high
+  BaseLatency base_;
+
+  std::array<uint64_t, kMedianOf> rates_{};  // of the last saturated windows; a ring
+  size_t rate_count_ = 0;
+  size_t rate_next_ = 0;
+  uint64_t more_rate_ = 0;  // of the last window, if it was more than was known; else 0
+  uint64_t rate_ = 0;       // published, in thousandths per second; 0 while unknown
+
+  uint32_t pool_windows_ = 0;  // in which the pool refused, since the last probe
+  uint32_t pool_step_ = 0;  // what is sent above the pool, in quarters of the capacity; 0: nothing
+  base::Instant pool_next_{0};
+};
+
+}  // namespace headgate::capacity

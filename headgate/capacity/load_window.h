@@ -1,0 +1,108 @@
+// The events at an upstream in one stretch of time, from which the next decision is made.
+//
+// The limit *binds* while requests in flight are at three fifths of it or more: with a limit of 1.6
+// times what the upstream works on at once, it has no idle worker then. A window is *saturated* if
+// the limit bound for seven eighths of its time, and its rate is that of the answers in this time.
+// Otherwise its rate says what the clients asked for, not what the upstream can do.
+//
+// Pure and without allocation. Not thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "headgate/base/time.h"
+#include "headgate/base/wide.h"
+
+namespace headgate::capacity {
+
+// Rates are in thousandths of an answer per second, so that small upstreams have an exact rate too.
+inline constexpr uint64_t kMilli = 1000;
+
+// Longer latencies count as this. It excludes overflow: a million of them fit into 63 bits.
+inline constexpr base::Duration kLatencyMax = std::chrono::hours(1);
+
+// floor(count / time), in answers per 1000 s; 0 if no time passed.
+constexpr uint64_t MilliPerSecond(uint64_t count, base::Duration time) {
+  if (time.count() <= 0) return 0;
+  constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
+  return static_cast<uint64_t>(base::WideMul(count, kMilliNanosPerSecond) /
+                               static_cast<uint64_t>(time.count()));
+}
+
+class LoadWindow {
+ public:
+  LoadWindow() = default;
+  explicit LoadWindow(base::Instant start) : start_(start), advanced_(start) {}
+
+  // `in_flight` and `limit` held since the last call.
+  void Advance(base::Instant now, uint32_t in_flight, uint32_t limit) {
+    const base::Duration passed = now - advanced_;
+    advanced_ = now;
+    binds_ = uint64_t{in_flight} * 5 >= uint64_t{limit} * 3;
+    if (binds_) bound_ += passed;
+    in_flight_most_ = std::max(in_flight_most_, in_flight);
+  }
+  void OnSent() { ++sent_; }
+  // Directly after Advance().
+  void OnAnswer(base::Duration latency) {
+    ++answered_;
+    if (binds_) ++answered_bound_;
+    const auto ns =
+        static_cast<uint64_t>(std::clamp(latency, base::Duration(0), kLatencyMax).count());
+    latency_sum_ += ns;
+    latency_squares_ += base::WideMul(ns, ns);
+  }
+  void OnFailure() { ++failed_; }
+  void OnRefusedByLimit() { ++refused_by_limit_; }
+  void OnRefusedByPool() { ++refused_by_pool_; }
+
+  base::Duration Elapsed() const { return advanced_ - start_; }
+  uint64_t answered() const { return answered_; }
+  uint64_t ended() const { return answered_ + failed_; }
+  uint32_t in_flight_most() const { return in_flight_most_; }
+  base::Duration LatencyMean() const {
+    return base::Duration(answered_ == 0 ? 0 : static_cast<int64_t>(latency_sum_ / answered_));
+  }
+  uint64_t RateMilli() const {
+    return IsSaturated() ? MilliPerSecond(answered_bound_, bound_)
+                         : MilliPerSecond(answered_, Elapsed());
+  }
+
+  // How many answers make the rate as exact as `count` answers that come at random. In a saturated
+  // window they are the more, the more the latencies differ, up to eight times `count`. Otherwise
+  // the rate is that of the requests, whatever their latencies.
+  uint64_t AnswersNeeded(uint64_t count) const {
+    if (!IsSaturated() || latency_sum_ == 0) return count;
+    // answered·Σx² / (Σx)² = 1 + (deviation/mean)²
+    const base::uint128 square = base::WideMul(latency_sum_, latency_sum_) / answered_;
+    const auto spread = static_cast<uint64_t>(
+        std::min<base::uint128>(latency_squares_ * 16 / std::max<base::uint128>(square, 1), 72));
+    return std::clamp(count * (std::max<uint64_t>(spread, 16) - 8) / 8, count, count * 8);
+  }
+
+  bool IsSaturated() const { return bound_ * 8 >= Elapsed() * 7 && Elapsed().count() > 0; }
+  // At least one of ten requests failed.
+  bool IsFailing() const { return failed_ > 0 && failed_ * 10 >= ended(); }
+  bool IsMostlyFailing() const { return failed_ > 0 && failed_ * 2 >= ended(); }
+  // At least one of a hundred requests was refused for this reason.
+  bool IsRefusedByLimit() const { return refused_by_limit_ * 100 > sent_ + refused_by_limit_; }
+  bool IsRefusedByPool() const { return refused_by_pool_ * 100 > sent_ + refused_by_pool_; }
+
+ private:
+  base::Instant start_{0};
+  base::Instant advanced_{0};
+  bool binds_ = false;
+  base::Duration bound_{0};  // the time in which the limit bound
+  uint32_t in_flight_most_ = 0;
+  uint64_t sent_ = 0;
+  uint64_t answered_ = 0;
+  uint64_t answered_bound_ = 0;  // while the limit bound
+  uint64_t failed_ = 0;
+  uint64_t refused_by_limit_ = 0;
+  uint64_t refused_by_pool_ = 0;
+  uint64_t latency_sum_ = 0;  // ns, over the answered ones
+  base::uint128 latency_squares_ = 0;
+};
+
+}  // namespace headgate::capacity
