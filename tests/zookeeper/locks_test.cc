@@ -55,6 +55,8 @@ class LocksTest : public ::testing::Test {
   bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 20s); }
   // The number of nodes in the queue of "k".
   size_t Nodes() {
+    // Its loop runs only here, so it may have lost its session.
+    EXPECT_TRUE(looker.Connects());
     const auto list = looker.List("/r/locks/k");
     return list.ok() ? list->names.size() : 0;
   }
@@ -114,6 +116,22 @@ TEST_F(LocksTest, OneThatGivesUpAtOnceLeavesNoNode) {
   EXPECT_TRUE(Until([&] { return b().locks.places() == 0; }));
   EXPECT_EQ(Nodes(), 0u);
   EXPECT_THAT(b().fences, IsEmpty());
+}
+
+// The ensemble keeps an empty queue that has never had a node, so nobody may leave one.
+TEST_F(LocksTest, OneThatGivesUpAtAnyTurnLeavesNoUnusedQueue) {
+  for (int turns_before = 0; turns_before < 12; ++turns_before) {
+    const std::string key = "k" + std::to_string(turns_before);
+    b().Take(key);
+    int turns = 0;
+    (void)loop.RunUntil([&] { return turns++ >= turns_before; }, 100ms);
+    b().locks.Release(key);
+    EXPECT_TRUE(Until([&] { return b().locks.places() == 0; }));
+    EXPECT_TRUE(Until([&] {
+      const auto queue = looker.Get("/r/locks/" + key);
+      return !queue.ok() || queue->stat.children_zxid != queue->stat.created_zxid;
+    })) << turns_before;
+  }
 }
 
 TEST_F(LocksTest, AreIndependentForEachKey) {

@@ -107,6 +107,8 @@ void Locks::Drive(uint64_t id) {
         ForgetWatch(place);
         const std::unique_ptr<Place> ended = std::move(found->second);
         places_.erase(found);
+        // The ensemble removes empty queues only if they have ever had a node.
+        if (ended->queue_unused) client_.Delete(ended->queue, -1, [](const Status&) {});
         return Tell(*ended);
       }
       default:
@@ -145,6 +147,7 @@ void Locks::Do(uint64_t id, Place& place, const LockAction& action) {
     case LockAction::Kind::kCreate:
       return client_.Create(path, {}, CreateMode::kEphemeralSequential,
                             [this, id, call](const absl::StatusOr<Created>& made) {
+                              if (made.ok()) NoteQueue(id, /*unused=*/false);
                               Answer(id, call, [&](LockPlace& steps) {
                                 if (!made.ok()) return steps.OnCreated(made.status(), 0);
                                 steps.OnCreated(LastName(made->path),
@@ -181,9 +184,15 @@ void Locks::Do(uint64_t id, Place& place, const LockAction& action) {
   }
 }
 
+void Locks::NoteQueue(uint64_t id, bool unused) {
+  if (const auto found = places_.find(id); found != places_.end())
+    found->second->queue_unused = unused;
+}
+
 void Locks::MakeQueue(uint64_t id, uint64_t call, const std::string& path, bool may_make_parent) {
   client_.Create(path, {}, CreateMode::kContainer,
                  [this, id, call, path, may_make_parent](const absl::StatusOr<Created>& made) {
+                   if (made.ok()) NoteQueue(id, /*unused=*/true);
                    if (!absl::IsNotFound(made.status()) || !may_make_parent)
                      return Answer(id, call,
                                    [&](LockPlace& steps) { steps.OnQueueMade(made.status()); });

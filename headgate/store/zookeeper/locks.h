@@ -53,12 +53,13 @@ class Locks final : public cas::KeyLocks {
           listener(std::move(its_listener)) {}
 
     LockPlace steps;
-    const std::string name;   // of the key
-    const std::string queue;  // path
-    Listener listener;        // null: left
-    bool told = false;        // that the lock is held
-    uint64_t call = 0;        // the call whose answer counts
-    std::string watched{};    // path
+    const std::string name;     // of the key
+    const std::string queue;    // path
+    Listener listener;          // null: left
+    bool told = false;          // that the lock is held
+    uint64_t call = 0;          // the call whose answer counts
+    std::string watched{};      // path
+    bool queue_unused = false;  // this place has made the queue, and no node in it
   };
 
   std::vector<uint64_t> Ids() const;
@@ -66,6 +67,7 @@ class Locks final : public cas::KeyLocks {
   void Drive(uint64_t id);
   void Tell(Place& place);
   void Do(uint64_t id, Place& place, const LockAction& action);
+  void NoteQueue(uint64_t id, bool unused);
   void MakeQueue(uint64_t id, uint64_t call, const std::string& path, bool may_make_parent);
   void List(uint64_t id, uint64_t call, const std::string& path, bool sync);
   // Hands the answer to a call to the place, if it still counts, by `hand`.
