@@ -9,10 +9,11 @@ import tempfile
 
 from kazoo.client import KazooClient
 
-from harness import START_SECONDS, free_port, until
+from harness import free_port, until
 
 CLASSES = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 TICK_MS = 200  # so sessions last 400 ms to 4 s
+START_SECONDS = 60  # three servers may start beside other tests
 
 
 class ZooKeeperServer:
