@@ -81,7 +81,7 @@ class LoadWindow {
     return std::clamp(count * (std::max<uint64_t>(spread, 16) - 8) / 8, count, count * 8);
   }
 
-  bool IsSaturated() const { return bound_ * 8 >= Elapsed() * 7 && Elapsed().count() > 0; }
+  bool IsSaturated() const { return bound_ >= Elapsed() - Elapsed() / 8 && Elapsed().count() > 0; }
   // At least one of ten requests failed.
   bool IsFailing() const { return failed_ > 0 && failed_ * 10 >= ended(); }
   bool IsMostlyFailing() const { return failed_ > 0 && failed_ * 2 >= ended(); }

@@ -205,7 +205,8 @@ TEST(RolloutChanges, AreForAKeyLikePlainChangesAtTheSameMoments) {
                                           ", " + next + "}\n",
                        now);
         for (size_t i = 0; i < kUsers; ++i) {
-          const rule::Entry entry{"user", "u" + std::to_string(i)};
+          const std::string user = "u" + std::to_string(i);
+          const rule::Entry entry{"user", user};
           const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 0};
           ASSERT_TRUE(rolled.checker
                           .Check({.domain = "d",
