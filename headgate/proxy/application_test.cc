@@ -1,0 +1,126 @@
+#include "headgate/proxy/application.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "headgate/proxy/relay_rig.h"
+
+namespace headgate::proxy {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+struct Table final : Admission {
+  Verdict Admit(std::string_view client, base::Instant) override {
+    asked.emplace_back(client);
+    return verdict;
+  }
+  Verdict verdict{.quota = 10,
+                  .window = std::chrono::seconds(10),
+                  .remaining = 7,
+                  .reset_after = std::chrono::seconds(4)};
+  std::vector<std::string> asked;
+};
+
+struct ApplicationTest : testing::Test {
+  void Ask(std::initializer_list<std::pair<std::string_view, std::string_view>> fields,
+           http::Version version = http::Version::kHttp11) {
+    http::RequestHead head{.version = version,
+                           .method = "POST",
+                           .target = "/x",
+                           .scheme = "http",
+                           .authority = "example.com"};
+    for (const auto& [name, value] : fields) head.fields.Add(name, value);
+    receiver = application.OnRequest(std::move(head), peer, rig.client, rig.now);
+  }
+
+  RelayRig rig;
+  Table table;
+  ApplicationOptions options{.forwarded = {.x_forwarded = Forwarding::kOff, .via = ""}};
+  ApplicationCounters counters;
+  Application application{options, table, rig.context, counters};
+  net::Peer peer{.ip = base::ParseIpAddress("192.0.2.7")};
+  std::unique_ptr<http::RequestReceiver> receiver;
+};
+
+TEST_F(ApplicationTest, AdmittedRequestIsPassedOn) {
+  Ask({{"x-client-id", "ann"}});
+  EXPECT_THAT(table.asked, ElementsAre("ann"));
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
+  rig.Answer(rig.upstream).OnHead({}, rig.now);
+  // draft-ietf-httpapi-ratelimit-headers-10
+  EXPECT_THAT(rig.client.got, ElementsAre("head 200 RateLimit-Policy=\"fair-share\";q=10;w=10 "
+                                          "RateLimit=\"fair-share\";r=7;t=4"));
+  EXPECT_EQ(counters.admitted.value(), 1u);
+}
+
+TEST_F(ApplicationTest, AdmittedAnswersNeedNotDescribeTheShare) {
+  options.describes_admitted = false;
+  Ask({{"x-client-id", "ann"}});
+  rig.Answer(rig.upstream).OnHead({}, rig.now);
+  EXPECT_THAT(rig.client.got, ElementsAre("head 200"));
+}
+
+TEST_F(ApplicationTest, RefusedRequestReachesNoUpstream) {
+  table.verdict.admitted = false;
+  table.verdict.remaining = 0;
+  table.verdict.retry_after = std::chrono::milliseconds(3100);
+  table.verdict.reason = "the client's share is used up";
+  Ask({{"x-client-id", "ann"}});
+  EXPECT_THAT(rig.upstream.got, IsEmpty());
+  EXPECT_THAT(rig.client.got,
+              ElementsAre(AllOf(StartsWith("head 429 sized "), HasSubstr(" Retry-After=4"),
+                                HasSubstr("RateLimit=\"fair-share\";r=0;t=4"),
+                                HasSubstr("Content-Type=application/problem+json")),
+                          HasSubstr("the client's share is used up"), "end"));
+  // The rest of the request is read, and dropped.
+  receiver->OnData("abc", rig.now);
+  EXPECT_EQ(rig.client.credited, 3u);
+  EXPECT_EQ(counters.refused.value(), 1u);
+}
+
+TEST_F(ApplicationTest, RequestThatCanNeverPassHasNoRetryAfter) {
+  table.verdict.admitted = false;
+  Ask({});
+  EXPECT_THAT(rig.client.got.front(), Not(HasSubstr("Retry-After")));
+}
+
+TEST_F(ApplicationTest, RefusedGrpcCallGetsItsOwnForm) {
+  table.verdict.admitted = false;
+  table.verdict.retry_after = std::chrono::seconds(2);
+  Ask({{"content-type", "application/grpc"}}, http::Version::kHttp2);
+  EXPECT_THAT(rig.client.got, ElementsAre(AllOf(StartsWith("head 200 "), HasSubstr("grpc-status=8"),
+                                                HasSubstr("grpc-retry-pushback-ms=2000")),
+                                          "end"));
+}
+
+// An upstream could believe the other one.
+TEST_F(ApplicationTest, ClientThatIsNamedTwiceIsNotNamed) {
+  Ask({{"x-client-id", "ann"}, {"X-Client-Id", "bob"}});
+  Ask({});
+  EXPECT_THAT(table.asked, ElementsAre("", ""));
+}
+
+TEST_F(ApplicationTest, ClientByAddress) {
+  options.client_field = "";
+  Ask({{"x-client-id", "ann"}});
+  peer.ip.reset();
+  Ask({});
+  EXPECT_THAT(table.asked, ElementsAre("192.0.2.7", "unix"));
+}
+
+TEST_F(ApplicationTest, ForwardedFieldsAreSet) {
+  options.forwarded = {};
+  Ask({});
+  EXPECT_THAT(rig.upstream.got.front(),
+              AllOf(HasSubstr("X-Forwarded-For=192.0.2.7"), HasSubstr("Via=1.1 headgate")));
+}
+
+}  // namespace
+}  // namespace headgate::proxy

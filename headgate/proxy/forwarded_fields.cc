@@ -1,0 +1,110 @@
+#include "headgate/proxy/forwarded_fields.h"
+
+#include <algorithm>
+#include <array>
+
+#include "headgate/base/text.h"
+#include "headgate/http/token.h"
+
+namespace headgate::proxy {
+namespace {
+
+using http::Fields;
+
+constexpr std::array<std::string_view, 3> kNames = {"append", "replace", "off"};
+
+// Joins the values of all fields of this name, in their order, into `out`.
+void JoinValues(const Fields& fields, std::string_view name, std::string& out) {
+  for (const auto [field, value] : fields) {
+    if (!base::EqualsIgnoreCase(field, name) || value.empty()) continue;
+    if (!out.empty()) out.append(", ");
+    out.append(value);
+  }
+}
+
+// Makes one field of the list that the client sent, if it is kept, and of this hop's member, which
+// may be empty.
+void SetList(std::string_view name, bool keep, std::string_view member, Fields& fields,
+             std::string& scratch) {
+  scratch.clear();
+  if (keep) JoinValues(fields, name, scratch);
+  if (!member.empty()) {
+    if (!scratch.empty()) scratch.append(", ");
+    scratch.append(member);
+  }
+  fields.Remove(name);
+  if (!scratch.empty()) fields.Add(name, scratch);
+}
+
+// Sets the field, unless an earlier proxy has set it and is believed.
+void SetOnce(std::string_view name, bool keep, std::string_view value, Fields& fields) {
+  if (keep && fields.CountOf(name) == 1) return;
+  fields.Remove(name);
+  if (!value.empty()) fields.Add(name, value);
+}
+
+std::string_view VersionOf(http::Version version) {
+  switch (version) {
+    case http::Version::kHttp10:
+      return "1.0 ";
+    case http::Version::kHttp11:
+      return "1.1 ";
+    case http::Version::kHttp2:
+      return "2 ";
+  }
+  return "";
+}
+
+// A token or a quoted string (RFC 7239, 4). An authority has no quotes and no backslashes.
+void AppendParameter(std::string_view name, std::string_view value, std::string& out) {
+  if (!out.empty()) out.push_back(';');
+  out.append(name).push_back('=');
+  const bool is_token = http::IsToken(value);
+  if (!is_token) out.push_back('"');
+  out.append(value);
+  if (!is_token) out.push_back('"');
+}
+
+// RFC 7239, 6: an IPv6 address has brackets, and an address that is not known is "unknown".
+std::string ForwardedElement(const net::Peer& peer, const http::RequestHead& head) {
+  std::string node = peer.ip ? base::ToString(*peer.ip) : "unknown";
+  if (peer.ip && !peer.ip->is_v4()) node = "[" + node + "]";
+  std::string element;
+  AppendParameter("for", node, element);
+  if (!head.authority.empty()) AppendParameter("host", head.authority, element);
+  AppendParameter("proto", head.scheme, element);
+  return element;
+}
+
+void SetXForwarded(Forwarding forwarding, const net::Peer& peer, http::RequestHead& head,
+                   std::string& scratch) {
+  if (forwarding == Forwarding::kOff) return;
+  const bool keep = forwarding == Forwarding::kAppend;
+  SetList("X-Forwarded-For", keep, peer.ip ? base::ToString(*peer.ip) : "", head.fields, scratch);
+  SetOnce("X-Forwarded-Proto", keep, head.scheme, head.fields);
+  SetOnce("X-Forwarded-Host", keep, head.authority, head.fields);
+}
+
+}  // namespace
+
+std::string_view Name(Forwarding forwarding) { return kNames[static_cast<size_t>(forwarding)]; }
+
+std::optional<Forwarding> ForwardingByName(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Forwarding>(found - kNames.begin());
+}
+
+void SetForwardedFields(const ForwardedOptions& options, const net::Peer& peer,
+                        http::RequestHead& head, std::string& scratch) {
+  SetXForwarded(options.x_forwarded, peer, head, scratch);
+  if (options.forwarded != Forwarding::kOff) {
+    SetList("Forwarded", options.forwarded == Forwarding::kAppend, ForwardedElement(peer, head),
+            head.fields, scratch);
+  }
+  if (!options.via.empty()) {
+    SetList("Via", true, std::string(VersionOf(head.version)) + options.via, head.fields, scratch);
+  }
+}
+
+}  // namespace headgate::proxy

@@ -1,0 +1,39 @@
+// The fields that a proxy sets in the requests that it passes on: Via (RFC 9110, 7.6.3),
+// X-Forwarded-For, -Proto and -Host, and Forwarded (RFC 7239). All other fields, traceparent among
+// them, are passed on as they are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/http/message.h"
+#include "headgate/net/peer.h"
+
+namespace headgate::proxy {
+
+enum class Forwarding : uint8_t {
+  // Adds this hop to what the client sent. X-Forwarded-Proto and -Host stay as the first proxy set
+  // them. For a server behind trusted proxies.
+  kAppend,
+  // Removes what the client sent. For a server that clients reach directly.
+  kReplace,
+  // Passes on what the client sent.
+  kOff,
+};
+std::string_view Name(Forwarding forwarding);
+std::optional<Forwarding> ForwardingByName(std::string_view name);
+
+struct ForwardedOptions {
+  Forwarding x_forwarded = Forwarding::kAppend;
+  Forwarding forwarded = Forwarding::kOff;
+  // The name of this proxy in Via: a token. Empty: Via is passed on.
+  std::string via = "headgate";
+};
+
+// `scratch` is memory to reuse.
+void SetForwardedFields(const ForwardedOptions& options, const net::Peer& peer,
+                        http::RequestHead& head, std::string& scratch);
+
+}  // namespace headgate::proxy

@@ -1,0 +1,136 @@
+#include "headgate/proxy/forwarded_fields.h"
+
+#include <gtest/gtest.h>
+
+#include "headgate/wire/forwarded.h"
+
+namespace headgate::proxy {
+namespace {
+
+struct Given {
+  std::string_view name;
+  std::string_view value;
+};
+
+net::Peer PeerAt(std::string_view address) {
+  net::Peer peer;
+  if (!address.empty()) peer.ip = base::ParseIpAddress(address);
+  return peer;
+}
+
+// The fields after the change, as "name: value" lines in their order.
+std::string Changed(const ForwardedOptions& options, std::string_view address,
+                    std::initializer_list<Given> given,
+                    http::Version version = http::Version::kHttp11) {
+  http::RequestHead head{.version = version,
+                         .method = "GET",
+                         .target = "/",
+                         .scheme = "https",
+                         .authority = "example.com:8443"};
+  for (const auto& [name, value] : given) head.fields.Add(name, value);
+  std::string scratch;
+  SetForwardedFields(options, PeerAt(address), head, scratch);
+  std::string text;
+  for (const auto [name, value] : head.fields)
+    text.append(name).append(": ").append(value).append("\n");
+  return text;
+}
+
+constexpr auto kOff = Forwarding::kOff;
+constexpr auto kAppend = Forwarding::kAppend;
+constexpr auto kReplace = Forwarding::kReplace;
+
+TEST(ForwardedFields, XForwardedIsAppended) {
+  const ForwardedOptions options{.x_forwarded = kAppend, .forwarded = kOff, .via = ""};
+  EXPECT_EQ(Changed(options, "192.0.2.7", {}),
+            "X-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: https\n"
+            "X-Forwarded-Host: example.com:8443\n");
+  // All lines of a list become one, in their order (RFC 9110, 5.3). The first proxy knows best what
+  // the client asked for.
+  EXPECT_EQ(Changed(options, "2001:db8::1",
+                    {{"x-forwarded-for", "198.51.100.1"},
+                     {"a", "b"},
+                     {"X-Forwarded-For", "198.51.100.2, 198.51.100.3"},
+                     {"X-Forwarded-Proto", "http"},
+                     {"X-Forwarded-Host", "first.example"}}),
+            "a: b\nX-Forwarded-Proto: http\nX-Forwarded-Host: first.example\n"
+            "X-Forwarded-For: 198.51.100.1, 198.51.100.2, 198.51.100.3, 2001:db8::1\n");
+  // Two values are not a statement of one proxy.
+  EXPECT_EQ(Changed(options, "192.0.2.7",
+                    {{"X-Forwarded-Proto", "http"}, {"X-Forwarded-Proto", "https"}}),
+            "X-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: https\n"
+            "X-Forwarded-Host: example.com:8443\n");
+}
+
+TEST(ForwardedFields, XForwardedIsReplaced) {
+  const ForwardedOptions options{.x_forwarded = kReplace, .forwarded = kOff, .via = ""};
+  EXPECT_EQ(Changed(options, "192.0.2.7",
+                    {{"X-Forwarded-For", "1.2.3.4"},
+                     {"X-Forwarded-Proto", "http"},
+                     {"X-Forwarded-Host", "evil"}}),
+            "X-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: https\n"
+            "X-Forwarded-Host: example.com:8443\n");
+  // A Unix socket has no address.
+  EXPECT_EQ(Changed(options, "", {{"X-Forwarded-For", "1.2.3.4"}}),
+            "X-Forwarded-Proto: https\nX-Forwarded-Host: example.com:8443\n");
+}
+
+TEST(ForwardedFields, OffLeavesEverything) {
+  const ForwardedOptions options{.x_forwarded = kOff, .forwarded = kOff, .via = ""};
+  EXPECT_EQ(Changed(options, "192.0.2.7",
+                    {{"X-Forwarded-For", "1.2.3.4"}, {"Forwarded", "for=x"}, {"Via", "1.1 a"}}),
+            "X-Forwarded-For: 1.2.3.4\nForwarded: for=x\nVia: 1.1 a\n");
+}
+
+// RFC 7239, 4 and 6: an IPv6 address and a port need quotes.
+TEST(ForwardedFields, Forwarded) {
+  const ForwardedOptions append{.x_forwarded = kOff, .forwarded = kAppend, .via = ""};
+  EXPECT_EQ(Changed(append, "192.0.2.7", {{"Forwarded", "for=198.51.100.1"}}),
+            "Forwarded: for=198.51.100.1, for=192.0.2.7;host=\"example.com:8443\";proto=https\n");
+  EXPECT_EQ(Changed(append, "2001:db8::1", {}),
+            "Forwarded: for=\"[2001:db8::1]\";host=\"example.com:8443\";proto=https\n");
+  EXPECT_EQ(Changed(append, "", {}),
+            "Forwarded: for=unknown;host=\"example.com:8443\";proto=https\n");
+  const ForwardedOptions replace{.x_forwarded = kOff, .forwarded = kReplace, .via = ""};
+  EXPECT_EQ(Changed(replace, "192.0.2.7", {{"Forwarded", "for=evil"}, {"forwarded", "for=x"}}),
+            "Forwarded: for=192.0.2.7;host=\"example.com:8443\";proto=https\n");
+}
+
+TEST(ForwardedFields, ForwardedIsReadAsItWasMeant) {
+  const ForwardedOptions options{.x_forwarded = kOff, .forwarded = kAppend, .via = ""};
+  const std::string line = Changed(options, "2001:db8::1", {{"Forwarded", "for=198.51.100.1"}});
+  wire::ForwardedChain chain;
+  ASSERT_TRUE(chain.AddLine(wire::ForwardedChain::Syntax::kForwarded,
+                            std::string_view(line).substr(11, line.size() - 12)));
+  ASSERT_EQ(chain.size(), 2u);
+  EXPECT_EQ(chain.Address(0), base::ParseIpAddress("198.51.100.1"));
+  EXPECT_EQ(chain.Address(1), base::ParseIpAddress("2001:db8::1"));
+}
+
+// RFC 9110, 7.6.3: the protocol in which the message was received.
+TEST(ForwardedFields, Via) {
+  const ForwardedOptions options{.x_forwarded = kOff, .forwarded = kOff, .via = "headgate"};
+  EXPECT_EQ(Changed(options, "192.0.2.7", {}), "Via: 1.1 headgate\n");
+  EXPECT_EQ(Changed(options, "192.0.2.7", {{"via", "1.0 fred"}}, http::Version::kHttp2),
+            "Via: 1.0 fred, 2 headgate\n");
+  EXPECT_EQ(Changed(options, "192.0.2.7", {}, http::Version::kHttp10), "Via: 1.0 headgate\n");
+}
+
+TEST(ForwardedFields, TraceContextIsPassedOn) {
+  const std::string traced =
+      Changed({}, "192.0.2.7",
+              {{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+               {"tracestate", "a=b"}});
+  EXPECT_EQ(traced.find("traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n"
+                        "tracestate: a=b\n"),
+            0u);
+}
+
+TEST(ForwardedFields, NamesOfTheSetting) {
+  for (const Forwarding forwarding : {kAppend, kReplace, kOff})
+    EXPECT_EQ(ForwardingByName(Name(forwarding)), forwarding);
+  EXPECT_EQ(ForwardingByName("on"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace headgate::proxy

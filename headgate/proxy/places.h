@@ -1,0 +1,70 @@
+// The place of an exchange on a connection to an upstream. Relays take places; Upstreams
+// (upstreams.h) has them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "headgate/base/time.h"
+#include "headgate/http/client_session.h"
+
+namespace headgate::proxy {
+
+// How an exchange on a place ended, as far as the upstream is concerned.
+enum class Ended : uint8_t {
+  kWell,       // the upstream answered
+  kNotBegun,   // it was not asked, or refused the exchange without an error
+  kFailed,     // the upstream broke the connection, or violated the protocol
+  kTooSlow,    // the upstream did not answer in time
+  kCancelled,  // nobody wants the answer any more: no statement about the upstream
+};
+
+class Place {
+ public:
+  // Has room for one more exchange.
+  virtual http::ClientSession& session() = 0;
+  // Whether the connection has carried an exchange before: the upstream may have closed it
+  // meanwhile.
+  virtual bool reused() const = 0;
+  virtual bool speaks_http2() const = 0;
+  // Gives the place back, once. May be called from within a call of the session's receivers.
+  virtual void Leave(Ended ended, base::Instant now) = 0;
+
+ protected:
+  ~Place() = default;
+};
+
+// Why there is no place.
+enum class NoPlace : uint8_t {
+  kRefused,    // no connection could be made
+  kTimeout,    // the upstream did not accept a connection in time
+  kQueueFull,  // too many requests wait already
+  kClosed,     // the process shuts down
+};
+
+class Places {
+ public:
+  // A request that waits for a place.
+  class Waiter {
+   public:
+    virtual ~Waiter() = default;
+    // Exactly one of these is called, unless Forget is called before.
+    virtual void OnPlace(Place& place, base::Instant now) = 0;
+    // `detail` is for the log.
+    virtual void OnNoPlace(NoPlace why, std::string_view detail, base::Instant now) = 0;
+
+   private:
+    friend class Upstreams;
+    uint32_t failed_connects_ = 0;
+  };
+
+  // A place that is free now; or null: then the waiter will be called, never from within this call.
+  virtual Place* Take(Waiter& waiter, base::Instant now) = 0;
+  // The waiter no longer waits.
+  virtual void Forget(Waiter& waiter) = 0;
+
+ protected:
+  ~Places() = default;
+};
+
+}  // namespace headgate::proxy

@@ -1,0 +1,334 @@
+#include "headgate/proxy/relay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/proxy/grpc.h"
+
+namespace headgate::proxy {
+namespace {
+
+using http::BodyLength;
+using http::kWindowBytes;
+
+constexpr std::string_view kGrpcTimeout = "grpc-timeout";
+
+// The deadline of a gRPC call; absent if it has none.
+std::optional<base::Instant> DeadlineOf(const http::RequestHead& head, base::Instant now) {
+  const auto text = head.fields.Find(kGrpcTimeout);
+  const auto timeout = text ? ParseGrpcTimeout(*text) : std::nullopt;
+  if (!timeout) return std::nullopt;
+  return now + std::min(*timeout, base::kInstantMax - now);
+}
+
+}  // namespace
+
+Relay::Relay(const RelayContext& context, http::RequestHead head, http::Fields response_fields,
+             http::ServerExchange& client, base::Instant now)
+    : context_(context),
+      head_(std::move(head)),
+      response_fields_(std::move(response_fields)),
+      client_(client),
+      grpc_(IsGrpc(head_)),
+      began_(now),
+      moved_(now) {
+  if (grpc_) deadline_ = DeadlineOf(head_, now);
+  context_.counters.begun.Add();
+}
+
+// The server's session destroys a relay only when its exchange has ended.
+Relay::~Relay() {
+  if (stage_ == Stage::kDone) return;
+  GiveUpUpstream(Ended::kCancelled, moved_);
+  context_.counters.Add(Outcome::kClientGone);
+}
+
+void Relay::Begin(base::Instant now) {
+  TakePlace(now);
+  SetTimeout();
+}
+
+void Relay::TakePlace(base::Instant now) {
+  ++attempts_;
+  stage_ = Stage::kWaiting;
+  asked_ = now;
+  if (Place* const place = context_.places.Take(*this, now); place != nullptr) OnPlace(*place, now);
+}
+
+void Relay::OnPlace(Place& place, base::Instant now) {
+  place_ = &place;
+  if (grpc_ && !place.speaks_http2()) {
+    LeavePlace(Ended::kNotBegun, now);
+    return Fail({.outcome = Outcome::kUnsuitable,
+                 .status = 501,
+                 .detail = "the upstream does not speak HTTP/2, which gRPC needs",
+                 .error = "proxy_configuration_error"},
+                Ended::kNotBegun, now);
+  }
+  if (deadline_) {
+    // The time in the queue counts.
+    head_.fields.Remove(kGrpcTimeout);
+    head_.fields.Add(kGrpcTimeout, GrpcTimeout(*deadline_ - now));
+  }
+  stage_ = Stage::kAsked;
+  asked_ = moved_ = now;
+  body_sent_ = 0;
+  end_sent_ = false;
+  holds_for_continue_ = head_.expects_continue;
+  upstream_ = &place.session().Begin(head_, answer_, now);
+  if (!holds_body()) ReleaseBody();
+  SetTimeout();
+}
+
+void Relay::OnNoPlace(NoPlace why, std::string_view /*detail*/, base::Instant now) {
+  switch (why) {
+    case NoPlace::kRefused:
+      return Fail({.outcome = Outcome::kUnreachable,
+                   .status = 502,
+                   .detail = "the upstream cannot be reached",
+                   .error = "connection_refused"},
+                  Ended::kNotBegun, now);
+    case NoPlace::kTimeout:
+      return Fail({.outcome = Outcome::kUnreachable,
+                   .status = 504,
+                   .detail = "the upstream did not accept a connection in time",
+                   .error = "connection_timeout"},
+                  Ended::kNotBegun, now);
+    case NoPlace::kQueueFull:
+      return Fail({.outcome = Outcome::kNoPlace,
+                   .status = 503,
+                   .detail = "too many requests wait for a connection to the upstream",
+                   .error = "connection_limit_reached"},
+                  Ended::kNotBegun, now);
+    case NoPlace::kClosed:
+      return Fail({.outcome = Outcome::kNoPlace,
+                   .status = 503,
+                   .detail = "the proxy shuts down",
+                   .error = "destination_unavailable"},
+                  Ended::kNotBegun, now);
+  }
+}
+
+// ---- The client's side
+
+void Relay::OnData(std::string_view bytes, base::Instant now) {
+  moved_ = now;
+  if (stage_ == Stage::kDone) return client_.Consumed(bytes.size());
+  client_uncredited_ += bytes.size();
+  // Before it is sent, all of the body is kept: at most a window, because it is not credited.
+  if (stage_ == Stage::kTunnel || (upstream_ != nullptr && !holds_body())) {
+    SendBody(bytes);
+  } else {
+    body_.append(bytes);
+  }
+}
+
+void Relay::SendBody(std::string_view bytes) {
+  const bool room = body_.size() + bytes.size() <= kReplayBytesMax;
+  if (stage_ == Stage::kAsked && body_kept_ && room) {
+    body_.append(bytes);
+    body_sent_ = body_.size();
+  } else {
+    body_kept_ = false;
+    body_.clear();
+  }
+  upstream_->SendData(bytes);
+  CreditClient();
+}
+
+// Sends what was received before the request could be sent.
+void Relay::ReleaseBody() {
+  if (body_sent_ < body_.size()) {
+    upstream_->SendData(std::string_view(body_).substr(body_sent_));
+    body_sent_ = body_.size();
+    CreditClient();
+  }
+  EndRequest();
+}
+
+void Relay::EndRequest() {
+  if (!request_ended_ || end_sent_ || upstream_ == nullptr) return;
+  end_sent_ = true;
+  upstream_->SendEnd(trailers_);
+}
+
+void Relay::CreditClient() {
+  if (client_uncredited_ == 0 || upstream_->unsent_bytes() >= kWindowBytes) return;
+  client_.Consumed(std::exchange(client_uncredited_, 0));
+}
+
+void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
+  moved_ = now;
+  request_ended_ = true;
+  if (stage_ == Stage::kDone) return;
+  trailers_ = trailers;
+  if (stage_ == Stage::kTunnel) {
+    EndRequest();
+    // The upstream's direction has ended already: its exchange is gone with this end.
+    if (answer_ended_) {
+      LeavePlace(Ended::kWell, now);
+      Finish(Outcome::kAnswered);
+    }
+    return;
+  }
+  if (upstream_ != nullptr && !holds_body()) EndRequest();
+  // From now on the answer is awaited.
+  SetTimeout();
+}
+
+void Relay::OnAbort(base::Instant now) {
+  if (stage_ == Stage::kDone) return;
+  GiveUpUpstream(Ended::kCancelled, now);
+  Finish(Outcome::kClientGone);
+}
+
+void Relay::OnWritable(base::Instant now) {
+  moved_ = now;
+  if (upstream_ != nullptr) CreditUpstream();
+}
+
+// ---- The end
+
+void Relay::LeavePlace(Ended ended, base::Instant now) {
+  upstream_ = nullptr;
+  upstream_uncredited_ = 0;
+  if (place_ != nullptr) std::exchange(place_, nullptr)->Leave(ended, now);
+}
+
+void Relay::GiveUpUpstream(Ended ended, base::Instant now) {
+  if (place_ == nullptr) return context_.places.Forget(*this);
+  if (upstream_ != nullptr) upstream_->Cancel();
+  LeavePlace(ended, now);
+}
+
+void Relay::Fail(const FailedAnswer& answer, Ended ended, base::Instant now) {
+  if (place_ != nullptr) GiveUpUpstream(ended, now);
+  if (answer.status == 503) response_fields_.Add("Retry-After", "1");
+  SendOwnAnswer(head_,
+                {.status = answer.status,
+                 .detail = answer.detail,
+                 .error = context_.options.says_reason ? answer.error : std::string_view(),
+                 .fields = &response_fields_},
+                client_);
+  Finish(answer.outcome);
+}
+
+// A gRPC client gets a status, so that it does not take the end of the messages for success.
+void Relay::CutShort(Outcome outcome) {
+  if (grpc_ && may_have_trailers_) {
+    http::Fields trailers;
+    trailers.Add("grpc-status", std::to_string(static_cast<unsigned>(
+                                    outcome == Outcome::kTooSlow ? GrpcStatus::kDeadlineExceeded
+                                                                 : GrpcStatus::kUnavailable)));
+    client_.SendEnd(trailers);
+  } else {
+    client_.Abort();
+  }
+  Finish(outcome);
+}
+
+void Relay::Finish(Outcome outcome) {
+  HEADGATE_CHECK(place_ == nullptr && stage_ != Stage::kDone);
+  stage_ = Stage::kDone;
+  TickWheel::Cancel(*this);
+  context_.counters.Add(outcome);
+  body_.clear();
+  if (client_uncredited_ > 0 && outcome != Outcome::kClientGone)
+    client_.Consumed(std::exchange(client_uncredited_, 0));
+}
+
+// ---- Timeouts
+
+base::Instant Relay::Due() const {
+  const RelayOptions& options = context_.options;
+  const auto due = [&] {
+    switch (stage_) {
+      case Stage::kWaiting:
+        return asked_ + options.queue_timeout;
+      case Stage::kAsked:
+        if (holds_for_continue_) return asked_ + options.continue_timeout;
+        return moved_ + (end_sent_ ? options.answer_timeout : options.idle_timeout);
+      case Stage::kAnswering:
+        return moved_ + options.idle_timeout;
+      case Stage::kTunnel:
+        return moved_ + options.tunnel_idle_timeout;
+      case Stage::kDone:
+        break;
+    }
+    return base::kInstantMax;
+  }();
+  return deadline_ ? std::min(due, *deadline_) : due;
+}
+
+// A timeout that is set too early is noticed when it comes; so most changes cost nothing.
+void Relay::SetTimeout() {
+  if (stage_ == Stage::kDone) return;
+  const base::Instant due = Due();
+  if (is_set() && timeout_set_ <= due) return;
+  timeout_set_ = due;
+  context_.wheel.Set(*this, due);
+}
+
+void Relay::OnTick(base::Instant now) {
+  if (Due() <= now) OnTimeout(now);
+  SetTimeout();
+}
+
+void Relay::OnTimeout(base::Instant now) {
+  const bool answering = stage_ == Stage::kAnswering || stage_ == Stage::kTunnel;
+  if (deadline_ && *deadline_ <= now) {
+    if (!answering) return FailAtDeadline(now);
+    GiveUpUpstream(Ended::kCancelled, now);
+    return CutShort(Outcome::kTooSlow);
+  }
+  if (stage_ == Stage::kWaiting) return FailInQueue(now);
+  if (stage_ == Stage::kAsked) return OnAnswerTimeout(now);
+  // A client that reads nothing is not the upstream's fault; and a tunnel may be silent.
+  const bool client_is_slow = client_.unsent_bytes() >= kWindowBytes;
+  const bool blameless = client_is_slow || stage_ == Stage::kTunnel;
+  GiveUpUpstream(blameless ? Ended::kCancelled : Ended::kTooSlow, now);
+  CutShort(client_is_slow ? Outcome::kClientGone : Outcome::kCutShort);
+}
+
+void Relay::OnAnswerTimeout(base::Instant now) {
+  if (holds_for_continue_) {
+    // The upstream may not know Expect. The client may wait for 100 without a bound.
+    holds_for_continue_ = false;
+    if (!std::exchange(continue_sent_, true) && body_.empty() && !request_ended_)
+      client_.SendInformational({.status = 100});
+    return ReleaseBody();
+  }
+  if (!end_sent_ && upstream_->unsent_bytes() < kWindowBytes) {
+    return Fail({.outcome = Outcome::kSlowClient,
+                 .status = 408,
+                 .detail = "the rest of the request did not come in time",
+                 .error = ""},
+                Ended::kCancelled, now);
+  }
+  Fail({.outcome = Outcome::kTooSlow,
+        .status = 504,
+        .detail = "the upstream did not answer in time",
+        .error = "http_response_timeout"},
+       Ended::kTooSlow, now);
+}
+
+void Relay::FailAtDeadline(base::Instant now) {
+  if (place_ == nullptr) context_.places.Forget(*this);
+  Fail({.outcome = Outcome::kTooSlow,
+        .status = 504,
+        .detail = "the deadline of the call has passed",
+        .error = "http_response_timeout"},
+       Ended::kCancelled, now);
+}
+
+void Relay::FailInQueue(base::Instant now) {
+  context_.places.Forget(*this);
+  Fail({.outcome = Outcome::kNoPlace,
+        .status = 503,
+        .detail = "no connection to the upstream became free in time",
+        .error = "connection_limit_reached"},
+       Ended::kNotBegun, now);
+}
+
+}  // namespace headgate::proxy

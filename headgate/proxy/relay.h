@@ -1,0 +1,168 @@
+// One exchange passed on: from a client's connection to one of an upstream, and back.
+//
+//   waits for a place ──▶ sends the request ──▶ passes the answer back ──▶ done
+//            ▲                    │
+//            └── another attempt ─┘   before the answer's head, by the rules below
+//
+// Both directions stream. The bytes of a body are credited to the side that sent them as soon as
+// the other side has room, so each direction buffers at most two windows.
+//
+// Another attempt is made, at most `attempts_max` in all,
+//   - if the upstream has not processed anything (no connection, REFUSED_STREAM, GOAWAY): for every
+//     method;
+//   - if a kept connection ended without the first byte of an answer, as an upstream does that
+//     closes idle connections: once, for idempotent methods (RFC 9110, 9.2.2) without a body.
+// The beginning of a body is kept for it; once more than kReplayBytesMax were sent, there is none.
+//
+// Failures before the answer's head become 502, 503 or 504; afterwards the response is aborted in a
+// way that the client notices. A client of gRPC gets both in its form (grpc.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/time.h"
+#include "headgate/http/exchange.h"
+#include "headgate/proxy/own_answer.h"
+#include "headgate/proxy/places.h"
+#include "headgate/proxy/relay_counters.h"
+#include "headgate/proxy/tick_wheel.h"
+
+namespace headgate::proxy {
+
+struct RelayOptions {
+  // How long the body waits for 100 (Continue). RFC 9110, 10.1.1 forbids to wait forever.
+  base::Duration continue_timeout = std::chrono::seconds(1);
+  // The time in the queue for a connection, and to make one.
+  base::Duration queue_timeout = std::chrono::seconds(5);
+  // From the end of the request to the head of the answer. Raise it for slow upstreams.
+  base::Duration answer_timeout = std::chrono::seconds(60);
+  // The time in which no byte of a body moves in either direction. Raise it for streams that stay
+  // silent for long.
+  base::Duration idle_timeout = std::chrono::minutes(5);
+  base::Duration tunnel_idle_timeout = std::chrono::hours(1);
+  uint32_t attempts_max = 3;
+  // Whether answers to failures say the reason in Proxy-Status.
+  bool says_reason = true;
+};
+
+// Shared by the relays of one loop, and outlives them.
+struct RelayContext {
+  const RelayOptions& options;
+  Places& places;
+  TickWheel& wheel;
+  RelayCounters& counters;
+};
+
+class Relay final : public http::RequestReceiver, private Places::Waiter, private TickWheel::Entry {
+ public:
+  // The part of a body that is kept for another attempt, beyond what has not been sent yet.
+  static constexpr size_t kReplayBytesMax = size_t{16} << 10;
+
+  // `response_fields` are added to the upstream's answer, and to the proxy's own.
+  Relay(const RelayContext& context, http::RequestHead head, http::Fields response_fields,
+        http::ServerExchange& client, base::Instant now);
+  ~Relay() override;
+  // Call it once, first.
+  void Begin(base::Instant now);
+
+  void OnData(std::string_view bytes, base::Instant now) override;
+  void OnEnd(const http::Fields& trailers, base::Instant now) override;
+  void OnAbort(base::Instant now) override;
+  void OnWritable(base::Instant now) override;
+
+ private:
+  enum class Stage : uint8_t { kWaiting, kAsked, kAnswering, kTunnel, kDone };
+
+  // The upstream's side. Some of its functions have the names of the client's side.
+  class Answer final : public http::ResponseReceiver {
+   public:
+    explicit Answer(Relay& relay) : relay_(relay) {}
+    void OnInformational(const http::ResponseHead& head, base::Instant now) override;
+    void OnHead(http::ResponseHead head, base::Instant now) override;
+    void OnData(std::string_view bytes, base::Instant now) override;
+    void OnEnd(const http::Fields& trailers, base::Instant now) override;
+    void OnFailed(http::Failure failure, std::string_view detail, base::Instant now) override;
+    void OnWritable(base::Instant now) override;
+
+   private:
+    Relay& relay_;
+  };
+
+  void OnPlace(Place& place, base::Instant now) override;
+  void OnNoPlace(NoPlace why, std::string_view detail, base::Instant now) override;
+  void OnTick(base::Instant now) override;
+
+  void TakePlace(base::Instant now);
+  // ---- The request's direction.
+  bool holds_body() const { return holds_for_continue_ || !head_.protocol.empty(); }
+  void SendBody(std::string_view bytes);
+  void ReleaseBody();
+  // Passes on the end of the request once everything before it was sent.
+  void EndRequest();
+  void CreditClient();
+  // ---- The answer's direction.
+  void BeginTunnel();
+  void ForgetBody();
+  void CreditUpstream();
+  bool MayTryAgain(http::Failure failure) const;
+  void LeavePlace(Ended ended, base::Instant now);
+  // ---- The end.
+  struct FailedAnswer {
+    Outcome outcome;
+    int status;
+    std::string_view detail;
+    std::string_view error;  // of Proxy-Status
+  };
+  // With `ended`, gives up the upstream if there is one.
+  void Fail(const FailedAnswer& answer, Ended ended, base::Instant now);
+  void GiveUpUpstream(Ended ended, base::Instant now);
+  // After the answer's head.
+  void CutShort(Outcome outcome);
+  // Nothing is expected from either side any more. The rest of the request is dropped.
+  void Finish(Outcome outcome);
+
+  base::Instant Due() const;
+  void SetTimeout();
+  void OnTimeout(base::Instant now);
+  void OnAnswerTimeout(base::Instant now);
+  void FailAtDeadline(base::Instant now);
+  void FailInQueue(base::Instant now);
+
+  const RelayContext& context_;
+  http::RequestHead head_;
+  http::Fields response_fields_;
+  http::ServerExchange& client_;
+  Answer answer_{*this};
+  Stage stage_ = Stage::kWaiting;
+  Place* place_ = nullptr;                    // null: none yet, or left
+  http::ClientExchange* upstream_ = nullptr;  // null: none yet, or gone
+
+  // The beginning of the request's body, of which body_sent_ bytes were sent in this attempt. If
+  // !body_kept_, the beginning is gone, and no other attempt is possible.
+  std::string body_;
+  size_t body_sent_ = 0;
+  bool body_kept_ = true;
+  bool request_ended_ = false;
+  bool end_sent_ = false;  // in this attempt
+  http::Fields trailers_;
+  size_t client_uncredited_ = 0;    // received from the client, and not credited
+  size_t upstream_uncredited_ = 0;  // the same of the upstream
+
+  bool holds_for_continue_ = false;
+  bool continue_sent_ = false;  // to the client
+  bool answer_ended_ = false;   // in a tunnel: the upstream has closed its direction
+  bool grpc_ = false;
+  bool may_have_trailers_ = false;  // the answer's body is kUnsized
+  bool tried_after_no_answer_ = false;
+  uint32_t attempts_ = 0;
+  base::Instant began_;
+  base::Instant moved_;    // when the last byte of a body, or a head, moved in either direction
+  base::Instant asked_{};  // when it began to wait for a place, then when the head was sent
+  base::Instant timeout_set_{};
+  std::optional<base::Instant> deadline_;  // grpc-timeout
+};
+
+}  // namespace headgate::proxy

@@ -1,0 +1,131 @@
+// The upstream's side of a relay.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "headgate/proxy/relay.h"
+
+namespace headgate::proxy {
+namespace {
+
+using http::Failure;
+
+// RFC 9110, 9.2.2.
+bool IsIdempotent(std::string_view method) {
+  constexpr std::array<std::string_view, 6> kMethods = {"GET",   "HEAD", "OPTIONS",
+                                                        "TRACE", "PUT",  "DELETE"};
+  return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+}
+
+}  // namespace
+
+void Relay::Answer::OnInformational(const http::ResponseHead& head, base::Instant now) {
+  Relay& relay = relay_;
+  relay.moved_ = now;
+  if (head.status != 100) return relay.client_.SendInformational(head);
+  // A client that has not asked for 100 does not expect it; and none expects it twice.
+  if (!std::exchange(relay.holds_for_continue_, false)) return;
+  if (!std::exchange(relay.continue_sent_, true)) relay.client_.SendInformational(head);
+  if (!relay.holds_body()) relay.ReleaseBody();
+  relay.SetTimeout();
+}
+
+void Relay::Answer::OnHead(http::ResponseHead head, base::Instant now) {
+  Relay& relay = relay_;
+  relay.moved_ = now;
+  relay.context_.counters.head_seconds.Add(
+      static_cast<uint64_t>(std::max<int64_t>(0, (now - relay.asked_).count())));
+  for (const auto [name, value] : relay.response_fields_) head.fields.Add(name, value);
+  relay.may_have_trailers_ = head.body.kind == http::BodyLength::Kind::kUnsized;
+  const bool tunnel = head.body.kind == http::BodyLength::Kind::kTunnel;
+  relay.stage_ = tunnel ? Stage::kTunnel : Stage::kAnswering;
+  relay.client_.SendHead(head);
+  if (tunnel) return relay.BeginTunnel();
+  relay.holds_for_continue_ = false;
+  if (relay.head_.protocol.empty()) {
+    relay.ReleaseBody();
+  } else {
+    // A refused tunnel. Its bytes are dropped.
+    relay.end_sent_ = true;
+    relay.upstream_->SendEnd({});
+  }
+  relay.ForgetBody();
+  relay.SetTimeout();
+}
+
+void Relay::BeginTunnel() {
+  context_.counters.tunnels.Add();
+  ReleaseBody();
+  ForgetBody();
+  SetTimeout();
+}
+
+// No other attempt will be made.
+void Relay::ForgetBody() {
+  body_kept_ = false;
+  body_.clear();
+  body_sent_ = 0;
+}
+
+void Relay::Answer::OnData(std::string_view bytes, base::Instant now) {
+  Relay& relay = relay_;
+  relay.moved_ = now;
+  relay.upstream_uncredited_ += bytes.size();
+  relay.client_.SendData(bytes);
+  relay.CreditUpstream();
+}
+
+void Relay::CreditUpstream() {
+  if (upstream_uncredited_ == 0 || client_.unsent_bytes() >= http::kWindowBytes) return;
+  upstream_->Consumed(std::exchange(upstream_uncredited_, 0));
+}
+
+void Relay::Answer::OnEnd(const http::Fields& trailers, base::Instant now) {
+  Relay& relay = relay_;
+  relay.moved_ = now;
+  relay.client_.SendEnd(trailers);
+  if (relay.stage_ == Stage::kTunnel) {
+    relay.answer_ended_ = true;
+    if (!relay.end_sent_) return;
+  }
+  relay.LeavePlace(Ended::kWell, now);
+  relay.Finish(Outcome::kAnswered);
+}
+
+bool Relay::MayTryAgain(Failure failure) const {
+  if (stage_ != Stage::kAsked || attempts_ >= context_.options.attempts_max) return false;
+  if (failure == Failure::kNotSent) return body_kept_;
+  return failure == Failure::kNoAnswer && place_->reused() && !tried_after_no_answer_ &&
+         IsIdempotent(head_.method) && head_.body.kind == http::BodyLength::Kind::kNone;
+}
+
+void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base::Instant now) {
+  Relay& relay = relay_;
+  relay.upstream_ = nullptr;
+  const bool again = relay.MayTryAgain(failure);
+  const bool blameless =
+      failure == Failure::kNotSent || (failure == Failure::kNoAnswer && relay.place_->reused());
+  relay.LeavePlace(blameless ? Ended::kNotBegun : Ended::kFailed, now);
+  if (again) {
+    relay.tried_after_no_answer_ = relay.tried_after_no_answer_ || failure == Failure::kNoAnswer;
+    relay.context_.counters.retries.Add();
+    relay.moved_ = now;
+    relay.TakePlace(now);
+    return relay.SetTimeout();
+  }
+  if (relay.stage_ != Stage::kAsked) return relay.CutShort(Outcome::kCutShort);
+  const bool invalid = failure == Failure::kInvalid;
+  relay.Fail({.outcome = Outcome::kBroken,
+              .status = 502,
+              .detail = invalid ? "the upstream's answer violates HTTP"
+                                : "the upstream closed the connection before it answered",
+              .error = invalid ? "http_protocol_error" : "connection_terminated"},
+             Ended::kFailed, now);
+}
+
+void Relay::Answer::OnWritable(base::Instant now) {
+  relay_.moved_ = now;
+  relay_.CreditClient();
+}
+
+}  // namespace headgate::proxy

@@ -1,0 +1,280 @@
+// Failures of the upstream, further attempts, timeouts, and their forms for gRPC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headgate/proxy/relay_rig.h"
+
+namespace headgate::proxy {
+namespace {
+
+using http::BodyLength;
+using http::Failure;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr base::Duration kSecond = std::chrono::seconds(1);
+
+struct RelayFailures : testing::Test, RelayRig {
+  // The status of the only answer that the client got.
+  std::string Status() {
+    if (client.got.empty()) return "none";
+    EXPECT_EQ(client.got.back(), "end");
+    return client.got.front().substr(5, 3);
+  }
+};
+
+TEST_F(RelayFailures, RequestThatWasNotProcessedIsSentAgainWithItsBody) {
+  BeginWithBody("POST");
+  relay->OnData("ab", now);
+  relay->OnEnd({}, now);
+  Fail(upstream, Failure::kNotSent);
+  EXPECT_THAT(other.TakeGot(), ElementsAre("POST /x unsized", "data ab", "end"));
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kNotBegun));
+  EXPECT_EQ(counters.retries.value(), 1u);
+  Answer(other).OnHead({}, now);
+  Answer(other).OnEnd({}, now);
+  EXPECT_EQ(Status(), "200");
+}
+
+TEST_F(RelayFailures, BodyThatIsNotKeptIsNotSentAgain) {
+  BeginWithBody("POST");
+  relay->OnData(std::string(Relay::kReplayBytesMax, 'x'), now);
+  relay->OnData("y", now);
+  Fail(upstream, Failure::kNotSent);
+  EXPECT_THAT(other.TakeGot(), IsEmpty());
+  EXPECT_EQ(Status(), "502");
+  EXPECT_EQ(Count(Outcome::kBroken), 1u);
+}
+
+TEST_F(RelayFailures, AttemptsAreBounded) {
+  options.attempts_max = 2;
+  Begin("GET");
+  Fail(upstream, Failure::kNotSent);
+  Fail(other, Failure::kNotSent);
+  EXPECT_EQ(Status(), "502");
+  EXPECT_EQ(counters.retries.value(), 1u);
+}
+
+// RFC 9110, 9.2.2: the idempotent methods. Only a kept connection may have been closed before the
+// request came.
+TEST_F(RelayFailures, NoAnswerOnAKeptConnection) {
+  struct Case {
+    std::string_view method;
+    bool reused;
+    BodyLength::Kind body;
+    bool again;
+  };
+  constexpr auto kNone = BodyLength::Kind::kNone;
+  for (const Case& c : {Case{"GET", true, kNone, true}, Case{"HEAD", true, kNone, true},
+                        Case{"OPTIONS", true, kNone, true}, Case{"TRACE", true, kNone, true},
+                        Case{"PUT", true, kNone, true}, Case{"DELETE", true, kNone, true},
+                        Case{"POST", true, kNone, false}, Case{"PATCH", true, kNone, false},
+                        Case{"get", true, kNone, false}, Case{"GET", false, kNone, false},
+                        Case{"PUT", true, BodyLength::Kind::kSized, false},
+                        Case{"PUT", true, BodyLength::Kind::kUnsized, false}}) {
+    RelayRig rig;
+    rig.upstream.is_reused = c.reused;
+    rig.Begin(c.method, [&](http::RequestHead& head) { head.body.kind = c.body; });
+    rig.Fail(rig.upstream, Failure::kNoAnswer);
+    EXPECT_EQ(!rig.other.got.empty(), c.again) << c.method << c.reused;
+    EXPECT_EQ(rig.upstream.left, std::vector{c.reused ? Ended::kNotBegun : Ended::kFailed});
+    if (c.again) continue;
+    EXPECT_THAT(rig.client.got, ElementsAre(StartsWith("head 502"), StartsWith("data "), "end"));
+  }
+}
+
+TEST_F(RelayFailures, NoAnswerIsForgivenOnce) {
+  upstream.is_reused = other.is_reused = true;
+  Begin("GET");
+  Fail(upstream, Failure::kNoAnswer);
+  Fail(other, Failure::kNoAnswer);
+  EXPECT_EQ(counters.retries.value(), 1u);
+  EXPECT_EQ(Count(Outcome::kBroken), 1u);
+}
+
+TEST_F(RelayFailures, InvalidAnswerIs502AndTheUpstreamIsBlamed) {
+  Begin("GET");
+  Fail(upstream, Failure::kInvalid);
+  EXPECT_EQ(Status(), "502");
+  EXPECT_THAT(client.got.front(), HasSubstr("Proxy-Status=headgate; error=http_protocol_error"));
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kFailed));
+}
+
+TEST_F(RelayFailures, ReasonCanBeSwitchedOff) {
+  options.says_reason = false;
+  Begin("GET");
+  Fail(upstream, Failure::kInvalid);
+  EXPECT_THAT(client.got.front(), testing::Not(HasSubstr("Proxy-Status")));
+}
+
+TEST_F(RelayFailures, OwnAnswerToHeadHasNoBody) {
+  Begin("HEAD");
+  Fail(upstream, Failure::kInvalid);
+  EXPECT_THAT(client.got, ElementsAre(StartsWith("head 502 sized "), "end"));
+}
+
+TEST_F(RelayFailures, AnswerThatBreaksOffAborts) {
+  Begin("GET");
+  Answer(upstream).OnHead({.body = {BodyLength::Kind::kUnsized}}, now);
+  Answer(upstream).OnData("half", now);
+  Fail(upstream, Failure::kTruncated);
+  EXPECT_THAT(client.TakeGot(), ElementsAre("head 200 unsized", "data half", "abort"));
+  EXPECT_EQ(Count(Outcome::kCutShort), 1u);
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kFailed));
+}
+
+TEST_F(RelayFailures, NoConnection) {
+  struct Case {
+    NoPlace why;
+    std::string_view status;
+    std::string_view error;
+  };
+  for (const Case& c : {Case{NoPlace::kRefused, "502", "connection_refused"},
+                        Case{NoPlace::kTimeout, "504", "connection_timeout"},
+                        Case{NoPlace::kQueueFull, "503", "connection_limit_reached"},
+                        Case{NoPlace::kClosed, "503", "destination_unavailable"}}) {
+    RelayRig rig;
+    rig.free.clear();
+    rig.Begin("POST");
+    rig.waiting->OnNoPlace(c.why, "detail", rig.now);
+    EXPECT_EQ(rig.client.got.front().substr(5, 3), c.status);
+    EXPECT_THAT(rig.client.got.front(), HasSubstr(c.error));
+    EXPECT_EQ(rig.client.got.front().find("Retry-After=1") != std::string::npos, c.status == "503");
+  }
+}
+
+// ---- Timeouts
+
+TEST_F(RelayFailures, QueueHasATimeout) {
+  free.clear();
+  Begin("GET");
+  Wait(options.queue_timeout + TickWheel::kTick);
+  EXPECT_EQ(waiting, nullptr);
+  EXPECT_EQ(Status(), "503");
+  EXPECT_EQ(Count(Outcome::kNoPlace), 1u);
+}
+
+TEST_F(RelayFailures, AnswerHasATimeoutFromTheEndOfTheRequest) {
+  BeginWithBody("POST");
+  Wait(options.answer_timeout);
+  relay->OnData("a", now);
+  relay->OnEnd({}, now);
+  Wait(options.answer_timeout - kSecond);
+  EXPECT_EQ(Status(), "none");
+  Wait(2 * kSecond);
+  EXPECT_EQ(Status(), "504");
+  EXPECT_THAT(upstream.got.back(), "cancel");
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kTooSlow));
+}
+
+TEST_F(RelayFailures, ClientThatStopsSendingIsToldSo) {
+  BeginWithBody("POST");
+  relay->OnData("a", now);
+  Wait(options.idle_timeout + TickWheel::kTick);
+  EXPECT_EQ(Status(), "408");
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
+}
+
+TEST_F(RelayFailures, UpstreamThatStopsReadingIsTooSlow) {
+  BeginWithBody("POST");
+  upstream.takes = false;
+  relay->OnData(std::string(http::kWindowBytes, 'x'), now);
+  Wait(options.idle_timeout + TickWheel::kTick);
+  EXPECT_EQ(Status(), "504");
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kTooSlow));
+}
+
+TEST_F(RelayFailures, AnswerThatStopsIsCut) {
+  Begin("GET");
+  Answer(upstream).OnHead({.body = {BodyLength::Kind::kUnsized}}, now);
+  Wait(options.idle_timeout - kSecond);
+  Answer(upstream).OnData("a", now);
+  Wait(options.idle_timeout - kSecond);
+  EXPECT_THAT(client.TakeGot(), ElementsAre("head 200 unsized", "data a"));
+  Wait(2 * kSecond);
+  EXPECT_THAT(client.TakeGot(), ElementsAre("abort"));
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kTooSlow));
+}
+
+TEST_F(RelayFailures, ClientThatStopsReadingIsNotTheUpstreamsFault) {
+  client.takes = false;
+  Begin("GET");
+  Answer(upstream).OnHead({.body = {BodyLength::Kind::kUnsized}}, now);
+  Answer(upstream).OnData(std::string(http::kWindowBytes, 'x'), now);
+  Wait(options.idle_timeout + TickWheel::kTick);
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
+  EXPECT_EQ(Count(Outcome::kClientGone), 1u);
+}
+
+// ---- gRPC
+
+void Grpc(http::RequestHead& head) {
+  head.version = http::Version::kHttp2;
+  head.body = {.kind = BodyLength::Kind::kUnsized};
+  head.fields.Add("content-type", "application/grpc+proto");
+}
+void GrpcWithDeadline(http::RequestHead& head) {
+  Grpc(head);
+  head.fields.Add("grpc-timeout", "2S");
+}
+
+TEST_F(RelayFailures, GrpcGetsItsOwnForm) {
+  upstream.http2 = true;
+  Begin("POST", Grpc);
+  relay->OnEnd({}, now);
+  Fail(upstream, Failure::kInvalid);
+  EXPECT_THAT(client.got, ElementsAre(AllOf(StartsWith("head 200 "), HasSubstr("grpc-status=14"),
+                                            HasSubstr("content-type=application/grpc")),
+                                      "end"));
+}
+
+TEST_F(RelayFailures, GrpcNeedsHttp2) {
+  Begin("POST", Grpc);
+  EXPECT_THAT(upstream.got, IsEmpty());
+  EXPECT_THAT(client.got.front(), HasSubstr("grpc-status=12"));
+  EXPECT_EQ(Count(Outcome::kUnsuitable), 1u);
+}
+
+TEST_F(RelayFailures, GrpcAnswerThatBreaksOffHasAStatus) {
+  upstream.http2 = true;
+  Begin("POST", Grpc);
+  Answer(upstream).OnHead({.body = {BodyLength::Kind::kUnsized}}, now);
+  Fail(upstream, Failure::kTruncated);
+  EXPECT_THAT(client.TakeGot(), ElementsAre("head 200 unsized", "end grpc-status=14"));
+}
+
+TEST_F(RelayFailures, GrpcDeadlineCountsTheQueue) {
+  upstream.http2 = true;
+  free.clear();
+  Begin("POST", GrpcWithDeadline);
+  now += std::chrono::milliseconds(500);
+  waiting->OnPlace(upstream, now);
+  // 1.5 s in the finest unit with at most eight digits.
+  EXPECT_THAT(upstream.got.front(), HasSubstr("grpc-timeout=1500000u"));
+  Wait(kSecond + std::chrono::milliseconds(400));
+  EXPECT_THAT(client.got, IsEmpty());
+  Wait(2 * TickWheel::kTick);
+  EXPECT_THAT(client.got.front(), HasSubstr("grpc-status=4"));
+  EXPECT_EQ(upstream.got.back(), "cancel");
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
+}
+
+TEST_F(RelayFailures, GrpcDeadlineHoldsInTheQueueAndAfterTheHead) {
+  free.clear();
+  Begin("POST", GrpcWithDeadline);
+  Wait(2 * kSecond + TickWheel::kTick);
+  EXPECT_EQ(waiting, nullptr);
+  EXPECT_THAT(client.got.front(), HasSubstr("grpc-status=4"));
+
+  RelayRig rig;
+  rig.upstream.http2 = true;
+  rig.Begin("POST", GrpcWithDeadline);
+  rig.Answer(rig.upstream).OnHead({.body = {BodyLength::Kind::kUnsized}}, rig.now);
+  rig.Wait(2 * kSecond + TickWheel::kTick);
+  EXPECT_THAT(rig.client.got, ElementsAre("head 200 unsized", "end grpc-status=4"));
+}
+
+}  // namespace
+}  // namespace headgate::proxy
