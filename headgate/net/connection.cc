@@ -71,7 +71,8 @@ void Connection::OnReadable() {
 }
 
 void Connection::OnWritable() {
-  if (state_ == State::kWriting) SendThen(after_writing_, loop_.shared().clock.Now());
+  if (state_ == State::kWriting) return SendThen(after_writing_, loop_.shared().clock.Now());
+  if (!unsent_.empty()) ContinueAlongside();
 }
 
 void Connection::Read() {
@@ -100,8 +101,9 @@ void Connection::Read() {
 // ends.
 void Connection::OnInputEnd() {
   input_ended_ = true;
-  if (!progress_.waiting()) return CutOff();
   const base::Instant now = loop_.shared().clock.Now();
+  if (duplex_ && session_->OnInputEnd(now)) return Handle({}, now);
+  if (!progress_.waiting()) return CutOff();
   request_began_.reset();  // the incomplete request will never be completed
   SetReadDeadline(now);
   Enter(State::kSuspended, now);
@@ -118,7 +120,8 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   if (session_ != nullptr || EnsureSession(input)) progress = AskSession(input, now);
   progress.close = progress.close || progress_.close;
   KeepRest(input, progress.consumed);
-  if (rest_.size() > options.input_bytes_max || output.size() > options.output_bytes_max) {
+  if (rest_.size() > options.input_bytes_max ||
+      output.size() + unsent_.size() - sent_ > options.output_bytes_max) {
     loop_.counters().buffer_overflows.Add();
     output.clear();
     progress.close = true;
@@ -127,7 +130,7 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   NoteRequest(progress, now);
   progress_ = progress;
   SetReadDeadline(now);
-  if (progress.close || (input_ended_ && !progress.waiting() && !progress.more)) {
+  if (progress.close || (input_ended_ && !duplex_ && !progress.waiting() && !progress.more)) {
     return SendThen(State::kLingering, now);
   }
   if (progress.more) return SendThen(State::kYielding, now);
@@ -161,6 +164,7 @@ bool Connection::EnsureSession(std::span<const char> input) {
   }
   session_ = std::move(choice.session);
   meter_ = choice.meter;
+  duplex_ = session_->duplex();
   session_->SetWaker([this] { Wake(); });
   if (loop_.draining()) session_->OnDrain();
   return true;
@@ -185,7 +189,59 @@ void Connection::Resume(base::Instant now) {
     Handle({}, now);
 }
 
+void Connection::SendAlongside(base::Instant now) {
+  std::string& output = loop_.output();
+  if (!unsent_.empty()) {
+    unsent_.append(output);
+  } else if (!output.empty()) {
+    const Transport::Io io = transport_->Write(output);
+    unsent_.assign(output, io.bytes);
+    NoteSent(io, now);
+  }
+  loop_.ReleaseOutput();
+  CountBuffers(now);
+  if (progress_.finish_writing && unsent_.empty() && !std::exchange(output_ended_, true))
+    transport_->FinishWriting();
+}
+
+void Connection::ContinueAlongside() {
+  const base::Instant now = loop_.shared().clock.Now();
+  const Transport::Io io = transport_->Write(std::string_view(unsent_).substr(sent_));
+  sent_ += io.bytes;
+  if (sent_ == unsent_.size()) {
+    std::string().swap(unsent_);
+    sent_ = 0;
+  } else if (sent_ > unsent_.size() / 2) {
+    unsent_.erase(0, std::exchange(sent_, 0));
+  }
+  NoteSent(io, now);
+  if (state_ != State::kClosed) SendAlongside(now);
+}
+
+void Connection::NoteSent(const Transport::Io& io, base::Instant now) {
+  loop_.counters().bytes_written.Add(io.bytes);
+  if (io.state == Transport::State::kFailed) return CutOff();
+  session_->OnUnsent(unsent_.size() - sent_, now);
+  if (unsent_.empty()) {
+    write_deadline_ = kNever;
+    return;
+  }
+  if (io.bytes > 0 || write_deadline_ == kNever)
+    write_deadline_ = now + loop_.shared().options.write_timeout;
+  transport_->AwaitWrite();
+}
+
 void Connection::SendThen(State next, base::Instant now) {
+  if (duplex_ && state_ != State::kWriting && next != State::kLingering) {
+    SendAlongside(now);
+    if (state_ != State::kClosed) Enter(next, now);
+    return;
+  }
+  if (!unsent_.empty() && state_ != State::kWriting) {
+    // The last output of a duplex session follows what is unsent.
+    unsent_.append(loop_.output());
+    loop_.ReleaseOutput();
+  }
   std::string& output = loop_.output();
   const bool is_first = unsent_.empty();
   const std::string_view bytes =
@@ -205,6 +261,7 @@ void Connection::SendThen(State next, base::Instant now) {
   if (io.state == Transport::State::kFailed) return CutOff();
   if (!all) {
     after_writing_ = next;
+    write_deadline_ = kNever;
     const bool progressed = is_first || io.bytes > 0;
     if (progressed) WaitUntil(Wait::kForWriter, now + loop_.shared().options.write_timeout);
     state_ = State::kWriting;

@@ -10,6 +10,9 @@
 // suspended, the connection asks it for output at the end of the turn. While the connection is
 // writing or yielding, the session will be called next anyway.
 //
+// A duplex session (session.h) is never in the state `writing`, except before it lingers: output
+// that the peer does not take is sent alongside.
+//
 // A connection without a slot is refused. It lives only until the chooser knows which protocol the
 // client speaks, and so how to phrase the refusal.
 #pragma once
@@ -59,10 +62,12 @@ class Connection final : private Transport::Owner {
   Connection* next() const { return next_; }
   bool in_request() const;
   bool between_requests() const {
-    return wait_ == Wait::kForHandshake || wait_ == Wait::kForRequest;
+    return (wait_ == Wait::kForHandshake || wait_ == Wait::kForRequest) && unsent_.empty();
   }
 
  private:
+  static constexpr base::Instant kNever = base::Instant::FromNanos(INT64_MAX);
+
   enum class State : uint8_t {
     kReading,    // waits for bytes; independent requests may be waiting for answers meanwhile
     kSuspended,  // waits for the session to wake; does not read
@@ -99,6 +104,10 @@ class Connection final : private Transport::Owner {
   // Sends the loop's output, then enters `next`. Output that the peer does not take moves to
   // `unsent_`.
   void SendThen(State next, base::Instant now);
+  // Sends the loop's output behind what is unsent, as far as the peer takes it.
+  void SendAlongside(base::Instant now);
+  void ContinueAlongside();
+  void NoteSent(const Transport::Io& io, base::Instant now);
   void Enter(State state, base::Instant now);
   void NoteRequest(const Session::Progress& progress, base::Instant now);
   void SetReadDeadline(base::Instant now);
@@ -119,9 +128,12 @@ class Connection final : private Transport::Owner {
   State after_writing_ = State::kReading;
   Session::Progress progress_;  // of the session's last call
   bool input_ended_ = false;    // the peer will send no more
+  bool duplex_ = false;         // of the session
+  bool output_ended_ = false;   // this end's direction is closed
   bool resumes_ = false;        // whether the loop's list of connections to resume contains it
   Wait wait_ = Wait::kForRequest;
   base::Instant deadline_;
+  base::Instant write_deadline_ = kNever;       // of a duplex session's unsent output
   std::optional<base::Instant> request_began_;  // start of the incomplete request
   base::Instant wrote_slowly_at_{};             // last time that the peer took delayed output
   int reads_in_drain_ = 0;

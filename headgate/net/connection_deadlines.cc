@@ -12,8 +12,6 @@ namespace {
 // Buffers up to this size do not count against the budget, because connections_max bounds them.
 constexpr size_t kUncountedBytesMax = 16 * 1024;
 
-constexpr base::Instant kNever = base::Instant::FromNanos(INT64_MAX);
-
 }  // namespace
 
 // `progress_` still holds the progress before this call.
@@ -44,8 +42,13 @@ void Connection::SetReadDeadline(base::Instant now) {
 }
 
 void Connection::OnTick(base::Instant now) {
-  if (now < deadline_ || state_ == State::kClosed) return;
+  if (state_ == State::kClosed) return;
   LoopCounters& counters = loop_.counters();
+  if (now >= write_deadline_) {
+    counters.write_timeouts.Add();
+    return CutOff();
+  }
+  if (now < deadline_) return;
   switch (wait_) {
     case Wait::kForHandshake: {
       const ServerOptions& options = loop_.shared().options;
@@ -107,8 +110,8 @@ uint64_t Connection::BufferCost(base::Instant now) const {
 void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
   if (state_ == State::kClosed) return;
   // No error message fits into the middle of an answer.
-  const bool can_speak =
-      session_ != nullptr && (state_ == State::kReading || state_ == State::kSuspended);
+  const bool can_speak = session_ != nullptr && unsent_.empty() && !output_ended_ &&
+                         (state_ == State::kReading || state_ == State::kSuspended);
   if (can_speak) session_->OnGivenUp(why, loop_.output(), now);
   session_.reset();
   std::string().swap(rest_);

@@ -46,6 +46,9 @@ class Session {
     // nobody waits for the answer then.
     bool ends_with_peer = false;
     bool protocol_error = false;  // closed because of invalid input; counted
+    // Of a duplex session: once the output is written, close this end's direction, and go on
+    // reading.
+    bool finish_writing = false;
     // If requests wait for external results: since when the first of them waits. The session wakes
     // when it has output. A request whose answer is held back on purpose counts from the end of
     // that time, which is in the future.
@@ -75,6 +78,17 @@ class Session {
   // again, possibly from within any call of the session. A call of OnBytes follows later. Set
   // before the first bytes.
   virtual void SetWaker(std::function<void()> /*wake*/) {}
+
+  // Whether the connection reads, and calls OnBytes, while the peer has not taken all output. Such
+  // a session bounds its output by OnUnsent. It must not change.
+  virtual bool duplex() const { return false; }
+  // Of a duplex session's output, the system has not taken this many bytes yet. Called when it has
+  // taken more, if it did not take all at once. May wake the session.
+  virtual void OnUnsent(size_t /*bytes*/, base::Instant /*now*/) {}
+  // The peer has closed its direction. Returns whether the session, which is duplex, still has
+  // output; a call of OnBytes follows, without bytes. Otherwise the connection closes, unless an
+  // answer is awaited.
+  virtual bool OnInputEnd(base::Instant /*now*/) { return false; }
 
   // Why an incomplete request is given up.
   enum class GivenUp : uint8_t {

@@ -25,7 +25,7 @@ Stream::Stream(EventLoop& loop, Owner& owner, const Options& options)
 void Stream::Connect(const StreamTarget& target) {
   Close();
   target_ = target;
-  distrusts_server_ = false;
+  distrusts_server_ = paused_ = input_ended_ = finishes_ = broken_ = false;
   state_ = State::kConnecting;
   deadline_.Set(loop_.Now() + options_.connect_timeout);
   connector_ = std::make_unique<Connector>(
@@ -71,7 +71,7 @@ void Stream::ContinueHandshake() {
   input_.resize(kReadBytesMax);
   const uint64_t connection = connection_;
   owner_.OnConnected();
-  if (connection == connection_) transport_->AwaitRead();
+  if (connection == connection_ && !paused_) transport_->AwaitRead();
 }
 
 void Stream::OnDeadline() {
@@ -87,7 +87,16 @@ void Stream::OnDeadline() {
                   ms));
 }
 
-void Stream::OnReadable() { state_ == State::kOpen ? Read() : ContinueHandshake(); }
+void Stream::OnReadable() {
+  if (state_ != State::kOpen) return ContinueHandshake();
+  if (broken_) return Fail(transport_->error());
+  if (!paused_ && !input_ended_) Read();
+}
+
+void Stream::ResumeReading() {
+  if (!std::exchange(paused_, false)) return;
+  if (state_ == State::kOpen && !input_ended_) transport_->AwaitRead();
+}
 
 void Stream::Read() {
   const Transport::Io io = transport_->Read(input_);
@@ -95,7 +104,7 @@ void Stream::Read() {
     case Transport::State::kWouldBlock:
       return transport_->AwaitRead();
     case Transport::State::kEnd:
-      return Fail("the other end closed the connection");
+      return OnInputEnd();
     case Transport::State::kFailed:
       return Fail(transport_->error());
     case Transport::State::kDone:
@@ -104,22 +113,47 @@ void Stream::Read() {
   bytes_read_ += io.bytes;
   const uint64_t connection = connection_;
   owner_.OnBytes(std::string_view(input_.data(), io.bytes));
-  if (connection == connection_) transport_->AwaitRead();
+  if (connection == connection_ && !paused_) transport_->AwaitRead();
 }
 
-// A write error is ignored here: the next read reports a connection that is gone.
+void Stream::OnInputEnd() {
+  input_ended_ = true;
+  const uint64_t connection = connection_;
+  const bool stays_open = owner_.OnInputEnd();
+  if (connection == connection_ && !stays_open) Fail("the other end closed the connection");
+}
+
+void Stream::OnWritable() {
+  const size_t unsent = unsent_bytes();
+  const uint64_t connection = connection_;
+  Flush();
+  if (connection == connection_ && unsent_bytes() < unsent) owner_.OnUnsent();
+}
+
+void Stream::FinishWriting() {
+  finishes_ = true;
+  Flush();
+}
+
+// The next read reports a connection that is gone. If there is none any more, OnReadable does.
+void Stream::OnWriteError() {
+  if (!input_ended_ || std::exchange(broken_, true)) return;
+  transport_->AwaitRead();
+}
+
 void Stream::Flush() {
   while (state_ == State::kOpen && !(writing_.empty() && output_.empty())) {
     if (writing_.empty()) writing_.swap(output_);
     const Transport::Io io = transport_->Write(std::string_view(writing_).substr(written_));
     if (io.state == Transport::State::kWouldBlock) return transport_->AwaitWrite();
-    if (io.state != Transport::State::kDone) return;
+    if (io.state != Transport::State::kDone) return OnWriteError();
     bytes_written_ += io.bytes;
     written_ += io.bytes;
     if (written_ < writing_.size()) continue;
     Release(writing_);
     written_ = 0;
   }
+  if (state_ == State::kOpen && std::exchange(finishes_, false)) transport_->FinishWriting();
 }
 
 size_t Stream::unsent_bytes() const {

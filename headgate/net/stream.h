@@ -29,6 +29,10 @@ class Stream final : private Transport::Owner {
     virtual void OnBytes(std::string_view bytes) = 0;
     // The stream could not connect, or the connection ended. Not called after Close.
     virtual void OnClosed(const absl::Status& why) = 0;
+    // The other end has closed its direction. Returns whether the stream stays open, to send more.
+    virtual bool OnInputEnd() { return false; }
+    // unsent_bytes() has fallen since a Flush that could not send everything.
+    virtual void OnUnsent() {}
 
    protected:
     ~Owner() = default;
@@ -54,6 +58,11 @@ class Stream final : private Transport::Owner {
   std::string& output() { return output_; }
   // Sends the contents of output(). Bytes that the peer does not take yet are sent later.
   void Flush();
+  // Once all output is sent, closes this end's direction. Nothing may be appended afterwards.
+  void FinishWriting();
+  // Bytes of the other end wait in the system until ResumeReading. Connect resumes.
+  void PauseReading() { paused_ = true; }
+  void ResumeReading();
   // Whether the last connection ended because the server's certificate is not trusted, or has
   // another name.
   bool distrusts_server() const { return distrusts_server_; }
@@ -70,10 +79,12 @@ class Stream final : private Transport::Owner {
 
   void OnSocket(absl::StatusOr<FileDescriptor> socket);
   void OnReadable() override;
-  void OnWritable() override { Flush(); }
+  void OnWritable() override;
   void OnDeadline();
   void ContinueHandshake();
   void Read();
+  void OnInputEnd();
+  void OnWriteError();
   void Fail(std::string_view why);
 
   EventLoop& loop_;
@@ -82,6 +93,10 @@ class Stream final : private Transport::Owner {
   StreamTarget target_;
   State state_ = State::kClosed;
   bool distrusts_server_ = false;
+  bool paused_ = false;
+  bool input_ended_ = false;
+  bool finishes_ = false;  // once everything is sent
+  bool broken_ = false;    // a write failed after the input had ended
   // A number for each connection. It shows whether the owner has closed or reopened the stream
   // during a call.
   uint64_t connection_ = 0;

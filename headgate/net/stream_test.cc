@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "headgate/net/listen.h"
 
@@ -48,6 +50,11 @@ struct TestStream final : Stream::Owner {
     if (input.ends_with("close yourself")) stream.Close();
   }
   void OnClosed(const absl::Status& why) override { closed = std::string(why.message()); }
+  bool OnInputEnd() override {
+    input_ended = true;
+    return stays_open;
+  }
+  void OnUnsent() override { unsent.push_back(stream.unsent_bytes()); }
   bool Until(const std::function<bool()>& done, base::Duration timeout = 10s) {
     return loop.RunUntil(done, timeout);
   }
@@ -57,6 +64,9 @@ struct TestStream final : Stream::Owner {
   bool connected = false;
   std::string input;
   std::string closed;
+  bool stays_open = false;
+  bool input_ended = false;
+  std::vector<size_t> unsent;
   Stream stream;
 };
 
@@ -77,6 +87,72 @@ TEST(Stream, CarriesBytesBothWays) {
     EXPECT_TRUE(test.Until([&] { return !test.closed.empty(); }));
     EXPECT_THAT(test.closed, HasSubstr("the other end closed the connection"));
   }
+}
+
+TEST(Stream, ReadsNothingWhileItIsPaused) {
+  Peer peer;
+  TestStream test;
+  test.stream.PauseReading();  // Connect resumes
+  test.stream.Connect({.host = "127.0.0.1", .port = peer.port()});
+  ASSERT_TRUE(test.Until([&] { return test.connected; }));
+  test.stream.PauseReading();
+  ::send(peer.fd(), "one", 3, 0);
+  EXPECT_FALSE(test.Until([&] { return !test.input.empty(); }, 20ms));
+  test.stream.ResumeReading();
+  EXPECT_TRUE(test.Until([&] { return test.input == "one"; }));
+  ::send(peer.fd(), "two", 3, 0);
+  EXPECT_TRUE(test.Until([&] { return test.input == "onetwo"; }));
+}
+
+TEST(Stream, EachDirectionEndsOnItsOwn) {
+  Peer peer;
+  TestStream test;
+  test.stays_open = true;
+  test.stream.Connect({.host = "127.0.0.1", .port = peer.port()});
+  ASSERT_TRUE(test.Until([&] { return test.connected; }));
+  ::shutdown(peer.fd(), SHUT_WR);
+  ASSERT_TRUE(test.Until([&] { return test.input_ended; }));
+  test.stream.output() = "after the end";
+  test.stream.FinishWriting();
+  EXPECT_EQ(peer.Read(), "after the end");
+  char byte = 0;
+  EXPECT_EQ(::recv(peer.fd(), &byte, 1, 0), 0) << "its direction is closed too";
+  EXPECT_EQ(test.closed, "");
+}
+
+TEST(Stream, NoticesAfterTheEndOfTheInputThatTheConnectionIsBroken) {
+  Peer peer;
+  TestStream test;
+  test.stays_open = true;
+  test.stream.Connect({.host = "127.0.0.1", .port = peer.port()});
+  ASSERT_TRUE(test.Until([&] { return test.connected; }));
+  ::shutdown(peer.fd(), SHUT_WR);
+  ASSERT_TRUE(test.Until([&] { return test.input_ended; }));
+  peer.connection = FileDescriptor();
+  EXPECT_TRUE(test.Until([&] {
+    test.stream.output() += "x";
+    test.stream.Flush();
+    return !test.closed.empty();
+  }));
+}
+
+TEST(Stream, SaysHowMuchIsLeftToSend) {
+  Peer peer;
+  TestStream test;
+  test.stream.Connect({.host = "127.0.0.1", .port = peer.port()});
+  ASSERT_TRUE(test.Until([&] { return test.connected; }));
+  constexpr size_t kLots = size_t{12} << 20;
+  test.stream.output().assign(kLots, 'x');
+  test.stream.FinishWriting();
+  EXPECT_GT(test.stream.unsent_bytes(), 0u);
+  size_t read = 0;
+  EXPECT_TRUE(test.Until([&] {
+    read += peer.Read().size();
+    return read == kLots;
+  }));
+  ASSERT_FALSE(test.unsent.empty());
+  EXPECT_TRUE(std::is_sorted(test.unsent.rbegin(), test.unsent.rend()));
+  EXPECT_EQ(test.unsent.back(), 0u);
 }
 
 TEST(Stream, GoesToAUnixSocket) {
