@@ -1,4 +1,3 @@
-// One file because each subcommand is a few lines of the same questions and answers.
 #include "headgate/app/rules_command.h"
 
 #include <fmt/format.h>
@@ -10,16 +9,17 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <span>
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
+#include "headgate/app/rules_text.h"
 #include "headgate/app/server_flags.h"
 #include "headgate/base/percent.h"
 #include "headgate/disk/files.h"
 #include "headgate/http/client.h"
 #include "headgate/rule/quote.h"
+#include "headgate/rule/rollout_edit.h"
 
 namespace headgate::app {
 namespace {
@@ -216,13 +216,6 @@ class RulesCommand {
     return kExitOk;
   }
 
-  // A list that Headgate's answers have.
-  static const json& ListIn(const json& answer, const char* name) {
-    const json& list = answer.at(name);
-    (void)list.get_ref<const json::array_t&>();
-    return list;
-  }
-
   // The text on stdout ends with a line end.
   int Print(const http::Reply& reply) {
     console_.out << reply.body << (reply.body.ends_with('\n') ? "" : "\n");
@@ -235,27 +228,7 @@ class RulesCommand {
     if (!NoMoreWords(arguments_.words)) return kExitUsage;
     const auto reply = Ask({.path = "/v1/documents"});
     if (!reply) return code_;
-    const json answer = json::parse(reply->body);
-    std::string text;
-    for (const json& document : ListIn(answer, "documents")) {
-      const size_t problems = ListIn(document, "problems").size();
-      text += fmt::format("{:<12} {}{}\n",
-                          document.at("in_force").get<bool>() ? "in force" : "not in force",
-                          rule::Printable(document.at("name").get<std::string>()),
-                          problems == 0   ? ""
-                          : problems == 1 ? "  (1 problem)"
-                                          : fmt::format("  ({} problems)", problems));
-      for (const json& problem : document["problems"]) text += ProblemLine(problem);
-    }
-    for (const json& problem : ListIn(answer, "problems")) text += ProblemLine(problem);
-    return Show(*reply, text);
-  }
-
-  static std::string ProblemLine(const json& problem) {
-    const int line = problem.value("line", 0);
-    return fmt::format("             {}{}{}\n", rule::Printable(problem.value("place", "")),
-                       line > 0 ? fmt::format(":{}: ", line) : ": ",
-                       rule::Printable(problem.value("message", "")));
+    return Show(*reply, DocumentsText(json::parse(reply->body)));
   }
 
   int Get() {
@@ -278,20 +251,7 @@ class RulesCommand {
     if (!NoMoreWords(words)) return kExitUsage;
     const auto reply = Ask({.path = path});
     if (!reply) return code_;
-    const json answer = json::parse(reply->body);
-    std::string text;
-    for (const json& change : ListIn(answer, "changes")) {
-      const std::string user = change.value("user", "");
-      text += fmt::format(
-          "{}  {}  {} {} by {}{}\n", rule::Printable(change.value("id", "")),
-          rule::Printable(change.value("time", "")), rule::Printable(change.value("action", "")),
-          rule::Printable(change.value("document", "")),
-          rule::Printable(user.empty() ? change.value("address", "") : user),
-          change.value("outcome", "") == "done"
-              ? ""
-              : fmt::format("  ({})", rule::Printable(change.value("outcome", ""))));
-    }
-    return Show(*reply, text);
+    return Show(*reply, HistoryText(json::parse(reply->body)));
   }
 
   // ---- Changing
@@ -366,20 +326,17 @@ class RulesCommand {
       return arguments_.promote ? ChangeAsItIs(*rule, "POST", "/v1/promote/" + rest)
                                 : ChangeAsItIs(*rule, "DELETE", "/v1/rollouts/" + rest);
     }
-    std::string text;
+    std::string limits;
     if (!words.empty()) {
-      const auto limits = TextOf(words[0]);
-      if (!limits || !NoMoreWords(words.subspan(1))) return kExitUsage;
-      text = *limits;
+      const auto text = TextOf(words[0]);
+      if (!text || !NoMoreWords(words.subspan(1))) return kExitUsage;
+      limits = *text;
     }
-    const std::string first =
-        arguments_.shadow ? "shadow: true" : fmt::format("percent: {}", *arguments_.percent);
-    // Before the limits, in their style.
-    const size_t begin = text.find_first_not_of(" \t\r\n");
-    if (begin != std::string::npos && text[begin] == '{') {
-      text.insert(begin + 1, first + ", ");
-    } else {
-      text = first + "\n" + text;
+    const auto rollout = rule::RolloutWith(limits, arguments_.percent);
+    if (!rollout.ok()) {
+      const std::string why(rollout.status().message());
+      return Usage(words.empty() || why.find(": ") == why.npos ? why : words[0] + ":" + why,
+                   "a file has rate_limit or rate_limits, as a rule file has them");
     }
     const auto now = AskForText(rule->path);
     if (!now) return code_;
@@ -387,7 +344,7 @@ class RulesCommand {
                   {.method = "PUT",
                    .path = "/v1/rollouts/" + rest,
                    .fields = fmt::format("If-Match: {}\r\n{}", now->etag, kYaml),
-                   .body = text},
+                   .body = *rollout},
                   !words.empty() && words[0] == "-");
   }
 
@@ -432,88 +389,15 @@ class RulesCommand {
     const auto preview = Ask(dry);
     if (!preview) return code_;
     const json answer = json::parse(preview->body);
-    const std::string diff = answer.at("diff").get<std::string>();
-    std::string text;
-    if (!diff.empty())
-      text = rule::Printable(answer.value("document", "")) + "\n" + PrintableLines(diff);
-    text += Differences(answer);
-    if (diff.empty()) text += "nothing changes\n";
+    const bool changes = !answer.at("diff").get_ref<const std::string&>().empty();
+    const std::string text = ChangeText(answer);
     if (!arguments_.as_json) console_.out << text;
-    if (arguments_.dry_run || diff.empty()) return arguments_.as_json ? Print(*preview) : kExitOk;
+    if (arguments_.dry_run || !changes) return arguments_.as_json ? Print(*preview) : kExitOk;
     if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;
     const auto done = Ask(question);
     if (!done) return code_;
     (void)json::parse(done->body).at("diff").get<std::string>();
     return Show(*done, fmt::format("done: {}\n", rule::Printable(subject.label)));
-  }
-
-  // Foreign text must not move a terminal's cursor.
-  static std::string PrintableLines(std::string_view text) {
-    std::string out;
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      out.append(rule::Printable(line)).append("\n");
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-    }
-    return out;
-  }
-
-  // "fixed window".
-  static std::string AlgorithmOf(const json& limit) {
-    std::string name = limit.value("algorithm", "");
-    std::replace(name.begin(), name.end(), '_', ' ');
-    return rule::Printable(name);
-  }
-
-  // The algorithms of a rule's limits and of its roll-out's.
-  static void AddAlgorithms(const json& rule, std::set<std::string>& algorithms) {
-    if (!rule.is_object()) return;
-    for (const json& limit : rule.value("limits", json::array()))
-      algorithms.insert(AlgorithmOf(limit));
-    AddAlgorithms(rule.value("rollout", json()), algorithms);
-  }
-
-  static std::string LimitsOf(const json& rule, bool with_algorithm) {
-    if (!rule.is_object()) return "none";
-    std::string text;
-    for (const json& limit : rule.value("limits", json::array())) {
-      text += fmt::format("{}{} per {}{}", text.empty() ? "" : " and ", limit.value("requests", 0),
-                          rule::Printable(limit.value("period", limit.value("align", ""))),
-                          with_algorithm ? " " + AlgorithmOf(limit) : "");
-    }
-    if (text.empty()) text = "unlimited";
-    const json& rollout = rule.value("rollout", json());
-    if (!rollout.is_object()) return text;
-    const std::string reach = rollout.contains("percent")
-                                  ? fmt::format("{} % of the keys", rollout["percent"].dump())
-                                  : std::string("in shadow");
-    return fmt::format("{} ({}: {})", text, reach,
-                       LimitsOf({{"limits", rollout.at("limits")}}, with_algorithm));
-  }
-
-  static std::string Differences(const json& answer) {
-    std::string text;
-    for (const json& change : ListIn(answer, "changes")) {
-      const json before = change.value("before", json());
-      const json after = change.value("after", json());
-      // One algorithm for all is not worth saying.
-      std::set<std::string> algorithms;
-      AddAlgorithms(before, algorithms);
-      AddAlgorithms(after, algorithms);
-      const bool differ = algorithms.size() > 1;
-      text += fmt::format("{:<8} {} {}: {} -> {}", change.value("change", ""),
-                          rule::Printable(change.value("domain", "")),
-                          rule::Printable(change.value("rule", "")), LimitsOf(before, differ),
-                          LimitsOf(after, differ));
-      if (const json live = change.value("live_keys", json()); live.is_number())
-        text += fmt::format("  ({} live keys)", live.get<uint64_t>());
-      text += '\n';
-    }
-    for (const json& problem : answer.value("waits_for", json::array())) {
-      text += fmt::format("waits for: {}: {}\n", rule::Printable(problem.value("place", "")),
-                          rule::Printable(problem.value("message", "")));
-    }
-    return text;
   }
 
   bool Agrees(const Subject& subject, bool stdin_is_used) {

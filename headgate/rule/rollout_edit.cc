@@ -6,8 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "headgate/rule/document.h"
 #include "headgate/rule/limit_reader.h"
 #include "headgate/rule/node_writer.h"
+#include "headgate/rule/quote.h"
 #include "headgate/rule/same_meaning.h"
 #include "headgate/rule/source_tree.h"
 
@@ -169,13 +173,27 @@ FieldList Promoted(const SourceNode& limit, size_t place, size_t count,
   return fields;
 }
 
+// A text that is one document. A second one would be ignored.
+absl::StatusOr<SourceTree> ParseAlone(std::string_view text) {
+  const Document::Parsed parsed = Document::Parse(text, Document::Rest::kRefused);
+  if (parsed.error) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}:{}: {}", parsed.error->mark.line, parsed.error->mark.column, parsed.error->message));
+  }
+  return ParseSource(text);
+}
+
+bool IsPercent(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 absl::Status NoRollout() { return absl::NotFoundError("no roll-out of this rule is under way"); }
 
 }  // namespace
 
 absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<const RuleEntry> path,
                                        std::string_view rollout) {
-  HEADGATE_ASSIGN_OR_RETURN(const SourceTree tree, ParseSource(rollout));
+  HEADGATE_ASSIGN_OR_RETURN(const SourceTree tree, ParseAlone(rollout));
   const SourceNode* const wanted = MappingIn(tree);
   if (wanted == nullptr)
     return absl::InvalidArgumentError(
@@ -196,6 +214,32 @@ absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<cons
         fields.Add(kRollout, next.AsMapping());
         return fields;
       });
+}
+
+absl::StatusOr<std::string> RolloutWith(std::string_view limits,
+                                        const std::optional<std::string>& percent) {
+  if (percent && !IsPercent(*percent)) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a percentage, such as 5 or 0.1", Quote(*percent)));
+  }
+  HEADGATE_ASSIGN_OR_RETURN(const SourceTree tree, ParseAlone(limits));
+  const SourceNode nothing{.kind = NodeKind::kMapping};
+  const SourceNode* const mapping = tree.root() == nullptr ? &nothing : MappingIn(tree);
+  if (mapping == nullptr || IsUnusual(*mapping)) {
+    return absl::InvalidArgumentError(
+        "1:1: limits are a mapping with rate_limit or rate_limits, without aliases");
+  }
+  for (size_t i = 0; i < mapping->pair_count(); ++i) {
+    const std::string& name = mapping->key(i).target().text;
+    if (!IsOneOf(name, {"key", "value", "rate_limit", "rate_limits"})) {
+      return absl::InvalidArgumentError(fmt::format(
+          "1:1: {} cannot be rolled out; the limits are rate_limit or rate_limits", Quote(name)));
+    }
+  }
+  FieldList fields(*mapping);
+  fields.Remove({"key", "value"});
+  percent ? fields.Add("percent", *percent) : fields.Add("shadow", std::string("true"));
+  return fields.AsMapping();
 }
 
 absl::StatusOr<std::string> PromoteRollout(std::string_view document,

@@ -2,6 +2,7 @@
 // rest of the file stays as it is written.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@ namespace headgate::rule {
 // limit, it keeps the one of the roll-out that is under way.
 absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<const RuleEntry> path,
                                        std::string_view rollout);
+// The text of a roll-out with the limits of `limits`: a mapping with rate_limit or rate_limits,
+// which may be the only item of a list, as RuleText has it. The key and the value of a rule are
+// left out. `percent` as a person wrote it; without it, the roll-out is in shadow. InvalidArgument,
+// with "line:column: " if it is about `limits`.
+absl::StatusOr<std::string> RolloutWith(std::string_view limits,
+                                        const std::optional<std::string>& percent);
 // Its limits become those of the rule.
 absl::StatusOr<std::string> PromoteRollout(std::string_view document,
                                            std::span<const RuleEntry> path);

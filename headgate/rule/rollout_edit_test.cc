@@ -59,6 +59,54 @@ TEST(RolloutEdit, AnotherPercentageKeepsTheLimit) {
   EXPECT_EQ(rules->rules()[0].rollout->limits[0].limit.spec().requests, 20u);
 }
 
+TEST(RolloutEdit, TheLimitsOfAFileMayBeWrittenInAnyStyle) {
+  const std::string block = "rate_limit:\n  unit: minute\n  requests_per_unit: 20\n";
+  std::string indented = "\n  # the new limit\n";
+  for (const char* line : {"rate_limit:\n", "  unit: minute\n", "  requests_per_unit: 20\n"})
+    indented.append("  ").append(line);
+  for (const std::string& limits :
+       {block, "---\n" + block, "\xEF\xBB\xBF" + block, indented,
+        std::string(R"({"rate_limit": {"unit": "minute", "requests_per_unit": 20}})"),
+        std::string("- key: user\n  rate_limit: {unit: minute, requests_per_unit: 20}\n"),
+        std::string("key: user\nvalue: x\nrate_limit: {unit: minute, requests_per_unit: 20}\n")}) {
+    const auto text = RolloutWith(limits, "5");
+    ASSERT_TRUE(text.ok()) << text.status() << limits;
+    const auto rules = Load(PutRollout(kFile, kUser, *text));
+    ASSERT_NE(rules, nullptr) << limits;
+    EXPECT_EQ(rules->rules()[0].rollout->keys_ppm, 50'000u) << limits;
+    EXPECT_EQ(rules->rules()[0].rollout->limits[0].limit.spec().requests, 20u) << limits;
+  }
+}
+
+TEST(RolloutEdit, WithoutLimitsThoseUnderWayAreKept) {
+  const auto begun = PutRollout(kFile, kUser, kFivePercent);
+  ASSERT_TRUE(begun.ok());
+  for (const std::string_view limits : {"", "# nothing\n", "{}"}) {
+    const auto rules = Load(PutRollout(*begun, kUser, *RolloutWith(limits, std::nullopt)));
+    ASSERT_NE(rules, nullptr);
+    EXPECT_TRUE(rules->rules()[0].rollout->shadow());
+    EXPECT_EQ(rules->rules()[0].rollout->limits[0].limit.spec().requests, 20u);
+  }
+}
+
+TEST(RolloutEdit, OtherThingsThanLimitsAreRefused) {
+  const std::string_view limit = "rate_limit: {unit: minute, requests_per_unit: 20}\n";
+  for (const std::string limits :
+       {"5", "- 1\n- 2\n", "[{}, {}]", "percent: 5\n", "shadow_mode: true\n",
+        "a: &x {}\nrate_limit: *x\n", "rate_limit: [\n"}) {
+    EXPECT_EQ(RolloutWith(limits, "5").status().code(), absl::StatusCode::kInvalidArgument)
+        << limits;
+  }
+  const std::string two = fmt::format("{}---\n{}", limit, limit);
+  EXPECT_EQ(RolloutWith(two, "5").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PutRollout(kFile, kUser, "percent: 5\n" + two).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  for (const char* percent : {"", "5%", "-5", "5, rate_limit: {}", "five"}) {
+    EXPECT_EQ(RolloutWith(limit, percent).status().code(), absl::StatusCode::kInvalidArgument)
+        << percent;
+  }
+}
+
 TEST(RolloutEdit, IsPromotedWithTheNameOfTheRule) {
   const auto begun = PutRollout(kFile, kUser, kFivePercent);
   ASSERT_TRUE(begun.ok());

@@ -294,6 +294,27 @@ class AdminOfFiles(unittest.TestCase):
         self.assertEqual(again.returncode, 2)
         self.assertIn("no roll-out", again.stderr)
 
+    def test_the_limits_of_a_roll_out_may_be_written_in_any_style(self):
+        _, admin = self.start("--audit-log", self.log)
+        file = os.path.join(self.folder, "limits.yaml")
+        limit = "rate_limit: {unit: day, requests_per_unit: 3}\n"
+
+        def rollout(text, *words):
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(text)
+            return admin.rules("rollout", "shop", "user=", "--dry-run", *(words or ("--percent", "5")), file)
+
+        for text in (limit, "---\n" + limit, "\ufeff" + limit, "   " + limit, "- " + limit, "key: user\n" + limit):
+            done = rollout(text)
+            self.assertEqual(done.returncode, 0, text + done.stderr)
+            self.assertIn("10 per day -> 10 per day (5 % of the keys: 3 per day)", done.stdout, text)
+        for text in (limit + "---\n" + limit, "descriptors: []\n" + limit, "5"):
+            refused = rollout(text)
+            self.assertEqual(refused.returncode, 2, text)
+            self.assertIn(f"{file}:", refused.stderr)
+        refused = rollout(limit, "--percent", "5, rate_limit: 1")
+        self.assertIn("is not a percentage, such as 5 or 0.1", refused.stderr)
+
     def test_a_flag_of_another_subcommand_is_wrong_usage(self):
         server, admin = self.start("--audit-log", self.log)
         limits = os.path.join(self.folder, "limits.yaml")
