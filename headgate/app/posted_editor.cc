@@ -1,14 +1,6 @@
 #include "headgate/app/posted_editor.h"
 
 namespace headgate::app {
-namespace {
-
-template <typename Result>
-Result Failed(absl::Status status) {
-  return Result{std::move(status)};
-}
-
-}  // namespace
 
 PostedEditor::PostedEditor(EditorThread& thread, net::EventLoop& own, base::Duration answer_within)
     : thread_(thread),
@@ -25,11 +17,10 @@ absl::Status PostedEditor::Begin() {
 
 template <typename Result, typename Ask>
 void PostedEditor::Post(std::function<void(Result)> done, Ask ask) {
-  if (absl::Status status = Begin(); !status.ok()) return done(Failed<Result>(std::move(status)));
+  if (absl::Status status = Begin(); !status.ok()) return done(Result{std::move(status)});
   const uint64_t number = ++last_call_;
-  waiting_[number] = {.until = own_.Now() + answer_within_, .give_up = [done](absl::Status why) {
-                        done(Failed<Result>(std::move(why)));
-                      }};
+  waiting_[number] = {.until = own_.Now() + answer_within_,
+                      .give_up = [done](absl::Status why) { done(Result{std::move(why)}); }};
   if (late_timer_ && waiting_.size() == 1) late_timer_->Set(waiting_.begin()->second.until);
   auto bring_back = [this, number, &thread = thread_, done = std::move(done)](Result result) {
     own_.Post([this, number, done, result = std::move(result)]() mutable {

@@ -32,6 +32,15 @@ Utf8Prefix FirstUtf8(std::string_view text) {
   return {.bytes = size, .well_formed = true};
 }
 
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Prefix first = FirstUtf8(text);
+    if (!first.well_formed) return false;
+    text.remove_prefix(first.bytes);
+  }
+  return true;
+}
+
 bool BeginsWithC1Control(std::string_view text) {
   return text.size() >= 2 && text[0] == '\xC2' &&
          (static_cast<unsigned char>(text[1]) & 0xE0) == 0x80;

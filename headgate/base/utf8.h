@@ -17,6 +17,9 @@ struct Utf8Prefix {
 // The character at the front of `text`, which must not be empty.
 Utf8Prefix FirstUtf8(std::string_view text);
 
+// Whether all of `text` is well-formed.
+bool IsUtf8(std::string_view text);
+
 // Whether `text` begins with one of the control characters U+0080 to U+009F, which terminals
 // interpret.
 bool BeginsWithC1Control(std::string_view text);

@@ -46,6 +46,15 @@ TEST(Utf8, ACharacterThatIsCutOffIsReplacedAsAWhole) {
   EXPECT_FALSE(FirstUtf8("\xF0\x9F\x98x").well_formed);
 }
 
+TEST(Utf8, ATextIsWellFormedIfAllItsCharactersAre) {
+  EXPECT_TRUE(IsUtf8(""));
+  EXPECT_TRUE(IsUtf8("a\xC3\xBC\xF0\x9F\x98\x80"));
+  EXPECT_FALSE(IsUtf8("a\xC3"));
+  EXPECT_FALSE(
+      IsUtf8("\xFF\xFE"
+             "a"));
+}
+
 TEST(Utf8, C1ControlsAreThoseFromU80ToU9F) {
   for (uint32_t number = 0; number < 0x10000; ++number) {
     EXPECT_EQ(BeginsWithC1Control(Encode(number)), number >= 0x80 && number <= 0x9F)

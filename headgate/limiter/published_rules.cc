@@ -101,12 +101,7 @@ std::vector<uint32_t> EndsOf(const rule::Rule& rule, std::span<const PublishedPa
 bool HaveOneHistory(const PublishedPart& a, const PublishedPart& b) {
   return std::equal(a.limits.begin(), a.limits.end(), b.limits.begin(), b.limits.end(),
                     [](const PublishedLimit& one, const PublishedLimit& other) {
-                      return one.limit.get() == other.limit.get() &&
-                             std::equal(one.history.begin(), one.history.end(),
-                                        other.history.begin(), other.history.end(),
-                                        [](const auto& x, const auto& y) {
-                                          return x.before == y.before && x.at == y.at;
-                                        });
+                      return one.limit.get() == other.limit.get() && one.history == other.history;
                     });
 }
 

@@ -20,7 +20,8 @@ std::string Joined(std::string_view key, std::string_view value) {
   return value.empty() ? std::string(key) : fmt::format("{}_{}", key, value);
 }
 
-// The place of the first byte that is not UTF-8. libyaml reads UTF-16 too, and nothing behind the document.
+// The place of the first byte that is not UTF-8. libyaml reads UTF-16 too, and nothing behind the
+// document.
 std::optional<Mark> FirstNotUtf8(std::string_view text) {
   Mark mark{.line = 1, .column = 1};
   while (!text.empty()) {

@@ -29,15 +29,6 @@ std::string Composite(std::string_view key, std::string_view value) {
   return value.empty() ? std::string(key) : fmt::format("{}_{}", key, value);
 }
 
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const base::Utf8Prefix front = base::FirstUtf8(text);
-    if (!front.well_formed) return false;
-    text.remove_prefix(front.bytes);
-  }
-  return true;
-}
-
 absl::Status CheckPath(std::span<const RuleEntry> path) {
   if (path.empty() || path.size() > kEntriesMax) {
     return absl::InvalidArgumentError(
@@ -49,7 +40,7 @@ absl::Status CheckPath(std::span<const RuleEntry> path) {
       return absl::InvalidArgumentError(
           fmt::format("an entry of the path is longer than {} bytes", kTextBytesMax));
     }
-    if (!IsUtf8(entry.key) || !IsUtf8(entry.value.value_or("")))
+    if (!base::IsUtf8(entry.key) || !base::IsUtf8(entry.value.value_or("")))
       return absl::InvalidArgumentError("an entry of the path is not UTF-8");
   }
   return absl::OkStatus();

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <optional>
 
 #include "headgate/base/check.h"
+#include "headgate/rule/rule_names.h"
 
 namespace headgate::rule {
 namespace {
@@ -17,10 +18,10 @@ namespace {
 constexpr size_t kIndexMin = 16;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-base::Duration PeriodOf(const algorithm::LimitSpec& spec) {
-  if (spec.align == algorithm::Align::kCalendarMonth) return std::chrono::hours(24 * 30);
-  if (spec.align == algorithm::Align::kCalendarYear) return std::chrono::hours(24 * 365);
-  return spec.period;
+// Windows of the calendar have no period of their own.
+base::Duration LengthOf(const algorithm::LimitSpec& spec) {
+  const std::optional<Unit> unit = UnitOf(spec);
+  return unit ? PeriodOf(*unit) : spec.period;
 }
 
 // A limit's place in the list is the number of its bucket. If another limit is added to a rule, or
@@ -28,7 +29,7 @@ base::Duration PeriodOf(const algorithm::LimitSpec& spec) {
 // used.
 void LongestPeriodFirst(std::vector<RuleLimit>& limits) {
   std::stable_sort(limits.begin(), limits.end(), [](const RuleLimit& a, const RuleLimit& b) {
-    return PeriodOf(a.limit.spec()) > PeriodOf(b.limit.spec());
+    return LengthOf(a.limit.spec()) > LengthOf(b.limit.spec());
   });
 }
 

@@ -32,6 +32,7 @@ enum class Operation : uint8_t {
 struct LimitChange {
   const LimitEntry* before;
   base::Instant at;
+  bool operator==(const LimitChange&) const = default;
 };
 
 // How a request belongs to the one before it. A group is a request followed by those that are

@@ -33,13 +33,7 @@ std::string_view TakeSegment(std::string_view& path) {
 
 // Whether it was encoded correctly and can stand in a rule file.
 bool IsText(const std::optional<std::string>& decoded) {
-  if (!decoded || decoded->size() > rule::kTextBytesMax) return false;
-  for (std::string_view rest = *decoded; !rest.empty();) {
-    const base::Utf8Prefix front = base::FirstUtf8(rest);
-    if (!front.well_formed) return false;
-    rest.remove_prefix(front.bytes);
-  }
-  return true;
+  return decoded && decoded->size() <= rule::kTextBytesMax && base::IsUtf8(*decoded);
 }
 
 class RuleHandlers {

@@ -24,15 +24,6 @@ constexpr size_t kNameBytesMax = 200;
 constexpr size_t kMessageBytesMax = 300;
 constexpr std::string_view kInstancePrefix = "i:";
 
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const base::Utf8Prefix first = base::FirstUtf8(text);
-    if (!first.well_formed) return false;
-    text.remove_prefix(first.bytes);
-  }
-  return true;
-}
-
 std::string Quoted(std::string_view text) {
   std::string quoted;
   base::AppendJsonString(text, quoted);
@@ -110,7 +101,7 @@ absl::StatusCode CodeOf(int http_status, std::string_view type, std::string_view
 }  // namespace
 
 std::string KeyOf(std::string_view name) {
-  if (!name.empty() && name.size() <= kNameBytesMax && IsUtf8(name)) return std::string(name);
+  if (!name.empty() && name.size() <= kNameBytesMax && base::IsUtf8(name)) return std::string(name);
   return "sha256:" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32);
 }
 
