@@ -66,7 +66,7 @@ std::string LimitsOf(const json& rule, bool with_algorithm) {
   const json& rollout = rule.value("rollout", json());
   if (!rollout.is_object()) return text;
   const std::string reach = rollout.contains("percent")
-                                ? fmt::format("{} % of the keys", rollout["percent"].dump())
+                                ? fmt::format("{} % of the keys", rollout["percent"].get<double>())
                                 : std::string("in shadow");
   return fmt::format("{} ({}: {})", text, reach,
                      LimitsOf({{"limits", rollout.at("limits")}}, with_algorithm));

@@ -307,7 +307,7 @@ class AdminOfFiles(unittest.TestCase):
         for text in (limit, "---\n" + limit, "\ufeff" + limit, "   " + limit, "- " + limit, "key: user\n" + limit):
             done = rollout(text)
             self.assertEqual(done.returncode, 0, text + done.stderr)
-            self.assertIn("10 per day -> 10 per day (5 % of the keys: 3 per day)", done.stdout, text)
+            self.assertIn("10 per 1d -> 10 per 1d (5 % of the keys: 3 per 1d)", done.stdout, text)
         for text in (limit + "---\n" + limit, "descriptors: []\n" + limit, "5"):
             refused = rollout(text)
             self.assertEqual(refused.returncode, 2, text)
