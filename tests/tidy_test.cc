@@ -107,6 +107,8 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
            folder == "curl") &&
           lower == "net") ||
          (folder == "http" && lower == "access") ||
+         // The versions of HTTP.
+         (folder.starts_with("http/") && (lower == "http" || lower == "net")) ||
          (folder == "watch" && lower.starts_with("watch/")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.

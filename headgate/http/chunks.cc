@@ -35,7 +35,8 @@ bool IsFieldChar(char c) {
 
 }  // namespace
 
-void Chunks::Begin() {
+void Chunks::Begin(Fields* trailers) {
+  trailers_ = trailers;
   state_ = State::kSize;
   digits_ = 0;
   left_ = 0;
@@ -46,21 +47,33 @@ void Chunks::Begin() {
 
 Chunks::Progress Chunks::Take(std::string_view bytes, std::string& body) {
   Progress progress;
-  while (progress.taken < bytes.size() && state_ != State::kDone && !progress.refusal) {
-    if (state_ == State::kData) {
-      const std::string_view data = bytes.substr(progress.taken, left_);
-      body.append(data);
-      body_bytes_ += data.size();
-      left_ -= data.size();
-      progress.taken += data.size();
-      if (left_ == 0) state_ = State::kDataCr;
+  while (progress.taken < bytes.size() && !progress.done && !progress.refusal) {
+    const Piece piece = TakePiece(bytes.substr(progress.taken), bytes.size());
+    body.append(piece.data);
+    progress.taken += piece.taken;
+    progress.done = piece.done;
+    progress.refusal = piece.refusal;
+  }
+  return progress;
+}
+
+Chunks::Piece Chunks::TakePiece(std::string_view bytes, size_t data_bytes_max) {
+  Piece piece;
+  while (piece.taken < bytes.size() && state_ != State::kDone && !piece.refusal) {
+    if (state_ != State::kData) {
+      piece.refusal = TakeByte(bytes[piece.taken++]);
       continue;
     }
-    progress.refusal = TakeByte(bytes[progress.taken]);
-    ++progress.taken;
+    piece.data =
+        bytes.substr(piece.taken, static_cast<size_t>(std::min<uint64_t>(left_, data_bytes_max)));
+    body_bytes_ += piece.data.size();
+    left_ -= piece.data.size();
+    piece.taken += piece.data.size();
+    if (left_ == 0) state_ = State::kDataCr;
+    break;
   }
-  progress.done = state_ == State::kDone;
-  return progress;
+  piece.done = state_ == State::kDone;
+  return piece;
 }
 
 Refusal Chunks::TakeByte(char c) {
@@ -79,7 +92,11 @@ Refusal Chunks::TakeByte(char c) {
       }
       if (c == '\n') return kBareLineEnd;
       if (!IsFieldChar(c)) return kMalformed;
-      return ++extension_bytes_ > bounds_.chunk_extra_bytes_max ? kExtensionsTooLong : Refusal{};
+      ++extension_bytes_;
+      return extension_bytes_ > bounds_.chunk_extra_bytes_max &&
+                     extension_bytes_ - bounds_.chunk_extra_bytes_max > body_bytes_
+                 ? kExtensionsTooLong
+                 : Refusal{};
     case State::kSizeLf:
       if (c != '\n') return kBareLineEnd;
       state_ = left_ > 0 ? State::kData : State::kTrailer;
@@ -142,6 +159,7 @@ Refusal Chunks::EndTrailerLine() {
   if (IsFramingField(name) || LooksLikeFramingField(name) || EqualsIgnoreCase(name, "Host"))
     return kFieldOfTheHead;
   if (++trailer_fields_ > bounds_.fields_max) return kTooManyFields;
+  if (trailers_ != nullptr) trailers_->Add(name, base::Trimmed(line.substr(colon + 1)));
   trailer_line_.clear();
   state_ = State::kTrailer;
   return {};

@@ -8,7 +8,7 @@
 
 namespace headgate::http {
 
-// "Not Found", for example; "Error" for a status that is not used here.
+// "Not Found", for example; "Error" for a status that is not registered.
 std::string_view StatusText(int status);
 
 // Turns `response` into the problem document of `status`. `detail` says what is wrong with this
