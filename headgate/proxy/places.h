@@ -2,7 +2,9 @@
 // (upstreams.h) has them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "headgate/base/time.h"
@@ -48,18 +50,27 @@ class Places {
   class Waiter {
    public:
     virtual ~Waiter() = default;
-    // Exactly one of these is called, unless Forget is called before.
+    // Exactly one of these is called, unless Forget is called before. An exchange must begin on the
+    // place before OnPlace returns, or the place must be left.
     virtual void OnPlace(Place& place, base::Instant now) = 0;
     // `detail` is for the log.
     virtual void OnNoPlace(NoPlace why, std::string_view detail, base::Instant now) = 0;
 
    private:
+    friend class WaiterQueue;
     friend class Upstreams;
-    uint32_t failed_connects_ = 0;
+    Waiter* next_ = nullptr;
+    Waiter* previous_ = nullptr;
+    bool waits_ = false;
+    size_t failed_connects_ = 0;
   };
 
-  // A place that is free now; or null: then the waiter will be called, never from within this call.
-  virtual Place* Take(Waiter& waiter, base::Instant now) = 0;
+  struct Taken {
+    Place* place = nullptr;  // free now: OnPlace is not called
+    std::optional<NoPlace> refused{};
+  };
+  // If the result has neither, the waiter will be called, never from within this call.
+  virtual Taken Take(Waiter& waiter, base::Instant now) = 0;
   // The waiter no longer waits.
   virtual void Forget(Waiter& waiter) = 0;
 

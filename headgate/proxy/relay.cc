@@ -53,7 +53,9 @@ void Relay::TakePlace(base::Instant now) {
   ++attempts_;
   stage_ = Stage::kWaiting;
   asked_ = now;
-  if (Place* const place = context_.places.Take(*this, now); place != nullptr) OnPlace(*place, now);
+  const auto [place, refused] = context_.places.Take(*this, now);
+  if (place != nullptr) return OnPlace(*place, now);
+  if (refused) OnNoPlace(*refused, "", now);
 }
 
 void Relay::OnPlace(Place& place, base::Instant now) {

@@ -127,14 +127,14 @@ class PlayedUpstream final : public http::ClientSession, public http::ClientExch
 struct RelayRig : Places {
   virtual ~RelayRig() = default;
 
-  Place* Take(Waiter& waiter, base::Instant) override {
+  Taken Take(Waiter& waiter, base::Instant) override {
     if (free.empty()) {
       waiting = &waiter;
-      return nullptr;
+      return {};
     }
     Place* const place = free.front();
     free.pop_front();
-    return place;
+    return {.place = place};
   }
   void Forget(Waiter& waiter) override {
     EXPECT_EQ(waiting, &waiter);

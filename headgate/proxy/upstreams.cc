@@ -1,0 +1,217 @@
+#include "headgate/proxy/upstreams.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/check.h"
+
+namespace headgate::proxy {
+
+Upstreams::Upstreams(const UpstreamsOptions& options, size_t addresses, Connect connect,
+                     UpstreamsCounters& counters, std::function<void()> wake)
+    : options_(options),
+      connect_(std::move(connect)),
+      counters_(counters),
+      wake_(std::move(wake)),
+      addresses_(addresses) {
+  HEADGATE_CHECK(addresses > 0);
+}
+
+Upstreams::~Upstreams() { HEADGATE_CHECK(queue_.empty()); }
+
+// ---- Requests
+
+Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
+  if (closed_) return {.refused = NoPlace::kClosed};
+  // Nobody overtakes the queue.
+  if (queue_.empty()) {
+    Address* const address = Choose(Need::kPlaceOrConnection, now);
+    Link* const link = address == nullptr ? nullptr : FreeLink(*address);
+    if (link != nullptr) return {.place = &Occupy(*address, *link)};
+  }
+  if (queue_.size() >= options_.queue_max) {
+    counters_.queue_refusals.Add();
+    return {.refused = NoPlace::kQueueFull};
+  }
+  waiter.failed_connects_ = 0;
+  queue_.Append(waiter);
+  counters_.queued.Add();
+  OpenForQueue(now);
+  return {};
+}
+
+void Upstreams::Forget(Waiter& waiter) {
+  const size_t before = queue_.size();
+  queue_.Remove(waiter);
+  counters_.queued.Subtract(before - queue_.size());
+}
+
+void Upstreams::OnWoken(base::Instant now) {
+  while (!queue_.empty()) {
+    Address* const address = Choose(Need::kPlace, now);
+    if (address == nullptr) break;
+    Link& link = *FreeLink(*address);
+    counters_.queued.Subtract();
+    Waiter& waiter = queue_.TakeFirst();
+    waiter.OnPlace(Occupy(*address, link), now);
+  }
+  OpenForQueue(now);
+  dead_.clear();
+}
+
+Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
+  const bool all_out = std::all_of(addresses_.begin(), addresses_.end(),
+                                   [&](const Address& a) { return a.health.IsOut(now); });
+  Address* best = nullptr;
+  first_ = (first_ + 1) % addresses_.size();
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    Address& address = addresses_[(first_ + i) % addresses_.size()];
+    if (!all_out && address.health.IsOut(now)) continue;
+    if (best != nullptr && best->outstanding <= address.outstanding) continue;
+    const bool may_connect =
+        need == Need::kPlaceOrConnection && address.links.size() < options_.connections_max;
+    if (may_connect || FreeLink(address) != nullptr) best = &address;
+  }
+  return best;
+}
+
+Upstreams::Link* Upstreams::FreeLink(Address& address) {
+  while (!address.free.empty()) {
+    Link& link = *address.free.back();
+    if (link.has_place()) return &link;
+    link.is_free = false;
+    address.free.pop_back();
+  }
+  return nullptr;
+}
+
+Place& Upstreams::Occupy(Address& address, Link& link) {
+  ++link.used;
+  ++link.outstanding;
+  ++address.outstanding;
+  counters_.outstanding.Add();
+  return link;
+}
+
+void Upstreams::OnLeft(Link& link, Ended ended, base::Instant now) {
+  Address& address = addresses_[link.address];
+  HEADGATE_CHECK(link.outstanding > 0);
+  --link.outstanding;
+  --address.outstanding;
+  counters_.outstanding.Subtract();
+  OnHealth(address, ended, now);
+  NoteFree(link, now);
+}
+
+void Upstreams::OnHealth(Address& address, Ended ended, base::Instant now) {
+  if (ended == Ended::kWell) return address.health.OnSuccess();
+  if (ended != Ended::kFailed && ended != Ended::kTooSlow) return;
+  const bool was_out = address.health.IsOut(now);
+  address.health.OnFailure(options_.health, now);
+  if (!was_out && address.health.IsOut(now)) counters_.out.Add();
+}
+
+// ---- Connections
+
+void Upstreams::Open(Address& address) {
+  const auto number = static_cast<size_t>(&address - addresses_.data());
+  Link& link = *address.links.emplace_back(std::make_unique<Link>(*this, number));
+  ++connecting_;
+  counters_.connections.Add();
+  counters_.connects.Add();
+  link.connection = connect_(number, link);
+}
+
+void Upstreams::OpenForQueue(base::Instant now) {
+  while (!closed_ && connecting_ * options_.exchanges_per_connection < queue_.size()) {
+    Address* const address = Choose(Need::kPlaceOrConnection, now);
+    if (address == nullptr) return;
+    // The end of the turn gives this place to the first that waits.
+    if (FreeLink(*address) != nullptr) return wake_();
+    Open(*address);
+  }
+}
+
+void Upstreams::OnConnected(Link& link, base::Instant now) {
+  link.connected = true;
+  --connecting_;
+  NoteFree(link, now);
+}
+
+// The session may be calling, so its places are looked at later.
+void Upstreams::NoteFree(Link& link, base::Instant now) {
+  link.idle_since = now;
+  if (!std::exchange(link.is_free, true)) addresses_[link.address].free.push_back(&link);
+  if (!queue_.empty()) wake_();
+}
+
+void Upstreams::Bury(Link& link) {
+  Address& address = addresses_[link.address];
+  if (link.is_free) std::erase(address.free, &link);
+  const auto at = std::find_if(address.links.begin(), address.links.end(),
+                               [&](const auto& owned) { return owned.get() == &link; });
+  dead_.push_back(std::move(*at));
+  address.links.erase(at);
+  counters_.connections.Subtract();
+  wake_();
+}
+
+void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_view why,
+                         base::Instant now) {
+  Address& address = addresses_[link.address];
+  const bool connected = link.connected;
+  Bury(link);
+  if (connected) return;
+  --connecting_;
+  counters_.connect_failures.Add();
+  OnHealth(address, Ended::kFailed, now);
+  OnConnectFailed(end, why, now);
+}
+
+// The first that waits has waited for this connection.
+void Upstreams::OnConnectFailed(UpstreamConnection::End end, std::string_view why,
+                                base::Instant now) {
+  if (queue_.empty()) return;
+  const size_t connects_max = std::min(options_.connects_max, addresses_.size());
+  if (++queue_.front().failed_connects_ >= connects_max) {
+    counters_.queued.Subtract();
+    queue_.TakeFirst().OnNoPlace(
+        end == UpstreamConnection::End::kConnectTimeout ? NoPlace::kTimeout : NoPlace::kRefused,
+        why, now);
+  }
+  OpenForQueue(now);
+}
+
+void Upstreams::EndLink(Link& link, base::Instant now) {
+  link.connection->Close(now);
+  if (!link.connected) --connecting_;
+  Bury(link);
+}
+
+void Upstreams::OnTick(base::Instant now) {
+  for (Address& address : addresses_) {
+    for (size_t i = 0; i < address.links.size();) {
+      Link& link = *address.links[i];
+      const bool idle = link.connected && link.outstanding == 0;
+      if (idle && now - link.idle_since >= options_.idle_timeout) {
+        EndLink(link, now);
+      } else {
+        ++i;
+      }
+    }
+  }
+}
+
+void Upstreams::Close(base::Instant now) {
+  closed_ = true;
+  while (!queue_.empty()) {
+    counters_.queued.Subtract();
+    queue_.TakeFirst().OnNoPlace(NoPlace::kClosed, "the proxy shuts down", now);
+  }
+  for (Address& address : addresses_) {
+    while (!address.links.empty()) EndLink(*address.links.back(), now);
+  }
+  dead_.clear();
+}
+
+}  // namespace headgate::proxy

@@ -1,0 +1,136 @@
+// The upstreams of one loop: their addresses, their connections, and the queue of the requests that
+// wait for one. Loops share nothing.
+//
+// A request goes to the address with the fewest outstanding requests, among those that are not out
+// (health.h); if all are out, among all. On an address it takes the connection that was used last,
+// so that the others become idle and are closed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/base/counter.h"
+#include "headgate/base/time.h"
+#include "headgate/proxy/health.h"
+#include "headgate/proxy/places.h"
+#include "headgate/proxy/upstream_connection.h"
+#include "headgate/proxy/waiter_queue.h"
+
+namespace headgate::proxy {
+
+struct UpstreamsOptions {
+  // Connections to each address, for each loop. Raise it for slow upstreams that take many requests
+  // at once.
+  size_t connections_max = 128;
+  // Exchanges that a new connection is expected to carry at once: 1 for HTTP/1.
+  size_t exchanges_per_connection = 1;
+  // Requests that wait for a connection, for each loop.
+  size_t queue_max = 1024;
+  // How long a connection is kept without a request. Shorter than the upstream's own time: Node.js
+  // closes after 5 s.
+  base::Duration idle_timeout = std::chrono::seconds(4);
+  // Attempts to connect for one request, at most one for each address.
+  size_t connects_max = 3;
+  HealthOptions health{};
+};
+
+// The loop writes, any thread reads.
+struct UpstreamsCounters {
+  base::Counter connections{};  // open, or being made
+  base::Counter connects{};     // attempts
+  base::Counter connect_failures{};
+  base::Counter outstanding{};     // requests on connections
+  base::Counter queued{};          // requests that wait now
+  base::Counter queue_refusals{};  // because the queue was full
+  base::Counter out{};             // how often an address was put out
+};
+
+class Upstreams final : public Places {
+ public:
+  // `wake` makes the loop call OnWoken at the end of its turn. The options and counters must
+  // outlive this object. `addresses` is positive.
+  Upstreams(const UpstreamsOptions& options, size_t addresses, Connect connect,
+            UpstreamsCounters& counters, std::function<void()> wake);
+  ~Upstreams();
+  Upstreams(const Upstreams&) = delete;
+
+  Taken Take(Waiter& waiter, base::Instant now) override;
+  void Forget(Waiter& waiter) override;
+
+  // Serves the queue, and destroys connections that have ended.
+  void OnWoken(base::Instant now);
+  // Closes connections that were idle for too long. Called every tick.
+  void OnTick(base::Instant now);
+  // Ends everything: exchanges fail, nobody waits any more, and nothing begins.
+  void Close(base::Instant now);
+
+ private:
+  // A connection, and all places on it.
+  struct Link final : Place, UpstreamConnection::Owner {
+    Link(Upstreams& all, size_t number) : upstreams(all), address(number) {}
+    http::ClientSession& session() override { return connection->session(); }
+    bool reused() const override { return used > 1; }
+    bool speaks_http2() const override { return connection->speaks_http2(); }
+    void Leave(Ended ended, base::Instant now) override { upstreams.OnLeft(*this, ended, now); }
+    void OnConnected(base::Instant now) override { upstreams.OnConnected(*this, now); }
+    void OnChanged(base::Instant now) override { upstreams.NoteFree(*this, now); }
+    void OnClosed(UpstreamConnection::End end, std::string_view why, base::Instant now) override {
+      upstreams.OnClosed(*this, end, why, now);
+    }
+    // Whether one more exchange may begin now.
+    bool has_place() const {
+      return connected && connection->may_begin() && connection->session().free_places() > 0;
+    }
+
+    Upstreams& upstreams;
+    const size_t address;
+    std::unique_ptr<UpstreamConnection> connection;
+    bool connected = false;
+    bool is_free = false;  // in Address::free
+    uint64_t used = 0;     // exchanges, including open ones
+    uint64_t outstanding = 0;
+    base::Instant idle_since{};
+  };
+  struct Address {
+    std::vector<std::unique_ptr<Link>> links;
+    std::deque<Link*> free;  // that may have a place; the last one was used last
+    uint64_t outstanding = 0;
+    Health health;
+  };
+
+  void OnConnected(Link& link, base::Instant now);
+  void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
+  void OnLeft(Link& link, Ended ended, base::Instant now);
+  void OnHealth(Address& address, Ended ended, base::Instant now);
+  void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);
+  enum class Need : uint8_t { kPlace, kPlaceOrConnection };
+  // The address for the next request; null if none has what is needed.
+  Address* Choose(Need need, base::Instant now);
+  // The connection for the next request to this address, or null. Forgets those without a place.
+  Link* FreeLink(Address& address);
+  Place& Occupy(Address& address, Link& link);
+  void Open(Address& address);
+  // Opens connections for requests that wait, if some are allowed.
+  void OpenForQueue(base::Instant now);
+  void NoteFree(Link& link, base::Instant now);
+  // Takes it out of its address; it is destroyed later.
+  void Bury(Link& link);
+  void EndLink(Link& link, base::Instant now);
+
+  const UpstreamsOptions& options_;
+  const Connect connect_;
+  UpstreamsCounters& counters_;
+  const std::function<void()> wake_;
+  std::vector<Address> addresses_;
+  std::vector<std::unique_ptr<Link>> dead_;
+  WaiterQueue queue_;
+  size_t connecting_ = 0;
+  size_t first_ = 0;  // the address that is looked at first: the next one each time
+  bool closed_ = false;
+};
+
+}  // namespace headgate::proxy
