@@ -225,7 +225,8 @@ const std::array kSettings = {
                 "How long a request may wait for the lock of its key (strict: lock); then it is "
                 "refused.",
             .advice = "Raise it with the number of instances that use the same key; clients wait "
-                      "for up to this long.",
+                      "for up to this long. Must be shorter than request_timeout; the default is "
+                      "at most half of it.",
             .min = kMillisecond,
             .max = 60 * kSecond},
     Setting{.name = "store_connect_timeout",

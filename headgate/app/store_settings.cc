@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "headgate/base/check.h"
@@ -83,6 +84,13 @@ class Reader {
     const StoreSettings store{.backend = ReadBackend(), .naming = ReadNaming()};
     for (const store::OptionProblem& problem : store::open::CheckOptions(store.backend))
       configuration_.AddProblem(SettingOf(problem.option), problem.what, problem.hint);
+    if (store::open::IsStrict(settings_.store) &&
+        settings_.store_lock_timeout >= settings_.request_timeout) {
+      configuration_.AddProblem("store_lock_timeout",
+                                "must be shorter than request_timeout, or the connection is closed "
+                                "before the request is answered",
+                                "lower it, or raise request_timeout");
+    }
     return store;
   }
 
@@ -156,6 +164,9 @@ void UseDefaultsOfStore(Configuration& configuration) {
   if (!is_given("store_connections")) settings.store_connections = calls.connections_per_server;
   if (!store::open::IsStrict(settings.store)) return;
   if (!is_given("on_store_failure")) settings.on_store_failure = "deny";
+  if (!is_given("store_lock_timeout"))
+    settings.store_lock_timeout =
+        std::min(settings.store_lock_timeout, settings.request_timeout / 2);
 }
 
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration) {

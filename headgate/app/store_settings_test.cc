@@ -123,6 +123,20 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
                                                 .jitter_percent = 11}));
 }
 
+TEST(StoreSettings, NoRequestIsCutOffWhileItWaitsForALock) {
+  EXPECT_THAT(ProblemsOf("store: zk://a\nstore_timeout: 250ms\nstore_lock_timeout: 10s\n"),
+              ElementsAre(HasSubstr(
+                  "headgate.yaml:3:21: store_lock_timeout: must be shorter than request_timeout")));
+  EXPECT_THAT(ProblemsOf("store: redis://a\nstore_lock_timeout: 10s\n"), IsEmpty());
+  const auto default_of = [](std::string_view text) {
+    Configuration configuration = FromFile(text);
+    UseDefaultsOfStore(configuration);
+    return configuration.settings.store_lock_timeout;
+  };
+  EXPECT_EQ(default_of("store: zk://a\n"), std::chrono::seconds(5));
+  EXPECT_EQ(default_of("store: zk://a\nrequest_timeout: 4s\n"), std::chrono::seconds(2));
+}
+
 TEST(StoreSettings, AStrictStoreHasOtherDefaults) {
   const auto defaults_of = [](std::string_view text) {
     Configuration configuration = FromFile(text);

@@ -102,7 +102,7 @@ class ZooKeeperStore(StrictTest):
         until(lambda: statuses([instance], 1, locked="k") == [200], 10, "the lock is free")
 
     def test_the_holder_of_a_lock_is_killed(self):
-        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s")
+        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s", "--request-timeout", "30s")
         client = self.zookeeper.client()
         self.addCleanup(client.stop)
         self.assertEqual(statuses(instances, 3, busy="k"), [200] * 3)
@@ -126,7 +126,7 @@ class ZooKeeperStore(StrictTest):
         until(lambda: client.get_children(queue) == [], 5, "no node is left behind")
 
     def test_a_frozen_holder_spoils_nothing(self):
-        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s")
+        instances = self.fleet(self.zookeeper.url(), "--store-lock-timeout", "20s", "--request-timeout", "30s")
         client = self.zookeeper.client()
         self.addCleanup(client.stop)
         given = statuses(instances, 3, frozen="k")
