@@ -1,0 +1,72 @@
+// Everything of a proxy on one event loop: its application, upstreams and timeouts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headgate/base/clock.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/proxy/application.h"
+#include "headgate/proxy/relay.h"
+#include "headgate/proxy/stream_connection.h"
+#include "headgate/proxy/tick_wheel.h"
+#include "headgate/proxy/upstreams.h"
+
+namespace headgate::proxy {
+
+// Shared by all loops.
+struct ProxyOptions {
+  ApplicationOptions application{};
+  RelayOptions relay{};
+  UpstreamsOptions upstreams{};
+  std::vector<StreamConnectionOptions> addresses{};  // at least one
+};
+
+// The loop writes, any thread reads.
+struct alignas(64) ProxyCounters {
+  ApplicationCounters application{};
+  RelayCounters relays{};
+  UpstreamsCounters upstreams{};
+};
+
+class ProxyLoop {
+ public:
+  // Everything must outlive this object, except that `loop` may end after LeaveLoop.
+  ProxyLoop(const ProxyOptions& options, Admission& admission, net::EventLoop& loop,
+            const base::DisciplinedClock& clock);
+  ~ProxyLoop();
+  ProxyLoop(const ProxyLoop&) = delete;
+
+  // For the sessions of this loop. Their exchanges may outlive LeaveLoop.
+  http::Application& application() { return application_; }
+  const ProxyCounters& counters() const { return counters_; }
+
+  // Ends all exchanges. Call it when the loop does not run any more.
+  void LeaveLoop();
+
+ private:
+  // The parts that live on the loop.
+  struct OnLoop {
+    explicit OnLoop(ProxyLoop& proxy)
+        : woken(proxy.loop_, [&proxy] { proxy.upstreams_.OnWoken(proxy.clock_.Now()); }),
+          tick(proxy.loop_, [&proxy] { proxy.Tick(); }) {}
+
+    net::EventLoop::Hook woken;
+    net::Timer tick;
+  };
+
+  std::unique_ptr<UpstreamConnection> Connect(size_t address, UpstreamConnection::Owner& owner);
+  void Tick();
+
+  const ProxyOptions& options_;
+  net::EventLoop& loop_;
+  const base::DisciplinedClock& clock_;
+  ProxyCounters counters_;
+  TickWheel wheel_;
+  Upstreams upstreams_;
+  Application application_;
+  std::optional<OnLoop> on_loop_;
+};
+
+}  // namespace headgate::proxy
