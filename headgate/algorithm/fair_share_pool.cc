@@ -2,42 +2,20 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace headgate::algorithm {
 namespace {
 
-constexpr base::Duration kCycleMax = base::Duration(int64_t{1} << 60);
+// The amount that one request adds to a count, so that counts do not wrap within 2^32 requests of
+// any cost.
+Cost Bounded(Cost cost) { return std::min<Cost>(cost, kFairCapacityMax); }
 
 uint64_t SaturatingSum(uint64_t demand, Cost cost) {
   return cost > kFairCapacityMax - demand ? kFairCapacityMax : demand + cost;
 }
 
-}  // namespace
+uint32_t ClampWeight(uint32_t weight) { return std::clamp<uint32_t>(weight, 1, kFairWeightMax); }
 
-absl::Status FairShareOptions::Validate() const {
-  if (capacity < 1 || capacity > kFairCapacityMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("a pool's capacity is from 1 to {}, not {}", kFairCapacityMax, capacity));
-  }
-  if (cycle.count() <= 0 || cycle > kCycleMax) {
-    return absl::InvalidArgumentError("a pool's cycle must be longer than 0 and at most 36 years");
-  }
-  if (reservation.denominator < 1 || reservation.denominator > kFairRatioDenominatorMax ||
-      reservation.numerator > reservation.denominator) {
-    return absl::InvalidArgumentError(
-        fmt::format("a reservation is from 0 to 1 in steps of 1/{}, not {}/{}",
-                    kFairRatioDenominatorMax, reservation.numerator, reservation.denominator));
-  }
-  if (minimum_cycle.count() < 0 || minimum_cycle > cycle) {
-    return absl::InvalidArgumentError("minimum_cycle must be no longer than the cycle");
-  }
-  if (clients_max < 1 || clients_max > kFairClientsMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("a pool has from 1 to {} clients, not {}", kFairClientsMax, clients_max));
-  }
-  return absl::OkStatus();
-}
+}  // namespace
 
 absl::StatusOr<FairSharePool> FairSharePool::Make(const FairShareOptions& options) {
   HEADGATE_RETURN_IF_ERROR(options.Validate());
@@ -47,80 +25,83 @@ absl::StatusOr<FairSharePool> FairSharePool::Make(const FairShareOptions& option
 }
 
 Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant now) {
-  now = seen_ = std::max(now, seen_);
-  Advance(now);
-  const auto found =
-      client_index_.find(absl::string_view(request.client.data(), request.client.size()));
-  Client* client = found != client_index_.end() ? &clients_[found->second] : nullptr;
+  now = Advance(now);
+  Client* client = Find(request.client);
   if (client == nullptr) {
     if (request.cost == 0) return PeekUnregistered(now);
     client = Register(request, now);
     if (client == nullptr) {
-      ++refused_clients_;
+      refused_clients_ += Bounded(request.cost);
       return {.allowed = false, .retry_after = Left(now), .reset_after = Left(now)};
     }
   } else if (request.cost > 0) {
-    client->weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax);
+    client->weight = ClampWeight(request.weight);
   }
 
-  client->demand = SaturatingSum(client->demand, request.cost);
-  // After a division in the middle of a cycle, some clients may have used more than their new share
-  // and others less.
-  const uint64_t own = client->capacity - std::min(client->used, client->capacity);
-  const uint64_t room = std::min(own, options_.capacity - used_);
-  Decision decision{.allowed = request.cost <= room,
+  const Cost cost = request.cost;
+  client->demand = SaturatingSum(client->demand, cost);
+  if (cost > RoomOf(*client) && MayReclaim(*client, cost)) DoReclaim(*client, now);
+
+  const uint64_t room = RoomOf(*client);
+  Decision decision{.allowed = cost <= room,
                     .limit = client->capacity,
                     .remaining = room,
                     .reset_after = Left(now)};
-  if (decision.allowed) {
-    client->used += request.cost;
-    used_ += request.cost;
-    decision.remaining -= request.cost;
-  } else {
-    decision.retry_after = request.cost > options_.capacity ? kNever : Left(now);
+  if (!decision.allowed)
+    decision.retry_after = cost > std::max(options_.capacity, capacity_next_) ? kNever : Left(now);
+  uint64_t FairShareCounts::*count = &FairShareCounts::not_taken;
+  if (request.takes) {
+    count = decision.allowed ? &FairShareCounts::allowed : &FairShareCounts::rejected;
+    if (decision.allowed) {
+      client->used += cost;
+      room_ -= cost;
+      decision.remaining -= cost;
+    }
   }
+  client->counts.*count += Bounded(cost);
+  counts_.*count += Bounded(cost);
   return decision;
 }
 
-void FairSharePool::Advance(base::Instant now) {
-  if (clients_.empty()) {
-    cycle_start_ = now;
-    return;
-  }
-  const base::Duration passed = now - cycle_start_;
-  if (passed < options_.cycle) return;
-  const auto cycles = passed / options_.cycle;
-  // If more than one cycle has passed, no client asked for anything in the last one.
-  for (Client& client : clients_) client.demand_last = cycles == 1 ? client.demand : 0;
-  BeginCycle(cycle_start_ + cycles * options_.cycle);
-  Redivide();
+void FairSharePool::CountSentAnyway(std::string_view name, Cost cost) {
+  counts_.sent_anyway += Bounded(cost);
+  Client* client = Find(name);
+  if (client == nullptr) return;
+  client->used = SaturatingSum(client->used, cost);
+  client->counts.sent_anyway += Bounded(cost);
 }
 
-void FairSharePool::BeginCycle(base::Instant start) {
-  cycle_start_ = start;
-  used_ = 0;
-  for (Client& client : clients_) client.used = client.demand = 0;
+void FairSharePool::SetCapacity(uint64_t capacity) {
+  capacity_next_ = std::clamp<uint64_t>(capacity, 1, kFairCapacityMax);
 }
 
-void FairSharePool::Redivide() {
-  std::vector<ClientDemand> demands;
-  demands.reserve(clients_.size());
-  for (const Client& client : clients_)
-    demands.push_back({client.name, client.demand_last, client.weight});
-  const std::vector<uint64_t> capacities = Divide(options_.capacity, options_.reservation, demands);
-  for (size_t i = 0; i < clients_.size(); ++i) clients_[i].capacity = capacities[i];
+ClientView FairSharePool::client(size_t index) const {
+  const Client& client = clients_[index];
+  // A client whose even share is 10/3 has borrowed nothing if it has 3 or 4.
+  const uint64_t own_least = std::min(client.capacity, client.even);
+  const uint64_t own_most = std::max(client.capacity, client.even_up);
+  return {.name = client.name,
+          .figures = {.weight = client.weight,
+                      .demand = client.demand_last,
+                      .capacity = client.capacity,
+                      .borrowed = own_most - client.even_up,
+                      .lent = client.even - own_least,
+                      .demand_now = client.demand,
+                      .used_now = client.used,
+                      .counts = client.counts}};
+}
+
+FairSharePool::Client* FairSharePool::Find(std::string_view name) {
+  const auto found = client_index_.find(absl::string_view(name.data(), name.size()));
+  return found == client_index_.end() ? nullptr : &clients_[found->second];
 }
 
 FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, base::Instant now) {
   if (clients_.size() >= options_.clients_max) return nullptr;
   const bool restart = options_.on_new_client == OnNewClient::kRestart && !clients_.empty() &&
-                       now - cycle_start_ >= options_.minimum_cycle;
-  if (restart) {
-    for (Client& client : clients_) client.demand_last = client.demand;
-    BeginCycle(now);
-  }
-  clients_.push_back({.name = std::string(request.client),
-                      .weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax)});
+                       now - cycle_.start >= options_.minimum_cycle;
+  if (restart) EndFull(CycleEnd::kNewClient, now);
+  clients_.push_back({.name = std::string(request.client), .weight = ClampWeight(request.weight)});
   client_index_.emplace(clients_.back().name, clients_.size() - 1);
   Redivide();
   return &clients_.back();
@@ -128,9 +109,27 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
 
 Decision FairSharePool::PeekUnregistered(base::Instant now) const {
   const uint64_t even = options_.capacity / (clients_.size() + 1);
-  return {.limit = even,
-          .remaining = std::min(even, options_.capacity - used_),
-          .reset_after = Left(now)};
+  return {.limit = even, .remaining = std::min(even, room_), .reset_after = Left(now)};
+}
+
+uint64_t FairSharePool::RoomOf(const Client& client) const {
+  // After a division in the middle of a cycle, some clients may have used more than their new share
+  // and others less.
+  return std::min(client.capacity - std::min(client.used, client.capacity), room_);
+}
+
+// Its own is lent out, and the request is within it. Whole numbers: a client with 3 of 10/3 lacks
+// nothing, so it cannot reclaim in cycle after cycle.
+bool FairSharePool::MayReclaim(const Client& client, Cost cost) const {
+  return options_.reclaim == Reclaim::kAtOnce && client.capacity < client.even &&
+         client.used <= client.even && cost <= client.even - client.used;
+}
+
+void FairSharePool::DoReclaim(Client& client, base::Instant now) {
+  client.counts_as_even = true;
+  const base::Instant end = std::max(now, cycle_.start + options_.minimum_cycle);
+  cycle_.end = std::min(cycle_.end, end);
+  Advance(now);
 }
 
 }  // namespace headgate::algorithm

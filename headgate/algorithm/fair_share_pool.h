@@ -3,9 +3,17 @@
 //   cycle 1     each client has an even share
 //   cycle n     shares follow what each client asked for in cycle n − 1 (Divide)
 //   new client  the shares are recomputed at once, as if it had asked for an even share
+//   reclaim     a client that is denied while its own is lent out ends the cycle early, if the
+//               options say so. The next cycle ends when this one was due
 //
 // In each cycle the pool admits at most its capacity in total, however often the shares are
-// recomputed. Not thread-safe.
+// recomputed. An early end (reclaim) gives a client its own and renews nobody else's allowance:
+// each client's use is counted until the time when the cycle was due. Only the pool's total begins
+// anew, as far as shares have grown. So from one due end to the next, the same clients get about
+// twice the capacity at most, if everything that is lent is used twice.
+//
+// A decision for a known client allocates nothing, but for the first one in a cycle, which divides
+// the pool. Definition: docs/reference/algorithms.md. Not thread-safe (headgate/share is).
 #pragma once
 
 #include <cstdint>
@@ -16,36 +24,20 @@
 #include "absl/container/flat_hash_map.h"
 #include "headgate/algorithm/decision.h"
 #include "headgate/algorithm/fair_share.h"
+#include "headgate/algorithm/fair_share_options.h"
+#include "headgate/algorithm/fair_share_view.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 
 namespace headgate::algorithm {
 
-// The effect of a client that first appears in the middle of a cycle.
-enum class OnNewClient : uint8_t {
-  kRedivide,  // the shares change; what was used stays counted, and the cycle still ends at its
-              // original time
-  kRestart,   // a new cycle begins. Trusts its clients: each new name renews everyone's allowance
-};
-
-struct FairShareOptions {
-  uint64_t capacity = 0;  // per cycle; at least 1
-  // A longer cycle makes shares steadier, a shorter one makes them adapt sooner.
-  base::Duration cycle{0};
-  Ratio reservation{};  // the part of its even share that an idle client keeps
-  OnNewClient on_new_client = OnNewClient::kRedivide;
-  // With kRestart, no cycle is shorter than this; 0 means a tenth of `cycle`.
-  base::Duration minimum_cycle{0};
-  uint32_t clients_max = 1024;  // further clients are refused
-
-  // InvalidArgument with a message for the person who configured these options.
-  absl::Status Validate() const;
-};
-
 struct FairShareRequest {
   std::string_view client;
   Cost cost = 1;        // 0 only reads: it does not register the client
   uint32_t weight = 1;  // clamped to its bounds; a changed weight applies from the next division on
+  // False if the request is refused for another reason. It is demand of its client, and its
+  // decision says what the pool would have answered, but it takes nothing of the share.
+  bool takes = true;
 };
 
 class FairSharePool {
@@ -57,38 +49,85 @@ class FairSharePool {
   // the capacity of the whole pool.
   Decision Decide(const FairShareRequest& request, base::Instant now);
 
+  // Counts a denied request that was sent nevertheless, for example to see whether the capacity has
+  // grown. It is use of its client, but takes nothing from what the others may use.
+  void CountSentAnyway(std::string_view client, Cost cost);
+
+  // Changes the capacity from the next cycle on. A cycle that runs keeps its capacity through all
+  // its divisions, also after an early end. Clamped to its bounds.
+  void SetCapacity(uint64_t capacity);
+  // Begins a first cycle at `now`, in which each client has an even share of `capacity`. For a pool
+  // whose capacity was not known before.
+  void BeginAnew(uint64_t capacity, base::Instant now);
+
+  // Ends the cycles that are over at `now`; every decision does so too. Returns `now`, or the
+  // latest time seen if that is later.
+  base::Instant Advance(base::Instant now);
+
+  uint64_t capacity() const { return options_.capacity; }  // in this cycle
   size_t client_count() const { return clients_.size(); }
-  // Requests denied because the pool already has `clients_max` clients.
+  ClientView client(size_t index) const;  // in order of arrival
+  const CycleView& cycle() const { return cycle_; }
+  const FairShareCounts& counts() const { return counts_; }
+  // The cost of requests denied because the pool already has `clients_max` clients.
   uint64_t refused_clients() const { return refused_clients_; }
+  // Clients that have left because they made no request for a time.
+  uint64_t clients_left() const { return clients_left_; }
 
  private:
   struct Client {
     std::string name;
     uint32_t weight = 1;
+    uint64_t even = 0;     // its even share at the last division, rounded down
+    uint64_t even_up = 0;  // the same, rounded up
     uint64_t capacity = 0;
-    uint64_t used = 0;                      // admitted in this cycle
-    uint64_t demand = 0;                    // asked for in this cycle, admitted or not
-    std::optional<uint64_t> demand_last{};  // asked for in the last cycle; empty for a new client
+    uint64_t used = 0;         // admitted since the last full cycle ended
+    uint64_t demand = 0;       // asked for in the same time, admitted or not
+    uint64_t demand_last = 0;  // asked for in the last full cycle
+    // It counts as if it had asked for an even share, until the cycle is due: a new client, or one
+    // that wants its own back.
+    bool counts_as_even = true;
+    base::Duration idle{0};  // without a request, at the end of the last full cycle
+    FairShareCounts counts{};
   };
 
-  explicit FairSharePool(const FairShareOptions& options) : options_(options) {}
+  explicit FairSharePool(const FairShareOptions& options)
+      : options_(options), capacity_next_(options.capacity) {}
 
-  // Ends all cycles that are over at `now`.
-  void Advance(base::Instant now);
-  void BeginCycle(base::Instant start);
-  void Redivide();
+  Client* Find(std::string_view name);
   // Returns null if there are too many clients.
   Client* Register(const FairShareRequest& request, base::Instant now);
   Decision PeekUnregistered(base::Instant now) const;
-  base::Duration Left(base::Instant now) const { return cycle_start_ + options_.cycle - now; }
+  uint64_t RoomOf(const Client& client) const;
+  bool MayReclaim(const Client& client, Cost cost) const;
+  void DoReclaim(Client& client, base::Instant now);
 
-  FairShareOptions options_;
+  // ---- Cycles
+
+  // Ends the cycle at `end` with what was asked for in it, and begins the next one.
+  void EndFull(CycleEnd reason, base::Instant end);
+  // Ends the cycle because of a reclaim. Use and demand stay counted.
+  void EndEarly();
+  // Cycles in which nobody asked for anything.
+  void SkipCycles(int64_t count);
+  void CountEnd(CycleEnd reason, base::Instant end, uint64_t count);
+  void CountIdle(base::Duration length);
+  void RemoveLeavers();
+  void FindEvenShares();
+  void Redivide();
+  base::Duration Left(base::Instant now) const { return cycle_.end - now; }
+
+  FairShareOptions options_;  // with the capacity of this cycle
+  uint64_t capacity_next_;
   std::vector<Client> clients_;                            // in order of arrival
   absl::flat_hash_map<std::string, size_t> client_index_;  // by name
-  base::Instant cycle_start_{0};
   base::Instant seen_{0};  // the latest time of any decision; an earlier `now` is treated as this
-  uint64_t used_ = 0;      // admitted in this cycle, over all clients
+  CycleView cycle_;
+  base::Instant due_{0};  // cycle_.end, unless an early end is planned
+  uint64_t room_ = 0;     // for all clients together, in this cycle
+  FairShareCounts counts_;
   uint64_t refused_clients_ = 0;
+  uint64_t clients_left_ = 0;
 };
 
 }  // namespace headgate::algorithm

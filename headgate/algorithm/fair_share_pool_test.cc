@@ -1,32 +1,17 @@
 #include "headgate/algorithm/fair_share_pool.h"
 
 #include <chrono>
-#include <random>
+
+#include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
 namespace {
 
-using base::Duration;
 using base::Instant;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Instant At(Duration d) { return Instant::FromNanos(0) + d; }
-
-FairSharePool MakePool(const FairShareOptions& options) { return *FairSharePool::Make(options); }
-
-// Sends `count` requests of one client; returns how many were allowed.
-uint64_t Ask(FairSharePool& pool, std::string_view client, int count, Instant now) {
-  uint64_t allowed = 0;
-  for (int i = 0; i < count; ++i) allowed += pool.Decide({.client = client}, now).allowed;
-  return allowed;
-}
-
-uint64_t CapacityOf(FairSharePool& pool, std::string_view client, Instant now) {
-  return pool.Decide({.client = client, .cost = 0}, now).limit;
-}
 
 TEST(FairSharePool, GivesFourClientsWhatTheyAskedForCycleAfterCycle) {
   FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10), .reservation = {1, 10}});
@@ -49,6 +34,11 @@ TEST(FairSharePool, GivesFourClientsWhatTheyAskedForCycleAfterCycle) {
   EXPECT_EQ(Ask(pool, "D", 10, At(seconds(111))), 10u);
 
   EXPECT_THAT(capacities(At(seconds(120))), ElementsAre(3, 11, 16, 10));
+  EXPECT_EQ(Ask(pool, "B", 15, At(seconds(121))), 11u);
+  EXPECT_EQ(Ask(pool, "C", 50, At(seconds(121))), 16u);
+  EXPECT_EQ(Ask(pool, "D", 5, At(seconds(121))), 5u);
+
+  EXPECT_THAT(capacities(At(seconds(130))), ElementsAre(1, 12, 22, 5));
 }
 
 TEST(FairSharePool, AnswersADenialWithTheRestOfTheCycle) {
@@ -143,33 +133,69 @@ TEST(FairSharePool, CountsAnEarlierTimeAsTheLatestSeen) {
   EXPECT_EQ(pool.Decide({.client = "A"}, At(seconds(5))).retry_after, seconds(10));
 }
 
-TEST(FairSharePool, AdmitsAtMostItsCapacityInEveryCycle) {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
-    std::mt19937_64 random(seed);
-    const uint64_t capacity = 1 + random() % 60;
-    FairSharePool pool = MakePool({.capacity = capacity,
-                                   .cycle = seconds(10),
-                                   .reservation = {static_cast<uint32_t>(random() % 11), 10},
-                                   .clients_max = 12});
-    pool.Decide({.client = "a"}, At(seconds(0)));  // the first cycle begins with the first request
-    Duration t = seconds(0);
-    uint64_t admitted = 1;
-    int64_t cycle = 0;
-    for (uint64_t step = 0; step < 400; ++step) {
-      t += Duration(static_cast<int64_t>(random() % 400'000'000));
-      if (t / seconds(10) != cycle) {
-        cycle = t / seconds(10);
-        admitted = 0;
-      }
-      const uint64_t who = random() % (1 + step / 20);
-      const std::string client(1, static_cast<char>('a' + who));
-      const Cost cost = random() % 4;
-      const auto weight = static_cast<uint32_t>(1 + who % 3);
-      if (pool.Decide({.client = client, .cost = cost, .weight = weight}, At(t)).allowed)
-        admitted += cost;
-      ASSERT_LE(admitted, capacity) << "seed " << seed;
-    }
+TEST(FairSharePool, ARefusalElsewhereIsDemandThatTakesNothing) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
+  Ask(pool, "A", 1, At(seconds(0)));
+  for (int i = 0; i < 30; ++i) {
+    const Decision decision = pool.Decide({.client = "B", .takes = false}, At(seconds(1)));
+    EXPECT_TRUE(decision.allowed) << "what the pool would have answered";
+    EXPECT_EQ(decision.remaining, 20u);
   }
+  EXPECT_EQ(Ask(pool, "B", 21, At(seconds(2))), 20u) << "nothing was taken";
+  EXPECT_FALSE(pool.Decide({.client = "B", .takes = false}, At(seconds(2))).allowed);
+  EXPECT_EQ(pool.counts(), (FairShareCounts{.allowed = 21, .rejected = 1, .not_taken = 31}));
+  // B asked for 52 of 40 and A for 1.
+  EXPECT_EQ(CapacityOf(pool, "B", At(seconds(10))), 39u);
+}
+
+TEST(FairSharePool, ARequestThatIsSentAnywayTakesNothingFromTheOthers) {
+  FairSharePool pool = MakePool({.capacity = 30, .cycle = seconds(10)});
+  for (const auto* name : {"A", "B", "C"}) Ask(pool, name, 1, At(seconds(0)));
+  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(1))), 9u);
+  for (int i = 0; i < 11; ++i) pool.CountSentAnyway("A", 1);
+  EXPECT_EQ(pool.client(0).figures.used_now, 21u);
+  EXPECT_EQ(pool.client(0).figures.counts,
+            (FairShareCounts{.allowed = 10, .rejected = 11, .sent_anyway = 11}));
+  EXPECT_EQ(Ask(pool, "B", 20, At(seconds(2))), 9u);
+  EXPECT_EQ(Ask(pool, "C", 20, At(seconds(2))), 9u);
+  EXPECT_EQ(pool.counts(), (FairShareCounts{.allowed = 30, .rejected = 33, .sent_anyway = 11}));
+  pool.CountSentAnyway("unknown", 3);
+  EXPECT_EQ(pool.client_count(), 3u);
+  EXPECT_EQ(pool.counts().sent_anyway, 14u);
+}
+
+TEST(FairSharePool, ShowsWhatEachClientBorrowsAndLends) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10), .reservation = {1, 10}});
+  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
+  Ask(pool, "A", 2, At(seconds(1)));
+  Ask(pool, "B", 14, At(seconds(1)));
+  Ask(pool, "C", 49, At(seconds(1)));
+  Ask(pool, "D", 9, At(seconds(1)));
+  pool.Advance(At(seconds(10)));
+  Ask(pool, "C", 20, At(seconds(11)));
+
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(3, 11, 16, 10));
+  const ClientView a = pool.client(0), c = pool.client(2), d = pool.client(3);
+  EXPECT_EQ(a.name, "A");
+  EXPECT_EQ(a.figures.lent, 7u);
+  EXPECT_EQ(a.figures.borrowed, 0u);
+  EXPECT_EQ(a.figures.demand, 3u);
+  EXPECT_EQ(c.figures.borrowed, 6u);
+  EXPECT_EQ(c.figures.lent, 0u);
+  EXPECT_EQ(c.figures.demand, 50u);
+  EXPECT_EQ(c.figures.demand_now, 20u);
+  EXPECT_EQ(c.figures.used_now, 16u);
+  EXPECT_EQ(c.figures.counts, (FairShareCounts{.allowed = 26, .rejected = 44}));
+  EXPECT_EQ(d.figures.borrowed + d.figures.lent, 0u);
+}
+
+TEST(FairSharePool, DoesNotCallRoundingALoan) {
+  FairSharePool pool = MakePool({.capacity = 11, .cycle = seconds(10)});
+  for (const auto* name : {"A", "B", "C"}) Ask(pool, name, 20, At(seconds(0)));
+  pool.Advance(At(seconds(10)));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(4, 4, 3));
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(pool.client(i).figures.borrowed + pool.client(i).figures.lent, 0u);
 }
 
 TEST(FairSharePool, SaysWhatIsWrongWithItsOptions) {

@@ -1,0 +1,142 @@
+// How the cycles of a pool end and begin. The decisions within a cycle are in fair_share_pool.cc.
+#include <algorithm>
+
+#include "headgate/algorithm/fair_share_pool.h"
+
+namespace headgate::algorithm {
+
+using base::Duration;
+using base::Instant;
+
+Instant FairSharePool::Advance(Instant now) {
+  now = seen_ = std::max(now, seen_);
+  if (clients_.empty()) {
+    options_.capacity = room_ = capacity_next_;
+    cycle_.start = now;
+    cycle_.end = due_ = now + options_.cycle;
+    return now;
+  }
+  if (now >= cycle_.end && cycle_.end < due_) EndEarly();
+  if (now < due_) return now;
+  EndFull(CycleEnd::kDue, due_);
+  if (const int64_t more = (now - cycle_.start) / options_.cycle; more > 0) SkipCycles(more);
+  // All clients may have left.
+  if (clients_.empty()) return Advance(now);
+  Redivide();
+  return now;
+}
+
+void FairSharePool::BeginAnew(uint64_t capacity, Instant now) {
+  now = Advance(now);
+  SetCapacity(capacity);
+  if (clients_.empty()) {
+    Advance(now);
+    return;
+  }
+  EndFull(CycleEnd::kCapacity, now);
+  for (Client& client : clients_) client.counts_as_even = true;
+  Redivide();
+}
+
+// The demands of a cycle that is cut short for a new client are not scaled to a full cycle: what
+// was asked for is known, and the rest would be a guess.
+void FairSharePool::EndFull(CycleEnd reason, Instant end) {
+  CountIdle(end - (due_ - options_.cycle));
+  for (Client& client : clients_) {
+    client.demand_last = client.demand;
+    client.counts_as_even = false;
+    client.demand = client.used = 0;
+  }
+  RemoveLeavers();
+  CountEnd(reason, end, 1);
+  options_.capacity = room_ = capacity_next_;
+  cycle_.end = due_ = end + options_.cycle;
+}
+
+// A part of a cycle says little about what a steady client wants: it seems to be idle, and if its
+// share were lent out for it, it would reclaim it too, and so on. So each client counts with what
+// it asked for in the last full cycle, or in this one if that is more, but at most its even share:
+// if a borrower's demand counted, borrowers could take turns in using the same surplus.
+void FairSharePool::EndEarly() {
+  CountEnd(CycleEnd::kReclaim, cycle_.end, 1);
+  cycle_.end = due_;
+  FindEvenShares();
+  for (Client& client : clients_) {
+    if (client.demand_last >= client.even_up) continue;
+    if (client.demand >= client.even_up) {
+      client.counts_as_even = true;
+    } else {
+      client.demand_last = std::max(client.demand_last, client.demand);
+    }
+  }
+  std::vector<uint64_t> before;
+  before.reserve(clients_.size());
+  for (const Client& client : clients_) before.push_back(client.capacity);
+  Redivide();
+  // Whoever gained has room for it, even if others have used it already.
+  for (size_t i = 0; i < clients_.size(); ++i)
+    room_ += clients_[i].capacity - std::min(clients_[i].capacity, before[i]);
+  room_ = std::min(room_, options_.capacity);
+}
+
+void FairSharePool::SkipCycles(int64_t count) {
+  for (Client& client : clients_) client.demand_last = 0;
+  CountIdle(count * options_.cycle);
+  RemoveLeavers();
+  CountEnd(CycleEnd::kDue, cycle_.start + count * options_.cycle, static_cast<uint64_t>(count));
+  cycle_.last_length = options_.cycle;
+  cycle_.end = due_ = cycle_.start + options_.cycle;
+}
+
+void FairSharePool::CountEnd(CycleEnd reason, Instant end, uint64_t count) {
+  cycle_.number += count;
+  cycle_.last_length = end - cycle_.start;
+  cycle_.last_end = reason;
+  cycle_.ends[static_cast<size_t>(reason)] += count;
+  cycle_.start = end;
+}
+
+void FairSharePool::CountIdle(Duration length) {
+  for (Client& client : clients_) {
+    const bool asked = client.demand > 0;
+    client.idle = asked ? Duration(0) : std::min(client.idle, base::kDurationMax - length) + length;
+  }
+}
+
+void FairSharePool::RemoveLeavers() {
+  if (options_.leave_after_cycles == 0) return;
+  // A quotient, because the product may overflow.
+  const auto leaves = [&](const Client& client) {
+    return client.idle / options_.cycle >= options_.leave_after_cycles;
+  };
+  const size_t before = clients_.size();
+  std::erase_if(clients_, leaves);
+  if (clients_.size() == before) return;
+  clients_left_ += before - clients_.size();
+  client_index_.clear();
+  for (size_t i = 0; i < clients_.size(); ++i) client_index_.emplace(clients_[i].name, i);
+}
+
+void FairSharePool::FindEvenShares() {
+  uint64_t weights = 0;
+  for (const Client& client : clients_) weights += client.weight;
+  for (Client& client : clients_) {
+    const uint64_t weighted = options_.capacity * client.weight;
+    client.even = weighted / weights;
+    client.even_up = (weighted + weights - 1) / weights;
+  }
+}
+
+void FairSharePool::Redivide() {
+  FindEvenShares();
+  std::vector<ClientDemand> demands;
+  demands.reserve(clients_.size());
+  for (const Client& client : clients_) {
+    demands.push_back({.name = client.name, .weight = client.weight});
+    if (!client.counts_as_even) demands.back().demand = client.demand_last;
+  }
+  const std::vector<uint64_t> capacities = Divide(options_.capacity, options_.reservation, demands);
+  for (size_t i = 0; i < clients_.size(); ++i) clients_[i].capacity = capacities[i];
+}
+
+}  // namespace headgate::algorithm

@@ -1,0 +1,339 @@
+// The cycles of a pool: their ends, clients that leave or want their own back, and a capacity that
+// changes.
+#include <chrono>
+#include <string>
+
+#include "headgate/algorithm/fair_share_rig.h"
+
+namespace headgate::algorithm {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+// Four clients share 40 (an even share is 10). A asked for 1 and B for 100 in the last cycle, C and
+// D for 10. The second cycle begins at 10 s: A has 1, B has 19, C and D have 10.
+FairSharePool PoolWithALoan(FairShareOptions options = {}) {
+  options.capacity = 40;
+  options.cycle = seconds(10);
+  FairSharePool pool = MakePool(options);
+  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
+  Ask(pool, "B", 99, At(seconds(0)));
+  Ask(pool, "C", 9, At(seconds(0)));
+  Ask(pool, "D", 9, At(seconds(0)));
+  pool.Advance(At(seconds(10)));
+  return pool;
+}
+
+// ---- Ends
+
+TEST(FairShareCycles, TellWhyAndWhenTheyEnded) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
+  Ask(pool, "A", 1, At(seconds(3)));
+  EXPECT_EQ(pool.cycle().number, 1u);
+  EXPECT_EQ(pool.cycle().start, At(seconds(3)));
+  EXPECT_EQ(pool.cycle().end, At(seconds(13)));
+  EXPECT_EQ(pool.cycle().last_length, seconds(0));
+  pool.Advance(At(seconds(13)));
+  EXPECT_EQ(pool.cycle().number, 2u);
+  EXPECT_EQ(pool.cycle().start, At(seconds(13)));
+  EXPECT_EQ(pool.cycle().last_end, CycleEnd::kDue);
+  EXPECT_EQ(pool.cycle().last_length, seconds(10));
+  pool.Advance(At(seconds(57)));
+  EXPECT_EQ(pool.cycle().number, 6u);
+  EXPECT_EQ(pool.cycle().start, At(seconds(53)));
+  EXPECT_EQ(pool.cycle().last_length, seconds(10));
+  EXPECT_THAT(pool.cycle().ends, ElementsAre(5, 0, 0, 0));
+}
+
+TEST(FairShareCycles, TellThatANewClientEndedOne) {
+  FairSharePool pool =
+      MakePool({.capacity = 40, .cycle = seconds(10), .on_new_client = OnNewClient::kRestart});
+  Ask(pool, "A", 1, At(seconds(0)));
+  Ask(pool, "B", 1, At(seconds(4)));
+  EXPECT_EQ(pool.cycle().number, 2u);
+  EXPECT_EQ(pool.cycle().last_end, CycleEnd::kNewClient);
+  EXPECT_EQ(pool.cycle().last_length, seconds(4));
+  EXPECT_EQ(pool.cycle().end, At(seconds(14)));
+  EXPECT_THAT(pool.cycle().ends, ElementsAre(0, 1, 0, 0));
+}
+
+// ---- Leaving
+
+TEST(FairShareLeaving, HappensAtTheEndOfTheCyclesThatWereAgreed) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10), .leave_after_cycles = 2});
+  for (const auto* name : {"A", "B"}) Ask(pool, name, 1, At(seconds(9)));
+  Ask(pool, "B", 50, At(seconds(15)));
+  Ask(pool, "B", 50, At(seconds(25)));
+  EXPECT_EQ(pool.client_count(), 2u);
+  EXPECT_EQ(CapacityOf(pool, "A", At(seconds(38))), 0u);
+  // A asked for something in the cycle from 9 to 19 s, and for nothing in the next two.
+  pool.Advance(At(seconds(39)));
+  EXPECT_EQ(pool.client_count(), 1u);
+  EXPECT_EQ(pool.clients_left(), 1u);
+  EXPECT_EQ(pool.client(0).name, "B");
+  EXPECT_EQ(Ask(pool, "B", 50, At(seconds(39))), 40u);
+  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(49))), 1u) << "it is a new client";
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(20, 20));
+}
+
+TEST(FairShareLeaving, AnEvenShareIsKeptUntilThen) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10), .reservation = {1, 2}});
+  for (const auto* name : {"A", "B"}) Ask(pool, name, 1, At(seconds(0)));
+  for (int cycle = 0; cycle <= 10; ++cycle) {
+    EXPECT_EQ(pool.client_count(), 2u) << "cycle " << cycle;
+    Ask(pool, "B", 100, At(seconds(10 * cycle)));
+    EXPECT_EQ(pool.client(1).figures.capacity, cycle == 0 ? 20u : 30u) << "A keeps half of its 20";
+  }
+  Ask(pool, "B", 100, At(seconds(110)));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(40));
+}
+
+TEST(FairShareLeaving, ADeniedRequestStaysAndALookDoesNot) {
+  FairSharePool pool = MakePool({.capacity = 1, .cycle = seconds(10), .leave_after_cycles = 1});
+  for (const auto* name : {"A", "B", "C"}) Ask(pool, name, 1, At(seconds(0)));
+  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(10))), 1u);
+  EXPECT_EQ(Ask(pool, "B", 1, At(seconds(10))), 0u);
+  CapacityOf(pool, "C", At(seconds(10)));
+  pool.Advance(At(seconds(20)));
+  EXPECT_EQ(pool.client_count(), 2u);
+  EXPECT_EQ(pool.client(1).name, "B");
+}
+
+TEST(FairShareLeaving, APauseCountsAsTheCyclesThatPassed) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10), .leave_after_cycles = 3});
+  for (const auto* name : {"A", "B"}) Ask(pool, name, 1, At(seconds(0)));
+  pool.Advance(At(seconds(39)));
+  EXPECT_EQ(pool.client_count(), 2u);
+  pool.Advance(At(seconds(40)));
+  EXPECT_EQ(pool.client_count(), 0u);
+  EXPECT_EQ(pool.clients_left(), 2u);
+  // The next request begins a first cycle.
+  EXPECT_EQ(Ask(pool, "A", 50, At(seconds(47))), 40u);
+  EXPECT_EQ(pool.cycle().start, At(seconds(47)));
+}
+
+TEST(FairShareLeaving, CanBeSwitchedOff) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10), .leave_after_cycles = 0});
+  Ask(pool, "A", 1, At(seconds(0)));
+  pool.Advance(At(std::chrono::hours(24 * 365 * 50)));
+  EXPECT_EQ(pool.client_count(), 1u);
+  EXPECT_EQ(pool.clients_left(), 0u);
+}
+
+TEST(FairShareLeaving, MakesRoomForNewClientsAfterAFloodOfNames) {
+  FairSharePool pool = MakePool(
+      {.capacity = 4000, .cycle = seconds(10), .leave_after_cycles = 2, .clients_max = 100});
+  EXPECT_EQ(Ask(pool, "A", 4000, At(seconds(0))), 4000u);
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(Ask(pool, "name" + std::to_string(i), 1, At(seconds(1))), 0u);
+  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(1))), 0u) << "no allowance is renewed";
+  EXPECT_EQ(pool.client_count(), 100u);
+  EXPECT_EQ(pool.refused_clients(), 901u);
+  Ask(pool, "A", 1, At(seconds(12)));
+  Ask(pool, "A", 1, At(seconds(22)));
+  Ask(pool, "B", 1, At(seconds(32)));
+  EXPECT_EQ(pool.client_count(), 2u);
+}
+
+// ---- Reclaiming
+
+TEST(FairShareReclaim, WaitsForTheEndOfTheCycleByDefault) {
+  FairSharePool pool = PoolWithALoan();
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 19, 10, 10));
+  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 1u);
+  EXPECT_EQ(pool.Decide({.client = "A"}, At(seconds(13))).retry_after, seconds(7));
+  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(20))), 10u);
+}
+
+TEST(FairShareReclaim, EndsTheCycleEarlyForTheOwnerAlone) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  EXPECT_EQ(Ask(pool, "B", 30, At(seconds(11))), 19u);
+  EXPECT_EQ(Ask(pool, "C", 10, At(seconds(11))), 10u);
+  EXPECT_EQ(Ask(pool, "A", 12, At(seconds(13))), 10u) << "its own, at once";
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 10, 10, 10));
+  EXPECT_EQ(pool.cycle().number, 3u);
+  EXPECT_EQ(pool.cycle().last_end, CycleEnd::kReclaim);
+  EXPECT_EQ(pool.cycle().last_length, seconds(3));
+  EXPECT_EQ(pool.cycle().end, At(seconds(20))) << "when the last cycle was due";
+  EXPECT_EQ(Ask(pool, "B", 10, At(seconds(13))), 0u) << "nobody else's allowance is renewed";
+  EXPECT_EQ(Ask(pool, "C", 10, At(seconds(13))), 0u);
+  EXPECT_EQ(Ask(pool, "D", 20, At(seconds(13))), 10u);
+  // A asked for 12 of its 10, C for 20, D for 20 and B for 40, in the whole of it.
+  pool.Advance(At(seconds(20)));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 10, 10, 10));
+  EXPECT_EQ(pool.client(1).figures.demand, 40u);
+  EXPECT_THAT(pool.cycle().ends, ElementsAre(2, 0, 1, 0));
+}
+
+TEST(FairShareReclaim, WaitsForTheMinimumCycle) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce, .minimum_cycle = seconds(2)});
+  EXPECT_EQ(Ask(pool, "A", 5, At(milliseconds(10'500))), 1u);
+  const Decision denied = pool.Decide({.client = "A"}, At(milliseconds(10'500)));
+  EXPECT_EQ(denied.retry_after, milliseconds(1500));
+  EXPECT_EQ(denied.reset_after, milliseconds(1500));
+  EXPECT_EQ(pool.cycle().end, At(seconds(12)));
+  EXPECT_EQ(Ask(pool, "A", 1, At(milliseconds(11'999))), 0u);
+  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(12))), 9u);
+  EXPECT_EQ(pool.cycle().number, 3u);
+  EXPECT_EQ(pool.cycle().start, At(seconds(12)));
+}
+
+TEST(FairShareReclaim, TheEarlyEndComesWithoutAnotherRequest) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  Ask(pool, "A", 2, At(seconds(10)));
+  pool.Advance(At(seconds(15)));
+  EXPECT_EQ(pool.cycle().start, At(seconds(11)));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 10, 10, 10));
+  pool.Advance(At(seconds(25)));
+  EXPECT_EQ(pool.cycle().number, 4u);
+  EXPECT_EQ(pool.cycle().last_length, seconds(9));
+}
+
+TEST(FairShareReclaim, IsForRequestsWithinTheEvenShareOnly) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  EXPECT_FALSE(pool.Decide({.client = "A", .cost = 11}, At(seconds(13))).allowed);
+  EXPECT_EQ(Ask(pool, "B", 30, At(seconds(13))), 19u) << "B borrows, and has used its own";
+  EXPECT_EQ(Ask(pool, "C", 11, At(seconds(13))), 10u) << "C has its own";
+  EXPECT_EQ(pool.cycle().number, 2u);
+  EXPECT_TRUE(pool.Decide({.client = "A", .cost = 10}, At(seconds(13))).allowed);
+  EXPECT_EQ(pool.cycle().number, 3u);
+}
+
+TEST(FairShareReclaim, ClientsThatAskForNothingYetDoNotSeemIdle) {
+  FairSharePool pool =
+      MakePool({.capacity = 40, .cycle = seconds(10), .reclaim = Reclaim::kAtOnce});
+  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
+  Ask(pool, "B", 99, At(seconds(0)));
+  Ask(pool, "C", 8, At(seconds(0)));
+  Ask(pool, "D", 9, At(seconds(0)));
+  Ask(pool, "B", 100, At(seconds(10)));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 20, 9, 10));
+  Ask(pool, "A", 2, At(seconds(11)));
+  // C and D have asked for nothing in this second, but for 9 and 10 in the last full cycle.
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 11, 9, 10));
+}
+
+// Four clients share 40. B asked for 21 in the last cycle, the others for 1. So B lacks 11 of the
+// 27 that they leave, and the other 16 go back: 1 + 16/3 each, and the last whole one to A.
+FairSharePool PoolWithASmallLoan() {
+  FairSharePool pool =
+      MakePool({.capacity = 40, .cycle = seconds(10), .reclaim = Reclaim::kAtOnce});
+  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
+  Ask(pool, "B", 20, At(seconds(0)));
+  pool.Advance(At(seconds(10)));
+  return pool;
+}
+
+TEST(FairShareReclaim, AnotherLenderKeepsWhatItHasAskedFor) {
+  FairSharePool pool = PoolWithASmallLoan();
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(7, 21, 6, 6));
+  EXPECT_EQ(Ask(pool, "B", 30, At(seconds(11))), 21u);
+  EXPECT_EQ(Ask(pool, "C", 6, At(seconds(11))), 6u);
+  EXPECT_EQ(Ask(pool, "A", 8, At(seconds(12))), 8u);
+  // A counts with 10, C with the 6 that it has asked for, D with 1. They leave 4 and 9, of which B
+  // takes 11. The 2 that are left go back: 4/13·2 and 9/13·2.
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 21, 7, 2));
+}
+
+TEST(FairShareReclaim, BorrowersDoNotTakeTurnsWithALoan) {
+  FairSharePool pool = PoolWithASmallLoan();
+  Ask(pool, "B", 21, At(seconds(11)));
+  EXPECT_FALSE(pool.Decide({.client = "C", .cost = 1000}, At(seconds(11))).allowed);
+  EXPECT_EQ(Ask(pool, "A", 8, At(seconds(12))), 8u);
+  // C would have most of what D leaves if its demand counted in full: so would the next one, after
+  // the next reclaim, although B has used the loan already.
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 19, 10, 1));
+}
+
+TEST(FairShareReclaim, ANewNameReclaimsNothing) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  Ask(pool, "B", 19, At(seconds(12)));
+  Ask(pool, "C", 10, At(seconds(12)));
+  Ask(pool, "D", 10, At(seconds(12)));
+  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(12))), 1u);
+  EXPECT_EQ(Ask(pool, "new", 5, At(seconds(13))), 0u) << "the pool has nothing left";
+  EXPECT_EQ(pool.cycle().number, 2u);
+}
+
+TEST(FairShareReclaim, TheTotalGrowsOnlyByWhatIsGivenBack) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  Ask(pool, "B", 19, At(seconds(12)));
+  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u);
+  // The total is 49, 40 and the 9 that A got back. Used are 29. A new client has 8, as C and D have
+  // then.
+  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(14))), 8u);
+  EXPECT_EQ(Ask(pool, "C", 20, At(seconds(14))), 8u);
+  EXPECT_EQ(Ask(pool, "D", 20, At(seconds(14))), 4u);
+}
+
+TEST(FairShareReclaim, TheNextCycleAdmitsAtMostTheCapacityToo) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u) << "1 in the last cycle, 9 in this one";
+  for (const auto* name : {"B", "C", "D"}) EXPECT_EQ(Ask(pool, name, 10, At(seconds(14))), 10u);
+  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(14))), 1u);
+}
+
+TEST(FairShareReclaim, APartOfAWholeOneIsNotALoan) {
+  FairSharePool pool =
+      MakePool({.capacity = 10, .cycle = seconds(10), .reclaim = Reclaim::kAtOnce});
+  for (const auto* name : {"A", "B", "C"}) Ask(pool, name, 10, At(seconds(0)));
+  EXPECT_EQ(Ask(pool, "B", 10, At(seconds(12))), 3u) << "it has 3 of 10/3";
+  EXPECT_EQ(pool.cycle().number, 2u);
+}
+
+// ---- A capacity that changes
+
+TEST(FairShareCapacity, ChangesWithTheNextCycle) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
+  Ask(pool, "A", 1, At(seconds(0)));
+  pool.SetCapacity(10);
+  EXPECT_EQ(Ask(pool, "B", 20, At(seconds(1))), 20u) << "a division within the cycle";
+  EXPECT_EQ(pool.capacity(), 40u);
+  pool.Advance(At(seconds(10)));
+  EXPECT_EQ(pool.capacity(), 10u);
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 9));
+  Ask(pool, "B", 200, At(seconds(11)));
+  pool.SetCapacity(100);
+  EXPECT_EQ(Ask(pool, "B", 200, At(seconds(20))), 100u);
+}
+
+TEST(FairShareCapacity, DoesNotChangeWithAnEarlyEnd) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  pool.SetCapacity(4);
+  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(12))), 10u);
+  pool.Advance(At(seconds(20)));
+  EXPECT_EQ(pool.capacity(), 4u);
+}
+
+TEST(FairShareCapacity, IsKeptWithinItsBounds) {
+  FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
+  pool.SetCapacity(0);
+  Ask(pool, "A", 1, At(seconds(0)));
+  EXPECT_EQ(pool.capacity(), 1u) << "also in the first cycle";
+  pool.SetCapacity(uint64_t{1} << 40);
+  pool.Advance(At(seconds(10)));
+  EXPECT_EQ(pool.capacity(), kFairCapacityMax);
+}
+
+TEST(FairShareCapacity, ARequestMayFitIntoTheNextCycle) {
+  FairSharePool pool = MakePool({.capacity = 4, .cycle = seconds(10)});
+  EXPECT_TRUE(pool.Decide({.client = "A", .cost = 5}, At(seconds(1))).never_fits());
+  pool.SetCapacity(5);
+  EXPECT_EQ(pool.Decide({.client = "A", .cost = 5}, At(seconds(1))).retry_after, seconds(10));
+}
+
+TEST(FairShareCapacity, BeginsAnewOnceItIsKnown) {
+  FairSharePool pool = PoolWithALoan();
+  Ask(pool, "B", 19, At(seconds(14)));
+  pool.BeginAnew(400, At(seconds(15)));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(100, 100, 100, 100));
+  EXPECT_EQ(pool.cycle().last_end, CycleEnd::kCapacity);
+  EXPECT_EQ(pool.cycle().last_length, seconds(5));
+  EXPECT_EQ(pool.cycle().end, At(seconds(25)));
+  EXPECT_EQ(Ask(pool, "B", 200, At(seconds(15))), 100u);
+}
+
+}  // namespace
+}  // namespace headgate::algorithm
