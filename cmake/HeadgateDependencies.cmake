@@ -14,6 +14,7 @@ if(HEADGATE_BUILD_SERVER)
   find_package(nlohmann_json REQUIRED)
   find_package(CURL 7.87 REQUIRED)
   include(FindZooKeeper)
+  include(FindNghttp2)
 endif()
 if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
   # The headers that nearly every source includes in the end.

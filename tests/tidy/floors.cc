@@ -29,6 +29,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"curl", {4, {"net", "base"}}},
       {"access", {4, {"store", "algorithm", "wire", "net", "base"}}},
       {"http", {4, {"access", "wire", "net", "base"}}},
+      {"http/http2", {4, {"http", "wire", "net", "base"}}},
       {"http/http1", {4, {"http", "net", "base"}}},
       {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
       {"jwt", {2, {"wire", "base"}}},

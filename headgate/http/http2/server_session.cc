@@ -1,0 +1,271 @@
+#include "headgate/http/http2/server_session.h"
+
+#include <string_view>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/http/http2/field_list.h"
+#include "headgate/http/http2/server_stream.h"
+
+namespace headgate::http::http2 {
+namespace {
+
+// A block that decodes to this many times the bound is not a head.
+constexpr size_t kBombFactor = 4;
+
+}  // namespace
+
+ServerSession::ServerSession(Application& application, const ServerOptions& options,
+                             const net::Peer& peer, Counters& counters)
+    : application_(application),
+      options_(options),
+      peer_(peer),
+      counters_(counters),
+      endpoint_(Endpoint::Role::kServer,
+                {.streams_max = options.streams_max, .head_bytes_max = options.bounds.bytes_max},
+                *this, counters),
+      head_reader_(options.bounds),
+      trailer_reader_(options.bounds) {}
+
+ServerSession::~ServerSession() {
+  in_call_ = true;
+  AbortAll();
+}
+
+ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std::string& output,
+                                               base::Instant now) {
+  now_ = now;
+  in_call_ = true;
+  answered_ = 0;
+  endpoint_.Receive({input.data(), input.size()}, now);
+  Notify();
+  Send(output);
+  const bool close = endpoint_.finished();
+  if (close) AbortAll();
+  in_call_ = false;
+  if (!stopped_ && endpoint_.backlog() > options_.unsent_bytes_max) {
+    stopped_ = true;
+    counters_.output_stops.Add();
+  }
+  return {.consumed = input.size(),
+          .answered = answered_,
+          .close = close,
+          .mid_request = endpoint_.mid_message(),
+          .stop_reading = stopped_,
+          .streaming = !streams_.empty(),
+          .protocol_error = close && endpoint_.failed()};
+}
+
+void ServerSession::Send(std::string& output) {
+  do {
+    endpoint_.Send(output, now_);
+    Notify();
+  } while (endpoint_.wants_send());
+}
+
+void ServerSession::OnUnsent(size_t bytes, base::Instant now) {
+  now_ = now;
+  endpoint_.SetBacklog(bytes);
+  const bool resumes = stopped_ && bytes < options_.unsent_bytes_max / 2;
+  if (resumes) stopped_ = false;
+  if (resumes || endpoint_.wants_send()) Wake();
+}
+
+// Without its direction the client can neither open windows nor answer a PING.
+bool ServerSession::OnInputEnd(base::Instant now) {
+  now_ = now;
+  AbortAll();
+  return false;
+}
+
+void ServerSession::OnGivenUp(GivenUp /*why*/, std::string& output, base::Instant now) {
+  now_ = now;
+  in_call_ = true;
+  endpoint_.Fail(ErrorCode::kEnhanceYourCalm);
+  endpoint_.Send(output, now);
+  AbortAll();
+}
+
+size_t ServerSession::BufferedBytes() const { return buffered_; }
+
+void ServerSession::OnDrain() {
+  endpoint_.BeginDrain();
+  Wake();
+}
+
+void ServerSession::Wake() {
+  if (!in_call_ && wake_) wake_();
+}
+
+// ---- Requests
+
+void ServerSession::OnBlock(int32_t id) {
+  if (Find(id) != nullptr) return trailer_reader_.Begin();
+  head_reader_.Begin();
+  auto stream = std::make_unique<ServerStream>(*this, id);
+  stream->index_ = streams_.size();
+  endpoint_.SetOwner(id, stream.get());
+  endpoint_.ShareFairly(id);
+  streams_.push_back(std::move(stream));
+}
+
+bool ServerSession::OnField(int32_t id, std::string_view name, std::string_view value) {
+  const ServerStream* stream = Find(id);
+  HEADGATE_CHECK(stream != nullptr);
+  const bool trailer = stream->head_read_;
+  const bool valid = trailer ? trailer_reader_.Add(name, value) : head_reader_.Add(name, value);
+  const size_t bytes = trailer ? trailer_reader_.bytes() : head_reader_.bytes();
+  if (bytes > kBombFactor * options_.bounds.bytes_max) {
+    endpoint_.Flooded(Flood::kFields);
+    return false;
+  }
+  return valid;
+}
+
+void ServerSession::OnBlockEnd(int32_t id, bool ends_stream) {
+  ServerStream* stream = Find(id);
+  HEADGATE_CHECK(stream != nullptr);
+  if (!stream->head_read_) return OnRequestHead(*stream, ends_stream);
+  // A tunnel has no trailers.
+  if (stream->wants_tunnel_ || !trailer_reader_.Finish(ends_stream)) {
+    return endpoint_.Reset(id, ErrorCode::kProtocolError);
+  }
+  OnRequestEnd(*stream, trailer_reader_.fields());
+}
+
+void ServerSession::OnRequestHead(ServerStream& stream, bool ends_stream) {
+  using Verdict = RequestHeadReader::Verdict;
+  const Verdict verdict = head_reader_.Finish(ends_stream);
+  if (verdict == Verdict::kMalformed) return endpoint_.Reset(stream.id_, ErrorCode::kProtocolError);
+  stream.head_read_ = true;
+  stream.request_ended_ = ends_stream;
+  switch (verdict) {
+    case Verdict::kTooLarge:
+      return Answer(stream, "431");
+    case Verdict::kConnect:
+      return Answer(stream, "501");
+    case Verdict::kOtherExpectation:
+      return Answer(stream, "417");
+    case Verdict::kMalformed:
+    case Verdict::kValid:
+      break;
+  }
+  stream.wants_tunnel_ = !head_reader_.head().protocol.empty();
+  stream.is_head_ = head_reader_.head().method == "HEAD";
+  stream.receiver_ = application_.OnRequest(std::move(head_reader_.head()), peer_, stream, now_);
+  HEADGATE_CHECK(stream.receiver_ != nullptr);
+  if (ends_stream) OnRequestEnd(stream, {});
+}
+
+void ServerSession::Answer(ServerStream& stream, std::string_view status) {
+  counters_.refused_heads.Add();
+  if (!endpoint_.Afford(Flood::kProvoked, now_)) return;
+  FieldList fields;
+  fields.Add(":status", status);
+  fields.Add("content-length", "0");
+  endpoint_.SubmitHead(stream.id_, fields, nullptr);
+}
+
+void ServerSession::OnData(int32_t id, std::string_view bytes) {
+  ServerStream* stream = Find(id);
+  if (stream == nullptr || !stream->receives()) return;
+  if (stream->end_sent_ && !stream->tunnel_) return;
+  if (stream->wants_tunnel_ && (!stream->answered_ || !stream->early_.empty())) {
+    stream->early_ += bytes;
+    return;
+  }
+  if (stream->wants_tunnel_ && !stream->tunnel_) return;
+  stream->buffered_ += bytes.size();
+  buffered_ += bytes.size();
+  stream->receiver_->OnData(bytes, now_);
+}
+
+void ServerSession::OnStreamEnd(int32_t id) {
+  if (ServerStream* stream = Find(id)) OnRequestEnd(*stream, {});
+}
+
+void ServerSession::OnRequestEnd(ServerStream& stream, const Fields& trailers) {
+  stream.request_ended_ = true;
+  // The end of a tunnel's direction comes after the answer.
+  if (stream.wants_tunnel_ && (!stream.answered_ || !stream.early_.empty())) return;
+  if (!stream.receives() || std::exchange(stream.end_told_, true)) return;
+  stream.receiver_->OnEnd(trailers, now_);
+}
+
+// ---- Responses
+
+void ServerSession::OnSent(int32_t id, bool ends_stream) {
+  ServerStream* stream = Find(id);
+  if (stream == nullptr || !ends_stream) return;
+  stream->end_sent_ = true;
+  ++answered_;
+  if (!stream->request_ended_ && !stream->tunnel_) endpoint_.Reset(id, ErrorCode::kNoError);
+}
+
+void ServerSession::OnRoom(int32_t id) {
+  ServerStream* stream = Find(id);
+  if (stream == nullptr || std::exchange(stream->has_room_, true)) return;
+  ready_.push_back(id);
+}
+
+void ServerSession::OnClosed(int32_t id, ErrorCode /*error*/) {
+  ServerStream* stream = Find(id);
+  if (stream == nullptr) return;
+  if (!stream->head_read_) counters_.malformed_heads.Add();
+  Close(*stream);
+}
+
+void ServerSession::Close(ServerStream& stream) {
+  stream.closed_ = true;
+  std::unique_ptr<ServerStream>& place = streams_[stream.index_];
+  closed_.push_back(std::move(place));
+  if (&place != &streams_.back()) {
+    place = std::move(streams_.back());
+    place->index_ = stream.index_;
+  }
+  streams_.pop_back();
+}
+
+void ServerSession::Notify() {
+  // Receivers may add to both lists.
+  while (!closed_.empty() || !ready_.empty()) {
+    for (size_t i = 0; i < ready_.size(); ++i) {
+      if (ServerStream* stream = Find(ready_[i])) NotifyReady(*stream);
+    }
+    ready_.clear();
+    for (size_t i = 0; i < closed_.size(); ++i) Part(std::move(closed_[i]));
+    closed_.clear();
+  }
+}
+
+void ServerSession::NotifyReady(ServerStream& stream) {
+  if (stream.wants_tunnel_ && stream.answered_ && stream.receives()) {
+    const std::string early = std::exchange(stream.early_, {});
+    if (stream.tunnel_ && !early.empty()) OnData(stream.id_, early);
+    // If the answer refuses the tunnel, the request had no body.
+    if (stream.request_ended_ || !stream.tunnel_) {
+      if (!std::exchange(stream.end_told_, true)) stream.receiver_->OnEnd({}, now_);
+    }
+  }
+  if (std::exchange(stream.has_room_, false) && stream.receives() && !stream.ended_)
+    stream.receiver_->OnWritable(now_);
+}
+
+// The receiver's last moment.
+void ServerSession::Part(std::unique_ptr<ServerStream> stream) {
+  const bool complete = stream->end_sent_ && stream->request_ended_;
+  if (stream->receiver_ != nullptr && !complete && !stream->aborted_)
+    stream->receiver_->OnAbort(now_);
+  stream->receiver_.reset();
+  buffered_ -= stream->buffered_;
+}
+
+void ServerSession::AbortAll() {
+  while (!streams_.empty()) {
+    endpoint_.SetOwner(streams_.back()->id_, nullptr);
+    Close(*streams_.back());
+  }
+  Notify();
+}
+
+}  // namespace headgate::http::http2

@@ -1,0 +1,107 @@
+// The server's side of an HTTP/2 connection: each stream is an http::ServerExchange. By prior
+// knowledge or after ALPN; the bytes are the same.
+//
+//   HEADERS ─▶ RequestHeadReader ─▶ Application::OnRequest
+//                  └─ malformed ─▶ RST_STREAM; nothing reaches the application
+//   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
+//   SendHead, SendData, SendEnd ─▶ HEADERS, DATA, END_STREAM
+//
+// If a response ends before its request, the rest of the request is not wanted:
+// RST_STREAM(NO_ERROR) follows, and the receiver gets OnAbort.
+//
+// A request with `protocol` has no end until it is answered: after 101, its receiver gets the data
+// of the tunnel; after another answer, OnEnd.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/http/exchange.h"
+#include "headgate/http/http2/endpoint.h"
+#include "headgate/http/http2/flood_guard.h"
+#include "headgate/http/http2/head_reader.h"
+#include "headgate/net/peer.h"
+#include "headgate/net/session.h"
+
+namespace headgate::http::http2 {
+
+struct ServerOptions {
+  uint32_t streams_max = 100;  // of one connection. Raise it for proxies with very many clients
+  HeadBounds bounds{};
+  // A connection is not read while this much of its output is unsent.
+  size_t unsent_bytes_max = size_t{1} << 20;
+};
+
+class ServerStream;
+
+class ServerSession final : public net::Session, private Endpoint::Events {
+ public:
+  // All references must outlive the session.
+  ServerSession(Application& application, const ServerOptions& options, const net::Peer& peer,
+                Counters& counters);
+  ~ServerSession() override;
+
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
+  void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
+  bool duplex() const override { return true; }
+  void OnUnsent(size_t bytes, base::Instant now) override;
+  bool OnInputEnd(base::Instant now) override;
+  void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;
+  size_t BufferedBytes() const override;
+  void OnDrain() override;
+
+ private:
+  friend class ServerStream;
+
+  void OnBlock(int32_t id) override;
+  bool OnField(int32_t id, std::string_view name, std::string_view value) override;
+  void OnBlockEnd(int32_t id, bool ends_stream) override;
+  void OnData(int32_t id, std::string_view bytes) override;
+  void OnStreamEnd(int32_t id) override;
+  void OnPeerReset(int32_t /*id*/) override {}
+  void OnSent(int32_t id, bool ends_stream) override;
+  void OnRoom(int32_t id) override;
+  void OnClosed(int32_t id, ErrorCode error) override;
+  void OnPingAnswered() override { endpoint_.FinishDrain(); }
+  void AfterFrame() override { Notify(); }
+
+  ServerStream* Find(int32_t id) const { return static_cast<ServerStream*>(endpoint_.OwnerOf(id)); }
+  void OnRequestHead(ServerStream& stream, bool ends_stream);
+  void OnRequestEnd(ServerStream& stream, const Fields& trailers);
+  // Answers for the application.
+  void Answer(ServerStream& stream, std::string_view status);
+  // Sends, and tells receivers what that allows, until nothing changes.
+  void Send(std::string& output);
+  // Tells receivers what has happened since the last call.
+  void Notify();
+  void NotifyReady(ServerStream& stream);
+  void Part(std::unique_ptr<ServerStream> stream);
+  void Close(ServerStream& stream);
+  void AbortAll();
+  // Output has been submitted outside of OnBytes.
+  void Wake();
+
+  Application& application_;
+  const ServerOptions& options_;
+  const net::Peer peer_;
+  Counters& counters_;
+  std::function<void()> wake_;
+  Endpoint endpoint_;
+  RequestHeadReader head_reader_;
+  TrailerReader trailer_reader_;
+  std::vector<std::unique_ptr<ServerStream>> streams_;  // open, in any order
+  std::vector<std::unique_ptr<ServerStream>> closed_;   // their receivers do not know yet
+  std::vector<int32_t> ready_;                          // streams with a call for their receivers
+  base::Instant now_{};
+  uint64_t answered_ = 0;
+  size_t buffered_ = 0;  // data that receivers have not consumed
+  bool in_call_ = false;
+  bool stopped_ = false;  // reading, because of unsent output
+};
+
+}  // namespace headgate::http::http2
