@@ -199,6 +199,8 @@ void ClientSession::OnResponseHead(ClientStream& stream, bool ends_stream) {
 void ClientSession::OnData(int32_t id, std::string_view bytes) {
   ClientStream* stream = Find(id);
   if (stream == nullptr || stream->receiver_ == nullptr) return;
+  // Beyond the window: nghttp2 has reset the stream already.
+  if (stream->buffered_ + bytes.size() > kWindowBytes) return;
   stream->buffered_ += bytes.size();
   stream->receiver_->OnData(bytes, now_);
 }

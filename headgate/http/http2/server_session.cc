@@ -169,6 +169,8 @@ void ServerSession::Answer(ServerStream& stream, std::string_view status) {
 void ServerSession::OnData(int32_t id, std::string_view bytes) {
   ServerStream* stream = Find(id);
   if (stream == nullptr || !stream->receives()) return;
+  // Beyond the window: nghttp2 has reset the stream already.
+  if (stream->buffered_ + stream->early_.size() + bytes.size() > kWindowBytes) return;
   if (stream->end_sent_ && !stream->tunnel_) return;
   if (stream->wants_tunnel_ && (!stream->answered_ || !stream->early_.empty())) {
     stream->early_ += bytes;
