@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,11 +44,22 @@ class Fields {
 
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Field;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Field*;
+    using reference = Field;
+
     Iterator(const Fields& fields, size_t index) : fields_(&fields), index_(index) {}
     Field operator*() const { return (*fields_)[index_]; }
     Iterator& operator++() {
       ++index_;
       return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++index_;
+      return before;
     }
     bool operator==(const Iterator&) const = default;
 
