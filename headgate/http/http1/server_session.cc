@@ -58,7 +58,7 @@ ServerSession::Progress ServerSession::Report(std::span<const char> input) {
   progress.protocol_error = refused_;
   progress.streaming = open_ || awaits_room_;
   progress.mid_request = !progress.streaming && rest_bytes_ > 0;
-  // What is left of the input waits for the receiver, or for the end of the exchange.
+  // The rest of the input waits for the receiver, or for the end of the exchange.
   progress.stop_reading = progress.streaming && (rest_bytes_ > 0 || room() == 0);
   progress.finish_writing =
       open_ && incoming_ == Incoming::kTunnel && outgoing_ == Outgoing::kEnded;
