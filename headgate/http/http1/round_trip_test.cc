@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/base/random.h"
 #include "headgate/http/http1/client_dialogue.h"
@@ -202,7 +203,7 @@ class Connection {
 TEST(Http1RoundTrip, EverythingArrivesAsItWasSent) {
   size_t exchanges = 0;
   size_t reused = 0;
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     base::Random random(seed);
     Connection connection(random);
@@ -216,6 +217,62 @@ TEST(Http1RoundTrip, EverythingArrivesAsItWasSent) {
   // Most connections are used again, and some are not.
   EXPECT_GT(reused, exchanges / 2);
   EXPECT_LT(reused, exchanges);
+}
+
+// ---- Pipelines
+
+// Appends a request with this number and returns its body.
+std::string AppendRequest(size_t number, base::Random& random, std::string& pipeline) {
+  RequestHead head = ClientDialogue::Get();
+  head.target = "/" + std::to_string(number);
+  const Message message = RandomMessage(random);
+  head.body = message.length;
+  BodyWriter writer;
+  WriteRequestHead(head, writer, pipeline);
+  writer.Write(message.body, pipeline);
+  EXPECT_TRUE(writer.End(&message.trailers, pipeline));
+  return message.body;
+}
+
+TEST(Http1Pipeline, IsAnsweredInOrderHoweverItIsSplit) {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    base::Random random(seed);
+    ServerDialogue d;
+    d.application.consumes = false;
+    d.application.on_end = nullptr;
+    constexpr size_t kRequests = 8;
+    std::string pipeline;
+    std::vector<std::string> bodies;
+    for (size_t i = 0; i < kRequests; ++i) bodies.push_back(AppendRequest(i, random, pipeline));
+
+    std::string output;
+    std::string expected;
+    for (int steps = 0; d.answered < kRequests; ++steps) {
+      ASSERT_LT(steps, 100'000);
+      Received* const received =
+          d.application.requests.empty() ? nullptr : d.application.requests.back().get();
+      if (random.Below(2) == 0 && !d.progress.stop_reading) {
+        const size_t size = random.Below(std::min(pipeline.size(), kReadBytesMax) + 1);
+        output += d.Say(pipeline.substr(0, size));
+        pipeline.erase(0, size);
+      } else if (received != nullptr && received->alive && received->unconsumed > 0) {
+        received->Consume(1 + random.Below(received->unconsumed));
+        output += d.Run();
+      } else if (received != nullptr && received->alive && received->ended) {
+        const std::string number = std::to_string(d.application.requests.size() - 1);
+        received->Answer(number);
+        output += d.Run();
+        expected += "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" + number;
+      }
+    }
+    EXPECT_EQ(output, expected);
+    ASSERT_EQ(d.application.requests.size(), kRequests);
+    for (size_t i = 0; i < kRequests; ++i) {
+      EXPECT_EQ(d.application.requests[i]->head.target, "/" + std::to_string(i));
+      EXPECT_EQ(d.application.requests[i]->body, bodies[i]);
+    }
+  }
 }
 
 }  // namespace

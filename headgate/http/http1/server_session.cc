@@ -74,10 +74,15 @@ bool ServerSession::Step(base::Instant now) {
       receiver_->OnWritable(now);
   }
   if (!open_) return TakeHead(now);
-  if (outgoing_ == Outgoing::kAborted ||
-      (outgoing_ == Outgoing::kEnded && incoming_ == Incoming::kBody && !request_arrived())) {
+  const bool unwanted = outgoing_ == Outgoing::kEnded && incoming_ == Incoming::kBody;
+  if (outgoing_ == Outgoing::kAborted || (unwanted && !request_arrived())) {
     Close(now);
     return false;
+  }
+  if (unwanted) {
+    rest_.remove_prefix(static_cast<size_t>(reader_.left()));
+    incoming_ = Incoming::kEnded;
+    receiver_->OnAbort(now);
   }
   switch (incoming_) {
     case Incoming::kBody:
@@ -145,13 +150,12 @@ void ServerSession::BeginExchange(bool keep_alive, base::Instant now) {
   // A copy, so that `head_` keeps its memory for the next request.
   receiver_ = application_.OnRequest(RequestHead(head_), peer_, *this, now);
   HEADGATE_CHECK(receiver_ != nullptr);
-  if (incoming_ == Incoming::kBody && reader_.done()) EndRequest(kNoFields, now);
+  if (incoming_ == Incoming::kBody && reader_.done() && outgoing_ != Outgoing::kAborted)
+    EndRequest(kNoFields, now);
 }
 
 bool ServerSession::TakeBody(base::Instant now) {
-  // After the response has ended, nobody counts what is left of a request that has arrived.
-  const bool counts = outgoing_ != Outgoing::kEnded;
-  const BodyReader::Part part = reader_.Take(rest_, counts ? room() : rest_.size());
+  const BodyReader::Part part = reader_.Take(rest_, room());
   rest_.remove_prefix(part.taken);
   if (part.refusal) {
     Refuse(part.refusal, now);
@@ -225,8 +229,7 @@ void ServerSession::Close(base::Instant now) {
 bool ServerSession::request_arrived() const {
   switch (incoming_) {
     case Incoming::kBody:
-      return reader_.done() ||
-             (reader_.framing() == BodyFraming::kSized && reader_.left() <= rest_bytes());
+      return reader_.framing() != BodyFraming::kChunked && reader_.left() <= rest_bytes();
     case Incoming::kUpgrade:
     case Incoming::kTunnel:
     case Incoming::kEnded:

@@ -11,9 +11,8 @@
 // A request with `protocol` has no end until it is answered: after 101, its receiver gets the data
 // of the tunnel; after another answer, OnEnd.
 //
-// If a response begins before its request is complete, it says Connection: close. If it also ends
-// first, the rest of the request is not wanted: the receiver gets OnAbort, and the connection
-// closes after the response.
+// If a response begins before its request has arrived, it says Connection: close. If it also ends
+// first, the rest of the request is not wanted: the receiver gets OnAbort.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +93,8 @@ class ServerSession final : public net::Session, private ServerExchange {
   void WriteProblem(const Refusal& refusal, base::Instant now);
   Progress Report(std::span<const char> input);
 
-  // Whether everything of the request has arrived, though perhaps it was not read yet.
+  // Whether the whole request has arrived, though perhaps it was not read yet. For chunks, only
+  // reading can tell.
   bool request_arrived() const;
   // Bytes of input that were not taken.
   size_t rest_bytes() const { return output_ != nullptr ? rest_.size() : rest_bytes_; }

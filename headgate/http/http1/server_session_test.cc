@@ -384,19 +384,31 @@ TEST(Http1Server, AnEarlyAnswerClosesTheConnection) {
   EXPECT_FALSE(d.application.last().alive);
 }
 
-TEST(Http1Server, AnAnswerToABodyThatHasArrivedIsNotEarly) {
+TEST(Http1Server, AnAnswerToABodyThatHasArrivedKeepsTheConnection) {
   ServerDialogue d;
   d.application.on_request = [](Received& received) { received.Answer("no", 429); };
   d.application.on_end = Silent;
-  d.application.consumes = false;
-  const std::string body(kWindowBytes - 1, 'x');
+  const std::string body(2 * kWindowBytes, 'x');
   const std::string output = d.Say(
       Post("Content-Length: " + std::to_string(body.size()) + "\r\n", body) + std::string(kGet));
   EXPECT_THAT(output, Not(HasSubstr("close")));
   ASSERT_EQ(d.application.requests.size(), 2u);
-  EXPECT_EQ(d.application.requests[0]->body, body);
-  EXPECT_TRUE(d.application.requests[0]->ended);
+  EXPECT_TRUE(d.application.requests[0]->aborted) << "nobody wants the body";
+  EXPECT_EQ(d.application.requests[0]->body, "");
+  EXPECT_FALSE(d.application.requests[0]->alive);
   EXPECT_FALSE(d.progress.close);
+}
+
+TEST(Http1Server, AnAnswerToABodyThatWaitsForItsReceiverKeepsTheConnection) {
+  ServerDialogue d;
+  d.application.consumes = false;
+  const std::string body(kWindowBytes + 10, 'x');
+  d.Say(Post("Content-Length: " + std::to_string(body.size()) + "\r\n", body));
+  EXPECT_EQ(d.rest.size(), 10u);
+  d.application.last().Answer("no", 503);
+  EXPECT_THAT(d.Run(), Not(HasSubstr("close")));
+  EXPECT_EQ(d.rest, "");
+  EXPECT_EQ(d.Say(kGet), kOk);
 }
 
 TEST(Http1Server, AResponseMayBeginBeforeTheRequestEnds) {
