@@ -302,7 +302,9 @@ void ClientSession::Notify() {
     for (size_t i = 0; i < ready_.size(); ++i) {
       ClientStream* stream = Find(ready_[i]);
       if (stream == nullptr || !std::exchange(stream->has_room_, false)) continue;
-      if (stream->receiver_ != nullptr && !stream->ended_) stream->receiver_->OnWritable(now_);
+      // More may have been sent meanwhile.
+      const bool has_room = !stream->ended_ && stream->body_.size() < kWindowBytes;
+      if (has_room && stream->receiver_ != nullptr) stream->receiver_->OnWritable(now_);
     }
     ready_.clear();
     for (size_t i = 0; i < closed_.size(); ++i) {

@@ -1,5 +1,5 @@
-// What a server does with every kind of frame that RFC 9113 and RFC 7541 forbid, and with some that
-// they allow but that few clients send. The names begin with the section. Each case is replayed in
+// Every kind of frame that RFC 9113 and RFC 7541 forbid, and some that they allow but few clients
+// send, against a server. The names begin with the section. Each case is replayed in
 // two parts, split at every byte. One file because the cases are one table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -244,9 +244,10 @@ TEST(Conformance, DataHeadersPriorityReset) {
        "1:200"},
       {"6.2 more padding than payload", HeadersWith(1, "\xff" + GetBlock(), kEndStream | kPadded),
        kProtocol},
-      {"6.2 with a priority", HeadersWith(1, Number(0, 5) + GetBlock(), kEndStream | kPriority),
+      {"6.2 with a priority", HeadersWith(1, Number(0, 5) + GetBlock(), kEndStream | kWithPriority),
        "1:200"},
-      {"6.2 too short for a priority", HeadersWith(1, "1234", kEndStream | kPriority), kFrameSize},
+      {"6.2 too short for a priority", HeadersWith(1, "1234", kEndStream | kWithPriority),
+       kFrameSize},
       {"6.3 PRIORITY of stream 0", Frame(kTPriority, 0, 0, Number(3, 5)), kProtocol},
       {"6.3 PRIORITY of 4 bytes", Frame(kTPriority, 0, 1, Number(0, 4)), kFrameSize},
       {"6.3 PRIORITY of 6 bytes", Frame(kTPriority, 0, 1, Number(0, 6)), kFrameSize},

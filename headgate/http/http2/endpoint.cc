@@ -19,10 +19,6 @@ constexpr size_t kBacklogMax = size_t{128} << 10;
 // Refilled on receipt, so its size only has to cover a round trip.
 constexpr int32_t kConnectionWindowBytes = 1 << 20;
 
-// A header block of 64 KiB fits into five frames of the usual size.
-constexpr int kBlockFramesMax = 8;
-constexpr uint32_t kBlockBytesMax = 128 << 10;
-
 constexpr size_t kPrefaceBytes = 24;
 
 std::string_view View(const uint8_t* bytes, size_t size) {
@@ -70,7 +66,11 @@ struct Endpoint::Callbacks {
         self.events_.OnBlockEnd(stream, ends);
         break;
       case NGHTTP2_DATA:
-        if (ends) self.events_.OnStreamEnd(stream);
+        if (ends) {
+          self.events_.OnStreamEnd(stream);
+        } else if (frame->hd.length > 0 && frame->hd.length == frame->data.padlen) {
+          (void)self.Afford(Flood::kEmptyData, self.now_);
+        }
         break;
       case NGHTTP2_RST_STREAM:
         self.events_.OnPeerReset(stream);
@@ -105,7 +105,7 @@ struct Endpoint::Callbacks {
     return 0;
   }
 
-  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+  static int OnFrameSent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Endpoint& self = Self(user);
     const int32_t stream = frame->hd.stream_id;
     const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
@@ -123,7 +123,12 @@ struct Endpoint::Callbacks {
         self.NoteClosed(stream, true);
         break;
       case NGHTTP2_GOAWAY:
-        if (frame->goaway.error_code != NGHTTP2_NO_ERROR) self.failed_ = true;
+        if (frame->goaway.error_code != NGHTTP2_NO_ERROR) {
+          self.failed_ = true;
+        } else if (frame->goaway.last_stream_id == INT32_MAX) {
+          // The notice of a drain. PING must not overtake it, as it does in nghttp2's queues.
+          (void)nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, nullptr);
+        }
         break;
       default:
         break;
@@ -229,6 +234,7 @@ Endpoint::Endpoint(Role role, const Options& options, Events& events, Counters& 
 Endpoint::~Endpoint() { nghttp2_session_del(session_); }
 
 void Endpoint::Receive(std::string_view bytes, base::Instant now) {
+  now = now_ = std::max(now, now_);
   while (!bytes.empty() && !failed_ && !broken_) {
     const FrameScan::Piece piece = scan_.Next(bytes);
     if (piece.begins_frame && !Judge(scan_.header(), now)) return;
@@ -282,103 +288,6 @@ void Endpoint::ReleaseHeld() {
   if (backlog_ >= kBacklogMax) return;
   for (const int32_t stream : held_) Resume(stream);
   held_.clear();
-}
-
-// ---- Judgement
-
-bool Endpoint::Judge(const FrameHeader& frame, base::Instant now) {
-  switch (frame.type) {
-    case FrameType::kData:
-      if (frame.payload_bytes == 0 && !frame.has(kFlagEndStream) && !Afford(Flood::kEmptyData, now))
-        return false;
-      return JudgeLate(frame);
-    case FrameType::kHeaders:
-      return JudgeBlock(frame) && JudgeLate(frame);
-    case FrameType::kContinuation:
-      return JudgeBlock(frame);
-    case FrameType::kRstStream:
-      return Afford(Flood::kResets, now);
-    case FrameType::kSettings:
-      return frame.has(kFlagAck) || Afford(Flood::kSettings, now);
-    case FrameType::kPing:
-      return frame.has(kFlagAck) || Afford(Flood::kPings, now);
-    case FrameType::kWindowUpdate:
-      return Afford(Flood::kWindowUpdates, now);
-    case FrameType::kPriority:
-      if (frame.stream == 0) {
-        // RFC 9113, 6.3. nghttp2 ignores all of them.
-        Fail(ErrorCode::kProtocolError);
-        return false;
-      }
-      [[fallthrough]];
-    case FrameType::kPriorityUpdate:
-      return Afford(Flood::kPriorities, now);
-    case FrameType::kPushPromise:
-    case FrameType::kGoaway:
-      return true;
-  }
-  return Afford(Flood::kUnknownFrames, now);
-}
-
-bool Endpoint::JudgeBlock(const FrameHeader& frame) {
-  if (frame.type == FrameType::kHeaders) block_bytes_ = 0, block_frames_ = 0;
-  in_block_ = !frame.has(kFlagEndHeaders);
-  block_bytes_ += frame.payload_bytes;
-  if (++block_frames_ <= kBlockFramesMax && block_bytes_ <= kBlockBytesMax) return true;
-  Flooded(Flood::kContinuations);
-  return false;
-}
-
-// HEADERS and DATA of a stream that is closed, which nghttp2 would ignore (RFC 9113, 5.1 and
-// 5.1.1). They are only in order if the peer may not know of our reset yet. A peer that may have
-// streams_max streams open can have that many unseen resets, so the ring holds all of them.
-bool Endpoint::JudgeLate(const FrameHeader& frame) {
-  if (role_ == Role::kClient || frame.stream % 2 == 0) return true;
-  if (frame.stream > newest_stream_) {
-    if (frame.type == FrameType::kHeaders) {
-      newest_stream_ = frame.stream;
-      guard_.Earn(Flood::kPriorities, 10);
-      guard_.Earn(Flood::kWindowUpdates, 5);
-    }
-    return true;
-  }
-  if (frame.stream > last_taken_ || nghttp2_session_find_stream(session_, frame.stream) != nullptr)
-    return true;
-  const auto closed = std::find_if(
-      closed_.begin(), closed_.end(),
-      [&frame](const ClosedStream& candidate) { return candidate.stream == frame.stream; });
-  if (closed != closed_.end() && closed->reset_here) return true;
-  const bool never_opened = closed == closed_.end() && frame.type == FrameType::kHeaders;
-  Fail(never_opened ? ErrorCode::kProtocolError : ErrorCode::kStreamClosed);
-  return false;
-}
-
-bool Endpoint::Afford(Flood kind, base::Instant now) {
-  if (guard_.Take(kind, now)) return true;
-  Flooded(kind);
-  return false;
-}
-
-void Endpoint::Flooded(Flood kind) {
-  if (failed_) return;
-  counters_.floods[static_cast<size_t>(kind)].Add();
-  Fail(ErrorCode::kEnhanceYourCalm);
-}
-
-void Endpoint::NoteClosed(int32_t stream, bool reset_here) {
-  if (role_ == Role::kClient) return;
-  if (stream == closed_latest_) return;  // OnFrameSent has noted the reset
-  closed_latest_ = stream;
-  if (closed_.size() < options_.streams_max) {
-    closed_.push_back({stream, reset_here});
-  } else {
-    closed_[closed_next_++ % closed_.size()] = {stream, reset_here};
-  }
-}
-
-void Endpoint::Fail(ErrorCode error) {
-  failed_ = true;
-  (void)nghttp2_session_terminate_session(session_, static_cast<uint32_t>(error));
 }
 
 // ---- Streams
@@ -438,11 +347,15 @@ void Endpoint::ShareFairly(int32_t stream) {
 
 // ---- The connection
 
+void Endpoint::Fail(ErrorCode error) {
+  failed_ = true;
+  (void)nghttp2_session_terminate_session(session_, static_cast<uint32_t>(error));
+}
+
 void Endpoint::BeginDrain() {
   if (draining_ || failed_) return;
   draining_ = true;
   (void)nghttp2_submit_shutdown_notice(session_);
-  (void)nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
 }
 
 void Endpoint::FinishDrain() {

@@ -162,6 +162,7 @@ class Endpoint {
   std::vector<ClosedStream> closed_;  // a ring of streams_max
   size_t closed_next_ = 0;
   int32_t closed_latest_ = 0;
+  base::Instant now_{};  // of the last Receive; never goes back
   size_t backlog_ = 0;
   std::string* output_ = nullptr;  // during Send
   std::vector<int32_t> held_;      // streams whose DATA waits for the backlog

@@ -38,7 +38,7 @@ struct Counters {
 
 class FloodGuard {
  public:
-  // Whether the budget has a place for one more event at `now`; takes it.
+  // Whether the budget has a place for one more event at `now`, which must not go back; takes it.
   bool Take(Flood kind, base::Instant now);
   // Gives `events` back, at most until the budget is full.
   void Earn(Flood kind, int events);

@@ -249,7 +249,9 @@ void ServerSession::NotifyReady(ServerStream& stream) {
       if (!std::exchange(stream.end_told_, true)) stream.receiver_->OnEnd({}, now_);
     }
   }
-  if (std::exchange(stream.has_room_, false) && stream.receives() && !stream.ended_)
+  // More may have been sent meanwhile.
+  const bool has_room = !stream.ended_ && stream.body_.size() < kWindowBytes;
+  if (std::exchange(stream.has_room_, false) && has_room && stream.receives())
     stream.receiver_->OnWritable(now_);
 }
 

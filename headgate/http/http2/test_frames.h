@@ -20,7 +20,7 @@ inline constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // Frame types and flags of RFC 9113, 6.
 inline constexpr int kTData = 0, kTHeaders = 1, kTPriority = 2, kTReset = 3, kTSettings = 4,
                      kTPush = 5, kTPing = 6, kTGoaway = 7, kTWindow = 8, kTContinuation = 9;
-inline constexpr int kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8, kPriority = 32;
+inline constexpr int kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8, kWithPriority = 32;
 
 // `bytes` bytes of a number, the highest first.
 inline std::string Number(uint64_t number, int bytes) {
