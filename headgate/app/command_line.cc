@@ -12,6 +12,7 @@
 #include "headgate/app/help.h"
 #include "headgate/app/rules_command.h"
 #include "headgate/app/serve.h"
+#include "headgate/app/sidecar.h"
 #include "headgate/app/store_command.h"
 #include "headgate/app/validate.h"
 #include "headgate/app/version.h"
@@ -114,6 +115,7 @@ int RunNamed(const std::vector<std::string>& arguments, const Console& console) 
                 console);
   }
   if (name == "serve") return Serve(rest, console);
+  if (name == "sidecar") return Sidecar(rest, console);
   if (name == "check") return Check(rest, console);
   if (name == "validate") return Validate(rest, console);
   if (name == "explain") return Explain(rest, console);
@@ -132,7 +134,7 @@ int RunNamed(const std::vector<std::string>& arguments, const Console& console) 
 int RunCommandLine(const std::vector<std::string>& arguments, const Console& console) {
   const int code = RunNamed(arguments, console);
   // A server serves also if nobody reads what it printed at its start.
-  const bool serves = !arguments.empty() && arguments[0] == "serve";
+  const bool serves = !arguments.empty() && (arguments[0] == "serve" || arguments[0] == "sidecar");
   if (serves || console.out.flush()) return code;
   console.Error("the output could not be written completely",
                 "the disk may be full, or the program that reads it has ended");

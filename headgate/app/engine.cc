@@ -1,6 +1,6 @@
 #include "headgate/app/engine.h"
 
-#include "headgate/app/version.h"
+#include "headgate/app/process_metrics.h"
 #include "headgate/base/random_secret.h"
 
 namespace headgate::app {
@@ -91,11 +91,10 @@ void Engine::Collect(observe::Sink& sink) {
 
   const auto rules = limiter_.rules();
   sink.Set(Metric::kRules, {}, rules == nullptr ? 0 : rules->rules().size());
-  sink.Set(Metric::kLogLinesDropped, {}, log_.lines_dropped());
-  sink.Set(Metric::kClockAhead, {},
-           base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)));
-  sink.Set(Metric::kUptime, {}, system_clock_.BootNow() - started_at_);
-  sink.Set(Metric::kBuildInfo, {kVersion}, uint64_t{1});
+  CollectProcess({.log_lines_dropped = log_.lines_dropped(),
+                  .clock_ahead = base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)),
+                  .uptime = system_clock_.BootNow() - started_at_},
+                 sink);
 }
 
 }  // namespace headgate::app

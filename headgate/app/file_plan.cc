@@ -1,5 +1,7 @@
 #include "headgate/app/file_plan.h"
 
+#include <sys/resource.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,6 +50,20 @@ std::string HintOnFewFiles(const FileNeeds& needs) {
   return fmt::format("raise `ulimit -n`{}{}{}{}", threads || connections ? ", or lower " : "",
                      threads ? "threads" : "", threads && connections ? " or " : "",
                      connections ? "store_connections" : "");
+}
+
+uint64_t OpenFilesMax() {
+  rlimit files{};
+  return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_max : 0;
+}
+
+absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return absl::UnavailableError("the limit on open files cannot be read");
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  return PlanFiles(files.rlim_max, needs);
 }
 
 }  // namespace headgate::app

@@ -28,6 +28,11 @@ struct FilePlan {
 // needed.
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs);
 
+// Raises the soft limit on open files to the hard limit, and divides the descriptors.
+absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs);
+// The limit on open files.
+uint64_t OpenFilesMax();
+
 // The hint for too few open files. Names only settings that can still be lowered.
 std::string HintOnFewFiles(const FileNeeds& needs);
 

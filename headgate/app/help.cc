@@ -16,6 +16,7 @@ Run it
   headgate serve                        answer on 127.0.0.1:8080, HTTP and the Redis protocol
   headgate serve --rules rules.yaml     with rules, reloaded when the file changes
   headgate serve --print-config         every setting, its value and where the value came from
+  headgate sidecar --upstream URL       a proxy whose clients share the capacity of a service
 
 Ask it
   headgate check edge api_key=k1        may this request pass? exit status 0 yes, 1 no
@@ -28,7 +29,6 @@ Work on rules
 
 Measure it
   headgate bench --rate 20000           how long the answers take, corrected for coordinated omission
-
   headgate help COMMAND                 the options and examples of one command
   also: headgate scenario, store, hash-password, completion, man, version
 
@@ -65,6 +65,50 @@ not be written.
 constexpr std::array<std::string_view, 11> kCommonSettings = {
     "listen",           "admin_listen",    "rules",       "rule",        "snapshot", "store",
     "on_store_failure", "credential_file", "max_buckets", "drain_delay", "log_level"};
+
+constexpr std::string_view kSidecar =
+    R"(headgate sidecar: a proxy in front of one service, whose clients share its capacity fairly
+
+  headgate sidecar --upstream URL[,URL]… --capacity N [--cycle DURATION]
+  headgate sidecar --listen :8080 --upstream http://127.0.0.1:9000 --capacity 40 --cycle 10s
+  headgate sidecar --upstream h2c://127.0.0.1:50051 --capacity auto
+
+All clients begin with equal shares of the capacity. A client that needs more borrows what others leave, and they get
+their own back when they need it. A request beyond its client's share is answered 429. Requests, answers and tunnels
+(WebSocket, gRPC) are streamed. Clients speak HTTP/1.1, or HTTP/2 by prior knowledge.
+
+  --listen ADDRESS          HOST:PORT, :PORT or unix:PATH (127.0.0.1:8080); repeatable
+  --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
+  --credential-file PATH    the admin address asks other machines for its first line
+  --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; several with commas
+  --capacity N              requests in each cycle, for all clients together; auto finds it
+  --cycle DURATION          the shares are divided anew after this time (10s)
+  --reservation PERCENT     the part of its even share that an idle client keeps (10%)
+  --on-new-client WORD      redivide the running cycle, or restart it (redivide)
+  --reclaim WORD            a client gets its own back in the next_cycle, or at_once (next_cycle)
+  --client-header NAME      the field with the client's id (X-Client-Id); none: its address is its id
+  --anonymous NAME          requests without an id are one client of this name; else they are refused
+  --clients N               the most clients that share (1024)
+  --mode WORD               enforce, or passthrough: decide and count, and let everything through (enforce)
+  --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
+  --x-forwarded WORD        X-Forwarded-For, -Proto, -Host: append, replace or off (append)
+  --forwarded WORD          Forwarded: append, replace or off (off)
+  --no-reason               no Proxy-Status in answers about a failure of the upstream
+  --connect-timeout DURATION  for a connection to the upstream (5s)
+  --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
+  --idle-timeout DURATION     without a byte in either direction (5m)
+  --queue-timeout DURATION    for a request that waits for a connection (5s)
+  --drain-timeout DURATION    for requests in progress when the process stops (10s)
+  --upstream-connections N    to each address of the upstream (512)
+  --queue N                 requests that wait for a connection (1024)
+  --max-connections N       of clients (10000)
+  --max-connections-per-address N  of clients at one address (--max-connections: a load balancer has one address)
+  --threads N               event loops (one for each core)
+  --log-level WORD          debug, info, warning or error (info)
+  --log-format WORD         text or json (text)
+
+Exit status: 0 stopped by a signal, 2 wrong usage, 3 cannot listen on an address.
+)";
 
 constexpr std::string_view kCheck = R"(headgate check: may this request pass now?
 
@@ -274,9 +318,9 @@ constexpr std::string_view kMan = R"(headgate man: the manual page
 Exit status: 0 printed.
 )";
 
-const std::array<std::string, 12> kCommands = {
-    "serve", "check", "validate",      "explain",    "scenario", "rules",
-    "bench", "store", "hash-password", "completion", "man",      "version"};
+const std::array<std::string, 13> kCommands = {
+    "serve", "sidecar", "check",         "validate",   "explain", "scenario", "rules",
+    "bench", "store",   "hash-password", "completion", "man",     "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
@@ -310,6 +354,7 @@ std::string_view Overview() { return kOverview; }
 
 std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "serve") return length == HelpLength::kAll ? AllOfServe() : Serve();
+  if (command == "sidecar") return std::string(kSidecar);
   if (command == "check") return std::string(kCheck);
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);

@@ -34,6 +34,12 @@ absl::StatusOr<base::IpNetwork> ParseProxies(std::string_view text) {
 
 std::string_view AddressPart(std::string_view text) { return text.substr(0, text.find('?')); }
 
+std::string_view HintOnListening(const net::Endpoint& endpoint) {
+  return endpoint.is_unix()
+             ? "choose another path, or remove the file if it is not needed"
+             : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
+}
+
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   const std::string_view address = AddressPart(text);
   ListenAddress parsed;

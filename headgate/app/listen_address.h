@@ -31,6 +31,9 @@ struct ListenAddress {
 // InvalidArgument with a message that says what is wrong and what would be valid.
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
 
+// What to do if the system does not let us listen there.
+std::string_view HintOnListening(const net::Endpoint& endpoint);
+
 // The address without its settings.
 std::string_view AddressPart(std::string_view text);
 

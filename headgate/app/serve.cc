@@ -1,7 +1,6 @@
 #include "headgate/app/serve.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,6 +24,7 @@
 #include "headgate/app/resident_memory.h"
 #include "headgate/app/returned_memory.h"
 #include "headgate/app/rule_files.h"
+#include "headgate/app/run_loop.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
 #include "headgate/app/store_settings.h"
@@ -32,7 +32,6 @@
 #include "headgate/base/random_secret.h"
 #include "headgate/disk/files.h"
 #include "headgate/net/event_loop.h"
-#include "headgate/net/readable.h"
 #include "headgate/net/server.h"
 #include "headgate/rule/quote.h"
 #include "headgate/watch/file/file_journal.h"
@@ -40,7 +39,6 @@
 namespace headgate::app {
 namespace {
 
-constexpr base::Duration kTick = std::chrono::seconds(1);
 // How long a stop waits for edits of rules.
 constexpr base::Duration kEditsTimeout = std::chrono::seconds(2);
 // Servers of a store that connections are reckoned for.
@@ -153,16 +151,6 @@ void CheckWatch(Configuration& configuration) {
                              "name a file in a directory that this user may write");
 }
 
-// Raises the soft limit on open files to the hard limit, and divides the descriptors.
-absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
-    return absl::UnavailableError("the limit on open files cannot be read");
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  return PlanFiles(files.rlim_max, needs);
-}
-
 // The running server and everything that it owns.
 class Process {
  public:
@@ -199,10 +187,8 @@ class Process {
 
   int Run() {
     if (files_.connections_max < settings_.max_connections) {
-      rlimit files{};
-      ::getrlimit(RLIMIT_NOFILE, &files);
       log_.Warning("connections.max_lowered",
-                   {{"open_files_max", uint64_t{files.rlim_max}},
+                   {{"open_files_max", OpenFilesMax()},
                     {"max_connections", settings_.max_connections},
                     {"effect", fmt::format("at most {} connections", files_.connections_max)},
                     {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
@@ -300,9 +286,7 @@ class Process {
         endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
-      listen_hint_ = endpoint.is_unix()
-                         ? "choose another path, or remove the file if it is not needed"
-                         : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
+      listen_hint_ = HintOnListening(endpoint);
       return false;
     }
     console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
@@ -355,29 +339,15 @@ class Process {
 
   // Runs until the signal to stop, or for at most this long.
   void RunUntilStopped(std::optional<base::Duration> at_most = std::nullopt) {
-    bool stopped = false;
-    const net::Readable signal(control_, signals_.fd(), [&] {
-      const auto kind = signals_.Take();
-      if (kind == Signals::Kind::kReload) {
-        rules_.Reload();
-        mappings_.Reload();
-        certificates_.Reload();
-        users_.Reload();
-      }
-      stopped = stopped || kind == Signals::Kind::kStop;
-    });
-    net::Timer tick(control_, [&] {
-      Tick();
-      tick.Set(control_.Now() + kTick);
-    });
-    tick.Set(control_.Now() + kTick);
-    const auto done = [&] { return stopped; };
-    if (at_most) {
-      control_.RunUntil(done, *at_most);
-    } else {
-      while (!control_.RunUntil(done, kTick)) {
-      }
-    }
+    RunLoop(control_, signals_, {.tick = [this] { Tick(); }, .reload = [this] { Reload(); }},
+            at_most);
+  }
+
+  void Reload() {
+    rules_.Reload();
+    mappings_.Reload();
+    certificates_.Reload();
+    users_.Reload();
   }
 
   void Tick() {

@@ -1,5 +1,5 @@
-// Whether a client's request passes. The sidecar answers this by a pool that its clients share;
-// tests by a table.
+// Whether a client's request passes. The sidecar answers this by a pool that its clients share
+// (pool_admission.h); tests by a table.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@ namespace headgate::proxy {
 
 struct Verdict {
   bool admitted = true;
-  // The client's share, for the RateLimit fields: requests per `window`, and what is left of them.
+  // The client's share, for the RateLimit fields: requests per cycle, and what is left of them.
+  // Without a limit there are no such fields.
+  bool has_limit = true;
   uint64_t quota = 0;
-  base::Duration window{0};
   uint64_t remaining = 0;
   base::Duration reset_after{0};  // until the share is renewed
   // If it was not admitted: the shortest wait after which the request can pass. Absent: it never
@@ -24,12 +25,22 @@ struct Verdict {
   std::string_view reason{};
 };
 
+// How a request left the upstream.
+enum class Left : uint8_t {
+  kAnswered,  // the head of an answer has arrived
+  kFailed,    // the upstream failed, was too slow, or answered 502, 503 or 504
+  kUnasked,   // it says nothing about the upstream: the client has gone, for example
+};
+
 // Called by all loops.
 class Admission {
  public:
   virtual ~Admission() = default;
   // `client` is empty if the request names no client.
   virtual Verdict Admit(std::string_view client, base::Instant now) = 0;
+  // Exactly once for each admitted request. It was sent at `sent_at`, or admitted if it was never
+  // sent.
+  virtual void OnLeft(Left how, base::Instant sent_at, base::Instant now) = 0;
 };
 
 }  // namespace headgate::proxy

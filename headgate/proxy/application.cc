@@ -1,5 +1,6 @@
 #include "headgate/proxy/application.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headgate::proxy {
@@ -7,13 +8,18 @@ namespace {
 
 constexpr std::string_view kUnixClient = "unix";
 
+void AddRetryAfter(base::Duration wait, http::Fields& fields) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+  fields.Add("Retry-After", std::to_string(std::max<int64_t>(1, seconds)));
+}
+
 }  // namespace
 
 std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead head,
                                                               const net::Peer& peer,
                                                               http::ServerExchange& exchange,
                                                               base::Instant now) {
-  const Verdict verdict = admission_.Admit(ClientOf(head, peer), now);
+  const Verdict verdict = relays_.admission.Admit(ClientOf(head, peer), now);
   if (!verdict.admitted) {
     counters_.refused.Add();
     return Refuse(head, verdict, exchange, now);
@@ -41,9 +47,13 @@ std::string_view Application::ClientOf(const http::RequestHead& head, const net:
 
 http::Fields Application::Describe(const Verdict& verdict, base::Instant now) {
   http::Fields fields;
+  if (!verdict.has_limit) {
+    if (verdict.retry_after) AddRetryAfter(*verdict.retry_after, fields);
+    return fields;
+  }
   const wire::RateLimitState state{.policy = options_.policy,
                                    .quota = verdict.quota,
-                                   .window = verdict.window,
+                                   .window = options_.cycle,
                                    .limit = verdict.quota,
                                    .remaining = verdict.remaining,
                                    .reset_after = verdict.reset_after,
@@ -60,7 +70,7 @@ std::unique_ptr<http::RequestReceiver> Application::Refuse(const http::RequestHe
                                                            http::ServerExchange& exchange,
                                                            base::Instant now) {
   const http::Fields fields = Describe(verdict, now);
-  SendOwnAnswer(head, {.status = 429, .detail = verdict.reason, .fields = &fields}, exchange);
+  SendOwnAnswer(head, {.status = 429, .detail = verdict.reason, .fields = &fields}, exchange, now);
   return DropRest(exchange);
 }
 

@@ -18,9 +18,10 @@ struct ApplicationOptions {
   // The field that names the client. Empty: the peer's address is the client.
   std::string client_field = "X-Client-Id";
   ForwardedOptions forwarded{};
-  // The fields that describe the client's share, and the name of the policy in them.
+  // The fields that describe the client's share, the name of the policy in them, and its cycle.
   wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;
   std::string policy = "fair-share";
+  base::Duration cycle{0};
   // Whether answers to admitted requests have these fields too.
   bool describes_admitted = true;
 };
@@ -35,9 +36,9 @@ struct ApplicationCounters {
 class Application final : public http::Application {
  public:
   // Everything must outlive this object.
-  Application(const ApplicationOptions& options, Admission& admission, const RelayContext& relays,
+  Application(const ApplicationOptions& options, const RelayContext& relays,
               ApplicationCounters& counters)
-      : options_(options), admission_(admission), relays_(relays), counters_(counters) {}
+      : options_(options), relays_(relays), counters_(counters) {}
 
   std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead head, const net::Peer& peer,
                                                    http::ServerExchange& exchange,
@@ -51,8 +52,7 @@ class Application final : public http::Application {
                                                 http::ServerExchange& exchange, base::Instant now);
 
   const ApplicationOptions& options_;
-  Admission& admission_;
-  const RelayContext relays_;
+  const RelayContext& relays_;
   ApplicationCounters& counters_;
   std::string address_;
   std::string scratch_;

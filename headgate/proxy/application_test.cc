@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
@@ -15,18 +13,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
-
-struct Table final : Admission {
-  Verdict Admit(std::string_view client, base::Instant) override {
-    asked.emplace_back(client);
-    return verdict;
-  }
-  Verdict verdict{.quota = 10,
-                  .window = std::chrono::seconds(10),
-                  .remaining = 7,
-                  .reset_after = std::chrono::seconds(4)};
-  std::vector<std::string> asked;
-};
 
 struct ApplicationTest : testing::Test {
   void Ask(std::initializer_list<std::pair<std::string_view, std::string_view>> fields,
@@ -41,10 +27,11 @@ struct ApplicationTest : testing::Test {
   }
 
   RelayRig rig;
-  Table table;
-  ApplicationOptions options{.forwarded = {.x_forwarded = Forwarding::kOff, .via = ""}};
+  PlayedAdmission& table = rig.admission;
+  ApplicationOptions options{.forwarded = {.x_forwarded = Forwarding::kOff, .via = ""},
+                             .cycle = std::chrono::seconds(10)};
   ApplicationCounters counters;
-  Application application{options, table, rig.context, counters};
+  Application application{options, rig.context, counters};
   net::Peer peer{.ip = base::ParseIpAddress("192.0.2.7")};
   std::unique_ptr<http::RequestReceiver> receiver;
 };
@@ -89,6 +76,14 @@ TEST_F(ApplicationTest, RequestThatCanNeverPassHasNoRetryAfter) {
   table.verdict.admitted = false;
   Ask({});
   EXPECT_THAT(rig.client.got.front(), Not(HasSubstr("Retry-After")));
+}
+
+// As long as no capacity is known, nobody has a share.
+TEST_F(ApplicationTest, WithoutALimitOnlyRetryAfterIsSaid) {
+  table.verdict = {.admitted = false, .has_limit = false, .retry_after = std::chrono::seconds(1)};
+  Ask({{"x-client-id", "ann"}});
+  EXPECT_THAT(rig.client.got.front(),
+              AllOf(HasSubstr(" Retry-After=1"), Not(HasSubstr("RateLimit"))));
 }
 
 TEST_F(ApplicationTest, RefusedGrpcCallGetsItsOwnForm) {

@@ -1,5 +1,6 @@
 #include "headgate/proxy/own_answer.h"
 
+#include "headgate/http/date.h"
 #include "headgate/http/problem.h"
 #include "headgate/proxy/grpc.h"
 
@@ -35,8 +36,10 @@ class Dropped final : public http::RequestReceiver {
 }  // namespace
 
 void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
-                   http::ServerExchange& exchange) {
+                   http::ServerExchange& exchange, base::Instant now) {
   http::ResponseHead head{.status = answer.status};
+  const auto date = http::Date(now);
+  head.fields.Add("Date", {date.data(), date.size()});
   if (answer.fields != nullptr) {
     for (const auto [name, value] : *answer.fields) head.fields.Add(name, value);
   }

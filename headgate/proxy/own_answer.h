@@ -24,7 +24,7 @@ struct OwnAnswer {
 
 // Sends the complete response. A HEAD gets no body.
 void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
-                   http::ServerExchange& exchange);
+                   http::ServerExchange& exchange, base::Instant now);
 
 // Receives, and drops, the rest of a request that was answered already.
 std::unique_ptr<http::RequestReceiver> DropRest(http::ServerExchange& exchange);

@@ -10,6 +10,7 @@ ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::Eve
       loop_(loop),
       clock_(clock),
       wheel_(clock.Now()),
+      random_(static_cast<uint64_t>(clock.Now().ns)),
       upstreams_(
           options.upstreams, options.addresses.size(),
           [this](size_t address, UpstreamConnection::Owner& owner) {
@@ -19,12 +20,13 @@ ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::Eve
           [this] {
             if (on_loop_) loop_.AtEndOfTurn(on_loop_->woken);
           }),
-      application_(options.application, admission,
-                   {.options = options.relay,
-                    .places = upstreams_,
-                    .wheel = wheel_,
-                    .counters = counters_.relays},
-                   counters_.application) {
+      relays_{.options = options.relay,
+              .admission = admission,
+              .places = upstreams_,
+              .wheel = wheel_,
+              .counters = counters_.relays,
+              .random = random_},
+      application_(options.application, relays_, counters_.application) {
   on_loop_.emplace(*this);
   on_loop_->tick.SetAfter(TickWheel::kTick);
 }

@@ -64,7 +64,9 @@ class ProxyLoop {
   const base::DisciplinedClock& clock_;
   ProxyCounters counters_;
   TickWheel wheel_;
+  base::Random random_;
   Upstreams upstreams_;
+  const RelayContext relays_;
   Application application_;
   std::optional<OnLoop> on_loop_;
 };

@@ -23,6 +23,7 @@ using testing::StartsWith;
 
 struct AdmitsAll final : Admission {
   Verdict Admit(std::string_view, base::Instant) override { return {}; }
+  void OnLeft(Left, base::Instant, base::Instant) override {}
 };
 
 // Answers with the fields of interest and the body of the request.

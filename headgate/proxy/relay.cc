@@ -41,7 +41,7 @@ Relay::Relay(const RelayContext& context, http::RequestHead head, http::Fields r
 Relay::~Relay() {
   if (stage_ == Stage::kDone) return;
   GiveUpUpstream(Ended::kCancelled, moved_);
-  context_.counters.Add(Outcome::kClientGone);
+  Finish(Outcome::kClientGone, moved_);
 }
 
 void Relay::Begin(base::Instant now) {
@@ -73,6 +73,7 @@ void Relay::OnPlace(Place& place, base::Instant now) {
     head_.fields.Remove(kGrpcTimeout);
     head_.fields.Add(kGrpcTimeout, GrpcTimeout(*deadline_ - now));
   }
+  if (IsWebSocket(head_)) websocket_.Ask(place.speaks_http2(), context_.random, head_);
   stage_ = Stage::kAsked;
   asked_ = moved_ = now;
   body_sent_ = 0;
@@ -170,7 +171,7 @@ void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
     // The upstream's direction has ended already: its exchange is gone with this end.
     if (answer_ended_) {
       LeavePlace(Ended::kWell, now);
-      Finish(Outcome::kAnswered);
+      Finish(Outcome::kAnswered, now);
     }
     return;
   }
@@ -182,7 +183,7 @@ void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
 void Relay::OnAbort(base::Instant now) {
   if (stage_ == Stage::kDone) return;
   GiveUpUpstream(Ended::kCancelled, now);
-  Finish(Outcome::kClientGone);
+  Finish(Outcome::kClientGone, now);
 }
 
 void Relay::OnWritable(base::Instant now) {
@@ -212,12 +213,12 @@ void Relay::Fail(const FailedAnswer& answer, Ended ended, base::Instant now) {
                  .detail = answer.detail,
                  .error = context_.options.says_reason ? answer.error : std::string_view(),
                  .fields = &response_fields_},
-                client_);
-  Finish(answer.outcome);
+                client_, now);
+  Finish(answer.outcome, now);
 }
 
 // A gRPC client gets a status, so that it does not take the end of the messages for success.
-void Relay::CutShort(Outcome outcome) {
+void Relay::CutShort(Outcome outcome, base::Instant now) {
   if (grpc_ && may_have_trailers_) {
     http::Fields trailers;
     trailers.Add("grpc-status", std::to_string(static_cast<unsigned>(
@@ -227,14 +228,21 @@ void Relay::CutShort(Outcome outcome) {
   } else {
     client_.Abort();
   }
-  Finish(outcome);
+  Finish(outcome, now);
 }
 
-void Relay::Finish(Outcome outcome) {
+void Relay::LeavePool(Left how, base::Instant now) {
+  if (std::exchange(in_pool_, false)) context_.admission.OnLeft(how, asked_, now);
+}
+
+void Relay::Finish(Outcome outcome, base::Instant now) {
   HEADGATE_CHECK(place_ == nullptr && stage_ != Stage::kDone);
   stage_ = Stage::kDone;
   TickWheel::Cancel(*this);
   context_.counters.Add(outcome);
+  const bool failed = outcome == Outcome::kUnreachable || outcome == Outcome::kBroken ||
+                      outcome == Outcome::kTooSlow;
+  LeavePool(failed ? Left::kFailed : Left::kUnasked, now);
   body_.clear();
   if (client_uncredited_ > 0 && outcome != Outcome::kClientGone)
     client_.Consumed(std::exchange(client_uncredited_, 0));
@@ -282,7 +290,7 @@ void Relay::OnTimeout(base::Instant now) {
   if (deadline_ && *deadline_ <= now) {
     if (!answering) return FailAtDeadline(now);
     GiveUpUpstream(Ended::kCancelled, now);
-    return CutShort(Outcome::kTooSlow);
+    return CutShort(Outcome::kTooSlow, now);
   }
   if (stage_ == Stage::kWaiting) return FailInQueue(now);
   if (stage_ == Stage::kAsked) return OnAnswerTimeout(now);
@@ -290,7 +298,7 @@ void Relay::OnTimeout(base::Instant now) {
   const bool client_is_slow = client_.unsent_bytes() >= kWindowBytes;
   const bool blameless = client_is_slow || stage_ == Stage::kTunnel;
   GiveUpUpstream(blameless ? Ended::kCancelled : Ended::kTooSlow, now);
-  CutShort(client_is_slow ? Outcome::kClientGone : Outcome::kCutShort);
+  CutShort(client_is_slow ? Outcome::kClientGone : Outcome::kCutShort, now);
 }
 
 void Relay::OnAnswerTimeout(base::Instant now) {

@@ -23,12 +23,15 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/random.h"
 #include "headgate/base/time.h"
 #include "headgate/http/exchange.h"
+#include "headgate/proxy/admission.h"
 #include "headgate/proxy/own_answer.h"
 #include "headgate/proxy/places.h"
 #include "headgate/proxy/relay_counters.h"
 #include "headgate/proxy/tick_wheel.h"
+#include "headgate/proxy/websocket.h"
 
 namespace headgate::proxy {
 
@@ -51,9 +54,11 @@ struct RelayOptions {
 // Shared by the relays of one loop, and outlives them.
 struct RelayContext {
   const RelayOptions& options;
+  Admission& admission;
   Places& places;
   TickWheel& wheel;
   RelayCounters& counters;
+  base::Random& random;  // for the handshake of WebSocket
 };
 
 class Relay final : public http::RequestReceiver, private Places::Waiter, private TickWheel::Entry {
@@ -120,9 +125,11 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void Fail(const FailedAnswer& answer, Ended ended, base::Instant now);
   void GiveUpUpstream(Ended ended, base::Instant now);
   // After the answer's head.
-  void CutShort(Outcome outcome);
+  void CutShort(Outcome outcome, base::Instant now);
   // Nothing is expected from either side any more. The rest of the request is dropped.
-  void Finish(Outcome outcome);
+  void Finish(Outcome outcome, base::Instant now);
+  // Tells the pool, once, that the upstream is done with the request.
+  void LeavePool(Left how, base::Instant now);
 
   base::Instant Due() const;
   void SetTimeout();
@@ -130,6 +137,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void OnAnswerTimeout(base::Instant now);
   void FailAtDeadline(base::Instant now);
   void FailInQueue(base::Instant now);
+  void FailInvalid(base::Instant now);
 
   const RelayContext& context_;
   http::RequestHead head_;
@@ -151,12 +159,14 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   size_t client_uncredited_ = 0;    // received from the client, and not credited
   size_t upstream_uncredited_ = 0;  // the same of the upstream
 
+  WebSocketHandshake websocket_;
   bool holds_for_continue_ = false;
   bool continue_sent_ = false;  // to the client
   bool answer_ended_ = false;   // in a tunnel: the upstream has closed its direction
   bool grpc_ = false;
   bool may_have_trailers_ = false;  // the answer's body is kUnsized
   bool tried_after_no_answer_ = false;
+  bool in_pool_ = true;  // until LeavePool
   uint32_t attempts_ = 0;
   base::Instant began_;
   base::Instant moved_;    // when the last byte of a body, or a head, moved in either direction

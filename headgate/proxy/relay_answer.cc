@@ -17,6 +17,9 @@ bool IsIdempotent(std::string_view method) {
   return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
 }
 
+// A server that cannot do its work says so fast, which is not a sign of speed.
+bool IsFailure(int status) { return status == 502 || status == 503 || status == 504; }
+
 }  // namespace
 
 void Relay::Answer::OnInformational(const http::ResponseHead& head, base::Instant now) {
@@ -36,8 +39,13 @@ void Relay::Answer::OnHead(http::ResponseHead head, base::Instant now) {
   relay.context_.counters.head_seconds.Add(
       static_cast<uint64_t>(std::max<int64_t>(0, (now - relay.asked_).count())));
   for (const auto [name, value] : relay.response_fields_) head.fields.Add(name, value);
-  relay.may_have_trailers_ = head.body.kind == http::BodyLength::Kind::kUnsized;
   const bool tunnel = head.body.kind == http::BodyLength::Kind::kTunnel;
+  if (tunnel && !relay.websocket_.Answer(head.fields)) return relay.FailInvalid(now);
+  relay.LeavePool(tunnel                   ? Left::kUnasked
+                  : IsFailure(head.status) ? Left::kFailed
+                                           : Left::kAnswered,
+                  now);
+  relay.may_have_trailers_ = head.body.kind == http::BodyLength::Kind::kUnsized;
   relay.stage_ = tunnel ? Stage::kTunnel : Stage::kAnswering;
   relay.client_.SendHead(head);
   if (tunnel) return relay.BeginTunnel();
@@ -89,7 +97,7 @@ void Relay::Answer::OnEnd(const http::Fields& trailers, base::Instant now) {
     if (!relay.end_sent_) return;
   }
   relay.LeavePlace(Ended::kWell, now);
-  relay.Finish(Outcome::kAnswered);
+  relay.Finish(Outcome::kAnswered, now);
 }
 
 bool Relay::MayTryAgain(Failure failure) const {
@@ -113,14 +121,21 @@ void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base:
     relay.TakePlace(now);
     return relay.SetTimeout();
   }
-  if (relay.stage_ != Stage::kAsked) return relay.CutShort(Outcome::kCutShort);
-  const bool invalid = failure == Failure::kInvalid;
+  if (relay.stage_ != Stage::kAsked) return relay.CutShort(Outcome::kCutShort, now);
+  if (failure == Failure::kInvalid) return relay.FailInvalid(now);
   relay.Fail({.outcome = Outcome::kBroken,
               .status = 502,
-              .detail = invalid ? "the upstream's answer violates HTTP"
-                                : "the upstream closed the connection before it answered",
-              .error = invalid ? "http_protocol_error" : "connection_terminated"},
+              .detail = "the upstream closed the connection before it answered",
+              .error = "connection_terminated"},
              Ended::kFailed, now);
+}
+
+void Relay::FailInvalid(base::Instant now) {
+  Fail({.outcome = Outcome::kBroken,
+        .status = 502,
+        .detail = "the upstream's answer violates HTTP",
+        .error = "http_protocol_error"},
+       Ended::kFailed, now);
 }
 
 void Relay::Answer::OnWritable(base::Instant now) {

@@ -99,7 +99,9 @@ TEST_F(RelayFailures, InvalidAnswerIs502AndTheUpstreamIsBlamed) {
   Fail(upstream, Failure::kInvalid);
   EXPECT_EQ(Status(), "502");
   EXPECT_THAT(client.got.front(), HasSubstr("Proxy-Status=headgate; error=http_protocol_error"));
+  EXPECT_THAT(client.got.front(), HasSubstr(" Date=Thu, 01 Jan 1970 00:16:40 GMT"));
   EXPECT_THAT(upstream.left, ElementsAre(Ended::kFailed));
+  EXPECT_THAT(admission.left, ElementsAre(Left::kFailed));
 }
 
 TEST_F(RelayFailures, ReasonCanBeSwitchedOff) {

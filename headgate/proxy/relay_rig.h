@@ -124,6 +124,21 @@ class PlayedUpstream final : public http::ClientSession, public http::ClientExch
   std::string output_;
 };
 
+struct PlayedAdmission final : Admission {
+  Verdict Admit(std::string_view client, base::Instant) override {
+    asked.emplace_back(client);
+    return verdict;
+  }
+  void OnLeft(Left how, base::Instant at, base::Instant) override {
+    left.push_back(how);
+    sent_at = at;
+  }
+  Verdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
+  std::vector<std::string> asked;
+  std::vector<Left> left;
+  base::Instant sent_at{};
+};
+
 struct RelayRig : Places {
   virtual ~RelayRig() = default;
 
@@ -173,9 +188,16 @@ struct RelayRig : Places {
 
   base::Instant now = kStart;
   RelayOptions options;
+  PlayedAdmission admission;
   TickWheel wheel{kStart};
   RelayCounters counters;
-  RelayContext context{.options = options, .places = *this, .wheel = wheel, .counters = counters};
+  base::Random random{1};
+  RelayContext context{.options = options,
+                       .admission = admission,
+                       .places = *this,
+                       .wheel = wheel,
+                       .counters = counters,
+                       .random = random};
   http::Fields response_fields;
   PlayedClient client;
   PlayedUpstream upstream;

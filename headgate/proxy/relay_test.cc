@@ -162,6 +162,36 @@ TEST(Relay, RequestMayContinueAfterTheAnswersHead) {
   EXPECT_THAT(rig.client.TakeGot(), ElementsAre("head 200 unsized", "data A"));
 }
 
+// The head of the answer ends the work that counts for the capacity, and its status says how.
+TEST(Relay, TellsThePoolOnceHowTheUpstreamAnswered) {
+  struct Case {
+    int status;
+    BodyLength::Kind body;
+    Left left;
+  };
+  for (const Case& c : {Case{200, BodyLength::Kind::kNone, Left::kAnswered},
+                        Case{404, BodyLength::Kind::kNone, Left::kAnswered},
+                        Case{500, BodyLength::Kind::kNone, Left::kAnswered},
+                        Case{502, BodyLength::Kind::kNone, Left::kFailed},
+                        Case{503, BodyLength::Kind::kNone, Left::kFailed},
+                        Case{504, BodyLength::Kind::kNone, Left::kFailed},
+                        Case{101, BodyLength::Kind::kTunnel, Left::kUnasked}}) {
+    RelayRig rig;
+    rig.free.clear();
+    rig.Begin("GET");
+    rig.now += kSecond;
+    rig.waiting->OnPlace(rig.upstream, rig.now);
+    const base::Instant sent_at = rig.now;
+    rig.now += kSecond;
+    rig.Answer(rig.upstream).OnHead({.status = c.status, .body = {c.body}}, rig.now);
+    EXPECT_THAT(rig.admission.left, ElementsAre(c.left)) << c.status;
+    EXPECT_EQ(rig.admission.sent_at, sent_at);
+    rig.relay->OnAbort(rig.now);
+    rig.relay.reset();
+    EXPECT_EQ(rig.admission.left.size(), 1u);
+  }
+}
+
 // ---- Tunnels
 
 void WantsTunnel(http::RequestHead& head) { head.protocol = "websocket"; }
@@ -250,6 +280,7 @@ TEST(Relay, ClientThatGoesLeavesTheQueue) {
   rig.relay->OnAbort(rig.now);
   EXPECT_EQ(rig.waiting, nullptr);
   EXPECT_EQ(rig.Count(Outcome::kClientGone), 1u);
+  EXPECT_THAT(rig.admission.left, ElementsAre(Left::kUnasked));
 }
 
 TEST(Relay, RelayThatIsDestroyedInTheMiddleIsCancelled) {

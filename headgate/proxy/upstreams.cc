@@ -63,7 +63,6 @@ Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
   const bool all_out = std::all_of(addresses_.begin(), addresses_.end(),
                                    [&](const Address& a) { return a.health.IsOut(now); });
   Address* best = nullptr;
-  first_ = (first_ + 1) % addresses_.size();
   for (size_t i = 0; i < addresses_.size(); ++i) {
     Address& address = addresses_[(first_ + i) % addresses_.size()];
     if (!all_out && address.health.IsOut(now)) continue;
@@ -86,6 +85,7 @@ Upstreams::Link* Upstreams::FreeLink(Address& address) {
 }
 
 Place& Upstreams::Occupy(Address& address, Link& link) {
+  first_ = (link.address + 1) % addresses_.size();
   ++link.used;
   ++link.outstanding;
   ++address.outstanding;
@@ -116,6 +116,7 @@ void Upstreams::OnHealth(Address& address, Ended ended, base::Instant now) {
 void Upstreams::Open(Address& address) {
   const auto number = static_cast<size_t>(&address - addresses_.data());
   Link& link = *address.links.emplace_back(std::make_unique<Link>(*this, number));
+  first_ = (number + 1) % addresses_.size();
   ++connecting_;
   counters_.connections.Add();
   counters_.connects.Add();

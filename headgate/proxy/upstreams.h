@@ -129,7 +129,7 @@ class Upstreams final : public Places {
   std::vector<std::unique_ptr<Link>> dead_;
   WaiterQueue queue_;
   size_t connecting_ = 0;
-  size_t first_ = 0;  // the address that is looked at first: the next one each time
+  size_t first_ = 0;  // the address that is looked at first: the one after the last that was used
   bool closed_ = false;
 };
 

@@ -92,9 +92,11 @@ class Headgate:
     """A running server. `args` follow `headgate serve`, and `prefix` comes before the command.
     `admin` is the admin address; its port is then `admin_port`."""
 
+    COMMAND = "serve"
+
     def __init__(self, *args, env=None, prefix=(), admin="none"):
         admin_words = () if "--admin-listen" in args else ("--admin-listen", admin)
-        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", *admin_words, *args]
+        self.args = [*prefix, BINARY, self.COMMAND, "--listen", "127.0.0.1:0", *admin_words, *args]
         self.log = log_file()
         self._said = ""
         self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=self.log, env={**os.environ, **(env or {})})
@@ -174,6 +176,17 @@ class Headgate:
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+
+class Sidecar(Headgate):
+    """A sidecar in front of an upstream on this machine, with an admin address."""
+
+    COMMAND = "sidecar"
+
+    def __init__(self, *upstream_ports, args=(), scheme="http", capacity=1_000_000):
+        upstreams = ",".join(f"127.0.0.1:{port}" for port in upstream_ports)
+        words = ("--upstream", f"{scheme}://{upstreams}", "--capacity", str(capacity))
+        super().__init__(*words, *args, admin="127.0.0.1:0")
 
 
 class RedisServer:

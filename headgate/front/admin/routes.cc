@@ -11,6 +11,9 @@
 namespace headgate::front::admin {
 namespace {
 
+using http::Request;
+using http::Response;
+
 // The number of the first rule on the page; empty if the query is invalid.
 std::optional<size_t> From(std::string_view target) {
   const size_t question = target.find('?');
@@ -32,11 +35,7 @@ void AnswerNoRules(http::Response& response) {
                       response);
 }
 
-}  // namespace
-
-void AddRoutes(AdminSources sources, http::Router& router) {
-  using Request = http::Request;
-  using Response = http::Response;
+void AddRulesRoutes(const AdminSources& sources, http::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/v1/rules",
               .what = "the rules and their limits",
@@ -55,6 +54,19 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                 AppendRules(*set, *from, response.body);
               }});
   router.Add({.methods = {"GET"},
+              .path = "/openapi.json",
+              .what = "the description of this API (OpenAPI 3.1)",
+              .handle = [](const Request&, Response& response, base::Instant) {
+                response.AddField("Content-Type", "application/json");
+                response.stream = std::make_unique<http::FixedBody>(kOpenApi);
+              }});
+}
+
+}  // namespace
+
+void AddRoutes(AdminSources sources, http::Router& router) {
+  if (sources.rules) AddRulesRoutes(sources, router);
+  router.Add({.methods = {"GET"},
               .path = "/metrics",
               .what = "metrics, as Prometheus reads them",
               .needs = access::Right::kRead,
@@ -62,13 +74,6 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                                                                base::Instant) {
                 response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
                 response.body = metrics();
-              }});
-  router.Add({.methods = {"GET"},
-              .path = "/openapi.json",
-              .what = "the description of this API (OpenAPI 3.1)",
-              .handle = [](const Request&, Response& response, base::Instant) {
-                response.AddField("Content-Type", "application/json");
-                response.stream = std::make_unique<http::FixedBody>(kOpenApi);
               }});
   router.Add({.methods = {"GET"},
               .path = "/healthz",
@@ -86,7 +91,7 @@ void AddRoutes(AdminSources sources, http::Router& router) {
          if (const absl::Status status = readiness(); !status.ok()) {
            return http::AnswerProblem(503, std::string(status.message()), "", response);
          }
-         if (rules() == nullptr) return AnswerNoRules(response);
+         if (rules && rules() == nullptr) return AnswerNoRules(response);
          response.AddField("Content-Type", "text/plain; charset=utf-8");
          response.body = "ready\n";
        }});

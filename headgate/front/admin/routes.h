@@ -20,9 +20,11 @@ namespace headgate::front::admin {
 
 // The sources of the answers. Each is called on the loop that handles the request.
 struct AdminSources {
-  std::function<std::shared_ptr<const rule::RuleSet>()> rules;  // null before the first rules
-  std::function<std::string()> metrics;                         // Prometheus text, version 0.0.4
-  std::function<absl::Status()> readiness;                      // OK, or the reason: "draining"
+  // Null before the first rules. Empty: the process has no rules; then there are only the paths
+  // about the process.
+  std::function<std::shared_ptr<const rule::RuleSet>()> rules;
+  std::function<std::string()> metrics;     // Prometheus text, version 0.0.4
+  std::function<absl::Status()> readiness;  // OK, or the reason: "draining"
 };
 
 // Adds the routes. They keep `sources`.

@@ -1,0 +1,268 @@
+#include "headgate/app/sidecar.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "headgate/app/connection_watch.h"
+#include "headgate/app/file_plan.h"
+#include "headgate/app/net_metrics.h"
+#include "headgate/app/process_metrics.h"
+#include "headgate/app/run_loop.h"
+#include "headgate/app/sidecar_metrics.h"
+#include "headgate/app/sidecar_sessions.h"
+#include "headgate/app/sidecar_settings.h"
+#include "headgate/app/version.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/front/admin/routes.h"
+#include "headgate/http/http1/client_session.h"
+#include "headgate/http/http2/client_session.h"
+#include "headgate/http/session.h"
+#include "headgate/net/server.h"
+#include "headgate/proxy/pool_admission.h"
+#include "headgate/share/share_pool.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr uint32_t kAdminConnectionsMax = 64;
+
+const http::http2::ClientOptions kHttp2Client;
+
+// For one loop, which counts in `counters`.
+proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
+                                   http::http2::Counters& counters) {
+  proxy::ProxyOptions options = settings.proxy;
+  const auto make_session = [http2 = settings.upstreams.http2,
+                             &counters]() -> std::unique_ptr<http::ClientSession> {
+    if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
+    return std::make_unique<http::http1::ClientSession>();
+  };
+  for (const net::StreamTarget& target : settings.upstreams.targets) {
+    options.addresses.push_back({.target = target,
+                                 .stream = {.connect_timeout = settings.connect_timeout},
+                                 .make_session = make_session,
+                                 .http2 = settings.upstreams.http2});
+  }
+  return options;
+}
+
+SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
+  SidecarSessionOptions options;
+  const std::string& client_field = settings.proxy.application.client_field;
+  if (!client_field.empty()) options.http1.never_nominated.push_back(client_field);
+  return options;
+}
+
+FileNeeds FileNeedsOf(const SidecarSettings& settings) {
+  const uint64_t upstream_connections =
+      settings.proxy.upstreams.connections_max * settings.upstreams.targets.size();
+  return {.threads = settings.threads,
+          .addresses = settings.listen.size() + 1,
+          .store_connections = upstream_connections,
+          .store_connections_min = 1,
+          .connections_max = settings.connections_max,
+          .admin_connections_max = settings.admin ? kAdminConnectionsMax : 0};
+}
+
+net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
+  return {
+      .threads = settings.threads,
+      .connections_max = static_cast<uint32_t>(files.connections_max),
+      .connections_per_address_max = static_cast<uint32_t>(settings.connections_per_address_max),
+      .refusals_max = static_cast<uint32_t>(files.refusals_max)};
+}
+
+// The part of the sidecar on one loop.
+struct LoopParts {
+  LoopParts(const SidecarSettings& settings, const SidecarSessionOptions& session_options,
+            proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
+            const base::DisciplinedClock& clock)
+      : options(ProxyOptionsOf(settings, upstream_http2)),
+        proxy(options, admission, loop, clock),
+        sessions(proxy.application(), session_options),
+        admin("Headgate, the admin address of a sidecar", access,
+              [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
+
+  http::http2::Counters upstream_http2;
+  const proxy::ProxyOptions options;
+  proxy::ProxyLoop proxy;
+  SidecarSessions sessions;
+  http::Router admin;
+};
+
+// The running sidecar and everything that it owns.
+class Process {
+ public:
+  Process(const SidecarSettings& settings, share::SharePool& pool, const FilePlan& files,
+          const Console& console, const Signals& signals)
+      : settings_(settings),
+        files_(files),
+        console_(console),
+        signals_(signals),
+        log_({.level_min = settings.log_level,
+              .format = settings.log_format,
+              .secret = base::RandomHashSecret()},
+             system_clock_),
+        pool_(pool),
+        admission_(pool),
+        session_options_(SessionOptionsOf(settings)),
+        access_({.credential = settings.credential}),
+        metrics_({.workers = settings.threads, .secret = base::RandomHashSecret()}),
+        server_(ServerOptionsOf(settings, files), clock_, spare_files_) {
+    metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
+    for (uint32_t i = 0; i < settings_.threads; ++i) {
+      loops_.push_back(std::make_unique<LoopParts>(settings, session_options_, admission_, access_,
+                                                   server_.loop(i), clock_));
+      AddAdminRoutes(loops_.back()->admin);
+    }
+  }
+  ~Process() {
+    server_.Stop();
+    access_.End();
+    for (const auto& loop : loops_) loop->proxy.LeaveLoop();
+  }
+
+  int Run() {
+    if (!ListenOnAll()) return kExitUnreachable;
+    server_.Start();
+    log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
+    RunLoop(control_, signals_, {.tick = [this] { Tick(); }, .reload = [] {}});
+    draining_.store(true, std::memory_order_relaxed);
+    log_.Info("sidecar.drain_began", {{"timeout", settings_.drain_timeout}});
+    const bool all = server_.Drain(settings_.drain_timeout);
+    log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
+    return kExitOk;
+  }
+
+ private:
+  bool Listen(const ListenAddress& address, std::string_view announced,
+              const std::function<net::SessionChooser(uint32_t loop)>& sessions,
+              net::ListenOptions options) {
+    options.unix_mode = address.mode;
+    options.proxies = address.proxies;
+    const auto bound = server_.Listen(address.endpoint, sessions, options);
+    if (!bound.ok()) {
+      console_.Error(std::string(bound.status().message()), HintOnListening(address.endpoint));
+      return false;
+    }
+    console_.out << announced << ' ' << bound->ToString() << std::endl;
+    return true;
+  }
+
+  bool ListenOnAll() {
+    for (const ListenAddress& address : settings_.listen) {
+      const auto sessions = [this](uint32_t loop) { return loops_[loop]->sessions.Chooser(); };
+      if (!Listen(address, "listening on", sessions, {})) return false;
+    }
+    const auto admin = [this](uint32_t loop) -> net::SessionChooser {
+      return [this, &router = loops_[loop]->admin](std::span<const char>, const net::Peer& peer,
+                                                   net::Room room) {
+        net::SessionChoice choice{.made = true};
+        if (room == net::Room::kForIt)
+          choice.session = std::make_unique<http::Session>(router, admin_http_, peer);
+        return choice;
+      };
+    };
+    return !settings_.admin || Listen(*settings_.admin, "admin on", admin,
+                                      {.reserved_connections_max =
+                                           static_cast<uint32_t>(files_.admin_connections_max)});
+  }
+
+  void AddAdminRoutes(http::Router& router) {
+    front::admin::AddRoutes(
+        {.rules = {},
+         .metrics = [this] { return metrics_.Render(); },
+         .readiness =
+             [this] {
+               return draining_.load(std::memory_order_relaxed)
+                          ? absl::UnavailableError("draining: the sidecar is going down")
+                          : absl::OkStatus();
+             }},
+        router);
+  }
+
+  // Called by one thread at a time.
+  void Collect(observe::Sink& sink) {
+    CollectConnections(server_.counters(), sink);
+    std::vector<const proxy::ProxyCounters*> proxies;
+    std::vector<const http::http2::Counters*> http2;
+    for (const auto& loop : loops_) {
+      proxies.push_back(&loop->proxy.counters());
+      http2.push_back(&loop->sessions.http2_counters());
+    }
+    CollectProxy(proxies, sink);
+    CollectHttp2(http2, sink);
+    pool_.TakeSnapshot(clock_.Now(), snapshot_);
+    CollectShare(snapshot_, sink);
+    CollectProcess({.log_lines_dropped = log_.lines_dropped(),
+                    .clock_ahead = base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)),
+                    .uptime = system_clock_.BootNow() - started_at_},
+                   sink);
+  }
+
+  void Tick() {
+    clock_ahead_ns_.store(clock_.Discipline().count(), std::memory_order_relaxed);
+    connection_watch_.Step(server_.counters(), clock_.Now());
+    log_.Tick();
+    (void)spare_files_.Refill();
+  }
+
+  const SidecarSettings& settings_;
+  const FilePlan& files_;
+  const Console& console_;
+  const Signals& signals_;
+  net::SpareFiles spare_files_;  // opened first, so that their numbers are low
+  base::SystemClock system_clock_;
+  const base::BootTime started_at_ = system_clock_.BootNow();
+  base::DisciplinedClock clock_{system_clock_};
+  std::atomic<int64_t> clock_ahead_ns_{0};
+  std::atomic<bool> draining_{false};
+  observe::Log log_;
+  ConnectionWatch connection_watch_{log_};
+  // Runs on the main thread: signals and the tick.
+  net::EventLoop control_{system_clock_};
+  share::SharePool& pool_;
+  share::PoolSnapshot snapshot_;
+  proxy::PoolAdmission admission_;
+  const SidecarSessionOptions session_options_;
+  const http::Options admin_http_{};
+  access::Access access_;
+  observe::Metrics metrics_;
+  std::vector<std::unique_ptr<LoopParts>> loops_;
+  // The loops use everything declared above.
+  net::Server server_;
+};
+
+}  // namespace
+
+int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
+  const auto settings = ReadSidecarFlags(arguments, console);
+  if (!settings) return kExitUsage;
+  const auto pool = share::SharePool::Make(settings->share);
+  if (!pool.ok()) {
+    console.Error(std::string(pool.status().message()));
+    return kExitUsage;
+  }
+  const FileNeeds needs = FileNeedsOf(*settings);
+  const auto files = AllowFiles(needs);
+  if (!files.ok()) {
+    console.Error(std::string(files.status().message()),
+                  "raise `ulimit -n`, or lower --max-connections");
+    return kExitUsage;
+  }
+  // Made before any other thread, so that all threads inherit the blocked signals.
+  const Signals signals;
+  try {
+    return Process(*settings, **pool, *files, console, signals).Run();
+  } catch (const std::system_error& error) {
+    console.Error(fmt::format("cannot start: {}", error.what()),
+                  "raise `ulimit -n`, or lower --max-connections");
+    return kExitUnreachable;
+  }
+}
+
+}  // namespace headgate::app

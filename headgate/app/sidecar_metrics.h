@@ -1,0 +1,24 @@
+// The metrics of `headgate sidecar`.
+#pragma once
+
+#include <span>
+
+#include "headgate/http/http2/flood_guard.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/proxy/proxy_loop.h"
+#include "headgate/share/pool_snapshot.h"
+
+namespace headgate::app {
+
+// The clients with series of their own: those with the largest demands. The others are one,
+// "other".
+inline constexpr size_t kClientSeriesMax = 100;
+
+// Reports the exchanges and upstreams of all loops.
+void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink);
+// Reports the HTTP/2 of all loops.
+void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::Sink& sink);
+// Reports the pool. Keeps only the largest clients in `snapshot`.
+void CollectShare(share::PoolSnapshot& snapshot, observe::Sink& sink);
+
+}  // namespace headgate::app

@@ -1,0 +1,50 @@
+// The settings of `headgate sidecar`, read from its flags.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/app/console.h"
+#include "headgate/app/listen_address.h"
+#include "headgate/net/connector.h"
+#include "headgate/observe/log_line.h"
+#include "headgate/proxy/proxy_loop.h"
+#include "headgate/share/share_options.h"
+
+namespace headgate::app {
+
+struct UpstreamList {
+  std::vector<net::StreamTarget> targets{};
+  bool http2 = false;  // by prior knowledge
+};
+// "http://127.0.0.1:9000,127.0.0.1:9001", "h2c://[::1]:9000" or "http://unix:/run/service".
+// InvalidArgument says what would be valid.
+absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text);
+
+// "10%" or "2.5%", in steps of a tenth of a percent.
+std::optional<algorithm::Ratio> ParsePercentage(std::string_view text);
+
+struct SidecarSettings {
+  std::vector<ListenAddress> listen{};
+  std::optional<ListenAddress> admin{};  // absent: none
+  std::string credential{};
+  UpstreamList upstreams{};
+  base::Duration connect_timeout{0};
+  share::ShareOptions share{};
+  proxy::ProxyOptions proxy{};  // without addresses
+  base::Duration drain_timeout{0};
+  uint64_t connections_max = 0;
+  uint64_t connections_per_address_max = 0;
+  uint32_t threads = 1;
+  observe::Level log_level = observe::Level::kInfo;
+  observe::LogFormat log_format = observe::LogFormat::kText;
+};
+
+// Nothing if a flag is wrong; an error with a hint is then on the console.
+std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& arguments,
+                                                const Console& console);
+
+}  // namespace headgate::app

@@ -1,0 +1,172 @@
+#include "headgate/app/sidecar_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace headgate::app {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Read {
+  std::optional<SidecarSettings> settings;
+  std::string err;
+};
+
+// Reads flags beside those that are needed.
+Read WithFlags(std::vector<std::string> flags) {
+  for (const auto* needed : {"--upstream=http://127.0.0.1:9000", "--capacity=40"}) {
+    const std::string_view name =
+        std::string_view(needed).substr(0, std::string_view(needed).find('='));
+    const bool given = std::any_of(flags.begin(), flags.end(), [&](const std::string& flag) {
+      return flag.starts_with(name) && !flag.starts_with("--upstream-");
+    });
+    if (!given) flags.emplace_back(needed);
+  }
+  std::ostringstream out;
+  std::ostringstream err;
+  Read read{.settings = ReadSidecarFlags(flags, {.out = out, .err = err}), .err = {}};
+  read.err = err.str();
+  return read;
+}
+
+TEST(SidecarSettings, HaveTheDefaultsOfTheHelp) {
+  const auto [settings, err] = WithFlags({});
+  ASSERT_TRUE(settings) << err;
+  ASSERT_EQ(settings->listen.size(), 1u);
+  EXPECT_EQ(settings->listen[0].endpoint.ToString(), "127.0.0.1:8080");
+  ASSERT_TRUE(settings->admin);
+  EXPECT_EQ(settings->admin->endpoint.ToString(), "127.0.0.1:8081");
+  EXPECT_EQ(settings->upstreams.targets,
+            (std::vector<net::StreamTarget>{{.host = "127.0.0.1", .port = 9000}}));
+  EXPECT_EQ(settings->share.pool.capacity, 40u);
+  EXPECT_EQ(settings->share.pool.cycle, seconds(10));
+  EXPECT_EQ(settings->share.pool.reservation, (algorithm::Ratio{100, 1000}));
+  EXPECT_EQ(settings->share.without_id, share::WithoutId::kRefuse);
+  EXPECT_EQ(settings->share.mode, share::Mode::kEnforce);
+  EXPECT_FALSE(settings->share.find_capacity);
+  EXPECT_EQ(settings->proxy.application.client_field, "X-Client-Id");
+  EXPECT_EQ(settings->proxy.application.cycle, seconds(10));
+  EXPECT_TRUE(settings->proxy.application.describes_admitted);
+}
+
+TEST(SidecarSettings, FlagsAreRead) {
+  const auto [settings, err] = WithFlags({"--listen",
+                                          ":8000",
+                                          "--listen",
+                                          "unix:/tmp/x",
+                                          "--admin-listen",
+                                          "none",
+                                          "--capacity",
+                                          "auto",
+                                          "--reservation",
+                                          "2.5%",
+                                          "--client-header",
+                                          "none",
+                                          "--anonymous",
+                                          "nobody",
+                                          "--mode",
+                                          "passthrough",
+                                          "--rate-limit-fields",
+                                          "none",
+                                          "--x-forwarded",
+                                          "replace",
+                                          "--forwarded",
+                                          "append",
+                                          "--no-reason",
+                                          "--threads",
+                                          "4",
+                                          "--upstream-connections",
+                                          "100",
+                                          "--reclaim",
+                                          "at_once",
+                                          "--on-new-client",
+                                          "restart"});
+  ASSERT_TRUE(settings) << err;
+  EXPECT_EQ(settings->listen.size(), 2u);
+  EXPECT_FALSE(settings->admin);
+  EXPECT_TRUE(settings->share.find_capacity);
+  EXPECT_EQ(settings->share.pool.reservation, (algorithm::Ratio{25, 1000}));
+  EXPECT_EQ(settings->share.without_id, share::WithoutId::kShareOne);
+  EXPECT_EQ(settings->share.anonymous, "nobody");
+  EXPECT_EQ(settings->share.mode, share::Mode::kPassthrough);
+  EXPECT_EQ(settings->share.pool.reclaim, algorithm::Reclaim::kAtOnce);
+  EXPECT_EQ(settings->share.pool.on_new_client, algorithm::OnNewClient::kRestart);
+  EXPECT_EQ(settings->proxy.application.client_field, "");
+  EXPECT_FALSE(settings->proxy.application.describes_admitted);
+  EXPECT_EQ(settings->proxy.application.forwarded.x_forwarded, proxy::Forwarding::kReplace);
+  EXPECT_EQ(settings->proxy.application.forwarded.forwarded, proxy::Forwarding::kAppend);
+  EXPECT_FALSE(settings->proxy.relay.says_reason);
+  EXPECT_EQ(settings->proxy.upstreams.connections_max, 25u) << "of each loop";
+}
+
+TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
+  struct Case {
+    std::vector<std::string> flags;
+    std::string_view error;
+  };
+  for (const Case& c : {
+           Case{{"--capacity", "many"}, "--capacity \"many\" is not a whole number"},
+           Case{{"--capacity", "0"}, "a pool needs a capacity"},
+           Case{{"--cycle", "0s"}, "--cycle \"0s\" is not a duration"},
+           Case{{"--reservation", "10"}, "--reservation \"10\" is not a percentage"},
+           Case{{"--reservation", "101%"}, "--reservation \"101%\" is not a percentage"},
+           Case{{"--mode", "shadow"}, "--mode \"shadow\" is not one of: enforce, passthrough"},
+           Case{{"--client-header", "a b"}, "--client-header \"a b\" is not the name of a field"},
+           Case{{"--listen", "tls::8080"}, "the sidecar does not speak TLS"},
+           Case{{"--listen", "8080"}, "--listen: address '8080': the port is missing"},
+           Case{{"--upstream", "127.0.0.1:9000"}, "does not begin with http:// or h2c://"},
+           Case{{"--upstream", "http://a:1,h2c://b:1"}, "all upstreams must have the same scheme"},
+           Case{{"--threads", "1000"}, "--threads must be from 1 to 256"},
+           Case{{"--rate-limit-fields", "draft-1"}, "--rate-limit-fields \"draft-1\" is not"},
+           Case{{"--credential-file", "/nowhere/x"}, "/nowhere/x"},
+       }) {
+    const auto [settings, err] = WithFlags(c.flags);
+    EXPECT_FALSE(settings);
+    EXPECT_THAT(err,
+                AllOf(testing::StartsWith("error: "), HasSubstr(c.error), HasSubstr("\nhint: ")));
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 2) << err;
+  }
+}
+
+TEST(SidecarSettings, CapacityAndUpstreamAreNeeded) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_FALSE(ReadSidecarFlags({"--capacity", "1"}, {.out = out, .err = err}));
+  EXPECT_THAT(err.str(), HasSubstr("--upstream: no upstream is given"));
+  EXPECT_FALSE(ReadSidecarFlags({"--upstream", "http://a"}, {.out = out, .err = err}));
+  EXPECT_THAT(err.str(), HasSubstr("--capacity is not given"));
+}
+
+TEST(SidecarSettings, Upstreams) {
+  const auto list =
+      ParseUpstreams("http://127.0.0.1:9000,[::1]:9001,http://app.local/,unix:/run/s");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_FALSE(list->http2);
+  EXPECT_EQ(list->targets, (std::vector<net::StreamTarget>{{.host = "127.0.0.1", .port = 9000},
+                                                           {.host = "::1", .port = 9001},
+                                                           {.host = "app.local", .port = 80},
+                                                           {.unix_path = "/run/s"}}));
+  const auto http2 = ParseUpstreams("h2c://127.0.0.1:50051");
+  ASSERT_TRUE(http2.ok());
+  EXPECT_TRUE(http2->http2);
+  for (const auto* text :
+       {"", "http://", "https://a", "http://a:99999", "http://a/path", "http://a,"})
+    EXPECT_FALSE(ParseUpstreams(text).ok()) << text;
+}
+
+TEST(SidecarSettings, Percentages) {
+  EXPECT_EQ(ParsePercentage("10%"), (algorithm::Ratio{100, 1000}));
+  EXPECT_EQ(ParsePercentage("0%"), (algorithm::Ratio{0, 1000}));
+  EXPECT_EQ(ParsePercentage("100%"), (algorithm::Ratio{1000, 1000}));
+  EXPECT_EQ(ParsePercentage("0.1%"), (algorithm::Ratio{1, 1000}));
+  for (const auto* text : {"", "%", "10", "-1%", "100.1%", "1.25%", "1.%", ".5%", "1,5%", " 1%"})
+    EXPECT_EQ(ParsePercentage(text), std::nullopt) << text;
+}
+
+}  // namespace
+}  // namespace headgate::app

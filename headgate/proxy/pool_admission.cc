@@ -1,0 +1,67 @@
+#include "headgate/proxy/pool_admission.h"
+
+#include <algorithm>
+
+namespace headgate::proxy {
+namespace {
+
+// Requests in flight come and go faster than anything that a client can be told.
+constexpr base::Duration kRetryWhenFull = std::chrono::seconds(1);
+
+std::string_view TextOf(share::Reason reason) {
+  switch (reason) {
+    case share::Reason::kWithinShare:
+    case share::Reason::kAboveShare:
+      return "";
+    case share::Reason::kShareUsed:
+      return "the client has used its share of this cycle";
+    case share::Reason::kNeverFits:
+      return "the request costs more than the whole capacity";
+    case share::Reason::kInFlight:
+      return "the upstream has as many requests as it can work on";
+    case share::Reason::kNoClient:
+      return "the request does not name its client";
+    case share::Reason::kTooManyClients:
+      return "there are too many clients";
+  }
+  return "";
+}
+
+}  // namespace
+
+Verdict PoolAdmission::Admit(std::string_view client, base::Instant now) {
+  const share::Verdict verdict = pool_.Admit(client, 1, now);
+  Verdict answer{.admitted = verdict.admitted,
+                 .has_limit = verdict.has_limit,
+                 .quota = verdict.limit,
+                 .remaining = verdict.remaining,
+                 .reset_after = verdict.reset_after,
+                 .reason = TextOf(verdict.reason)};
+  // A request without a client never passes, however long it waits.
+  const bool never =
+      verdict.retry_after == algorithm::kNever || verdict.reason == share::Reason::kNoClient;
+  if (!verdict.admitted && !never) {
+    answer.retry_after = verdict.reason == share::Reason::kInFlight
+                             ? std::max(verdict.retry_after, kRetryWhenFull)
+                             : verdict.retry_after;
+  }
+  return answer;
+}
+
+void PoolAdmission::OnLeft(Left how, base::Instant sent_at, base::Instant now) {
+  if (!pool_.counts_in_flight()) return;
+  const auto outcome = [&] {
+    switch (how) {
+      case Left::kAnswered:
+        return capacity::Outcome::kAnswered;
+      case Left::kFailed:
+        return capacity::Outcome::kFailed;
+      case Left::kUnasked:
+        break;
+    }
+    return capacity::Outcome::kLeft;
+  }();
+  pool_.OnEnd(outcome, sent_at, now);
+}
+
+}  // namespace headgate::proxy

@@ -1,0 +1,23 @@
+// Admission by a pool that the clients share (headgate/share).
+#pragma once
+
+#include <string_view>
+
+#include "headgate/proxy/admission.h"
+#include "headgate/share/share_pool.h"
+
+namespace headgate::proxy {
+
+class PoolAdmission final : public Admission {
+ public:
+  // `pool` must outlive this object.
+  explicit PoolAdmission(share::SharePool& pool) : pool_(pool) {}
+
+  Verdict Admit(std::string_view client, base::Instant now) override;
+  void OnLeft(Left how, base::Instant sent_at, base::Instant now) override;
+
+ private:
+  share::SharePool& pool_;
+};
+
+}  // namespace headgate::proxy

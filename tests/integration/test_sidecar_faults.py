@@ -1,0 +1,141 @@
+"""The sidecar while the network or its upstreams fail: no client gets a wrong answer, and the
+sidecar recovers."""
+
+import http.client
+import subprocess
+import unittest
+
+from gate import Gate
+from harness import START_SECONDS, Sidecar, free_port, require, run, until
+from upstreams import Nginx, Upstream
+
+CLIENT = {"X-Client-Id": "ann"}
+BROKEN = (http.client.HTTPException, ConnectionError)
+
+
+class BehindAGate(unittest.TestCase):
+    """The gate stands between the sidecar and nginx."""
+
+    def setUp(self):
+        self.nginx = Nginx(self)
+        with open(self.nginx.path("page"), "wb") as file:
+            file.write(b"0123456789" * 50_000)
+        self.gate = self.enterContext(Gate(self.nginx.port))
+        self.sidecar = self.enterContext(Sidecar(self.gate.port, args=("--answer-timeout", "500ms", "--threads", "1")))
+
+    def get(self, path="/small"):
+        return self.sidecar.request("GET", path, headers=CLIENT)
+
+    def recovers(self):
+        self.gate.heal()
+        until(lambda: self.get()[0] == 200, 10, "the sidecar answers again")
+
+    def test_pieces_of_one_byte(self):
+        self.gate.slice_bytes = 1
+        for _ in range(3):
+            self.assertEqual(self.get()[2], "hello\n")
+
+    def test_cut_connections_are_502_until_the_upstream_is_back(self):
+        self.assertEqual(self.get()[0], 200)
+        self.gate.cut()
+        self.assertEqual(self.get()[0], 502)
+        self.recovers()
+
+    def test_reset_in_the_head_is_502(self):
+        self.gate.reset(after_bytes=7)
+        self.assertEqual(self.get()[0], 502)
+        self.recovers()
+
+    def test_reset_in_the_body_is_no_complete_answer(self):
+        self.gate.reset(after_bytes=1000)
+        with self.assertRaises(BROKEN):
+            self.get("/page")
+        self.recovers()
+        self.assertEqual(len(self.get("/page")[2]), 500_000)
+
+    def test_stalled_answer_is_504(self):
+        self.assertEqual(self.get()[0], 200)
+        self.gate.hold("to_client")
+        self.assertEqual(self.get()[0], 504)
+        self.recovers()
+
+    def test_corrupt_answer_is_502(self):
+        self.gate.corrupt(1)
+        status, fields, _ = self.get()
+        self.assertEqual(status, 502)
+        self.assertEqual(fields["proxy-status"], "headgate; error=http_protocol_error")
+        self.recovers()
+
+
+class SeveralUpstreams(unittest.TestCase):
+    def test_an_upstream_that_is_down_is_avoided(self):
+        def serve(connection, _):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            return True
+
+        upstream = Upstream(self, serve)
+        sidecar = self.enterContext(Sidecar(free_port(), upstream.port, args=("--threads", "1")))
+        for _ in range(50):
+            self.assertEqual(sidecar.request("POST", "/", headers=CLIENT)[0], 200)
+        self.assertGreaterEqual(sidecar.metric("headgate_upstream_out_total"), 1)
+
+    def test_requests_are_spread(self):
+        def serve_slowly(connection, _):
+            until(lambda: len(first.heads) + len(second.heads) >= 8, 10, "all requests have arrived")
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            return True
+
+        first, second = Upstream(self, serve_slowly), Upstream(self, serve_slowly)
+        sidecar = self.enterContext(Sidecar(first.port, second.port, args=("--threads", "1")))
+        connections = [http.client.HTTPConnection("127.0.0.1", sidecar.port, timeout=15) for _ in range(8)]
+        for connection in connections:
+            connection.request("GET", "/", headers=CLIENT)
+        self.assertEqual([connection.getresponse().status for connection in connections], 8 * [200])
+        for connection in connections:
+            connection.close()
+        self.assertEqual((len(first.heads), len(second.heads)), (4, 4))
+
+
+class Http2Upstream(unittest.TestCase):
+    def setUp(self):
+        require("nghttpd", "curl")
+        self.port = free_port()
+        self.nginx = Nginx(self)  # for its folder
+        with open(self.nginx.path("page"), "wb") as file:
+            file.write(b"0123456789" * 500_000)
+        self.process = subprocess.Popen(
+            ("nghttpd", "--no-tls", "--address=127.0.0.1", "--htdocs", self.nginx.path(""), "--trailer", "x-end: 1", "--echo-upload", str(self.port)),
+            stdout=subprocess.DEVNULL,
+        )
+        self.addCleanup(self.process.wait, timeout=START_SECONDS)
+        self.addCleanup(self.process.terminate)
+        self.sidecar = self.enterContext(Sidecar(self.port, scheme="h2c"))
+        until(lambda: self.sidecar.request("GET", "/page", headers=CLIENT)[0] == 200, START_SECONDS, "nghttpd answers")
+
+    def test_both_versions_of_clients(self):
+        for version in ("--http1.1", "--http2-prior-knowledge"):
+            with self.subTest(version):
+                words = ("curl", "--silent", "--show-error", version, "-H", "X-Client-Id: ann")
+                url = f"http://127.0.0.1:{self.sidecar.port}"
+                down = run(*words, f"{url}/page")
+                self.assertEqual(down.stdout, "0123456789" * 500_000)
+                echo = run(*words, "--data-binary", f"@{self.nginx.path('page')}", f"{url}/page")
+                self.assertEqual(echo.stdout, "0123456789" * 500_000, echo.stderr)
+                head = run(*words, "--head", f"{url}/page").stdout
+                self.assertIn("content-length: 5000000\n", head.lower())
+
+    def test_many_requests_share_a_connection(self):
+        require("h2load")
+        url = f"http://127.0.0.1:{self.sidecar.port}/page"
+        done = run("h2load", "-n", "64", "-c", "4", "-m", "8", "-H", "X-Client-Id: ann", url)
+        self.assertIn("64 succeeded, 0 failed", done.stdout)
+        self.assertLessEqual(self.sidecar.metric("headgate_upstream_connections"), 8)
+
+    def test_upstream_that_is_down_is_502(self):
+        self.process.terminate()
+        self.process.wait()
+        self.assertEqual(self.sidecar.request("GET", "/page", headers=CLIENT)[0], 502)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,118 @@
+"""Upstreams for the tests of the sidecar: a real nginx, and a server that says exactly what a test
+wants."""
+
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+
+from harness import START_SECONDS, free_port, require, until
+
+os.environ["PATH"] += ":/usr/sbin"
+
+NGINX = """
+daemon off;
+worker_processes 1;
+error_log stderr;
+pid FOLDER/nginx.pid;
+events {}
+http {
+  access_log off;
+  client_max_body_size 0;
+  client_body_temp_path FOLDER/body;
+  proxy_temp_path FOLDER/proxy;
+  fastcgi_temp_path FOLDER/fastcgi;
+  uwsgi_temp_path FOLDER/uwsgi;
+  scgi_temp_path FOLDER/scgi;
+  server {
+    listen 127.0.0.1:PORT;
+    root FOLDER/files;
+    location /small { return 200 "hello\\n"; }
+    location /nothing { return 204; }
+    location /put/ { dav_methods PUT; }
+  }
+}
+"""
+
+
+class Nginx:
+    """A real nginx with the files of its folder `files`."""
+
+    def __init__(self, test):
+        require("nginx", "curl")
+        self.port = free_port()
+        self.folder = test.enterContext(tempfile.TemporaryDirectory())
+        for name in ("files", "files/put"):
+            os.mkdir(os.path.join(self.folder, name))
+            os.chmod(os.path.join(self.folder, name), 0o777)
+        os.chmod(self.folder, 0o777)  # nginx's workers have a user of their own
+        configuration = os.path.join(self.folder, "nginx.conf")
+        with open(configuration, "w", encoding="utf-8") as file:
+            file.write(NGINX.replace("FOLDER", self.folder).replace("PORT", str(self.port)))
+        self.process = subprocess.Popen(("nginx", "-c", configuration), stderr=subprocess.DEVNULL)
+        test.addCleanup(self.process.wait, timeout=START_SECONDS)
+        test.addCleanup(self.process.terminate)
+        until(self.listens, START_SECONDS, "nginx listens")
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            return True
+        except OSError:
+            return False
+
+    def path(self, name):
+        return os.path.join(self.folder, "files", name)
+
+
+class Upstream:
+    """Serves each connection on a thread, by `serve(connection, head)` for each request. `serve`
+    returns whether the connection stays open."""
+
+    def __init__(self, test, serve):
+        self.serve = serve
+        self.heads = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        test.addCleanup(self.listener.close)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection):
+        with connection:
+            try:
+                while head := read_head(connection):
+                    self.heads.append(head)
+                    if not self.serve(connection, head):
+                        return
+            except OSError:
+                pass
+
+
+def read_head(connection):
+    """The head of a message, byte by byte, so that nothing behind it is taken."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        byte = connection.recv(1)
+        if not byte:
+            return ""
+        head += byte
+    return head.decode()
+
+
+def read_exactly(connection, size):
+    received = b""
+    while len(received) < size:
+        part = connection.recv(size - len(received))
+        if not part:
+            break
+        received += part
+    return received
