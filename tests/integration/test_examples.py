@@ -92,6 +92,25 @@ class ZooKeeperExample(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder), [])
 
 
+class SidecarExample(unittest.TestCase):
+    EXAMPLE = os.path.join(ROOT, "examples/sidecar/run")
+
+    def test_the_shares_are_those_of_the_worked_example(self):
+        env = {**os.environ, "HEADGATE_BINARY": os.path.abspath(BINARY)}
+        done = run(self.EXAMPLE, "--cycle", "4", env=env, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = re.findall(r"^ +\d+ +(\d+) .*? (\d+) \(.*? (\d+) \(.*? (\d+) \(.* (\d+)$", done.stdout, re.MULTILINE)
+        # docs/reference/algorithms.md
+        shares = [("10", "10", "10", "10"), ("5", "15", "10", "10"), ("3", "11", "16", "10"), ("1", "12", "22", "5")]
+        self.assertEqual(rows, [(*row, "40") for row in shares])
+
+    def test_invalid_words_are_refused(self):
+        for words in (("--cycle", "0"), ("--cycle", "x"), ("--what",)):
+            self.assertEqual(run(self.EXAMPLE, *words).returncode, 2, words)
+        missing = run(self.EXAMPLE, env={**os.environ, "HEADGATE_BINARY": "/nowhere"})
+        self.assertEqual((missing.returncode, "hint:" in missing.stderr), (1, True))
+
+
 class Commands(unittest.TestCase):
     """Runs the commands that README.md, docs/start.md and the examples tell people to type."""
 
