@@ -248,8 +248,6 @@ void ClientSession::Fail(Failure failure, std::string_view detail, base::Instant
 ResponseReceiver& ClientSession::Release() {
   uncredited_ = 0;
   wants_input_ = true;
-  partial_head_.clear();
-  scan_.Reset();
   return *std::exchange(receiver_, nullptr);
 }
 
