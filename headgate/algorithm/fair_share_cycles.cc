@@ -1,7 +1,9 @@
 // How the cycles of a pool end and begin. The decisions within a cycle are in fair_share_pool.cc.
 #include <algorithm>
+#include <utility>
 
 #include "headgate/algorithm/fair_share_pool.h"
+#include "headgate/base/wide.h"
 
 namespace headgate::algorithm {
 
@@ -11,7 +13,8 @@ using base::Instant;
 Instant FairSharePool::Advance(Instant now) {
   now = seen_ = std::max(now, seen_);
   if (clients_.empty()) {
-    options_.capacity = room_ = capacity_next_;
+    options_.capacity = capacity_next_;
+    BeginBudget(options_.capacity);
     cycle_.start = now;
     cycle_.end = due_ = now + options_.cycle;
     return now;
@@ -26,15 +29,42 @@ Instant FairSharePool::Advance(Instant now) {
   return now;
 }
 
+void FairSharePool::SetCapacity(uint64_t capacity, Instant now) {
+  now = Advance(now);
+  capacity = std::clamp<uint64_t>(capacity, 1, kFairCapacityMax);
+  const uint64_t before = std::exchange(capacity_next_, capacity);
+  if (capacity == before) return;
+  const uint64_t difference = capacity > before ? capacity - before : before - capacity;
+  const uint64_t change = PartOfCycle(difference, due_ - now);
+  if (capacity > before) {
+    options_.capacity = std::min(options_.capacity + change, kFairCapacityMax);
+    budget_ += change;
+  } else {
+    options_.capacity -= std::min(change, options_.capacity - 1);
+    budget_ -= std::min(change, budget_);
+  }
+  budget_ = std::min(budget_, options_.capacity);
+  clients_.empty() ? static_cast<void>(Advance(now)) : Redivide();
+}
+
 void FairSharePool::BeginAnew(uint64_t capacity, Instant now) {
   now = Advance(now);
-  SetCapacity(capacity);
+  capacity_next_ = std::clamp<uint64_t>(capacity, 1, kFairCapacityMax);
   if (clients_.empty()) {
     Advance(now);
     return;
   }
+  // At most tenfold: a shorter time says too little.
+  const Duration elapsed = std::max(now - (due_ - options_.cycle), options_.cycle / 10);
+  for (Client& client : clients_) {
+    const auto scaled =
+        base::WideMul(client.demand, static_cast<uint64_t>(options_.cycle.count())) /
+        std::max<uint64_t>(1, static_cast<uint64_t>(elapsed.count()));
+    client.demand =
+        std::max(client.demand_last,
+                 static_cast<uint64_t>(std::min<base::uint128>(scaled, kFairCapacityMax)));
+  }
   EndFull(CycleEnd::kCapacity, now);
-  for (Client& client : clients_) client.counts_as_even = true;
   Redivide();
 }
 
@@ -44,12 +74,13 @@ void FairSharePool::EndFull(CycleEnd reason, Instant end) {
   CountIdle(end - (due_ - options_.cycle));
   for (Client& client : clients_) {
     client.demand_last = client.demand;
-    client.counts_as_even = false;
+    client.counts_at_least_even = false;
     client.demand = client.used = 0;
   }
   RemoveLeavers();
   CountEnd(reason, end, 1);
-  options_.capacity = room_ = capacity_next_;
+  options_.capacity = capacity_next_;
+  BeginBudget(options_.capacity);
   cycle_.end = due_ = end + options_.cycle;
 }
 
@@ -62,9 +93,8 @@ void FairSharePool::EndEarly() {
   cycle_.end = due_;
   FindEvenShares();
   for (Client& client : clients_) {
-    if (client.demand_last >= client.even_up) continue;
     if (client.demand >= client.even_up) {
-      client.counts_as_even = true;
+      client.counts_at_least_even = true;
     } else {
       client.demand_last = std::max(client.demand_last, client.demand);
     }
@@ -74,9 +104,15 @@ void FairSharePool::EndEarly() {
   for (const Client& client : clients_) before.push_back(client.capacity);
   Redivide();
   // Whoever gained has room for it, even if others have used it already.
+  uint64_t room = Room();
   for (size_t i = 0; i < clients_.size(); ++i)
-    room_ += clients_[i].capacity - std::min(clients_[i].capacity, before[i]);
-  room_ = std::min(room_, options_.capacity);
+    room += clients_[i].capacity - std::min(clients_[i].capacity, before[i]);
+  BeginBudget(std::min(room, options_.capacity));
+}
+
+void FairSharePool::BeginBudget(uint64_t budget) {
+  budget_ = budget;
+  used_ = 0;
 }
 
 void FairSharePool::SkipCycles(int64_t count) {
@@ -94,6 +130,11 @@ void FairSharePool::CountEnd(CycleEnd reason, Instant end, uint64_t count) {
   cycle_.last_end = reason;
   cycle_.ends[static_cast<size_t>(reason)] += count;
   cycle_.start = end;
+}
+
+uint64_t FairSharePool::PartOfCycle(uint64_t amount, Duration time) const {
+  return static_cast<uint64_t>(base::WideMul(amount, static_cast<uint64_t>(time.count())) /
+                               static_cast<uint64_t>(options_.cycle.count()));
 }
 
 void FairSharePool::CountIdle(Duration length) {
@@ -133,7 +174,8 @@ void FairSharePool::Redivide() {
   demands.reserve(clients_.size());
   for (const Client& client : clients_) {
     demands.push_back({.name = client.name, .weight = client.weight});
-    if (!client.counts_as_even) demands.back().demand = client.demand_last;
+    if (!client.counts_at_least_even || client.demand_last >= client.even_up)
+      demands.back().demand = client.demand_last;
   }
   const std::vector<uint64_t> capacities = Divide(options_.capacity, options_.reservation, demands);
   for (size_t i = 0; i < clients_.size(); ++i) clients_[i].capacity = capacities[i];

@@ -285,54 +285,98 @@ TEST(FairShareReclaim, APartOfAWholeOneIsNotALoan) {
 
 // ---- A capacity that changes
 
-TEST(FairShareCapacity, ChangesWithTheNextCycle) {
+TEST(FairShareCapacity, ChangesForTheRestOfTheCycle) {
   FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
-  Ask(pool, "A", 1, At(seconds(0)));
-  pool.SetCapacity(10);
-  EXPECT_EQ(Ask(pool, "B", 20, At(seconds(1))), 20u) << "a division within the cycle";
-  EXPECT_EQ(pool.capacity(), 40u);
+  for (const auto* name : {"A", "B"}) Ask(pool, name, 1, At(seconds(0)));
+  pool.SetCapacity(100, At(seconds(4)));
+  // 4 s of 40 and 6 s of 100.
+  EXPECT_EQ(pool.capacity(), 76u);
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(38, 38));
+  pool.SetCapacity(20, At(seconds(9)));
+  EXPECT_EQ(pool.capacity(), 68u);
+  EXPECT_EQ(Ask(pool, "A", 50, At(seconds(9))), 33u);
+  EXPECT_EQ(Ask(pool, "B", 50, At(seconds(9))), 33u);
   pool.Advance(At(seconds(10)));
-  EXPECT_EQ(pool.capacity(), 10u);
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 9));
-  Ask(pool, "B", 200, At(seconds(11)));
-  pool.SetCapacity(100);
-  EXPECT_EQ(Ask(pool, "B", 200, At(seconds(20))), 100u);
+  EXPECT_EQ(pool.capacity(), 20u);
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 10));
 }
 
-TEST(FairShareCapacity, DoesNotChangeWithAnEarlyEnd) {
+TEST(FairShareCapacity, AChangeMintsNothing) {
+  FairSharePool pool = MakePool({.capacity = 100, .cycle = seconds(10)});
+  EXPECT_EQ(Ask(pool, "A", 100, At(seconds(0))), 100u);
+  pool.SetCapacity(10, At(seconds(5)));
+  EXPECT_EQ(pool.capacity(), 55u);
+  pool.SetCapacity(100, At(seconds(5)));
+  EXPECT_EQ(pool.capacity(), 100u);
+  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(5))), 0u);
+  EXPECT_EQ(Ask(pool, "new", 1, At(seconds(5))), 0u);
+}
+
+TEST(FairShareCapacity, ACycleKeepsItsPartAfterAnEarlyEnd) {
   FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
-  pool.SetCapacity(4);
-  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(12))), 10u);
+  pool.SetCapacity(20, At(seconds(15)));
+  EXPECT_EQ(pool.capacity(), 30u);
+  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(16))), 8u);
+  EXPECT_EQ(pool.cycle().last_end, CycleEnd::kReclaim);
+  EXPECT_EQ(pool.capacity(), 30u);
   pool.Advance(At(seconds(20)));
-  EXPECT_EQ(pool.capacity(), 4u);
+  EXPECT_EQ(pool.capacity(), 20u);
 }
 
 TEST(FairShareCapacity, IsKeptWithinItsBounds) {
   FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
-  pool.SetCapacity(0);
+  pool.SetCapacity(0, At(seconds(0)));
+  EXPECT_EQ(pool.capacity(), 1u) << "at once if there are no clients";
   Ask(pool, "A", 1, At(seconds(0)));
-  EXPECT_EQ(pool.capacity(), 1u) << "also in the first cycle";
-  pool.SetCapacity(uint64_t{1} << 40);
-  pool.Advance(At(seconds(10)));
+  pool.SetCapacity(uint64_t{1} << 40, At(seconds(0)));
   EXPECT_EQ(pool.capacity(), kFairCapacityMax);
+  pool.SetCapacity(0, At(seconds(0)));
+  EXPECT_EQ(pool.capacity(), 1u);
 }
 
 TEST(FairShareCapacity, ARequestMayFitIntoTheNextCycle) {
   FairSharePool pool = MakePool({.capacity = 4, .cycle = seconds(10)});
   EXPECT_TRUE(pool.Decide({.client = "A", .cost = 5}, At(seconds(1))).never_fits());
-  pool.SetCapacity(5);
-  EXPECT_EQ(pool.Decide({.client = "A", .cost = 5}, At(seconds(1))).retry_after, seconds(10));
+  pool.SetCapacity(5, At(seconds(2)));
+  EXPECT_EQ(pool.capacity(), 4u);
+  EXPECT_EQ(pool.Decide({.client = "A", .cost = 5}, At(seconds(2))).retry_after, seconds(9));
 }
 
 TEST(FairShareCapacity, BeginsAnewOnceItIsKnown) {
-  FairSharePool pool = PoolWithALoan();
-  Ask(pool, "B", 19, At(seconds(14)));
-  pool.BeginAnew(400, At(seconds(15)));
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(100, 100, 100, 100));
+  FairSharePool pool = MakePool({.capacity = kFairCapacityMax, .cycle = seconds(10)});
+  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
+  Ask(pool, "A", 29, At(seconds(0)));
+  Ask(pool, "B", 399, At(seconds(0)));
+  pool.BeginAnew(400, At(seconds(4)));
+  // In 10 s they would ask for 75, 1000, 2.5 and 2.5. The scaled demands are rounded down.
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(75, 321, 2, 2)) << "25, 98 and 98 are lent";
+  EXPECT_EQ(pool.client(1).figures.demand, 1000u);
   EXPECT_EQ(pool.cycle().last_end, CycleEnd::kCapacity);
-  EXPECT_EQ(pool.cycle().last_length, seconds(5));
-  EXPECT_EQ(pool.cycle().end, At(seconds(25)));
-  EXPECT_EQ(Ask(pool, "B", 200, At(seconds(15))), 100u);
+  EXPECT_EQ(pool.cycle().last_length, seconds(4));
+  EXPECT_EQ(pool.cycle().end, At(seconds(14)));
+  EXPECT_EQ(Ask(pool, "B", 500, At(seconds(4))), 321u) << "earlier use is forgotten";
+}
+
+TEST(FairShareCapacity, AShortTimeIsScaledTenfoldAtMost) {
+  FairSharePool pool = MakePool({.capacity = kFairCapacityMax, .cycle = seconds(10)});
+  for (const auto* name : {"A", "B"}) Ask(pool, name, 1, At(seconds(0)));
+  pool.BeginAnew(40, At(milliseconds(1)));
+  EXPECT_EQ(pool.client(0).figures.demand, 10u);
+}
+
+// ---- Pace
+
+TEST(FairSharePace, BelongsToTheTimeThatHasPassed) {
+  FairSharePool pool = PoolWithALoan();  // A has 1 of an even share of 10, B has 19
+  EXPECT_TRUE(pool.IsOnPace("B", 1, At(seconds(10))));
+  EXPECT_FALSE(pool.IsOnPace("B", 2, At(seconds(10))));
+  EXPECT_EQ(Ask(pool, "B", 5, At(seconds(12))), 5u);
+  // In 2.1 s of 10, 19 become 3.99; in 2.7 s 5.13.
+  EXPECT_FALSE(pool.IsOnPace("B", 1, At(milliseconds(12'100))));
+  EXPECT_TRUE(pool.IsOnPace("B", 1, At(milliseconds(12'700))));
+  EXPECT_TRUE(pool.IsOnPace("A", 1, At(seconds(12))));
+  EXPECT_FALSE(pool.IsOnPace("A", 2, At(seconds(19)))) << "more than its share";
+  EXPECT_FALSE(pool.IsOnPace("new", 1, At(seconds(19))));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
     count = decision.allowed ? &FairShareCounts::allowed : &FairShareCounts::rejected;
     if (decision.allowed) {
       client->used += cost;
-      room_ -= cost;
+      used_ += cost;
       decision.remaining -= cost;
     }
   }
@@ -71,8 +71,12 @@ void FairSharePool::CountSentAnyway(std::string_view name, Cost cost) {
   client->counts.sent_anyway += Bounded(cost);
 }
 
-void FairSharePool::SetCapacity(uint64_t capacity) {
-  capacity_next_ = std::clamp<uint64_t>(capacity, 1, kFairCapacityMax);
+bool FairSharePool::IsOnPace(std::string_view name, Cost cost, base::Instant now) {
+  now = Advance(now);
+  const Client* client = Find(name);
+  if (client == nullptr || cost > RoomOf(*client)) return false;
+  const uint64_t own = std::max(client->capacity, client->even);
+  return client->used + cost <= PartOfCycle(own, now - (due_ - options_.cycle)) + 1;
 }
 
 ClientView FairSharePool::client(size_t index) const {
@@ -109,13 +113,13 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
 
 Decision FairSharePool::PeekUnregistered(base::Instant now) const {
   const uint64_t even = options_.capacity / (clients_.size() + 1);
-  return {.limit = even, .remaining = std::min(even, room_), .reset_after = Left(now)};
+  return {.limit = even, .remaining = std::min(even, Room()), .reset_after = Left(now)};
 }
 
 uint64_t FairSharePool::RoomOf(const Client& client) const {
   // After a division in the middle of a cycle, some clients may have used more than their new share
   // and others less.
-  return std::min(client.capacity - std::min(client.used, client.capacity), room_);
+  return std::min(client.capacity - std::min(client.used, client.capacity), Room());
 }
 
 // Its own is lent out, and the request is within it. Whole numbers: a client with 3 of 10/3 lacks
@@ -126,7 +130,7 @@ bool FairSharePool::MayReclaim(const Client& client, Cost cost) const {
 }
 
 void FairSharePool::DoReclaim(Client& client, base::Instant now) {
-  client.counts_as_even = true;
+  client.counts_at_least_even = true;
   const base::Instant end = std::max(now, cycle_.start + options_.minimum_cycle);
   cycle_.end = std::min(cycle_.end, end);
   Advance(now);

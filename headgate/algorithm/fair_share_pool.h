@@ -16,6 +16,7 @@
 // the pool. Definition: docs/reference/algorithms.md. Not thread-safe (headgate/share is).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,11 +54,17 @@ class FairSharePool {
   // grown. It is use of its client, but takes nothing from what the others may use.
   void CountSentAnyway(std::string_view client, Cost cost);
 
-  // Changes the capacity from the next cycle on. A cycle that runs keeps its capacity through all
-  // its divisions, also after an early end. Clamped to its bounds.
-  void SetCapacity(uint64_t capacity);
-  // Begins a first cycle at `now`, in which each client has an even share of `capacity`. For a pool
-  // whose capacity was not known before.
+  // Whether a request fits into its client's share, and into the part of it that belongs to the
+  // time since the last full cycle. All requests of this kind together come no faster than the
+  // capacity, so they may pass where those of a storm must wait. False for an unknown client.
+  bool IsOnPace(std::string_view client, Cost cost, base::Instant now);
+
+  // Changes the capacity at `now`, by a division of its own. This cycle has the old capacity for
+  // the time that has passed and the new one for the rest; the next cycle has the new one. Clamped
+  // to its bounds.
+  void SetCapacity(uint64_t capacity, base::Instant now);
+  // Begins a new cycle at `now`, for a pool whose capacity was not known before. Its shares follow
+  // the demands so far, scaled to a full cycle.
   void BeginAnew(uint64_t capacity, base::Instant now);
 
   // Ends the cycles that are over at `now`; every decision does so too. Returns `now`, or the
@@ -84,9 +91,9 @@ class FairSharePool {
     uint64_t used = 0;         // admitted since the last full cycle ended
     uint64_t demand = 0;       // asked for in the same time, admitted or not
     uint64_t demand_last = 0;  // asked for in the last full cycle
-    // It counts as if it had asked for an even share, until the cycle is due: a new client, or one
-    // that wants its own back.
-    bool counts_as_even = true;
+    // It counts as if it had asked for an even share at least, until the cycle is due: a new
+    // client, one that wants its own back, or one that asked for as much before an early end.
+    bool counts_at_least_even = true;
     base::Duration idle{0};  // without a request, at the end of the last full cycle
     FairShareCounts counts{};
   };
@@ -98,13 +105,16 @@ class FairSharePool {
   // Returns null if there are too many clients.
   Client* Register(const FairShareRequest& request, base::Instant now);
   Decision PeekUnregistered(base::Instant now) const;
+  uint64_t Room() const { return budget_ - std::min(used_, budget_); }
   uint64_t RoomOf(const Client& client) const;
+  void BeginBudget(uint64_t budget);
   bool MayReclaim(const Client& client, Cost cost) const;
   void DoReclaim(Client& client, base::Instant now);
 
   // ---- Cycles
 
-  // Ends the cycle at `end` with what was asked for in it, and begins the next one.
+  // Ends the cycle at `end` with what was asked for in it, and begins the next one, with shares
+  // from the caller.
   void EndFull(CycleEnd reason, base::Instant end);
   // Ends the cycle because of a reclaim. Use and demand stay counted.
   void EndEarly();
@@ -115,6 +125,8 @@ class FairSharePool {
   void RemoveLeavers();
   void FindEvenShares();
   void Redivide();
+  // floor(amount·time/cycle), where time is at most a cycle.
+  uint64_t PartOfCycle(uint64_t amount, base::Duration time) const;
   base::Duration Left(base::Instant now) const { return cycle_.end - now; }
 
   FairShareOptions options_;  // with the capacity of this cycle
@@ -124,7 +136,10 @@ class FairSharePool {
   base::Instant seen_{0};  // the latest time of any decision; an earlier `now` is treated as this
   CycleView cycle_;
   base::Instant due_{0};  // cycle_.end, unless an early end is planned
-  uint64_t room_ = 0;     // for all clients together, in this cycle
+  // All clients together may use this much in this cycle, at most the capacity, and have used that.
+  // Two numbers, so that a capacity that falls and rises again gives nothing back.
+  uint64_t budget_ = 0;
+  uint64_t used_ = 0;
   FairShareCounts counts_;
   uint64_t refused_clients_ = 0;
   uint64_t clients_left_ = 0;

@@ -1,0 +1,218 @@
+#include "headgate/share/share_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "headgate/base/hash.h"
+
+namespace headgate::share {
+namespace {
+
+using algorithm::Cost;
+using base::Duration;
+using base::Instant;
+
+// Until the latency of the upstream is known.
+constexpr Duration kRetryInFlight = std::chrono::seconds(1);
+
+constexpr std::string_view kHashPrefix = "hash-";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+char* WriteHex(uint64_t value, char* to) {
+  for (int shift = 60; shift >= 0; shift -= 4) *to++ = kHexDigits[(value >> shift) & 15];
+  return to;
+}
+
+uint64_t& CountOf(Refusals& refusals, Reason reason) {
+  switch (reason) {
+    case Reason::kNeverFits:
+      return refusals.never_fits;
+    case Reason::kInFlight:
+      return refusals.in_flight;
+    case Reason::kNoClient:
+      return refusals.no_client;
+    case Reason::kTooManyClients:
+      return refusals.too_many_clients;
+    case Reason::kWithinShare:
+    case Reason::kAboveShare:
+    case Reason::kShareUsed:
+      break;
+  }
+  return refusals.share_used;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SharePool>> SharePool::Make(const ShareOptions& options) {
+  HEADGATE_RETURN_IF_ERROR(options.Validate());
+  algorithm::FairShareOptions pool_options = options.pool;
+  std::optional<capacity::CapacityController> controller;
+  if (options.find_capacity) {
+    HEADGATE_ASSIGN_OR_RETURN(controller,
+                              capacity::CapacityController::Make(*options.find_capacity));
+    // Nobody is refused for its share before a capacity is found.
+    pool_options.capacity = algorithm::kFairCapacityMax;
+  }
+  HEADGATE_ASSIGN_OR_RETURN(algorithm::FairSharePool pool,
+                            algorithm::FairSharePool::Make(pool_options));
+  return std::unique_ptr<SharePool>(new SharePool(options, std::move(pool), std::move(controller)));
+}
+
+SharePool::SharePool(const ShareOptions& options, algorithm::FairSharePool pool,
+                     std::optional<capacity::CapacityController> controller)
+    : options_(options),
+      has_controller_(controller.has_value()),
+      pool_(std::move(pool)),
+      controller_(std::move(controller)),
+      is_capacity_known_(!has_controller_),
+      mode_(options.mode) {
+  NameBuffer buffer;
+  for (const ClientWeight& entry : options_.weights)
+    weights_.emplace(NameOf(entry.client, buffer), entry.weight);
+}
+
+Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
+  NameBuffer buffer;
+  const std::string_view client = NameOf(client_id, buffer);
+  const uint32_t weight = WeightOf(client);
+
+  const std::lock_guard lock(mutex_);
+  FollowCapacity(now);
+  Verdict verdict = Judge(client, cost, weight, now);
+  verdict.admitted = verdict.reason == Reason::kWithinShare;
+  if (cost == 0) return verdict;
+  if (!verdict.admitted && MayExceed(verdict.reason, now)) {
+    pool_.CountSentAnyway(client, cost);
+    verdict.reason = Reason::kAboveShare;
+    verdict.admitted = true;
+  }
+  if (!verdict.admitted) CountRefusal(verdict.reason, now);
+  if (!verdict.admitted && mode_ == Mode::kPassthrough) {
+    verdict.admitted = verdict.counted_only = true;
+    ++counted_only_;
+  }
+  if (verdict.admitted) {
+    verdict.retry_after = Duration(0);
+    if (controller_) controller_->OnSent(now);
+  }
+  return verdict;
+}
+
+Verdict SharePool::Judge(std::string_view client, Cost cost, uint32_t weight, Instant now) {
+  if (client.empty()) return {.reason = Reason::kNoClient, .retry_after = algorithm::kNever};
+  const bool has_room = HasRoom(client, cost, now);
+  const uint64_t refused_clients = pool_.refused_clients();
+  const algorithm::Decision decision =
+      pool_.Decide({.client = client, .cost = cost, .weight = weight, .takes = has_room}, now);
+  Verdict verdict{.has_limit = is_capacity_known_,
+                  .limit = decision.limit,
+                  .remaining = decision.remaining,
+                  .retry_after = decision.retry_after,
+                  .reset_after = decision.reset_after};
+  if (pool_.refused_clients() != refused_clients) {
+    verdict.reason = Reason::kTooManyClients;
+    verdict.has_limit = false;
+  } else if (decision.never_fits()) {
+    verdict.reason = Reason::kNeverFits;
+  } else if (!has_room) {
+    verdict.reason = Reason::kInFlight;
+    if (decision.allowed) verdict.retry_after = controller_->LatencyBase().value_or(kRetryInFlight);
+  } else if (!decision.allowed) {
+    verdict.reason = Reason::kShareUsed;
+  }
+  return verdict;
+}
+
+// Requests on pace come no faster than the capacity, so soon it is the storm that finds no room.
+bool SharePool::HasRoom(std::string_view client, Cost cost, Instant now) {
+  if (!controller_ || controller_->HasRoom()) return true;
+  const uint32_t limit = controller_->limit();
+  return is_capacity_known_ && controller_->in_flight() < limit + limit / 2 + 1 &&
+         pool_.IsOnPace(client, cost, now);
+}
+
+// In Mode::kPassthrough everything passes, so nothing needs to be tried.
+bool SharePool::MayExceed(Reason reason, Instant now) {
+  return controller_ && mode_ == Mode::kEnforce && reason == Reason::kShareUsed &&
+         controller_->MayExceedPool(now);
+}
+
+void SharePool::CountRefusal(Reason reason, Instant now) {
+  ++CountOf(refusals_, reason);
+  if (!controller_ || mode_ == Mode::kPassthrough) return;
+  if (reason == Reason::kInFlight) controller_->OnRefused(capacity::RefusedBy::kLimit, now);
+  if (reason == Reason::kShareUsed) controller_->OnRefused(capacity::RefusedBy::kPool, now);
+}
+
+void SharePool::FollowCapacity(Instant now) {
+  if (!controller_) return;
+  const std::optional<uint64_t> found = controller_->PerCycle(options_.pool.cycle);
+  if (!found) return;
+  if (std::exchange(is_capacity_known_, true)) {
+    pool_.SetCapacity(*found, now);
+  } else {
+    pool_.BeginAnew(*found, now);
+  }
+}
+
+void SharePool::OnEnd(capacity::Outcome outcome, Instant sent_at, Instant now) {
+  if (!has_controller_) return;
+  const std::lock_guard lock(mutex_);
+  controller_->OnEnd(outcome, sent_at, now);
+}
+
+void SharePool::SetMode(Mode mode) {
+  const std::lock_guard lock(mutex_);
+  mode_ = mode;
+}
+
+Mode SharePool::mode() const {
+  const std::lock_guard lock(mutex_);
+  return mode_;
+}
+
+void SharePool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
+  const std::lock_guard lock(mutex_);
+  FollowCapacity(now);
+  pool_.Advance(now);
+  snapshot.mode = mode_;
+  snapshot.capacity = is_capacity_known_ ? std::optional(pool_.capacity()) : std::nullopt;
+  snapshot.cycle = pool_.cycle();
+  snapshot.counts = pool_.counts();
+  snapshot.refusals = refusals_;
+  snapshot.counted_only = counted_only_;
+  snapshot.clients_left = pool_.clients_left();
+  snapshot.upstream.reset();
+  if (controller_) {
+    snapshot.upstream = {.in_flight = controller_->in_flight(),
+                         .limit = controller_->limit(),
+                         .per_1000_s = controller_->PerCycle(std::chrono::seconds(1000)),
+                         .latency_base = controller_->LatencyBase()};
+  }
+  snapshot.clients.resize(pool_.client_count());
+  for (size_t i = 0; i < snapshot.clients.size(); ++i) {
+    const algorithm::ClientView view = pool_.client(i);
+    snapshot.clients[i].name.assign(view.name);
+    snapshot.clients[i].figures = view.figures;
+  }
+  snapshot.others_count = 0;
+  snapshot.others = {};
+}
+
+std::string_view SharePool::NameOf(std::string_view client_id, NameBuffer& buffer) const {
+  if (client_id.empty() && options_.without_id == WithoutId::kShareOne) return options_.anonymous;
+  if (client_id.size() <= options_.client_id_bytes_max) return client_id;
+  const base::Hash128 hash = base::HashBytes(options_.secret, base::KeyKind::kRaw, client_id);
+  char* end = std::copy(kHashPrefix.begin(), kHashPrefix.end(), buffer.data());
+  end = WriteHex(hash.low, WriteHex(hash.high, end));
+  return {buffer.data(), static_cast<size_t>(end - buffer.data())};
+}
+
+uint32_t SharePool::WeightOf(std::string_view client) const {
+  if (weights_.empty()) return 1;
+  const auto found = weights_.find(absl::string_view(client.data(), client.size()));
+  return found == weights_.end() ? 1 : found->second;
+}
+
+}  // namespace headgate::share

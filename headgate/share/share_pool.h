@@ -1,0 +1,94 @@
+// The pool that all event loops of a sidecar share among its clients, and the guard of its
+// upstream.
+//
+//   fixed capacity     each client may use its share of each cycle (algorithm/fair_share_pool.h)
+//   capacity: auto     the same, with a capacity that is found (capacity/capacity_controller.h).
+//                      In addition the requests in flight are limited
+//
+// While no capacity is found, only the requests in flight are limited. When the first one is found,
+// a new cycle begins, with shares that follow the demands so far.
+//
+// A limit of requests in flight is the same for all clients, so a storm would fill it for
+// everybody. So a client that is on pace with its share is let in above the limit, up to half as
+// much again (FairSharePool::IsOnPace).
+//
+// A call takes a lock for about 0.1 µs. The first one in a cycle, those of new clients, and those
+// that find another capacity divide the pool, which takes about 0.1 µs for each client that it has.
+//
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/fair_share_pool.h"
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+#include "headgate/capacity/capacity_controller.h"
+#include "headgate/share/pool_snapshot.h"
+#include "headgate/share/share_options.h"
+#include "headgate/share/verdict.h"
+
+namespace headgate::share {
+
+class SharePool {
+ public:
+  static absl::StatusOr<std::unique_ptr<SharePool>> Make(const ShareOptions& options);
+
+  // Decides about one request. An empty `client_id` means that it has none. With a cost of 0 it
+  // only looks, and must not be sent.
+  Verdict Admit(std::string_view client_id, algorithm::Cost cost, base::Instant now);
+
+  // A request that was admitted has its first byte, or has failed, or is no longer waited for
+  // (Outcome::kLeft; also if it was not sent after all). Exactly once for each admitted request. It
+  // was sent at `sent_at`, or admitted if it was never sent. Does nothing with a fixed capacity.
+  void OnEnd(capacity::Outcome outcome, base::Instant sent_at, base::Instant now);
+  // Whether OnEnd is needed.
+  bool counts_in_flight() const { return has_controller_; }
+
+  void SetMode(Mode mode);
+  Mode mode() const;
+
+  // Copies the state into `snapshot`, whose memory is used again. Takes the lock for about 50 ns
+  // for each client.
+  void TakeSnapshot(base::Instant now, PoolSnapshot& snapshot);
+
+ private:
+  // Enough for any name that replaces a long id.
+  using NameBuffer = std::array<char, 48>;
+
+  SharePool(const ShareOptions& options, algorithm::FairSharePool pool,
+            std::optional<capacity::CapacityController> controller);
+
+  // ---- Without the lock
+  std::string_view NameOf(std::string_view client_id, NameBuffer& buffer) const;
+  uint32_t WeightOf(std::string_view client) const;
+
+  // ---- With the lock
+  Verdict Judge(std::string_view client, algorithm::Cost cost, uint32_t weight, base::Instant now);
+  bool HasRoom(std::string_view client, algorithm::Cost cost, base::Instant now);
+  bool MayExceed(Reason reason, base::Instant now);
+  void CountRefusal(Reason reason, base::Instant now);
+  void FollowCapacity(base::Instant now);
+
+  const ShareOptions options_;
+  const bool has_controller_;
+  absl::flat_hash_map<std::string, uint32_t> weights_;
+
+  mutable std::mutex mutex_;
+  algorithm::FairSharePool pool_;
+  std::optional<capacity::CapacityController> controller_;
+  bool is_capacity_known_;
+  Mode mode_;
+  Refusals refusals_;
+  uint64_t counted_only_ = 0;
+};
+
+}  // namespace headgate::share

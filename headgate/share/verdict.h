@@ -1,0 +1,36 @@
+// The answer of a pool to one request.
+#pragma once
+
+#include <cstdint>
+
+#include "headgate/base/time.h"
+
+namespace headgate::share {
+
+enum class Reason : uint8_t {
+  kWithinShare,
+  kAboveShare,      // admitted to see whether the capacity has grown
+  kShareUsed,       // the client has used its share of this cycle
+  kNeverFits,       // the cost exceeds the capacity of the whole pool
+  kInFlight,        // too many requests are in flight
+  kNoClient,        // the request has no client id
+  kTooManyClients,  // the client is new, and the pool is full
+};
+
+struct Verdict {
+  // The request must be sent. If requests in flight are counted, SharePool::OnEnd must follow.
+  bool admitted = false;
+  // The request is admitted because of Mode::kPassthrough only; `reason` says why it would have
+  // been refused.
+  bool counted_only = false;
+  Reason reason = Reason::kWithinShare;
+  // The client's capacity in this cycle and what is left of it; they mean nothing unless has_limit.
+  bool has_limit = false;
+  uint64_t limit = 0;
+  uint64_t remaining = 0;
+  // 0 unless refused. algorithm::kNever if the same request never passes.
+  base::Duration retry_after{0};
+  base::Duration reset_after{0};  // until the cycle ends
+};
+
+}  // namespace headgate::share
