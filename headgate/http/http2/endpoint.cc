@@ -213,8 +213,14 @@ Endpoint::Endpoint(Role role, const Options& options, Events& events, Counters& 
   nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
   const auto* callbacks = Callbacks::Get();
   const bool server = role == Role::kServer;
-  HEADGATE_CHECK((server ? nghttp2_session_server_new2 : nghttp2_session_client_new2)(
-                     &session_, callbacks, this, option) == 0);
+  if (server) {
+    nghttp2_mem allocator = frame_buffer_.Allocator();
+    HEADGATE_CHECK(nghttp2_session_server_new3(&session_, callbacks, this, option, &allocator) ==
+                   0);
+  } else {
+    // Its buffer holds the preface until the first Send.
+    HEADGATE_CHECK(nghttp2_session_client_new2(&session_, callbacks, this, option) == 0);
+  }
   nghttp2_option_del(option);
 
   const std::array<nghttp2_settings_entry, 5> settings = {{

@@ -18,6 +18,7 @@
 
 #include "headgate/base/time.h"
 #include "headgate/http/http2/flood_guard.h"
+#include "headgate/http/http2/frame_buffer.h"
 #include "headgate/http/http2/frame_scan.h"
 #include "headgate/http/http2/outgoing_body.h"
 
@@ -148,6 +149,7 @@ class Endpoint {
   const Options options_;
   Events& events_;
   Counters& counters_;
+  FrameBuffer frame_buffer_;  // of a server
   nghttp2_session* session_ = nullptr;
   FrameScan scan_;
   FloodGuard guard_;

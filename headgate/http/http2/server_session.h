@@ -41,7 +41,7 @@ class ServerStream;
 
 class ServerSession final : public net::Session, private Endpoint::Events {
  public:
-  // All references must outlive the session.
+  // All references must outlive the session, which is used on the thread that created it.
   ServerSession(Application& application, const ServerOptions& options, const net::Peer& peer,
                 Counters& counters);
   ~ServerSession() override;
