@@ -72,6 +72,7 @@ constexpr std::string_view kSidecar =
   headgate sidecar --upstream URL[,URL]… --capacity N [--cycle DURATION]
   headgate sidecar --listen :8080 --upstream http://127.0.0.1:9000 --capacity 40 --cycle 10s
   headgate sidecar --upstream h2c://127.0.0.1:50051 --capacity auto
+  headgate sidecar --plan access.log --capacity 40      what fair share would have done with these requests
 
 All clients begin with equal shares of the capacity. A client that needs more borrows what others leave, and they get
 their own back when they need it. A request beyond its client's share is answered 429. Requests, answers and tunnels
@@ -106,6 +107,8 @@ their own back when they need it. A request beyond its client's share is answere
   --threads N               event loops (one for each core)
   --log-level WORD          debug, info, warning or error (info)
   --log-format WORD         text or json (text)
+  --plan LOG                serve nothing; say what the pool would have done with this access log (- is stdin)
+  --plan-client PLACE       the client's id in a line: the word 1, 2, … or -1 (the last), or a member of JSON (1)
 
 Exit status: 0 stopped by a signal, 2 wrong usage, 3 cannot listen on an address.
 )";

@@ -13,6 +13,7 @@
 #include "headgate/app/process_metrics.h"
 #include "headgate/app/run_loop.h"
 #include "headgate/app/sidecar_metrics.h"
+#include "headgate/app/sidecar_plan.h"
 #include "headgate/app/sidecar_sessions.h"
 #include "headgate/app/sidecar_settings.h"
 #include "headgate/app/version.h"
@@ -242,6 +243,8 @@ class Process {
 int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
   const auto settings = ReadSidecarFlags(arguments, console);
   if (!settings) return kExitUsage;
+  if (settings->plan)
+    return SidecarPlan(settings->plan->log, settings->plan->client, settings->share, console);
   const auto pool = share::SharePool::Make(settings->share);
   if (!pool.ok()) {
     console.Error(std::string(pool.status().message()));

@@ -59,6 +59,8 @@ struct Flags {
   uint64_t threads = 0;
   std::string log_level = "info";
   std::string log_format = "text";
+  std::optional<std::string> plan;
+  std::optional<std::string> plan_client;
 };
 
 ArgumentSpec SpecOf(Flags& flags) {
@@ -91,7 +93,9 @@ ArgumentSpec SpecOf(Flags& flags) {
                     {"--max-connections-per-address", &flags.max_connections_per_address},
                     {"--threads", &flags.threads},
                     {"--log-level", &flags.log_level},
-                    {"--log-format", &flags.log_format}}};
+                    {"--log-format", &flags.log_format},
+                    {"--plan", &flags.plan},
+                    {"--plan-client", &flags.plan_client}}};
 }
 
 // Reads flags into settings. The first problem is on the console; then ok() is false, and the rest
@@ -219,6 +223,21 @@ void ReadShare(const Flags& flags, Reader& reader, SidecarSettings& settings) {
     reader.Refuse(std::string(status.message()), "`headgate help sidecar` explains each flag");
 }
 
+void ReadPlan(const Flags& flags, Reader& reader, SidecarSettings& settings) {
+  if (!flags.plan) {
+    if (flags.plan_client)
+      reader.Refuse("--plan-client without --plan", "--plan access.log --plan-client -1");
+    return;
+  }
+  const auto client = replay::ClientPlace::Parse(flags.plan_client.value_or("1"));
+  if (client.ok()) {
+    settings.plan = {.log = *flags.plan, .client = *client};
+  } else {
+    reader.Refuse(fmt::format("--plan-client: {}", std::string(client.status().message())),
+                  "--plan-client -1");
+  }
+}
+
 void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   proxy::ProxyOptions& proxy = settings.proxy;
   if (flags.client_header != "none" && !http::IsToken(flags.client_header)) {
@@ -330,8 +349,10 @@ std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& 
   if (!ParseArguments(SpecOf(flags), arguments, console)) return std::nullopt;
   SidecarSettings settings;
   Reader reader(console);
-  ReadAddresses(flags, reader, settings);
+  ReadPlan(flags, reader, settings);
   ReadShare(flags, reader, settings);
+  if (settings.plan && reader.ok()) return settings;
+  ReadAddresses(flags, reader, settings);
   ReadProxy(flags, reader, settings);
   ReadSizes(flags, reader, settings);
   if (!reader.ok()) return std::nullopt;

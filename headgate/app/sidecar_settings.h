@@ -12,6 +12,7 @@
 #include "headgate/net/connector.h"
 #include "headgate/observe/log_line.h"
 #include "headgate/proxy/proxy_loop.h"
+#include "headgate/replay/access_log.h"
 #include "headgate/share/share_options.h"
 
 namespace headgate::app {
@@ -27,7 +28,14 @@ absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text);
 // "10%" or "2.5%", in steps of a tenth of a percent.
 std::optional<algorithm::Ratio> ParsePercentage(std::string_view text);
 
+// An access log that is replayed in place of serving.
+struct PlanSettings {
+  std::string log;
+  replay::ClientPlace client{};
+};
+
 struct SidecarSettings {
+  std::optional<PlanSettings> plan{};  // if present, only `share` has a meaning
   std::vector<ListenAddress> listen{};
   std::optional<ListenAddress> admin{};  // absent: none
   std::string credential{};

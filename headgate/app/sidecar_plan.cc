@@ -1,0 +1,138 @@
+#include "headgate/app/sidecar_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+#include "headgate/replay/share_plan.h"
+#include "headgate/rule/quote.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr size_t kRows = 20;
+constexpr size_t kBlockBytes = size_t{64} << 10;
+constexpr size_t kNameWidth = 32;
+
+// Calls `take` with each line, without its end. A line that is too long to be read is passed cut
+// off, and is then too long still.
+template <typename Take>
+void ForEachLine(std::istream& in, const Take& take) {
+  std::vector<char> block(kBlockBytes);
+  std::string line;
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    std::string_view rest(block.data(), static_cast<size_t>(in.gcount()));
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      if (line.size() <= replay::kLogLineBytesMax) line.append(rest.substr(0, end));
+      if (end == rest.size()) break;
+      rest.remove_prefix(end + 1);
+      take(line);
+      line.clear();
+    }
+  }
+  if (!line.empty()) take(line);
+}
+
+double Percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string Row(std::string_view name, const replay::ClientPlan& plan) {
+  return fmt::format("{:<32} {:>10} {:>10} {:>7.1f} % {:>14}\n", name, plan.requests, plan.refused,
+                     Percent(plan.refused, plan.requests),
+                     plan.most_in_cycle == 0 ? std::string() : std::to_string(plan.most_in_cycle));
+}
+
+std::string NameOf(const replay::ClientPlan& plan) {
+  if (plan.name.empty()) return "(no client)";
+  return rule::Printable(plan.name).substr(0, kNameWidth);
+}
+
+std::string TableOf(const replay::SharePlan& plan) {
+  std::string text = fmt::format("{:<32} {:>10} {:>10} {:>9} {:>14}\n", "client", "requests",
+                                 "refused", "", "most in cycle");
+  replay::ClientPlan others = plan.others;
+  for (size_t i = 0; i < plan.clients.size(); ++i) {
+    if (i < kRows) {
+      text += Row(NameOf(plan.clients[i]), plan.clients[i]);
+      continue;
+    }
+    others.requests += plan.clients[i].requests;
+    others.refused += plan.clients[i].refused;
+  }
+  if (others.requests > 0) text += Row("all others", others);
+  return text;
+}
+
+std::string SummaryOf(const replay::SharePlan& plan, base::Duration cycle) {
+  const auto seconds = [](base::Duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  std::string text = fmt::format(
+      "\n{} of {} requests refused ({:.1f} %), in {} of {} cycles with requests; the log covers "
+      "{:.0f} s\n",
+      plan.refused, plan.requests, Percent(plan.refused, plan.requests), plan.cycles_refusing,
+      plan.cycles, seconds(plan.last - plan.first));
+  text += fmt::format(
+      "the busiest cycle of {:g} s had {} requests; 99 % of the cycles had at most {}\n",
+      seconds(cycle), plan.most_in_cycle, plan.capacity_for_most);
+  return text;
+}
+
+}  // namespace
+
+int SidecarPlan(const std::string& file, const replay::ClientPlace& client,
+                const share::ShareOptions& options, const Console& console) {
+  if (options.find_capacity) {
+    console.Error("--plan needs a capacity",
+                  "a log does not show what the upstream could do: "
+                  "--plan access.log --capacity 40 --cycle 10s");
+    return kExitUsage;
+  }
+  std::ifstream log;
+  if (file != "-") {
+    log.open(file, std::ios::binary);
+    if (!log) {
+      console.Error(fmt::format("cannot open {}", rule::Quote(file)),
+                    "--plan FILE, or - for stdin");
+      return kExitUsage;
+    }
+  }
+  auto planner = replay::SharePlanner::Make(
+      options.pool, options.without_id == share::WithoutId::kRefuse ? replay::Anonymous::kRefused
+                                                                    : replay::Anonymous::kShared);
+  if (!planner.ok()) {
+    console.Error(std::string(planner.status().message()), "`headgate help sidecar`");
+    return kExitUsage;
+  }
+  replay::AccessLogReader reader(client);
+  uint64_t unread = 0;
+  ForEachLine(file == "-" ? std::cin : log, [&](std::string_view line) {
+    if (const auto request = reader.Read(line)) {
+      planner->Take(request->client, request->at);
+    } else {
+      ++unread;
+    }
+  });
+  const replay::SharePlan plan = planner->Finish();
+  if (plan.requests == 0) {
+    console.Error(fmt::format("none of {} lines has a time and a client", unread),
+                  "--plan-client says where the client's id is: 1 is the first word, -1 the last; "
+                  "a name is a member of JSON");
+    return kExitUsage;
+  }
+  console.out << TableOf(plan) << SummaryOf(plan, options.pool.cycle);
+  if (plan.late > 0)
+    console.out << fmt::format(
+        "{} lines were older than the line before; they count as if at its time\n", plan.late);
+  if (unread > 0)
+    console.err << fmt::format("{} lines without a time or a client were left out\n", unread);
+  return kExitOk;
+}
+
+}  // namespace headgate::app
