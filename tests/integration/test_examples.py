@@ -1,5 +1,6 @@
 """Each example in examples/ runs as it says, and leaves no process or file behind."""
 
+import json
 import os
 import re
 import shlex
@@ -109,6 +110,40 @@ class SidecarExample(unittest.TestCase):
             self.assertEqual(run(self.EXAMPLE, *words).returncode, 2, words)
         missing = run(self.EXAMPLE, env={**os.environ, "HEADGATE_BINARY": "/nowhere"})
         self.assertEqual((missing.returncode, "hint:" in missing.stderr), (1, True))
+
+
+class Dashboards(unittest.TestCase):
+    """Every metric, label and value of a label that examples/grafana names is in docs/reference/metrics.md."""
+
+    def metrics(self):
+        rows = Commands.lines("docs/reference/metrics.md")
+        cells = [[cell.strip() for cell in row.split("|")] for row in rows if row.startswith("| `headgate_")]
+        return {row[1].strip("`"): (re.findall(r"`(\w+)`", row[4]), row[5]) for row in cells}
+
+    def expressions(self):
+        with open(os.path.join(ROOT, "examples/grafana/sidecar-dashboard.json"), encoding="utf-8") as file:
+            for panel in json.load(file)["panels"]:
+                yield from (target["expr"] for target in panel["targets"])
+        yield from (line.split("expr: ")[1] for line in Commands.lines("examples/grafana/sidecar-alerts.yaml") if "expr: " in line)
+
+    def test_what_they_show_exists(self):
+        metrics = self.metrics()
+        of_prometheus = {"instance", "le"}
+        count = 0
+        for expression in self.expressions():
+            labels = set()
+            for name, selector in re.findall(r"(headgate_\w+)(\{[^}]*\})?", expression):
+                count += 1
+                name = name.removesuffix("_bucket")
+                self.assertIn(name, metrics, expression)
+                labels |= set(metrics[name][0]) | of_prometheus
+                for label, values in re.findall(r'(\w+)=~?"([^"]*)"', selector):
+                    self.assertIn(label, metrics[name][0] + ["instance"], expression)
+                    for value in [] if "$" in values else values.split("|"):
+                        self.assertRegex(metrics[name][1], rf"\b{value}\b", expression)
+            for grouped in re.findall(r"by \(([^)]*)\)", expression):
+                self.assertLessEqual(set(grouped.split(", ")), labels, expression)
+        self.assertGreater(count, 25)
 
 
 class Commands(unittest.TestCase):
