@@ -36,7 +36,12 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
   now_ = now;
   rest_ = std::string_view(input.data(), input.size());
   output_begin_ = output.size();
-  output.append(pending_);
+  // A large output is not copied; a small one leaves the loop's buffer to the loop.
+  if (output.empty() && pending_.size() > kKeptBytesMax) {
+    output.swap(pending_);
+  } else {
+    output.append(pending_);
+  }
   pending_.clear();
   output_ = &output;
   while (!closing_ && Step(now)) {
