@@ -77,6 +77,8 @@ class Attributes {
   // The normalized host; kInvalid if it is ambiguous.
   AttributeProblem Host(std::string_view& host);
   const RequestHead& request() const { return *request_; }
+  // Whether anything of this request depends on its path.
+  bool has_read_path() const { return path_state_.has_value(); }
 
  private:
   AttributeProblem Query(const Attribute& attribute, std::string& text) const;

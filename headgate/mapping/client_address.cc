@@ -18,7 +18,7 @@ constexpr ClientAddress kMissing{};
 }  // namespace
 
 ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressOptions& options) {
-  if (options.header == ForwardingHeader::kNone)
+  if (options.header == ForwardingHeader::kNone || !request.is_forwarded)
     return {.address = request.client ? request.client : request.peer};
   if (request.client && !options.trusted_proxies.Contains(*request.client))
     return {.address = request.client};

@@ -28,6 +28,16 @@ std::string Client(const ClientAddressOptions& options, std::vector<HeaderField>
 
 const ClientAddressOptions kOurs = Trusting({"10.0.0.0/8"});
 
+TEST(ClientAddress, ForwardingHeadersThatNoProxyWroteDoNotCount) {
+  const std::vector<HeaderField> fields = {{"X-Forwarded-For", "203.0.113.7"}};
+  const ClientAddress of_unix = FindClientAddress({.fields = fields, .is_forwarded = false}, kOurs);
+  EXPECT_FALSE(of_unix.address);
+  EXPECT_EQ(of_unix.problem, ClientAddressProblem::kMissing);
+  const ClientAddress of_peer =
+      FindClientAddress({.fields = fields, .client = Ip("10.0.0.2"), .is_forwarded = false}, kOurs);
+  EXPECT_EQ(of_peer.address, Ip("10.0.0.2"));
+}
+
 TEST(ClientAddress, IsTheFirstFromTheRightThatIsNotTrusted) {
   EXPECT_EQ(Client(kOurs, {{"X-Forwarded-For", "203.0.113.7"}}), "203.0.113.7");
   EXPECT_EQ(Client(kOurs, {{"X-Forwarded-For", "6.6.6.6, 203.0.113.7, 10.0.0.2"}}), "203.0.113.7");

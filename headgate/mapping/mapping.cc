@@ -35,6 +35,12 @@ void Mapper::Use(const MappingSet& set) {
 MappedRequest Mapper::Map(const RequestHead& request, int64_t now_s) {
   attributes_.Begin(request, set_->attributes, tokens_, now_s);
   texts_used_ = 0;
+  MappedRequest mapped = MapByFirst();
+  mapped.has_read_path = attributes_.has_read_path();
+  return mapped;
+}
+
+MappedRequest Mapper::MapByFirst() {
   for (const Mapping& mapping : set_->mappings) {
     Problem problem = Problem::kNone;
     if (Fits(mapping, problem)) return MapBy(mapping);

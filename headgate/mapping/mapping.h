@@ -109,6 +109,8 @@ struct MappedRequest {
   MappedAs as = MappedAs::kUnmatched;
   const Mapping* mapping = nullptr;
   std::span<const rule::Descriptor> descriptors{};  // may be empty
+  // Whether the path was read, for a condition or for an attribute.
+  bool has_read_path = false;
   // The entry, or the place, of the attribute that is missing or invalid; for people.
   std::string_view attribute{};
   // The attribute itself; null if it is a part of the original request.
@@ -130,6 +132,7 @@ class Mapper {
   // judged, sets `problem` and the attribute that it is about.
   bool IsInAny(std::span<const AttributeList> lists, MappedAs as, AttributeProblem& problem,
                const Attribute*& attribute);
+  MappedRequest MapByFirst();
   MappedRequest MapBy(const Mapping& mapping);
   std::string& NextText();
 

@@ -45,7 +45,8 @@ constexpr size_t kMappingsMax = 1000;
 
 class Loader {
  public:
-  Loader(const std::string& name, ReadText read) : problems_(name), read_(read) {}
+  Loader(const std::string& name, ReadText read, Asker asker)
+      : problems_(name), read_(read), asker_(asker) {}
 
   LoadedMappings Load(std::string_view text) {
     const rule::Document::Parsed parsed = rule::Document::Parse(text);
@@ -73,6 +74,7 @@ class Loader {
     LoadTrust(fields);
     if (const auto choice = fields.Choice("original_request", kOriginals))
       set_.original_request = static_cast<OriginalRequest>(*choice);
+    if (asker_ == Asker::kOwnProxy) set_.original_request = OriginalRequest::kLine;
     if (const auto bits = fields.Number(
             "ipv6_prefix", 1, 128,
             "64 stands for a customer's network, the default; 128 for each address by itself"))
@@ -102,7 +104,7 @@ class Loader {
         networks.push_back(*network);
       }
     }
-    if (!fields.has("trusted_proxies")) {
+    if (!fields.has("trusted_proxies") && asker_ == Asker::kOtherProxy) {
       problems_.Add(fields.mark(), "trusted_proxies is missing: nobody would be answered",
                     "list the proxies that ask: trusted_proxies: [127.0.0.1, 10.0.0.0/8]; unix "
                     "stands for Unix sockets");
@@ -344,6 +346,7 @@ class Loader {
 
   rule::ProblemList problems_;
   ReadText read_;
+  const Asker asker_;
   std::string domain_;
   std::vector<std::string> files_;
   MappingSet set_;
@@ -351,8 +354,9 @@ class Loader {
 
 }  // namespace
 
-LoadedMappings LoadMappings(const std::string& name, std::string_view text, ReadText read) {
-  return Loader(name, read).Load(text);
+LoadedMappings LoadMappings(const std::string& name, std::string_view text, ReadText read,
+                            Asker asker) {
+  return Loader(name, read, asker).Load(text);
 }
 
 std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header) {
@@ -363,6 +367,21 @@ std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header) {
   mapping.descriptors.push_back(
       {.entries = {{.key = "api_key",
                     .attribute = {.kind = AttributeKind::kHeader, .name = std::string(header)}}}});
+  set->mappings.push_back(std::move(mapping));
+  return set;
+}
+
+std::shared_ptr<const MappingSet> MappingOfClient(std::string_view header) {
+  auto set = std::make_shared<MappingSet>();
+  set->original_request = OriginalRequest::kLine;
+  const bool by_address = header.empty();
+  Mapping mapping{.name = "client", .domain = std::string(rule::kDefaultDomain)};
+  mapping.descriptors.push_back(
+      {.entries = {{.key = "client",
+                    .attribute = {.kind = by_address ? AttributeKind::kClientAddress
+                                                     : AttributeKind::kHeader,
+                                  .name = std::string(header)}}},
+       .optional = true});
   set->mappings.push_back(std::move(mapping));
   return set;
 }

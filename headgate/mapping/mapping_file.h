@@ -33,12 +33,26 @@ struct LoadedMappings {
 // Reads a file that the mappings name, as it is written there.
 using ReadText = absl::FunctionRef<absl::StatusOr<std::string>(const std::string& name)>;
 
+// Whose requests are mapped.
+enum class Asker : uint8_t {
+  kOtherProxy,  // it describes the requests as the file says, and must be one of trusted_proxies
+  // This process is the proxy. Requests are at hand, whatever original_request says, and
+  // trusted_proxies, which may be absent, only says whose forwarding headers are believed.
+  kOwnProxy,
+};
+
 // `name`: of the file, for messages.
-LoadedMappings LoadMappings(const std::string& name, std::string_view text, ReadText read);
+LoadedMappings LoadMappings(const std::string& name, std::string_view text, ReadText read,
+                            Asker asker = Asker::kOtherProxy);
 
 // The mapping of `--auth-header NAME`: every request of any peer has the descriptor api_key=<value>
 // in the domain "default", and a rule is required.
 std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header);
+
+// The mapping of a proxy of this process without a file: every request has the descriptor
+// client=<id> in the domain "default", if it has an id. The id is the value of the header, or the
+// network of the client's address if `header` is empty.
+std::shared_ptr<const MappingSet> MappingOfClient(std::string_view header);
 
 // The networks or values of a list file: one on each line; "#" begins a comment.
 struct ListLine {

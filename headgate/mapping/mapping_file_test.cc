@@ -13,6 +13,7 @@
 namespace headgate::mapping {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -312,6 +313,21 @@ TEST(MappingFile, AValidTokenOfAnotherIssuerIsNone) {
   EXPECT_EQ(map(ours.Sign(R"({"sub":"mallory"})")), "refused");
   EXPECT_EQ(map(theirs.Sign(R"({"sub":"eve"})")), "refused");
   EXPECT_EQ(map(theirs.Sign(R"({"sub":"eve"})") + "="), "invalid an attribute of a list");
+}
+
+// A proxy of this process has the requests at hand, and nobody else asks.
+TEST(MappingFile, OfTheOwnProxyNeedsNeitherTrustNorADescription) {
+  const auto load = [](Asker asker) {
+    return LoadMappings(
+        "map.yaml", "mappings:\n- path: /a\n  descriptors: []\n",
+        [](const std::string&) { return absl::NotFoundError("no files"); }, asker);
+  };
+  EXPECT_THAT(Describe(load(Asker::kOtherProxy).problems),
+              AllOf(HasSubstr("trusted_proxies is missing"),
+                    HasSubstr("conditions on path, method and host need original_request")));
+  const LoadedMappings own = load(Asker::kOwnProxy);
+  ASSERT_NE(own.set, nullptr) << Describe(own.problems);
+  EXPECT_EQ(own.set->original_request, OriginalRequest::kLine);
 }
 
 }  // namespace

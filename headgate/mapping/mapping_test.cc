@@ -278,6 +278,28 @@ TEST(Mapper, OneHeaderMakesAMapping) {
   EXPECT_TRUE(rig.set->mappings.front().require_rule);
 }
 
+TEST(Mapper, ClientOfTheOwnProxyMakesAMapping) {
+  const Fields fields = {{"x-client-id", "ann"}};
+  MappingRig by_header(MappingOfClient("X-Client-Id"));
+  EXPECT_EQ(by_header.Map({.fields = fields, .client = Ip("192.0.2.1")}), "client=ann");
+  EXPECT_EQ(by_header.Map({}), "") << "without an id there is no descriptor";
+  const Fields twice = {{"x-client-id", "ann"}, {"x-client-id", "bob"}};
+  EXPECT_EQ(by_header.Map({.fields = twice}), "invalid client");
+  MappingRig by_address(MappingOfClient(""));
+  EXPECT_EQ(by_address.Map({.client = Ip("192.0.2.1")}), "client=192.0.2.1");
+}
+
+TEST(Mapper, SaysWhetherThePathCounts) {
+  const auto set = Valid(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-forwarded\nmappings:\n"
+      "- method: PUT\n- path: /a\n- descriptors:\n  - entries: [{key: k, header: X-Key}]\n");
+  Mapper mapper;
+  mapper.Use(*set);
+  EXPECT_FALSE(mapper.Map({.method = "PUT", .target = "/a"}, 0).has_read_path);
+  EXPECT_TRUE(mapper.Map({.method = "GET", .target = "/a"}, 0).has_read_path);
+  EXPECT_TRUE(mapper.Map({.method = "GET", .target = "/b"}, 0).has_read_path);
+}
+
 TEST(MappingSet, TrustsOnlyTheProxiesThatAreListed) {
   const auto set = Valid("trusted_proxies: [10.0.0.0/8]\nmappings: []\n");
   EXPECT_TRUE(set->Trusts({.peer = Ip("10.1.2.3")}));

@@ -24,6 +24,9 @@ struct RequestHead {
   // The other end of the proxy's connection, if the proxy's protocol states it. It is the client,
   // unless it is a trusted proxy itself: then the forwarding headers name the client.
   std::optional<base::IpAddress> client{};
+  // Whether a proxy wrote the forwarding headers. Otherwise they are the client's own words, and
+  // only `client` or `peer` counts.
+  bool is_forwarded = true;
 
   // The value of the only header of this name (case-insensitive), or of the only cookie (case-
   // sensitive). Proxies and applications differ in which of two they take.

@@ -23,6 +23,18 @@ char TakeCharacter(std::string_view& rest) {
   return c == '\\' || c == '#' || base::IsControl(c) ? '\0' : c;
 }
 
+// 1 or 2 for a segment that is "." or ".." once it is decoded; otherwise 0.
+size_t DotsOf(std::string_view segment) {
+  size_t dots = 0;
+  while (!segment.empty() && dots < 3) {
+    const bool escaped = PercentByte(segment) == '.';
+    if (!escaped && segment.front() != '.') return 0;
+    segment.remove_prefix(escaped ? 3 : 1);
+    ++dots;
+  }
+  return segment.empty() && dots < 3 ? dots : 0;
+}
+
 }  // namespace
 
 bool NormalizePath(std::string_view path, std::string& out) {
@@ -52,6 +64,26 @@ bool NormalizePath(std::string_view path, std::string& out) {
     if (ends) return true;
     slashes_merged = text.empty();
     path.remove_prefix(1);
+  }
+}
+
+void AppendMergedPath(std::string_view path, std::string& out) {
+  const size_t begin = out.size();
+  out.push_back('/');
+  for (bool ends = false; !ends;) {
+    path.remove_prefix(1);  // the slash in front of the segment
+    const std::string_view segment = path.substr(0, path.find('/'));
+    path.remove_prefix(segment.size());
+    ends = path.empty();
+    const size_t dots = DotsOf(segment);
+    if (dots == 1) continue;
+    if (dots == 2) {
+      // To the slash in front of the segment before, if there is one.
+      if (out.size() - begin > 1) out.resize(out.rfind('/', out.size() - 2) + 1);
+      continue;
+    }
+    out.append(segment);
+    if (!segment.empty() && !ends) out.push_back('/');
   }
 }
 

@@ -21,6 +21,11 @@ namespace headgate::wire {
 // request cannot (IsPlainTarget).
 bool NormalizePath(std::string_view path, std::string& out);
 
+// Appends the same path with the escapes of its client, but with slashes merged and dot segments
+// removed. Decoded once, this is what NormalizePath appends, so a reader that does not normalize
+// finds the path that was matched. `path` must be one that NormalizePath accepts.
+void AppendMergedPath(std::string_view path, std::string& out);
+
 // Whether all servers find the same path and query in this target of a request: it consists of
 // visible ASCII characters (RFC 9112, 3.2) other than '#'. Servers differ in whether they end the
 // target at '#', and some remove other bytes, such as 0x85 and 0xa0, as white space.

@@ -1,10 +1,11 @@
 // A normalized path stays the same when it is escaped and normalized again, and holds nothing that
-// a reader could resolve differently.
+// a reader could resolve differently. A merged path is the same one with escapes.
 #include <string>
 #include <string_view>
 
 #include "headgate/base/check.h"
 #include "headgate/base/text.h"
+#include "headgate/wire/percent.h"
 #include "headgate/wire/request_path.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -31,5 +32,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   std::string again;
   HEADGATE_CHECK(headgate::wire::NormalizePath(escaped, again) && again == once);
+
+  // The merged path, decoded without any further change, is the normalized one.
+  std::string merged;
+  headgate::wire::AppendMergedPath(path, merged);
+  std::string decoded;
+  for (std::string_view rest = merged; !rest.empty();) {
+    const int byte = headgate::wire::PercentByte(rest);
+    decoded.push_back(byte < 0 ? rest.front() : static_cast<char>(byte));
+    rest.remove_prefix(byte < 0 ? 1 : 3);
+  }
+  HEADGATE_CHECK(decoded == once);
   return 0;
 }

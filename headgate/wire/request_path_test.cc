@@ -63,6 +63,23 @@ TEST(NormalizePath, TheResultIsNormalized) {
   }
 }
 
+TEST(AppendMergedPath, KeepsEscapesAndRemovesWhatReadersResolve) {
+  for (const auto& [path, expected] : {std::pair<std::string_view, std::string_view>{"/", "/"},
+                                       {"/a%20b;x=1/c%C3%a9", "/a%20b;x=1/c%C3%a9"},
+                                       {"//a///b/", "/a/b/"},
+                                       {"/a/./b/%2e/c", "/a/b/c"},
+                                       {"/a/.%2E/%62", "/%62"},
+                                       {"/a/%2e.", "/"},
+                                       {"/a/.", "/a/"},
+                                       {"/.../.a/%2e%2e%2e", "/.../.a/%2e%2e%2e"},
+                                       {"/a/%2ex/%252e%252e", "/a/%2ex/%252e%252e"}}) {
+    std::string merged = "prefix";
+    AppendMergedPath(path, merged);
+    EXPECT_EQ(merged, "prefix" + std::string(expected)) << path;
+    EXPECT_EQ(Normalized(expected), Normalized(path)) << path;
+  }
+}
+
 TEST(IsPlainTarget, KnowsWhatServersReadAlike) {
   for (const std::string_view target :
        {"", "*", "/", "/a?b=c&d", "/a%23b?c=%c3%a9", "/~!$&'()*+,;=:@?x\\\"<>^`{|}"})

@@ -9,34 +9,6 @@
 #include "headgate/http/problem.h"
 
 namespace headgate::front::auth {
-namespace {
-
-// The answer for people, where a proxy passes it on.
-std::string_view DetailOf(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kUntrusted:
-      return "this peer may not ask here";
-    case Outcome::kRefused:
-      return "this client is refused";
-    case Outcome::kMissing:
-      return "a part of the request that is needed is missing";
-    case Outcome::kInvalid:
-      return "a part of the request is malformed or ambiguous";
-    case Outcome::kNoRule:
-      return "no rule applies to this request";
-    case Outcome::kDenied:
-      return "over the limit";
-    case Outcome::kUnavailable:
-      return "the limit cannot be checked at present";
-    case Outcome::kAllowed:
-    case Outcome::kUnmatched:
-    case Outcome::kExempt:
-      break;
-  }
-  return "";
-}
-
-}  // namespace
 
 // The state of a connection whose request has to wait.
 struct AuthHandler::Conversation {
@@ -114,7 +86,8 @@ void AuthHandler::Answer(const http::Request& request, http::Response& response,
   const bool wants_body = judge_.mappings() != nullptr && judge_.mappings()->original_request !=
                                                               mapping::OriginalRequest::kXOriginal;
   if (!Passes(verdict_.outcome) && wants_body) {
-    http::AnswerProblem(verdict_.status, DetailOf(verdict_.outcome), verdict_.detail, response);
+    http::AnswerProblem(verdict_.status, DescribeRefusal(verdict_.outcome), verdict_.detail,
+                        response);
   }
   response.status = verdict_.status;
   if (verdict_.wait <= base::Duration(0)) return;

@@ -80,13 +80,15 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
                    base::Instant now, Verdict& verdict) {
   verdict = {};
   const mapping::MappingSet* const set = mappings();
-  if (set == nullptr || !set->Trusts(request)) {
+  has_read_path_ = false;
+  if (set == nullptr || (!options_.is_own_proxy && !set->Trusts(request))) {
     verdict.outcome = Outcome::kUntrusted;
     verdict.status = kUntrustedStatus;
     Count(verdict);
     return true;
   }
   const mapping::MappedRequest mapped = mapper_.Map(request, UnixSeconds(now));
+  has_read_path_ = mapped.has_read_path;
   Judged(mapped, verdict);
   if (mapped.as != mapping::MappedAs::kDescriptors || mapped.descriptors.empty()) {
     Count(verdict);

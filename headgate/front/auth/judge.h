@@ -42,6 +42,9 @@ struct JudgeOptions {
   const LiveMappings& mappings;
   Repeats& repeats;
   const base::HashSecret& secret;  // for idempotency ids
+  // Whether this process is the proxy itself. Then every request is judged, and trusted_proxies
+  // only says whose forwarding headers are believed.
+  bool is_own_proxy = false;
 };
 
 struct OutcomeAndStatus {
@@ -68,6 +71,8 @@ class Judge {
   // next call.
   bool Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
               base::Instant now, Verdict& verdict);
+  // Whether the last new request was judged by its path.
+  bool has_read_path() const { return has_read_path_; }
   // For a request that cannot be read: no mapping can be chosen, so the first one has the status.
   void RefuseHead(std::string_view why, Verdict& verdict);
   // For a request that waits.
@@ -95,6 +100,7 @@ class Judge {
   uint64_t generation_ = 0;
   std::shared_ptr<const mapping::MappingSet> set_;
   mapping::Mapper mapper_;
+  bool has_read_path_ = false;
   limiter::Response decided_;
   std::string policy_;  // of a repeated verdict
 };

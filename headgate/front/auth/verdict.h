@@ -32,6 +32,8 @@ inline constexpr size_t kOutcomeCount = static_cast<size_t>(Outcome::kUnavailabl
 
 // "allowed", "unmatched", …
 std::string_view Name(Outcome outcome);
+// One sentence for people about an outcome that does not pass; otherwise empty.
+std::string_view DescribeRefusal(Outcome outcome);
 inline bool Passes(Outcome outcome) { return outcome <= Outcome::kExempt; }
 
 struct Verdict {
