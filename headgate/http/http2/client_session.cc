@@ -10,9 +10,6 @@
 namespace headgate::http::http2 {
 namespace {
 
-// A block that decodes to this many times the bound is not a head.
-constexpr size_t kBombFactor = 4;
-
 // Informational responses of one exchange.
 constexpr int kInformationalMax = 32;
 
@@ -158,8 +155,7 @@ bool ClientSession::OnField(int32_t id, std::string_view name, std::string_view 
   if (stream == nullptr) return true;
   const bool trailer = stream->answered_;
   const bool valid = trailer ? trailer_reader_.Add(name, value) : head_reader_.Add(name, value);
-  const size_t bytes = trailer ? trailer_reader_.bytes() : head_reader_.bytes();
-  if (bytes > kBombFactor * options_.bounds.bytes_max) {
+  if (trailer ? trailer_reader_.is_bomb() : head_reader_.is_bomb()) {
     endpoint_.Flooded(Flood::kFields);
     return false;
   }

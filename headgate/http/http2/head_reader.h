@@ -28,8 +28,8 @@ class FieldReader {
  public:
   explicit FieldReader(const HeadBounds& bounds) : bounds_(bounds) {}
 
-  // All decoded bytes, also beyond the bounds.
-  size_t bytes() const { return bytes_; }
+  // Whether the block decodes to several times the bound: an attack.
+  bool is_bomb() const { return bytes_ / 4 > bounds_.bytes_max; }
   bool too_large() const { return bytes_ > bounds_.bytes_max || count_ > bounds_.fields_max; }
 
  protected:

@@ -8,12 +8,6 @@
 #include "headgate/http/http2/server_stream.h"
 
 namespace headgate::http::http2 {
-namespace {
-
-// A block that decodes to this many times the bound is not a head.
-constexpr size_t kBombFactor = 4;
-
-}  // namespace
 
 ServerSession::ServerSession(Application& application, const ServerOptions& options,
                              const net::Peer& peer, Counters& counters)
@@ -52,7 +46,7 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
           .close = close,
           .mid_request = endpoint_.mid_message(),
           .stop_reading = stopped_,
-          .streaming = !streams_.empty(),
+          .streaming = !streams_.empty() || draining_,
           .protocol_error = close && endpoint_.failed()};
 }
 
@@ -89,6 +83,7 @@ void ServerSession::OnGivenUp(GivenUp /*why*/, std::string& output, base::Instan
 size_t ServerSession::BufferedBytes() const { return buffered_; }
 
 void ServerSession::OnDrain() {
+  draining_ = true;
   endpoint_.BeginDrain();
   Wake();
 }
@@ -114,8 +109,7 @@ bool ServerSession::OnField(int32_t id, std::string_view name, std::string_view 
   HEADGATE_CHECK(stream != nullptr);
   const bool trailer = stream->head_read_;
   const bool valid = trailer ? trailer_reader_.Add(name, value) : head_reader_.Add(name, value);
-  const size_t bytes = trailer ? trailer_reader_.bytes() : head_reader_.bytes();
-  if (bytes > kBombFactor * options_.bounds.bytes_max) {
+  if (trailer ? trailer_reader_.is_bomb() : head_reader_.is_bomb()) {
     endpoint_.Flooded(Flood::kFields);
     return false;
   }

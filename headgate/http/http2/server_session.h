@@ -101,7 +101,8 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   uint64_t answered_ = 0;
   size_t buffered_ = 0;  // data that receivers have not consumed
   bool in_call_ = false;
-  bool stopped_ = false;  // reading, because of unsent output
+  bool draining_ = false;  // until the client has seen the notice, and its streams have ended
+  bool stopped_ = false;   // reading, because of unsent output
 };
 
 }  // namespace headgate::http::http2

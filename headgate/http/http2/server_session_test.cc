@@ -293,6 +293,7 @@ TEST(ServerSession, ADrainAnnouncesItselfThenNamesTheLastStream) {
   server.session.OnDrain();
   EXPECT_TRUE(server.woken);
   EXPECT_THAT(server.Say(""), ElementsAre("GOAWAY 2147483647 NO_ERROR", "PING"));
+  EXPECT_TRUE(server.progress.streaming) << "the connection stays until the client knows";
   // It was on its way when the notice arrived.
   (void)server.Say(Headers(3, Get()));
   EXPECT_EQ(server.application.requests.size(), 2u);
