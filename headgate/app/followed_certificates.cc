@@ -8,16 +8,6 @@
 namespace headgate::app {
 namespace {
 
-net::TlsServerOptions TlsOptionsOf(const Settings& settings) {
-  net::TlsServerOptions options{.client_ca_file = settings.tls_client_ca_file,
-                                .client_names = settings.tls_client_name};
-  for (size_t i = 0; i < settings.tls_certificate_file.size(); ++i) {
-    options.certificates.push_back({.certificate_file = settings.tls_certificate_file[i],
-                                    .key_file = settings.tls_key_file[i]});
-  }
-  return options;
-}
-
 std::string_view SettingOf(net::TlsProblem::File file) {
   switch (file) {
     case net::TlsProblem::File::kCa:
@@ -32,16 +22,26 @@ std::string_view SettingOf(net::TlsProblem::File file) {
 
 }  // namespace
 
+net::TlsServerOptions TlsServerOptionsOf(const Settings& settings) {
+  net::TlsServerOptions options{.client_ca_file = settings.tls_client_ca_file,
+                                .client_names = settings.tls_client_name};
+  for (size_t i = 0; i < settings.tls_certificate_file.size(); ++i) {
+    options.certificates.push_back({.certificate_file = settings.tls_certificate_file[i],
+                                    .key_file = settings.tls_key_file[i]});
+  }
+  return options;
+}
+
 void CheckCertificates(Configuration& configuration) {
   const Settings& settings = configuration.settings;
   if (settings.tls_certificate_file.size() != settings.tls_key_file.size()) return;
-  for (const net::TlsProblem& problem : net::ProblemsOfFiles(TlsOptionsOf(settings)))
+  for (const net::TlsProblem& problem : net::ProblemsOfFiles(TlsServerOptionsOf(settings)))
     configuration.AddProblem(SettingOf(problem.file), problem.what);
 }
 
-FollowedCertificates::FollowedCertificates(const Settings& settings, net::EventLoop& loop,
+FollowedCertificates::FollowedCertificates(net::TlsServerOptions options, net::EventLoop& loop,
                                            observe::Log& log)
-    : options_(TlsOptionsOf(settings)), loop_(loop), log_(log) {}
+    : options_(std::move(options)), loop_(loop), log_(log) {}
 
 absl::Status FollowedCertificates::LoadFirst() {
   if (options_.certificates.empty()) return absl::OkStatus();

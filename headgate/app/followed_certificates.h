@@ -18,15 +18,17 @@
 
 namespace headgate::app {
 
+net::TlsServerOptions TlsServerOptionsOf(const Settings& settings);
+
 // Adds the problems of the certificate files to those of the configuration.
 void CheckCertificates(Configuration& configuration);
 
 class FollowedCertificates {
  public:
-  // All arguments must outlive this object, which lives on `loop`.
-  FollowedCertificates(const Settings& settings, net::EventLoop& loop, observe::Log& log);
+  // `loop` and `log` must outlive this object, which lives on `loop`.
+  FollowedCertificates(net::TlsServerOptions options, net::EventLoop& loop, observe::Log& log);
 
-  // Loads the certificates for the first time, if the settings name any, and follows their files.
+  // Loads the certificates for the first time, if the options name any, and follows their files.
   absl::Status LoadFirst();
   // Null without certificates.
   std::shared_ptr<const net::TlsServer> server() const { return server_; }

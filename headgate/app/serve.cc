@@ -167,7 +167,7 @@ class Process {
         rules_(settings_, instance_.name, engine_, control_, log_),
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
-        certificates_(settings_, control_, log_),
+        certificates_(TlsServerOptionsOf(settings_), control_, log_),
         users_(settings_, front_options_.access, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.partition_secret = std::move(secrets.partition_key);

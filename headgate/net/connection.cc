@@ -154,6 +154,7 @@ void Connection::Measure(const Session::Progress& progress, base::Instant began)
 
 // Returns false if the choice needs more bytes, or if the connection is refused and must be closed.
 bool Connection::EnsureSession(std::span<const char> input) {
+  if (!input.empty()) transport_->Describe(peer_);
   SessionChoice choice = choose_session_(input, peer_, slot_ ? Room::kForIt : Room::kNone);
   if (!choice.made) return false;
   if (choice.session == nullptr) {

@@ -120,7 +120,7 @@ class Connection final : private Transport::Owner {
   Loop& loop_;
   std::unique_ptr<Transport> transport_;
   std::optional<ConnectionLimits::Slot> slot_;  // empty: the connection is refused
-  const Peer peer_;
+  Peer peer_;
   const SessionChooser& choose_session_;
   std::unique_ptr<Session> session_;
   RequestMeter* meter_ = nullptr;

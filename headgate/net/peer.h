@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headgate/base/ip_address.h"
+#include "headgate/net/alpn.h"
 
 struct sockaddr_storage;
 
@@ -15,6 +16,11 @@ struct Peer {
   bool loopback = true;                 // a loopback address or a Unix socket
   std::optional<base::IpAddress> ip{};  // absent for a Unix socket
   std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
+  // Of a client with TLS, once the handshake is complete.
+  Alpn alpn = Alpn::kNone;
+  // The name in its certificate, if that was verified: its first subject alternative name of the
+  // kinds DNS, URI and email, or else its common name.
+  std::string certificate_name{};
 };
 
 Peer PeerOf(const sockaddr_storage& address);

@@ -13,6 +13,7 @@
 
 #include "headgate/base/check.h"
 #include "headgate/base/text.h"
+#include "headgate/net/alpn.h"
 
 namespace headgate::net {
 namespace {
@@ -56,16 +57,18 @@ bool HasOneOf(X509* certificate, const std::vector<std::string>& names) {
   return found;
 }
 
-// For ALPN: HTTP/1.1 if the client offers it. The Redis protocol and SPOE have no name there.
+// For ALPN: the first of the names in `served` that the client offers. The Redis protocol and SPOE
+// have no name there.
 int ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_size,
-                   const unsigned char* offered, unsigned int offered_size, void* /*unused*/) {
-  constexpr std::string_view kHttp = "http/1.1";
-  for (unsigned int i = 0; i < offered_size; i += 1u + offered[i]) {
-    const std::string_view name(reinterpret_cast<const char*>(offered + i + 1), offered[i]);
-    if (name != kHttp) continue;
-    *chosen = offered + i + 1;
-    *chosen_size = offered[i];
-    return SSL_TLSEXT_ERR_OK;
+                   const unsigned char* offered, unsigned int offered_size, void* served) {
+  for (const std::string_view wanted : *static_cast<const std::vector<std::string_view>*>(served)) {
+    for (unsigned int i = 0; i < offered_size; i += 1u + offered[i]) {
+      const std::string_view name(reinterpret_cast<const char*>(offered + i + 1), offered[i]);
+      if (name != wanted) continue;
+      *chosen = offered + i + 1;
+      *chosen_size = offered[i];
+      return SSL_TLSEXT_ERR_OK;
+    }
   }
   return SSL_TLSEXT_ERR_NOACK;
 }
@@ -177,6 +180,8 @@ struct TlsContext::State {
   Context context;  // of a server: with the first certificate
   std::vector<Context> others;
   std::vector<std::string> client_names;
+  std::vector<std::string_view> protocols{kAlpnHttp11};  // of a server, the preferred one first
+  bool needs_http2 = false;                              // of a client
 };
 
 absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options) {
@@ -201,7 +206,8 @@ absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options
 void TlsContext::State::ServeWith(const TlsServerOptions& options,
                                   const TlsTicketKeys& ticket_keys) {
   SSL_CTX* const native = context.get();
-  SSL_CTX_set_alpn_select_cb(native, &ChooseProtocol, nullptr);
+  if (options.http2) protocols.insert(protocols.begin(), kAlpnHttp2);
+  SSL_CTX_set_alpn_select_cb(native, &ChooseProtocol, &protocols);
   if (!others.empty()) {
     // Expands the macro SSL_CTX_set_tlsext_servername_callback.
     SSL_CTX_callback_ctrl(native, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
@@ -254,6 +260,8 @@ TlsContext::~TlsContext() = default;
 
 bool TlsContext::is_server() const { return state_->is_server; }
 
+bool TlsContext::needs_http2() const { return state_->needs_http2; }
+
 ssl_st* TlsContext::NewConnection() const {
   SSL* const ssl = SSL_new(state_->context.get());
   HEADGATE_CHECK(ssl != nullptr);
@@ -270,6 +278,12 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
   HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(options, state->context.get())));
   SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER, nullptr);
   if (options.ca_file.empty()) SSL_CTX_set_default_verify_paths(state->context.get());
+  if (options.http2) {
+    state->needs_http2 = true;
+    constexpr std::array<unsigned char, 3> kOffer = {2, 'h', '2'};
+    HEADGATE_CHECK(SSL_CTX_set_alpn_protos(state->context.get(), kOffer.data(), kOffer.size()) ==
+                   0);
+  }
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 

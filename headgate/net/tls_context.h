@@ -21,6 +21,8 @@ struct TlsOptions {
   // The certificate chain of this side and its key (PEM). Both or neither.
   std::string certificate_file{};
   std::string key_file{};
+  // Asks the server for HTTP/2 by ALPN, and refuses one that does not agree.
+  bool http2 = false;
 };
 
 // For accepted connections.
@@ -38,6 +40,8 @@ struct TlsServerOptions {
   // If not empty, one of these names must be among the names of the client's certificate: its
   // subject alternative names of the kinds DNS, URI and email, compared as a whole.
   std::vector<std::string> client_names{};
+  // Whether clients that offer HTTP/2 by ALPN get it, rather than HTTP/1.1.
+  bool http2 = false;
 };
 
 // The keys of session tickets, with which a client resumes a session.
@@ -71,6 +75,7 @@ class TlsContext {
   // The caller frees it, and keeps this context alive until then.
   ssl_st* NewConnection() const;
   bool is_server() const;
+  bool needs_http2() const;
 
   const std::unique_ptr<State> state_;
 };

@@ -25,6 +25,28 @@ constexpr size_t kReceivedPerCall = size_t{64} << 10;
 // Changes of the keys without data between them. A client needs none before it has sent gigabytes.
 constexpr int kKeyUpdatesMax = 32;
 
+std::string TextOf(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<size_t>(ASN1_STRING_length(text))};
+}
+
+// See Peer::certificate_name. Empty if it has none.
+std::string NameIn(const X509* certificate) {
+  std::string found;
+  auto* const alternatives = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(alternatives) && found.empty(); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(alternatives, i);
+    if (name->type == GEN_DNS || name->type == GEN_URI || name->type == GEN_EMAIL)
+      found = TextOf(name->d.ia5);
+  }
+  GENERAL_NAMES_free(alternatives);
+  if (!found.empty()) return found;
+  const X509_NAME* const subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  return at < 0 ? found : TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+}
+
 int IntSize(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
@@ -123,8 +145,27 @@ Transport::Io TlsTransport::Handshake() {
     io.state = State::kFailed;
     error_ = kEnded;
   }
+  if (io.state == State::kDone && context_->needs_http2() && alpn() != Alpn::kHttp2) {
+    io.state = State::kFailed;
+    error_ = "the server does not agree to HTTP/2 (ALPN)";
+  }
   if (io.state == State::kFailed) error_ = fmt::format("TLS: {}", error_);
   return io;
+}
+
+Alpn TlsTransport::alpn() const {
+  const unsigned char* name = nullptr;
+  unsigned int size = 0;
+  SSL_get0_alpn_selected(ssl_, &name, &size);
+  const std::string_view agreed(reinterpret_cast<const char*>(name), size);
+  return agreed == kAlpnHttp2 ? Alpn::kHttp2 : agreed == kAlpnHttp11 ? Alpn::kHttp11 : Alpn::kNone;
+}
+
+void TlsTransport::Describe(Peer& peer) const {
+  peer.alpn = alpn();
+  const X509* const certificate = SSL_get0_peer_certificate(ssl_);
+  if (certificate == nullptr || SSL_get_verify_result(ssl_) != X509_V_OK) return;
+  peer.certificate_name = NameIn(certificate);
 }
 
 bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0; }

@@ -19,6 +19,7 @@ class TlsTransport final : public Transport {
 
   Io Handshake() override;
   bool established() const override;
+  void Describe(Peer& peer) const override;
   Io Read(std::span<char> buffer) override;
   Io Write(std::string_view bytes) override;
   void FinishWriting() override;
@@ -37,6 +38,7 @@ class TlsTransport final : public Transport {
   // Translates the result of an OpenSSL call.
   Io Result(int returned, Ready& needs);
   void ExpectServer(const std::string& name);
+  Alpn alpn() const;
   static void OnMessage(int is_written, int version, int type, const void* bytes, size_t size,
                         ssl_st* ssl, void* transport);
 

@@ -14,6 +14,7 @@
 
 #include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
+#include "headgate/net/peer.h"
 #include "headgate/net/socket_poller.h"
 #include "headgate/net/tls_context.h"
 
@@ -53,6 +54,8 @@ class Transport : private SocketPoller::Socket {
   virtual Io Handshake() = 0;
   // Whether the handshake is complete. A plain connection has none.
   virtual bool established() const { return true; }
+  // Once the handshake is complete: adds to `peer` what it has shown.
+  virtual void Describe(Peer& /*peer*/) const {}
   virtual Io Read(std::span<char> buffer) = 0;
   // After kWouldBlock, the next Write must begin with the same bytes.
   virtual Io Write(std::string_view bytes) = 0;

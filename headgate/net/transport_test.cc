@@ -341,6 +341,64 @@ TEST_P(TlsPair, AServerWithSeveralCertificatesHasOneForEachName) {
   EXPECT_TRUE(Until([&] { return !client.error.empty(); }));
 }
 
+Peer PeerOf(End& end) {
+  Peer peer;
+  end.transport().Describe(peer);
+  return peer;
+}
+
+TEST_P(TlsPair, AServerThatHasHttp2AgreesToIt) {
+  server_options.http2 = true;
+  client_files.http2 = true;
+  Connect();
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << client.error;
+  EXPECT_EQ(PeerOf(server).alpn, Alpn::kHttp2);
+  EXPECT_EQ(PeerOf(client).alpn, Alpn::kHttp2);
+}
+
+TEST_P(TlsPair, AClientThatOffersNothingAgreesToNothing) {
+  server_options.http2 = true;
+  Connect();
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << client.error;
+  EXPECT_EQ(PeerOf(server).alpn, Alpn::kNone);
+}
+
+TEST_P(TlsPair, AClientThatNeedsHttp2RefusesAServerWithoutIt) {
+  client_files.http2 = true;
+  Connect();
+  EXPECT_TRUE(Until([&] { return !client.error.empty(); }));
+  EXPECT_THAT(client.error, HasSubstr("the server does not agree to HTTP/2 (ALPN)"));
+  EXPECT_FALSE(client.ready);
+}
+
+TEST_P(TlsPair, AClientsCertificateHasAName) {
+  constexpr std::array<std::pair<const char*, std::string_view>, 4> kNames = {
+      {{"DNS:client.example,URI:spiffe://fleet/api", "client.example"},
+       {"IP:127.0.0.1,URI:spiffe://fleet/api", "spiffe://fleet/api"},
+       {"email:ann@example.com", "ann@example.com"},
+       {"IP:127.0.0.1", "test"}}};  // the common name
+  for (const auto& [alternatives, name] : kNames) {
+    const TestCertificate certificate(alternatives);
+    server_options.client_ca_file = certificate.certificate_file();
+    client_files.certificate_file = certificate.certificate_file();
+    client_files.key_file = certificate.key_file();
+    Connect();
+    EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << server.error;
+    EXPECT_EQ(PeerOf(server).certificate_name, name);
+    client = {};
+    server = {};
+  }
+}
+
+// A certificate that nobody has verified names nobody.
+TEST_P(TlsPair, ACertificateThatWasNotAskedForHasNoName) {
+  client_files.certificate_file = certificate_->certificate_file();
+  client_files.key_file = certificate_->key_file();
+  Connect();
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << server.error;
+  EXPECT_EQ(PeerOf(server).certificate_name, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, TlsPair, ::testing::Values(Kind::kTls),
                          [](const auto&) { return "Tls"; });
 
