@@ -76,7 +76,8 @@ constexpr std::string_view kSidecar =
 
 All clients begin with equal shares of the capacity. A client that needs more borrows what others leave, and they get
 their own back when they need it. A request beyond its client's share is answered 429. Requests, answers and tunnels
-(WebSocket, gRPC) are streamed. Clients speak HTTP/1.1, or HTTP/2 by prior knowledge.
+(WebSocket, gRPC) are streamed. Clients speak HTTP/1.1, or HTTP/2 by prior knowledge. GET /v1/sidecar on the admin
+address shows mode and upstream; PATCH changes them without a restart: {"mode":"passthrough"}, {"upstream":"URL[,URL]"}.
 
   --listen ADDRESS          HOST:PORT, :PORT or unix:PATH (127.0.0.1:8080); repeatable
   --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off

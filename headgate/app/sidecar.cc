@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "headgate/app/run_loop.h"
 #include "headgate/app/sidecar_metrics.h"
 #include "headgate/app/sidecar_plan.h"
+#include "headgate/app/sidecar_routes.h"
 #include "headgate/app/sidecar_sessions.h"
 #include "headgate/app/sidecar_settings.h"
 #include "headgate/app/version.h"
@@ -33,21 +35,29 @@ constexpr uint32_t kAdminConnectionsMax = 64;
 
 const http::http2::ClientOptions kHttp2Client;
 
-// For one loop, which counts in `counters`.
-proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
-                                   http::http2::Counters& counters) {
-  proxy::ProxyOptions options = settings.proxy;
-  const auto make_session = [http2 = settings.upstreams.http2,
+// The addresses for one loop, which counts in `counters`.
+std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
+                                                        base::Duration connect_timeout,
+                                                        http::http2::Counters& counters) {
+  const auto make_session = [http2 = upstreams.http2,
                              &counters]() -> std::unique_ptr<http::ClientSession> {
     if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
     return std::make_unique<http::http1::ClientSession>();
   };
-  for (const net::StreamTarget& target : settings.upstreams.targets) {
-    options.addresses.push_back({.target = target,
-                                 .stream = {.connect_timeout = settings.connect_timeout},
-                                 .make_session = make_session,
-                                 .http2 = settings.upstreams.http2});
+  std::vector<proxy::StreamConnectionOptions> addresses;
+  for (const net::StreamTarget& target : upstreams.targets) {
+    addresses.push_back({.target = target,
+                         .stream = {.connect_timeout = connect_timeout},
+                         .make_session = make_session,
+                         .http2 = upstreams.http2});
   }
+  return addresses;
+}
+
+proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
+                                   http::http2::Counters& counters) {
+  proxy::ProxyOptions options = settings.proxy;
+  options.addresses = AddressesOf(settings.upstreams, settings.connect_timeout, counters);
   return options;
 }
 
@@ -113,6 +123,7 @@ class Process {
         session_options_(SessionOptionsOf(settings)),
         access_({.credential = settings.credential}),
         metrics_({.workers = settings.threads, .secret = base::RandomHashSecret()}),
+        upstreams_(settings.upstreams),
         server_(ServerOptionsOf(settings, files), clock_, spare_files_) {
     metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
     for (uint32_t i = 0; i < settings_.threads; ++i) {
@@ -184,6 +195,35 @@ class Process {
                           : absl::OkStatus();
              }},
         router);
+    AddSidecarRoutes({.mode = [this] { return pool_.mode(); },
+                      .set_mode = [this](share::Mode mode) { SetMode(mode); },
+                      .upstreams = [this] { return upstreams(); },
+                      .set_upstreams = [this](UpstreamList to) { SetUpstreams(std::move(to)); }},
+                     router);
+  }
+
+  // ---- Changes, from any loop.
+
+  void SetMode(share::Mode mode) {
+    pool_.SetMode(mode);
+    log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
+  }
+
+  UpstreamList upstreams() {
+    const std::lock_guard lock(upstreams_mutex_);
+    return upstreams_;
+  }
+
+  void SetUpstreams(UpstreamList to) {
+    const std::lock_guard lock(upstreams_mutex_);
+    upstreams_ = std::move(to);
+    log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(upstreams_))}});
+    for (uint32_t i = 0; i < settings_.threads; ++i) {
+      server_.loop(i).Post([this, &parts = *loops_[i], list = upstreams_] {
+        parts.proxy.SetAddresses(
+            AddressesOf(list, settings_.connect_timeout, parts.upstream_http2));
+      });
+    }
   }
 
   // Called by one thread at a time.
@@ -233,6 +273,8 @@ class Process {
   const http::Options admin_http_{};
   access::Access access_;
   observe::Metrics metrics_;
+  std::mutex upstreams_mutex_;
+  UpstreamList upstreams_;  // guarded by upstreams_mutex_
   std::vector<std::unique_ptr<LoopParts>> loops_;
   // The loops use everything declared above.
   net::Server server_;

@@ -295,6 +295,19 @@ void ReadSizes(const Flags& flags, Reader& reader, SidecarSettings& settings) {
 
 }  // namespace
 
+namespace {
+
+absl::StatusOr<net::StreamTarget> ParseTarget(std::string_view text) {
+  if (text.starts_with(kUnix))
+    return net::StreamTarget{.unix_path = std::string(text.substr(kUnix.size()))};
+  if (text.ends_with('/')) text.remove_suffix(1);
+  HEADGATE_ASSIGN_OR_RETURN(const std::vector<net::StreamTarget> target,
+                            net::ParseServerList(text, kDefaultPort));
+  return target.front();
+}
+
+}  // namespace
+
 absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text) {
   UpstreamList list;
   if (text.empty()) return absl::InvalidArgumentError("no upstream is given");
@@ -314,14 +327,10 @@ absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text) {
     if (first) list.http2 = scheme == kH2c;
     first = false;
     item.remove_prefix(scheme.size());
-    if (item.starts_with(kUnix)) {
-      list.targets.push_back({.unix_path = std::string(item.substr(kUnix.size()))});
-      continue;
-    }
-    if (item.ends_with('/')) item.remove_suffix(1);
-    HEADGATE_ASSIGN_OR_RETURN(const std::vector<net::StreamTarget> target,
-                              net::ParseServerList(item, kDefaultPort));
-    list.targets.push_back(target.front());
+    HEADGATE_ASSIGN_OR_RETURN(const net::StreamTarget target, ParseTarget(item));
+    if (std::find(list.targets.begin(), list.targets.end(), target) != list.targets.end())
+      return absl::InvalidArgumentError(fmt::format("{} is named twice", target.ToString()));
+    list.targets.push_back(target);
   }
   return list;
 }

@@ -154,8 +154,8 @@ TEST(SidecarSettings, Upstreams) {
   const auto http2 = ParseUpstreams("h2c://127.0.0.1:50051");
   ASSERT_TRUE(http2.ok());
   EXPECT_TRUE(http2->http2);
-  for (const auto* text :
-       {"", "http://", "https://a", "http://a:99999", "http://a/path", "http://a,"})
+  for (const auto* text : {"", "http://", "https://a", "http://a:99999", "http://a/path",
+                           "http://a,", "http://a,http://a:80"})
     EXPECT_FALSE(ParseUpstreams(text).ok()) << text;
 }
 

@@ -1,18 +1,20 @@
 #include "headgate/proxy/proxy_loop.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "headgate/base/check.h"
 
 namespace headgate::proxy {
 
 ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::EventLoop& loop,
                      const base::DisciplinedClock& clock)
-    : options_(options),
-      loop_(loop),
+    : loop_(loop),
       clock_(clock),
       wheel_(clock.Now()),
       random_(static_cast<uint64_t>(clock.Now().ns)),
       upstreams_(
-          options.upstreams, options.addresses.size(),
+          options.upstreams,
           [this](size_t address, UpstreamConnection::Owner& owner) {
             return Connect(address, owner);
           },
@@ -27,6 +29,7 @@ ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::Eve
               .counters = counters_.relays,
               .random = random_},
       application_(options.application, relays_, counters_.application) {
+  SetAddresses(options.addresses);
   on_loop_.emplace(*this);
   on_loop_->tick.SetAfter(TickWheel::kTick);
 }
@@ -35,7 +38,21 @@ ProxyLoop::~ProxyLoop() { HEADGATE_CHECK(!on_loop_); }
 
 std::unique_ptr<UpstreamConnection> ProxyLoop::Connect(size_t address,
                                                        UpstreamConnection::Owner& owner) {
-  return std::make_unique<StreamConnection>(options_.addresses[address], loop_, clock_, owner);
+  return std::make_unique<StreamConnection>(addresses_.at(address), loop_, clock_, owner);
+}
+
+void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses) {
+  auto old = std::exchange(addresses_, {});
+  std::vector<size_t> ids;
+  for (const StreamConnectionOptions& address : addresses) {
+    const auto known = std::find_if(old.begin(), old.end(), [&](const auto& entry) {
+      return entry.second->target == address.target;
+    });
+    const size_t id = known != old.end() ? known->first : next_address_++;
+    addresses_.emplace(id, std::make_shared<const StreamConnectionOptions>(address));
+    ids.push_back(id);
+  }
+  upstreams_.SetAddresses(ids, clock_.Now());
 }
 
 void ProxyLoop::Tick() {

@@ -1,8 +1,10 @@
 // Everything of a proxy on one event loop: its application, upstreams and timeouts.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "headgate/base/clock.h"
@@ -42,6 +44,10 @@ class ProxyLoop {
   http::Application& application() { return application_; }
   const ProxyCounters& counters() const { return counters_; }
 
+  // Replaces the addresses of the upstream; at least one. On the loop's thread. Exchanges that have
+  // begun are not disturbed.
+  void SetAddresses(std::span<const StreamConnectionOptions> addresses);
+
   // Ends all exchanges. Call it when the loop does not run any more.
   void LeaveLoop();
 
@@ -59,10 +65,12 @@ class ProxyLoop {
   std::unique_ptr<UpstreamConnection> Connect(size_t address, UpstreamConnection::Owner& owner);
   void Tick();
 
-  const ProxyOptions& options_;
   net::EventLoop& loop_;
   const base::DisciplinedClock& clock_;
   ProxyCounters counters_;
+  // By id. A number is never used again.
+  std::map<size_t, std::shared_ptr<const StreamConnectionOptions>> addresses_;
+  size_t next_address_ = 0;
   TickWheel wheel_;
   base::Random random_;
   Upstreams upstreams_;

@@ -4,23 +4,23 @@
 
 namespace headgate::proxy {
 
-StreamConnection::StreamConnection(const StreamConnectionOptions& options, net::EventLoop& loop,
-                                   const base::DisciplinedClock& clock,
+StreamConnection::StreamConnection(std::shared_ptr<const StreamConnectionOptions> options,
+                                   net::EventLoop& loop, const base::DisciplinedClock& clock,
                                    UpstreamConnection::Owner& owner)
-    : options_(options),
+    : options_(std::move(options)),
       loop_(loop),
       clock_(clock),
       owner_(owner),
       began_(clock.Now()),
-      stream_(loop, *this, options.stream),
+      stream_(loop, *this, options_->stream),
       hook_(loop, [this] {
         if (!closed_ && session_ != nullptr) Pump(clock_.Now());
       }) {
-  stream_.Connect(options_.target);
+  stream_.Connect(options_->target);
 }
 
 void StreamConnection::OnConnected() {
-  session_ = options_.make_session();
+  session_ = options_->make_session();
   session_->SetWaker([this] { loop_.AtEndOfTurn(hook_); });
   const base::Instant now = clock_.Now();
   owner_.OnConnected(now);
@@ -51,7 +51,7 @@ void StreamConnection::OnClosed(const absl::Status& why) {
   const base::Instant now = clock_.Now();
   const std::string_view detail(why.message().data(), why.message().size());
   if (session_ == nullptr) {
-    const bool late = now - began_ >= options_.stream.connect_timeout;
+    const bool late = now - began_ >= options_->stream.connect_timeout;
     return End(
         late ? UpstreamConnection::End::kConnectTimeout : UpstreamConnection::End::kNotConnected,
         detail, now);

@@ -25,13 +25,13 @@ struct StreamConnectionOptions {
 class StreamConnection final : public UpstreamConnection, private net::Stream::Owner {
  public:
   // Begins to connect. Everything must outlive this object.
-  StreamConnection(const StreamConnectionOptions& options, net::EventLoop& loop,
+  StreamConnection(std::shared_ptr<const StreamConnectionOptions> options, net::EventLoop& loop,
                    const base::DisciplinedClock& clock, UpstreamConnection::Owner& owner);
   ~StreamConnection() override = default;
 
   http::ClientSession& session() override { return *session_; }
   bool may_begin() const override { return !in_call_ && !closed_; }
-  bool speaks_http2() const override { return options_.http2; }
+  bool speaks_http2() const override { return options_->http2; }
   void Close(base::Instant now) override;
 
  private:
@@ -47,7 +47,7 @@ class StreamConnection final : public UpstreamConnection, private net::Stream::O
   bool CloseIfFinished(base::Instant now);
   void End(UpstreamConnection::End end, std::string_view why, base::Instant now);
 
-  const StreamConnectionOptions& options_;
+  const std::shared_ptr<const StreamConnectionOptions> options_;
   net::EventLoop& loop_;
   const base::DisciplinedClock& clock_;
   UpstreamConnection::Owner& owner_;

@@ -43,7 +43,7 @@ class UpstreamConnection {
   virtual void Close(base::Instant now) = 0;
 };
 
-// Begins to connect to the address with this number.
+// Begins to connect to the address with this id.
 using Connect = std::function<std::unique_ptr<UpstreamConnection>(
     size_t address, UpstreamConnection::Owner& owner)>;
 

@@ -7,17 +7,32 @@
 
 namespace headgate::proxy {
 
-Upstreams::Upstreams(const UpstreamsOptions& options, size_t addresses, Connect connect,
-                     UpstreamsCounters& counters, std::function<void()> wake)
+Upstreams::Upstreams(const UpstreamsOptions& options, Connect connect, UpstreamsCounters& counters,
+                     std::function<void()> wake)
     : options_(options),
       connect_(std::move(connect)),
       counters_(counters),
-      wake_(std::move(wake)),
-      addresses_(addresses) {
-  HEADGATE_CHECK(addresses > 0);
-}
+      wake_(std::move(wake)) {}
 
 Upstreams::~Upstreams() { HEADGATE_CHECK(queue_.empty()); }
+
+void Upstreams::SetAddresses(std::span<const size_t> ids, base::Instant now) {
+  HEADGATE_CHECK(!ids.empty());
+  std::vector<std::unique_ptr<Address>> old = std::exchange(addresses_, {});
+  for (const size_t id : ids) {
+    const auto known =
+        std::find_if(old.begin(), old.end(), [&](const auto& a) { return a && a->id == id; });
+    addresses_.push_back(known != old.end() ? std::move(*known) : std::make_unique<Address>(id));
+  }
+  for (auto& address : old) {
+    if (address == nullptr) continue;
+    address->retired = true;
+    retired_.push_back(std::move(address));
+  }
+  first_ = 0;
+  OnTick(now);
+  OpenForQueue(now);
+}
 
 // ---- Requests
 
@@ -27,7 +42,7 @@ Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
   if (queue_.empty()) {
     Address* const address = Choose(Need::kPlaceOrConnection, now);
     Link* const link = address == nullptr ? nullptr : FreeLink(*address);
-    if (link != nullptr) return {.place = &Occupy(*address, *link)};
+    if (link != nullptr) return {.place = &Occupy(*link)};
   }
   if (queue_.size() >= options_.queue_max) {
     counters_.queue_refusals.Add();
@@ -53,7 +68,7 @@ void Upstreams::OnWoken(base::Instant now) {
     Link& link = *FreeLink(*address);
     counters_.queued.Subtract();
     Waiter& waiter = queue_.TakeFirst();
-    waiter.OnPlace(Occupy(*address, link), now);
+    waiter.OnPlace(Occupy(link), now);
   }
   OpenForQueue(now);
   dead_.clear();
@@ -61,10 +76,10 @@ void Upstreams::OnWoken(base::Instant now) {
 
 Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
   const bool all_out = std::all_of(addresses_.begin(), addresses_.end(),
-                                   [&](const Address& a) { return a.health.IsOut(now); });
+                                   [&](const auto& a) { return a->health.IsOut(now); });
   Address* best = nullptr;
   for (size_t i = 0; i < addresses_.size(); ++i) {
-    Address& address = addresses_[(first_ + i) % addresses_.size()];
+    Address& address = *addresses_[(first_ + i) % addresses_.size()];
     if (!all_out && address.health.IsOut(now)) continue;
     if (best != nullptr && best->outstanding <= address.outstanding) continue;
     const bool may_connect =
@@ -84,22 +99,28 @@ Upstreams::Link* Upstreams::FreeLink(Address& address) {
   return nullptr;
 }
 
-Place& Upstreams::Occupy(Address& address, Link& link) {
-  first_ = (link.address + 1) % addresses_.size();
+Place& Upstreams::Occupy(Link& link) {
+  NoteUsed(link.address);
   ++link.used;
   ++link.outstanding;
-  ++address.outstanding;
+  ++link.address.outstanding;
   counters_.outstanding.Add();
   return link;
 }
 
+// The next request looks at the address behind this one first.
+void Upstreams::NoteUsed(const Address& address) {
+  const auto at = std::find_if(addresses_.begin(), addresses_.end(),
+                               [&](const auto& owned) { return owned.get() == &address; });
+  first_ = static_cast<size_t>(at - addresses_.begin() + 1) % addresses_.size();
+}
+
 void Upstreams::OnLeft(Link& link, Ended ended, base::Instant now) {
-  Address& address = addresses_[link.address];
   HEADGATE_CHECK(link.outstanding > 0);
   --link.outstanding;
-  --address.outstanding;
+  --link.address.outstanding;
   counters_.outstanding.Subtract();
-  OnHealth(address, ended, now);
+  OnHealth(link.address, ended, now);
   NoteFree(link, now);
 }
 
@@ -114,13 +135,12 @@ void Upstreams::OnHealth(Address& address, Ended ended, base::Instant now) {
 // ---- Connections
 
 void Upstreams::Open(Address& address) {
-  const auto number = static_cast<size_t>(&address - addresses_.data());
-  Link& link = *address.links.emplace_back(std::make_unique<Link>(*this, number));
-  first_ = (number + 1) % addresses_.size();
+  Link& link = *address.links.emplace_back(std::make_unique<Link>(*this, address));
+  NoteUsed(address);
   ++connecting_;
   counters_.connections.Add();
   counters_.connects.Add();
-  link.connection = connect_(number, link);
+  link.connection = connect_(address.id, link);
 }
 
 void Upstreams::OpenForQueue(base::Instant now) {
@@ -142,12 +162,12 @@ void Upstreams::OnConnected(Link& link, base::Instant now) {
 // The session may be calling, so its places are looked at later.
 void Upstreams::NoteFree(Link& link, base::Instant now) {
   link.idle_since = now;
-  if (!std::exchange(link.is_free, true)) addresses_[link.address].free.push_back(&link);
+  if (!std::exchange(link.is_free, true)) link.address.free.push_back(&link);
   if (!queue_.empty()) wake_();
 }
 
 void Upstreams::Bury(Link& link) {
-  Address& address = addresses_[link.address];
+  Address& address = link.address;
   if (link.is_free) std::erase(address.free, &link);
   const auto at = std::find_if(address.links.begin(), address.links.end(),
                                [&](const auto& owned) { return owned.get() == &link; });
@@ -159,7 +179,7 @@ void Upstreams::Bury(Link& link) {
 
 void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_view why,
                          base::Instant now) {
-  Address& address = addresses_[link.address];
+  Address& address = link.address;
   const bool connected = link.connected;
   Bury(link);
   if (connected) return;
@@ -190,15 +210,19 @@ void Upstreams::EndLink(Link& link, base::Instant now) {
 }
 
 void Upstreams::OnTick(base::Instant now) {
-  for (Address& address : addresses_) {
-    for (size_t i = 0; i < address.links.size();) {
-      Link& link = *address.links[i];
-      const bool idle = link.connected && link.outstanding == 0;
-      if (idle && now - link.idle_since >= options_.idle_timeout) {
-        EndLink(link, now);
-      } else {
-        ++i;
-      }
+  for (const auto& address : addresses_) EndIdle(*address, now);
+  for (const auto& address : retired_) EndIdle(*address, now);
+  std::erase_if(retired_, [](const auto& address) { return address->links.empty(); });
+}
+
+void Upstreams::EndIdle(Address& address, base::Instant now) {
+  for (size_t i = 0; i < address.links.size();) {
+    Link& link = *address.links[i];
+    const bool idle = link.outstanding == 0 && (link.connected || address.retired);
+    if (idle && (address.retired || now - link.idle_since >= options_.idle_timeout)) {
+      EndLink(link, now);
+    } else {
+      ++i;
     }
   }
 }
@@ -209,8 +233,10 @@ void Upstreams::Close(base::Instant now) {
     counters_.queued.Subtract();
     queue_.TakeFirst().OnNoPlace(NoPlace::kClosed, "the proxy shuts down", now);
   }
-  for (Address& address : addresses_) {
-    while (!address.links.empty()) EndLink(*address.links.back(), now);
+  for (auto* const all : {&addresses_, &retired_}) {
+    for (const auto& address : *all) {
+      while (!address->links.empty()) EndLink(*address->links.back(), now);
+    }
   }
   dead_.clear();
 }

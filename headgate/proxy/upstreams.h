@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,14 +53,18 @@ struct UpstreamsCounters {
 class Upstreams final : public Places {
  public:
   // `wake` makes the loop call OnWoken at the end of its turn. The options and counters must
-  // outlive this object. `addresses` is positive.
-  Upstreams(const UpstreamsOptions& options, size_t addresses, Connect connect,
-            UpstreamsCounters& counters, std::function<void()> wake);
+  // outlive this object. It has no addresses at first.
+  Upstreams(const UpstreamsOptions& options, Connect connect, UpstreamsCounters& counters,
+            std::function<void()> wake);
   ~Upstreams();
   Upstreams(const Upstreams&) = delete;
 
   Taken Take(Waiter& waiter, base::Instant now) override;
   void Forget(Waiter& waiter) override;
+
+  // Replaces the addresses, which have these ids; at least one. Connections to an address that is
+  // not among them finish their exchanges, and get no others.
+  void SetAddresses(std::span<const size_t> ids, base::Instant now);
 
   // Serves the queue, and destroys connections that have ended.
   void OnWoken(base::Instant now);
@@ -69,9 +74,10 @@ class Upstreams final : public Places {
   void Close(base::Instant now);
 
  private:
+  struct Address;
   // A connection, and all places on it.
   struct Link final : Place, UpstreamConnection::Owner {
-    Link(Upstreams& all, size_t number) : upstreams(all), address(number) {}
+    Link(Upstreams& all, Address& to) : upstreams(all), address(to) {}
     http::ClientSession& session() override { return connection->session(); }
     bool reused() const override { return used > 1; }
     bool speaks_http2() const override { return connection->speaks_http2(); }
@@ -87,7 +93,7 @@ class Upstreams final : public Places {
     }
 
     Upstreams& upstreams;
-    const size_t address;
+    Address& address;
     std::unique_ptr<UpstreamConnection> connection;
     bool connected = false;
     bool is_free = false;  // in Address::free
@@ -96,6 +102,10 @@ class Upstreams final : public Places {
     base::Instant idle_since{};
   };
   struct Address {
+    explicit Address(size_t number) : id(number) {}
+
+    const size_t id;
+    bool retired = false;  // gets no more requests
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
@@ -112,7 +122,7 @@ class Upstreams final : public Places {
   Address* Choose(Need need, base::Instant now);
   // The connection for the next request to this address, or null. Forgets those without a place.
   Link* FreeLink(Address& address);
-  Place& Occupy(Address& address, Link& link);
+  Place& Occupy(Link& link);
   void Open(Address& address);
   // Opens connections for requests that wait, if some are allowed.
   void OpenForQueue(base::Instant now);
@@ -120,12 +130,16 @@ class Upstreams final : public Places {
   // Takes it out of its address; it is destroyed later.
   void Bury(Link& link);
   void EndLink(Link& link, base::Instant now);
+  // Ends the connections without a request, after the idle timeout or if the address has retired.
+  void EndIdle(Address& address, base::Instant now);
+  void NoteUsed(const Address& address);
 
   const UpstreamsOptions& options_;
   const Connect connect_;
   UpstreamsCounters& counters_;
   const std::function<void()> wake_;
-  std::vector<Address> addresses_;
+  std::vector<std::unique_ptr<Address>> addresses_;
+  std::vector<std::unique_ptr<Address>> retired_;  // that still have connections
   std::vector<std::unique_ptr<Link>> dead_;
   WaiterQueue queue_;
   size_t connecting_ = 0;

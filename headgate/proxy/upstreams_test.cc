@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <numeric>
 #include <optional>
 
 #include "headgate/base/check.h"
@@ -62,7 +64,7 @@ struct PlayedWaiter final : Places::Waiter {
 struct UpstreamsTest : testing::Test {
   void Make(size_t addresses) {
     upstreams.emplace(
-        options, addresses,
+        options,
         [this](size_t address, UpstreamConnection::Owner& owner) {
           auto connection = std::make_unique<PlayedConnection>();
           connection->address = address;
@@ -71,6 +73,9 @@ struct UpstreamsTest : testing::Test {
           return connection;
         },
         counters, [this] { woken = true; });
+    std::vector<size_t> ids(addresses);
+    std::iota(ids.begin(), ids.end(), size_t{0});
+    upstreams->SetAddresses(ids, now);
   }
   void TearDown() override {
     if (upstreams) upstreams->Close(now);
@@ -350,6 +355,59 @@ TEST_F(UpstreamsTest, ClosedConnectionIsNotUsedAgain) {
   Leave(Take());
   EXPECT_EQ(made.size(), 2u);
   EXPECT_EQ(counters.connect_failures.value(), 0u);
+}
+
+TEST_F(UpstreamsTest, AddressesCanChange) {
+  Make(1);
+  Place& busy = Take();
+  Place& idle = Take();
+  Leave(idle);
+  PlayedConnection& idle_connection = Played(idle);
+  const std::array<size_t, 2> ids = {7, 8};
+  upstreams->SetAddresses(ids, now);
+  EXPECT_TRUE(idle_connection.closed);
+  EXPECT_FALSE(Played(busy).closed) << "its exchange is not over";
+  Turn();
+  std::vector<Place*> places;
+  for (int i = 0; i < 4; ++i) {
+    places.push_back(&Take());
+    EXPECT_GE(Played(*places.back()).address, 7u);
+  }
+  PlayedConnection& busy_connection = Played(busy);
+  Leave(busy);
+  upstreams->OnTick(now);
+  EXPECT_TRUE(busy_connection.closed);
+  for (Place* place : places) Leave(*place);
+  EXPECT_EQ(counters.connections.value(), 4u);
+}
+
+TEST_F(UpstreamsTest, AddressThatStaysKeepsItsConnections) {
+  Make(2);
+  Place& first = Take();
+  Place& second = Take();
+  const size_t stays = Played(first).address;
+  Leave(first);
+  Leave(second);
+  upstreams->SetAddresses(std::array{stays}, now);
+  Turn();
+  EXPECT_EQ(&Take(), &first);
+  Leave(first);
+  EXPECT_EQ(made.size(), 2u);
+}
+
+// A request that waited for a connection to an address that is gone waits for another.
+TEST_F(UpstreamsTest, QueueGoesToTheNewAddresses) {
+  Make(1);
+  PlayedWaiter waiter;
+  (void)upstreams->Take(waiter, now);
+  upstreams->SetAddresses(std::array<size_t, 1>{7}, now);
+  EXPECT_TRUE(made[0]->closed);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(made[1]->address, 7u);
+  made[1]->owner->OnConnected(now);
+  Turn();
+  ASSERT_NE(waiter.place, nullptr);
+  Leave(*waiter.place);
 }
 
 TEST_F(UpstreamsTest, CloseEndsEverything) {

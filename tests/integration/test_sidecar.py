@@ -3,6 +3,7 @@ the test that says exactly what the test wants."""
 
 import hashlib
 import http.client
+import json
 import os
 import re
 import socket
@@ -331,6 +332,34 @@ class FairShare(unittest.TestCase):
         self.start("--cycle", "1h", "--mode", "passthrough")
         self.assertEqual(self.ask("ann", 50), 50)
         self.assertEqual(self.sidecar.metric("headgate_share_counted_only_total"), 10)
+
+    def change(self, body):
+        status, _, text = self.sidecar.request("PATCH", "/v1/sidecar", json.dumps(body), port=self.sidecar.admin_port)
+        self.assertEqual(status, 200, text)
+        return json.loads(text)
+
+    def test_mode_changes_without_a_restart(self):
+        self.start("--cycle", "1h")
+        self.assertEqual(self.ask("ann", 41), 40)
+        self.assertEqual(self.change({"mode": "passthrough"})["mode"], "passthrough")
+        self.assertEqual(self.ask("ann"), 1)
+        self.change({"mode": "enforce"})
+        self.assertEqual(self.ask("ann"), 0)
+
+    def test_upstream_changes_without_a_restart(self):
+        self.start("--mode", "passthrough")
+
+        def serve(connection, _):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nnew")
+            return True
+
+        new = Upstream(self, serve)
+        self.assertEqual(self.ask("ann"), 1)
+        self.change({"upstream": f"http://127.0.0.1:{new.port}"})
+        until(lambda: self.sidecar.request("GET", "/", headers=CLIENT)[2] == "new", 10, "the new upstream answers")
+        before = len(self.upstream.heads)
+        self.assertEqual(self.ask("ann", 20), 20)
+        self.assertEqual(len(self.upstream.heads), before)
 
     def test_request_without_a_client(self):
         self.start()
