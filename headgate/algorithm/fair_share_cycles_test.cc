@@ -323,6 +323,17 @@ TEST(FairShareCapacity, ACycleKeepsItsPartAfterAnEarlyEnd) {
   EXPECT_EQ(pool.capacity(), 20u);
 }
 
+TEST(FairShareCapacity, LowersWhatIsLeftAfterAnEarlyEnd) {
+  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  Ask(pool, "B", 19, At(seconds(12)));
+  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u);
+  // The total is 49, 40 and the 9 that A got back, and 20 of it are left. The change takes 10.
+  pool.SetCapacity(20, At(seconds(15)));
+  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(15))), 6u);
+  EXPECT_EQ(Ask(pool, "C", 20, At(seconds(15))), 4u);
+  EXPECT_EQ(Ask(pool, "D", 20, At(seconds(15))), 0u);
+}
+
 TEST(FairShareCapacity, IsKeptWithinItsBounds) {
   FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
   pool.SetCapacity(0, At(seconds(0)));
@@ -377,6 +388,13 @@ TEST(FairSharePace, BelongsToTheTimeThatHasPassed) {
   EXPECT_TRUE(pool.IsOnPace("A", 1, At(seconds(12))));
   EXPECT_FALSE(pool.IsOnPace("A", 2, At(seconds(19)))) << "more than its share";
   EXPECT_FALSE(pool.IsOnPace("new", 1, At(seconds(19))));
+}
+
+TEST(FairSharePace, IsThatOfTheEvenShareIfAPartIsLent) {
+  FairSharePool pool = PoolWithASmallLoan();
+  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(11))), 1u);
+  EXPECT_TRUE(pool.IsOnPace("A", 1, At(seconds(11)))) << "1 s of 10, although its capacity is 7";
+  EXPECT_FALSE(pool.IsOnPace("A", 2, At(seconds(11))));
 }
 
 }  // namespace
