@@ -189,10 +189,10 @@ ssize_t Endpoint::Callbacks::ReadBody(nghttp2_session* session, int32_t stream, 
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (body.ended() && size == body.size()) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
-    if (!body.trailers().empty()) {
+    FieldList trailers;
+    trailers.AddTrailers(body.trailers());
+    if (trailers.size() > 0) {
       *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      FieldList trailers;
-      trailers.Add(body.trailers());
       (void)nghttp2_submit_trailer(session, stream, trailers.data(), trailers.size());
     }
   }

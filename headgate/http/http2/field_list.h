@@ -30,6 +30,13 @@ class FieldList {
     }
   }
 
+  // Without fields that must not be in trailers.
+  void AddTrailers(const Fields& fields) {
+    for (const auto [name, value] : fields) {
+      if (MayBeTrailer(KindOf(name))) Add(name, value);
+    }
+  }
+
   const nghttp2_nv* data() const { return fields_.data(); }
   size_t size() const { return fields_.size(); }
 

@@ -168,6 +168,7 @@ void ServerSession::OnData(int32_t id, std::string_view bytes) {
   if (stream->end_sent_ && !stream->tunnel_) return;
   if (stream->wants_tunnel_ && (!stream->answered_ || !stream->early_.empty())) {
     stream->early_ += bytes;
+    buffered_ += bytes.size();
     return;
   }
   if (stream->wants_tunnel_ && !stream->tunnel_) return;
@@ -237,6 +238,7 @@ void ServerSession::Notify() {
 void ServerSession::NotifyReady(ServerStream& stream) {
   if (stream.wants_tunnel_ && stream.answered_ && stream.receives()) {
     const std::string early = std::exchange(stream.early_, {});
+    buffered_ -= early.size();
     if (stream.tunnel_ && !early.empty()) OnData(stream.id_, early);
     // If the answer refuses the tunnel, the request had no body.
     if (stream.request_ended_ || !stream.tunnel_) {
@@ -255,7 +257,7 @@ void ServerSession::Part(std::unique_ptr<ServerStream> stream) {
   if (stream->receiver_ != nullptr && !complete && !stream->aborted_)
     stream->receiver_->OnAbort(now_);
   stream->receiver_.reset();
-  buffered_ -= stream->buffered_;
+  buffered_ -= stream->buffered_ + stream->early_.size();
 }
 
 void ServerSession::AbortAll() {

@@ -201,6 +201,24 @@ TEST(ServerSession, EachKindOfBodyHasItsFrames) {
   EXPECT_EQ(server.application.open(), 0u);
 }
 
+TEST(ServerSession, TrailersThatMeanSomethingInHeadsAreLeftOut) {
+  RawServer server;
+  (void)server.Say(Headers(1, Get()) + Headers(3, Get()));
+  Fields trailers;
+  for (const auto* name : {"Content-Length", "Content-Type", "Host", "Authorization", "Connection"})
+    trailers.Add(name, "x");
+  for (const bool another : {false, true}) {
+    ServerExchange& exchange = *server.application.requests[another ? 1 : 0]->exchange;
+    if (another) trailers.Add("Sum", "1");
+    exchange.SendHead({.status = 200, .body = kUnsized});
+    exchange.SendData("a");
+    exchange.SendEnd(trailers);
+  }
+  EXPECT_THAT(server.Say(""), testing::UnorderedElementsAre("HEADERS 1 :status=200", "DATA 1 1 end",
+                                                            "HEADERS 3 :status=200", "DATA 3 1",
+                                                            "HEADERS 3 end sum=1"));
+}
+
 TEST(ServerSession, FieldsOfTheConnectionAreLeftOut) {
   RawServer server;
   (void)server.Say(Headers(1, Get()));
@@ -267,6 +285,7 @@ TEST(ServerSession, DataOfATunnelWaitsForTheAnswer) {
 TEST(ServerSession, DataOfARefusedTunnelIsDropped) {
   RawServer server;
   (void)server.Say(Headers(1, kWebSocket, 0) + Data(1, "early"));
+  EXPECT_EQ(server.session.BufferedBytes(), 5u);
   TestRequest& request = server.application.last();
   request.exchange->SendHead({.status = 403});
   request.exchange->SendEnd({});
