@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "headgate/base/text.h"
@@ -56,6 +57,7 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
                                     const SourceSettings& settings, net::EventLoop& loop) {
   Sources sources;
   std::vector<std::string> paths;
+  std::set<std::string> roots;
   // The places that show this instance.
   std::vector<headgate::zookeeper::Place> shown;
   if (auto store = headgate::zookeeper::ParsePlace(StoreWithoutLogin(settings.store),
@@ -69,6 +71,11 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
       continue;
     }
     HEADGATE_ASSIGN_OR_RETURN(headgate::zookeeper::Place parsed, ParseUrl(place));
+    // Documents are told apart by their paths.
+    if (!roots.insert(parsed.path).second) {
+      return absl::InvalidArgumentError(fmt::format(
+          "two sources of rules have the path {}; give one of them another path", parsed.path));
+    }
     const bool is_shown = std::any_of(shown.begin(), shown.end(),
                                       [&](const auto& other) { return SamePlace(parsed, other); });
     if (!is_shown) shown.push_back(parsed);

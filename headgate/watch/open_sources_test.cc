@@ -52,12 +52,20 @@ TEST(OpenSources, AnInstanceIsShownOnceInEachPlace) {
     for (const auto& source : *sources) counts.push_back(source->instances());
     return counts;
   };
-  EXPECT_EQ(
-      shown({"zk://127.0.0.1:1/a", "zk://127.0.0.1:1/b", "zk://127.0.0.1:2,127.0.0.1:1/a"}, ""),
-      (std::vector<uint32_t>{1, 1, 0}));
+  EXPECT_EQ(shown({"zk://127.0.0.1:1/a", "zk://127.0.0.1:1/b"}, ""), (std::vector<uint32_t>{1, 1}));
   EXPECT_EQ(shown({"zk://127.0.0.1:1/a"}, "redis://127.0.0.1:1/0"), std::vector<uint32_t>{1});
   EXPECT_EQ(shown({"zk://127.0.0.1:1/a"}, "zk://user@127.0.0.1:1/a"), std::vector<uint32_t>{0});
   EXPECT_EQ(shown({"zk://127.0.0.1:1"}, "zk://127.0.0.1:1"), std::vector<uint32_t>{0});
+}
+
+// Their documents would have the same names.
+TEST(OpenSources, TwoSourcesHaveDifferentPaths) {
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  const auto sources =
+      OpenSources(std::vector<std::string>{"zk://127.0.0.1:1/a", "zk://127.0.0.1:2/a"}, {}, loop);
+  EXPECT_EQ(sources.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(sources.status().message(), HasSubstr("two sources of rules have the path /a"));
 }
 
 TEST(OpenSources, AZooKeeperUrlIsASource) {

@@ -150,7 +150,23 @@ void RuleEditor::Read(std::string_view name, OnDocument done) {
   rule::Source* const source = follower_.SourceOf(name);
   if (source == nullptr)
     return done(absl::NotFoundError(fmt::format("no source holds {}", rule::Quote(name))));
-  source->Read(name, std::move(done));
+  source->Read(ActualName(name), std::move(done));
+}
+
+std::string RuleEditor::ActualName(std::string_view name) const {
+  const std::vector<const rule::SourceDocument*> documents = follower_.Documents();
+  const auto find = [&](const auto& is_it) {
+    const auto found = std::find_if(documents.begin(), documents.end(), is_it);
+    return found == documents.end() ? nullptr : *found;
+  };
+  if (find([&](const auto* one) { return one->name == name; }) != nullptr) return std::string(name);
+  const rule::Source* const source = follower_.SourceOf(name);
+  const auto place = source == nullptr ? std::nullopt : source->Place(name);
+  if (!place || !place->limit_of) return std::string(name);
+  const rule::SourceDocument* const other = find([&](const auto* one) {
+    return one->limit_of == place->limit_of && follower_.SourceOf(one->name) == source;
+  });
+  return other == nullptr ? std::string(name) : other->name;
 }
 
 std::string RuleEditor::NameOfLimit(std::string_view key) const {
@@ -160,7 +176,9 @@ std::string RuleEditor::NameOfLimit(std::string_view key) const {
 }
 
 void RuleEditor::Change(const rule::Edit& edit, OnEdited done) {
-  Begin(edit, edit.change.text ? "put" : "delete", std::move(done));
+  rule::Edit actual = edit;
+  actual.change.name = ActualName(edit.change.name);
+  Begin(actual, edit.change.text ? "put" : "delete", std::move(done));
 }
 
 std::optional<std::string> RuleEditor::DocumentOf(const rule::RulePath& rule) const {
@@ -382,11 +400,13 @@ void RuleEditor::RollBack(const rule::Rollback& rollback, OnEdited done) {
     const bool missing = absl::IsNotFound(current.status());
     if (!current.ok() && !missing) return done({.status = current.status()});
     rule::Rollback to_undo = rollback;
+    to_undo.document = ActualName(rollback.document);
     std::optional<std::string> text;
     if (current.ok()) text = std::move(current->text);
     // Any version includes none, if the change removed the document.
     if (missing && to_undo.expected_version == rule::kAnyVersion) to_undo.expected_version = "";
-    History(rollback.document, kRollbackDepth,
+    const std::string document = to_undo.document;
+    History(document, kRollbackDepth,
             [this, rollback = std::move(to_undo), text = std::move(text), done = std::move(done)](
                 absl::StatusOr<std::vector<rule::PastChange>> changes) mutable {
               if (!changes.ok()) return done({.status = changes.status()});
@@ -430,7 +450,7 @@ void RuleEditor::History(std::string_view document, size_t count, OnChanges done
   }
   // Those of a source are the same for all instances.
   journals.back()->Read(
-      document, count,
+      ActualName(document), count,
       [done = std::move(done)](const absl::StatusOr<std::vector<rule::Note>>& notes) {
         if (!notes.ok()) return done(notes.status());
         std::vector<rule::PastChange> changes;

@@ -62,6 +62,10 @@ class RuleEditor final : public rule::Editor {
   void Confirm(const rule::Author& author, std::function<void(absl::Status)> done) override;
 
  private:
+  // The limit of a key may be in a node whose name somebody has encoded in another way than
+  // NameOfLimit does. For a document that does not exist, the one that has the limit of the same
+  // key.
+  std::string ActualName(std::string_view name) const;
   // An edit on its way.
   struct Order;
   using Orders = std::shared_ptr<Order>;

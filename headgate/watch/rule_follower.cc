@@ -1,9 +1,20 @@
 #include "headgate/watch/rule_follower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "headgate/watch/fitting_changes.h"
+
 namespace headgate::watch {
+namespace {
+
+bool IsOneOf(const rule::SourceDocument& document,
+             const std::vector<rule::SourceDocument>& documents) {
+  return std::find(documents.begin(), documents.end(), document) != documents.end();
+}
+
+}  // namespace
 
 RuleFollower::RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load,
                            OnRules on_rules, OnRefusal on_refusal)
@@ -62,8 +73,7 @@ rule::DocumentStates RuleFollower::States() const {
   for (const Followed& followed : followed_) {
     problems.insert(problems.end(), followed.problems.begin(), followed.problems.end());
     for (const rule::SourceDocument& document : followed.latest) {
-      const bool in_force = std::find(followed.in_force.begin(), followed.in_force.end(),
-                                      document) != followed.in_force.end();
+      const bool in_force = IsOneOf(document, followed.in_force);
       states.documents.push_back({.name = document.name,
                                   .version = document.version,
                                   .bytes = document.text.size(),
@@ -240,6 +250,106 @@ bool RuleFollower::TakeBack(Attempt& attempt, std::span<const rule::Problem> pro
   return all_alone && any;
 }
 
+bool RuleFollower::AreOfChanges(const Attempt& attempt,
+                                std::span<const rule::Problem> problems) const {
+  return std::all_of(problems.begin(), problems.end(), [&](const rule::Problem& problem) {
+    for (size_t i = 0; i < followed_.size(); ++i) {
+      const auto found = std::find_if(attempt[i].begin(), attempt[i].end(),
+                                      [&](const auto* one) { return one->name == problem.file; });
+      if (found != attempt[i].end()) return !IsOneOf(**found, followed_[i].in_force);
+    }
+    return false;
+  });
+}
+
+bool RuleFollower::KeepFitting(Attempt& attempt, std::vector<rule::Problem>& problems) const {
+  // Without documents that stand alone, the sources are tried as a whole (LoadChanged).
+  if (std::none_of(followed_.begin(), followed_.end(),
+                   [](const Followed& one) { return one.source->documents_stand_alone(); }))
+    return false;
+  std::vector<Change> changes;
+  for (size_t i = 0; i < followed_.size(); ++i) {
+    if (!followed_[i].source->documents_stand_alone()) {
+      changes.push_back({.source = i, .document = nullptr});
+      continue;
+    }
+    for (const rule::SourceDocument* const document : attempt[i])
+      if (!IsOneOf(*document, followed_[i].in_force))
+        changes.push_back({.source = i, .document = document});
+  }
+  const auto made_of = [&](const std::vector<bool>& made) {
+    Attempt result = attempt;
+    for (size_t i = 0; i < changes.size(); ++i)
+      if (!made[i]) Undo(changes[i], result);
+    return result;
+  };
+  FittingChanges fitting(changes.size(), [&](const std::vector<bool>& made) {
+    return load_(FilesOf(made_of(made))).problems;
+  });
+  for (const FittingChanges::Refused& refused : fitting.Find())
+    AddUnfitting(changes[refused.change], attempt, refused.problems, problems);
+  Attempt kept = made_of(fitting.made());
+  for (size_t i = 0; i < followed_.size(); ++i)
+    if (kept[i].empty() && !attempt[i].empty() && !followed_[i].ever_in_force) return false;
+  if (problems.empty()) return false;
+  attempt = std::move(kept);
+  return load_(FilesOf(attempt)).problems.empty();
+}
+
+void RuleFollower::Undo(const Change& change, Attempt& attempt) const {
+  std::vector<const rule::SourceDocument*>& documents = attempt[change.source];
+  const std::vector<rule::SourceDocument>& good = followed_[change.source].in_force;
+  if (change.document == nullptr) {
+    documents.clear();
+    for (const rule::SourceDocument& document : good) documents.push_back(&document);
+    return;
+  }
+  const auto found = std::find(documents.begin(), documents.end(), change.document);
+  const auto last_good = std::find_if(
+      good.begin(), good.end(), [&](const auto& one) { return one.name == change.document->name; });
+  if (last_good == good.end()) {
+    documents.erase(found);
+  } else {
+    *found = &*last_good;
+  }
+}
+
+// The problems with a change that was refused, at its own document.
+void RuleFollower::AddUnfitting(const Change& change, const Attempt& attempt,
+                                std::span<const rule::Problem> found,
+                                std::vector<rule::Problem>& problems) {
+  const std::vector<const rule::SourceDocument*>& documents = attempt[change.source];
+  const auto is_its = [&](const rule::Problem& problem) {
+    if (change.document != nullptr) return problem.file == change.document->name;
+    return std::any_of(documents.begin(), documents.end(),
+                       [&](const auto* one) { return one->name == problem.file; });
+  };
+  const size_t before = problems.size();
+  std::copy_if(found.begin(), found.end(), std::back_inserter(problems), is_its);
+  if (problems.size() > before) return;
+  const std::string name = change.document != nullptr ? change.document->name
+                           : documents.empty()        ? std::string()
+                                                      : documents[0]->name;
+  if (found.empty()) {
+    problems.push_back(rule::WholeFileProblem(
+        name, "it was not tried, because too many other documents contradict each other"));
+    return;
+  }
+  rule::Problem problem = rule::WholeFileProblem(
+      name, "it contradicts " + found[0].file + ", which is in force: " + found[0].message);
+  problem.hint = found[0].hint;
+  problems.push_back(std::move(problem));
+}
+
+std::vector<rule::RuleFile> RuleFollower::FilesOf(const Attempt& attempt) {
+  std::vector<rule::RuleFile> files;
+  for (const auto& documents : attempt)
+    for (const rule::SourceDocument* document : documents)
+      files.push_back(
+          {.name = document->name, .text = document->text, .limit_of = document->limit_of});
+  return files;
+}
+
 // Puts the documents of the changed source in force, together with those of the other sources.
 RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) {
   Attempt attempt;
@@ -252,16 +362,18 @@ RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) 
   Loaded loaded;
   std::vector<rule::RuleFile> files;
   while (true) {
-    files.clear();
-    for (const auto& documents : attempt) {
-      for (const rule::SourceDocument* document : documents) {
-        files.push_back(
-            {.name = document->name, .text = document->text, .limit_of = document->limit_of});
-      }
-    }
+    files = FilesOf(attempt);
     loaded = load_(files);
-    refused.insert(refused.end(), loaded.problems.begin(), loaded.problems.end());
     if (loaded.problems.empty()) break;
+    if (!AreOfChanges(attempt, loaded.problems)) {
+      std::vector<rule::Problem> unfitting;
+      const bool kept = KeepFitting(attempt, unfitting);
+      const std::vector<rule::Problem>& why = kept ? unfitting : loaded.problems;
+      refused.insert(refused.end(), why.begin(), why.end());
+      if (!kept) return {.problems = std::move(refused)};
+      continue;
+    }
+    refused.insert(refused.end(), loaded.problems.begin(), loaded.problems.end());
     if (!TakeBack(attempt, loaded.problems)) return {.problems = std::move(refused)};
   }
   const absl::Status status = on_rules_(loaded, files);

@@ -122,6 +122,24 @@ class RuleFollower {
   // Puts the last good documents in the place of those that have a problem and stand alone. Returns
   // false if the problems concern others too.
   bool TakeBack(Attempt& attempt, std::span<const rule::Problem> problems) const;
+  // Whether the problems concern only documents that are not in force as they are. A contradiction
+  // is reported at the later of two documents, which may be the one that is in force.
+  bool AreOfChanges(const Attempt& attempt, std::span<const rule::Problem> problems) const;
+  // Finds which changes fit to the documents in force, and takes back the others
+  // (fitting_changes.h). Returns false if there are no rules that way. `problems`: of those that
+  // were taken back.
+  bool KeepFitting(Attempt& attempt, std::vector<rule::Problem>& problems) const;
+  // A document that stands alone, or all documents of a source whose documents do not.
+  struct Change {
+    size_t source;
+    const rule::SourceDocument* document;  // null: all
+  };
+  // Puts what is in force in the place of the change.
+  void Undo(const Change& change, Attempt& attempt) const;
+  static void AddUnfitting(const Change& change, const Attempt& attempt,
+                           std::span<const rule::Problem> found,
+                           std::vector<rule::Problem>& problems);
+  static std::vector<rule::RuleFile> FilesOf(const Attempt& attempt);
 
   std::vector<Followed> followed_;
   std::vector<rule::Problem> load_problems_;  // of all the latest documents together

@@ -85,13 +85,16 @@ struct Server {
     follower->Start();
   }
 
-  // Loading fails if two documents have the same text.
+  // Loading fails if two documents have the same text, which is reported at the later one, or if
+  // one contradicts the command line, which is reported there.
   static RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) {
     RuleFollower::Loaded loaded;
     std::string text;
     for (const rule::RuleFile& file : files) {
       if (file.text.starts_with("BAD"))
         loaded.problems.push_back(rule::WholeFileProblem(std::string(file.name), file.text));
+      if (file.text.starts_with("LINE"))
+        loaded.problems.push_back(rule::WholeFileProblem("--rule", file.text));
       if (text.find(file.text) != std::string::npos) {
         loaded.problems.push_back(
             rule::WholeFileProblem(file.name == file.text ? "" : file.name, "twice " + file.text));
@@ -323,6 +326,48 @@ TEST(StandAlone, ABadDocumentDoesNotBringBackOldDocumentsOfOtherSources) {
   EXPECT_EQ(server.in_force, "Ax") << "with the last good text of the other source";
   server.sources[1]->Hold({"y"});
   EXPECT_EQ(server.in_force, "Ay");
+}
+
+TEST(StandAlone, WhatIsInForceStaysIfANewDocumentContradictsIt) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"2", "b"}, {"3", "c"}});
+  server.sources[0]->HoldNamed({{"1", "b"}, {"2", "b"}, {"3", "c"}, {"4", "d"}});
+  EXPECT_EQ(server.in_force, "bcd");
+  EXPECT_THAT(server.problems, ElementsAre("it contradicts 2, which is in force: twice b"));
+  const rule::DocumentStates states = server.follower->States();
+  EXPECT_FALSE(states.documents[0].in_force);
+  EXPECT_EQ(states.documents[0].problems.size(), 1u);
+  EXPECT_TRUE(states.documents[1].in_force);
+  // The change of a document that is in force is refused in the same way.
+  server.sources[0]->HoldNamed({{"2", "c"}, {"3", "c"}, {"4", "d"}});
+  EXPECT_EQ(server.in_force, "bcd");
+  server.sources[0]->HoldNamed({{"1", "b"}, {"2", "x"}, {"3", "c"}, {"4", "d"}});
+  EXPECT_EQ(server.in_force, "bxcd") << "it fits now";
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(StandAlone, FilesThatContradictADocumentInForceAreRefused) {
+  Server server(2);
+  server.sources[1]->stand_alone = true;
+  server.sources[0]->Hold({"x"});
+  server.sources[1]->HoldNamed({{"1", "y"}, {"2", "z"}});
+  server.sources[0]->Hold({"y"});
+  EXPECT_EQ(server.in_force, "xyz");
+  EXPECT_THAT(server.problems, ElementsAre("it contradicts 1, which is in force: twice y"));
+  server.sources[1]->HoldNamed({{"1", "w"}, {"2", "z"}});
+  EXPECT_EQ(server.in_force, "ywz");
+}
+
+TEST(StandAlone, ADocumentThatContradictsTheCommandLineIsRefusedAlone) {
+  Server server(1);
+  server.sources[0]->stand_alone = true;
+  server.sources[0]->HoldNamed({{"1", "a"}, {"2", "LINE"}});
+  EXPECT_EQ(server.in_force, "a");
+  server.sources[0]->HoldNamed({{"1", "A"}, {"2", "LINE"}, {"3", "c"}});
+  EXPECT_EQ(server.in_force, "Ac");
+  EXPECT_THAT(server.problems, ElementsAre("it contradicts --rule, which is in force: LINE"));
+  EXPECT_EQ(server.follower->problem_count(), 1u);
 }
 
 TEST(RuleFollower, PassesTheConfirmationOfAnOperatorOn) {

@@ -43,9 +43,9 @@ class ZooKeeperRules(unittest.TestCase):
         self.addCleanup(self.operator.stop)
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-    def serve(self, *args):
+    def serve(self, *args, **more):
         words = ["--watch", self.zookeeper.url(), "--auth-header", "X-API-Key", "--watch-session-timeout", "1s", *args]
-        return self.enterContext(Headgate(*words))
+        return self.enterContext(Headgate(*words, **more))
 
     def put(self, path, value):
         path = "/rate-limiter/" + path
@@ -136,6 +136,45 @@ class ZooKeeperRules(unittest.TestCase):
         until(lambda: limit_in_force(server) == 98, 1, "the only one is in force")
         self.put("config/test-key", limit(11))
         until(lambda: limit_in_force(server) == 11, 1, "the usual name is in force again")
+
+    def test_key_finds_a_node_whose_name_others_have_encoded(self):
+        for name in ("é", "a b", "%74est"):
+            self.put(f"config/{name}", limit(10))
+        server = self.serve(admin="127.0.0.1:0")
+        rules = lambda verb, *words: run(BINARY, "rules", verb, "--server", f"127.0.0.1:{server.admin_port}", *words)
+        new = os.path.join(self.folder, "new.json")
+        with open(new, "wb") as file:
+            file.write(limit(12))
+        for key, name in (("é", "é"), ("a b", "a b"), ("test", "%74est")):
+            until(lambda: limit_in_force(server, key) == 10, 5, key)
+            got = rules("get", "--key", key)
+            self.assertEqual(got.stdout.strip().encode(), limit(10), key + got.stderr)
+            done = rules("put", "--key", key, new, "--yes")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            until(lambda: limit_in_force(server, key) == 12, 5, f"{key} has changed")
+            self.assertEqual(self.operator.get(f"/rate-limiter/config/{name}")[0], limit(12))
+        done = rules("delete", "--key", "é", "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIsNone(self.operator.exists("/rate-limiter/config/é"))
+
+    def test_a_document_that_contradicts_one_in_force_is_refused(self):
+        self.put("rules/z", RULE.format(requests=10).encode())
+        self.put("config/other", limit(7))
+        server = self.serve("--rule", "api_key=line: 3/hour")
+        peek = lambda **entry: server.check(path="/v1/peek", **entry)[2]["decisions"][0].get("limit")
+        of_user = lambda: peek(domain="edge", user="u")
+        until(lambda: of_user() == 10, 5, "the rule is in force")
+        # A node before it with the same domain, and a limit that the command line has.
+        self.put("rules/a", RULE.format(requests=99).encode())
+        self.put("config/line", limit(50))
+        until(lambda: server.metric("headgate_rule_problems") == 2, 5, "both are problems")
+        self.assertEqual((of_user(), limit_in_force(server, "line")), (10, 3))
+        # The others are still followed.
+        self.put("config/other", limit(8))
+        until(lambda: limit_in_force(server, "other") == 8, 2, "a change applies")
+        self.put("rules/z", RULE.replace("edge", "moved").format(requests=11).encode())
+        until(lambda: of_user() == 99, 2, "it no longer contradicts")
+        self.assertEqual(peek(domain="moved", user="u"), 11)
 
     def test_malformed_documents(self):
         good = limit(10).decode()
