@@ -178,8 +178,10 @@ TEST(ShareAuto, AClientOnPaceIsSentAboveTheLimitUpToHalfAsMuchAgain) {
   ASSERT_EQ(before.upstream->in_flight, 0u);
   const uint32_t limit = before.upstream->limit;
   uint32_t sent = 0;
+  EXPECT_TRUE(pool.Admit("A", 0, storm.rig.now()).admitted) << "a look";
   while (pool.Admit("A", 1, storm.rig.now()).admitted) ++sent;
   EXPECT_EQ(sent, limit + limit / 2 + 1);
+  EXPECT_FALSE(pool.Admit("A", 0, storm.rig.now()).admitted) << "a look";
   const Verdict stranger = pool.Admit("new", 1, storm.rig.now());
   EXPECT_EQ(stranger.reason, Reason::kInFlight);
   EXPECT_LT(stranger.retry_after, milliseconds(20)) << "the latency of the upstream";

@@ -129,7 +129,7 @@ bool SharePool::HasRoom(std::string_view client, Cost cost, Instant now) {
   if (!controller_ || controller_->HasRoom()) return true;
   const uint32_t limit = controller_->limit();
   return is_capacity_known_ && controller_->in_flight() < limit + limit / 2 + 1 &&
-         pool_.IsOnPace(client, cost, now);
+         pool_.IsOnPace(client, std::max<Cost>(cost, 1), now);
 }
 
 // In Mode::kPassthrough everything passes, so nothing needs to be tried.
