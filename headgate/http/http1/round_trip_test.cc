@@ -203,7 +203,7 @@ class Connection {
 TEST(Http1RoundTrip, EverythingArrivesAsItWasSent) {
   size_t exchanges = 0;
   size_t reused = 0;
-  for (uint64_t seed = 1; seed <= 25; ++seed) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     base::Random random(seed);
     Connection connection(random);
@@ -235,7 +235,7 @@ std::string AppendRequest(size_t number, base::Random& random, std::string& pipe
 }
 
 TEST(Http1Pipeline, IsAnsweredInOrderHoweverItIsSplit) {
-  for (uint64_t seed = 1; seed <= 25; ++seed) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     base::Random random(seed);
     ServerDialogue d;
