@@ -36,7 +36,7 @@ class ClientSession {
   // Output for the owner to send, after each call of this session or of its exchanges. `wake` is
   // called when it changes from empty, or when `wants_input` changes, from within such a call.
   virtual std::string& output() = 0;
-  // Of the output that the owner took, this many bytes are not sent yet. Calls receivers.
+  // This many bytes of the output that the owner took are not sent yet. Calls receivers.
   virtual void OnUnsent(size_t bytes, base::Instant now) = 0;
   // False while the receivers have not consumed enough: the owner does not read meanwhile.
   virtual bool wants_input() const = 0;

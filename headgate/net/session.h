@@ -46,7 +46,7 @@ class Session {
     // nobody waits for the answer then.
     bool ends_with_peer = false;
     bool protocol_error = false;  // closed because of invalid input; counted
-    // Of a duplex session: once the output is written, close this end's direction, and go on
+    // For duplex sessions: once the output is written, close this end's direction, and go on
     // reading.
     bool finish_writing = false;
     // If requests wait for external results: since when the first of them waits. The session wakes
@@ -82,7 +82,7 @@ class Session {
   // Whether the connection reads, and calls OnBytes, while the peer has not taken all output. Such
   // a session bounds its output by OnUnsent. It must not change.
   virtual bool duplex() const { return false; }
-  // Of a duplex session's output, the system has not taken this many bytes yet. Called when it has
+  // The system has not taken this many bytes of a duplex session's output yet. Called when it has
   // taken more, if it did not take all at once. May wake the session.
   virtual void OnUnsent(size_t /*bytes*/, base::Instant /*now*/) {}
   // The peer has closed its direction. Returns whether the session, which is duplex, still has
