@@ -101,6 +101,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --idle-timeout DURATION     without a byte in either direction (5m)
   --queue-timeout DURATION    for a request that waits for a connection (5s)
   --drain-timeout DURATION    for requests in progress when the process stops (10s)
+  --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails
+  --check-interval DURATION   between two checks of an address by an event loop (5s)
   --upstream-connections N    to each address of the upstream (512)
   --queue N                 requests that wait for a connection (1024)
   --max-connections N       of clients (10000)

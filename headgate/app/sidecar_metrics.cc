@@ -47,6 +47,8 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   uint64_t queued = 0;
   uint64_t queue_refusals = 0;
   uint64_t out = 0;
+  uint64_t checks_passed = 0;
+  uint64_t checks_failed = 0;
   for (const proxy::ProxyCounters* loop : loops) {
     const proxy::ProxyCounters& counters = *loop;
     for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += counters.relays.outcomes[i].value();
@@ -61,6 +63,8 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
     queued += counters.upstreams.queued.value();
     queue_refusals += counters.upstreams.queue_refusals.value();
     out += counters.upstreams.out.value();
+    checks_passed += counters.upstreams.checks_passed.value();
+    checks_failed += counters.upstreams.checks_failed.value();
   }
   uint64_t ended = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -81,6 +85,8 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   sink.Set(Metric::kUpstreamQueue, {}, queued);
   sink.Set(Metric::kUpstreamQueueRefusals, {}, queue_refusals);
   sink.Set(Metric::kUpstreamOut, {}, out);
+  sink.Set(Metric::kUpstreamChecks, {"passed"}, checks_passed);
+  sink.Set(Metric::kUpstreamChecks, {"failed"}, checks_failed);
 }
 
 void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::Sink& sink) {

@@ -52,6 +52,8 @@ struct Flags {
   std::string idle_timeout = "5m";
   std::string queue_timeout = "5s";
   std::string drain_timeout = "10s";
+  std::string check_path;
+  std::string check_interval = "5s";
   uint64_t upstream_connections = 512;
   uint64_t queue = 1024;
   uint64_t max_connections = 10'000;
@@ -87,6 +89,8 @@ ArgumentSpec SpecOf(Flags& flags) {
                     {"--idle-timeout", &flags.idle_timeout},
                     {"--queue-timeout", &flags.queue_timeout},
                     {"--drain-timeout", &flags.drain_timeout},
+                    {"--check-path", &flags.check_path},
+                    {"--check-interval", &flags.check_interval},
                     {"--upstream-connections", &flags.upstream_connections},
                     {"--queue", &flags.queue},
                     {"--max-connections", &flags.max_connections},
@@ -264,6 +268,13 @@ void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   proxy.relay.answer_timeout = reader.Time("--answer-timeout", flags.answer_timeout);
   proxy.relay.idle_timeout = reader.Time("--idle-timeout", flags.idle_timeout);
   proxy.relay.queue_timeout = reader.Time("--queue-timeout", flags.queue_timeout);
+  if (!flags.check_path.empty() && !flags.check_path.starts_with('/')) {
+    reader.Refuse(
+        fmt::format("--check-path {} does not begin with '/'", rule::Quote(flags.check_path)),
+        "--check-path /healthz");
+  }
+  proxy.checks.path = flags.check_path;
+  proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);
   settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
   settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
 }

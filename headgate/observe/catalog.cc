@@ -368,6 +368,13 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
     {Metric::kUpstreamOut, "headgate_upstream_out_total", kCounter, "events",
      "How often an address of the upstream got no requests for a time, because it had failed "
      "several times in a row. Each event loop judges by itself."},
+    {Metric::kUpstreamChecks,
+     "headgate_upstream_checks_total",
+     kCounter,
+     "checks",
+     "Active checks of the addresses of the upstream, by result: passed, failed. Each event loop "
+     "checks by itself.",
+     {"result"}},
     {Metric::kUpstreamInFlight, "headgate_upstream_in_flight", kGauge, "requests",
      "With capacity auto: requests that were sent and have no answer yet."},
     {Metric::kUpstreamInFlightMax, "headgate_upstream_in_flight_max", kGauge, "requests",

@@ -101,6 +101,7 @@ enum class Metric : uint8_t {
   kUpstreamQueue,
   kUpstreamQueueRefusals,
   kUpstreamOut,
+  kUpstreamChecks,
   kUpstreamInFlight,
   kUpstreamInFlightMax,
   kUpstreamBaseSeconds,

@@ -9,19 +9,18 @@ namespace headgate::proxy {
 
 ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::EventLoop& loop,
                      const base::DisciplinedClock& clock)
-    : loop_(loop),
+    : options_(options),
+      loop_(loop),
       clock_(clock),
+      connect_([this](size_t address, UpstreamConnection::Owner& owner) {
+        return Connect(address, owner);
+      }),
       wheel_(clock.Now()),
       random_(static_cast<uint64_t>(clock.Now().ns)),
-      upstreams_(
-          options.upstreams,
-          [this](size_t address, UpstreamConnection::Owner& owner) {
-            return Connect(address, owner);
-          },
-          counters_.upstreams,
-          [this] {
-            if (on_loop_) loop_.AtEndOfTurn(on_loop_->woken);
-          }),
+      upstreams_(options.upstreams, connect_, counters_.upstreams,
+                 [this] {
+                   if (on_loop_) loop_.AtEndOfTurn(on_loop_->woken);
+                 }),
       relays_{.options = options.relay,
               .admission = admission,
               .places = upstreams_,
@@ -52,7 +51,15 @@ void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses)
     addresses_.emplace(id, std::make_shared<const StreamConnectionOptions>(address));
     ids.push_back(id);
   }
-  upstreams_.SetAddresses(ids, clock_.Now());
+  const base::Instant now = clock_.Now();
+  upstreams_.SetAddresses(ids, now);
+  if (options_.checks.path.empty()) return;
+  std::erase_if(checks_, [&](const auto& check) { return !addresses_.contains(check.first); });
+  for (const size_t id : ids) {
+    checks_.try_emplace(
+        id, options_.checks, id, connect_, wheel_,
+        [this, id](bool passed) { upstreams_.OnChecked(id, passed); }, now);
+  }
 }
 
 void ProxyLoop::Tick() {
@@ -63,6 +70,7 @@ void ProxyLoop::Tick() {
 }
 
 void ProxyLoop::LeaveLoop() {
+  checks_.clear();
   upstreams_.Close(clock_.Now());
   on_loop_.reset();
 }

@@ -10,6 +10,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/proxy/application.h"
+#include "headgate/proxy/health_check.h"
 #include "headgate/proxy/relay.h"
 #include "headgate/proxy/stream_connection.h"
 #include "headgate/proxy/tick_wheel.h"
@@ -22,6 +23,7 @@ struct ProxyOptions {
   ApplicationOptions application{};
   RelayOptions relay{};
   UpstreamsOptions upstreams{};
+  HealthCheckOptions checks{};
   std::vector<StreamConnectionOptions> addresses{};  // at least one
 };
 
@@ -65,17 +67,20 @@ class ProxyLoop {
   std::unique_ptr<UpstreamConnection> Connect(size_t address, UpstreamConnection::Owner& owner);
   void Tick();
 
+  const ProxyOptions& options_;
   net::EventLoop& loop_;
   const base::DisciplinedClock& clock_;
   ProxyCounters counters_;
   // By id. A number is never used again.
   std::map<size_t, std::shared_ptr<const StreamConnectionOptions>> addresses_;
   size_t next_address_ = 0;
+  const proxy::Connect connect_;
   TickWheel wheel_;
   base::Random random_;
   Upstreams upstreams_;
   const RelayContext relays_;
   Application application_;
+  std::map<size_t, HealthCheck> checks_;  // by id of the address
   std::optional<OnLoop> on_loop_;
 };
 

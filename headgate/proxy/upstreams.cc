@@ -34,6 +34,17 @@ void Upstreams::SetAddresses(std::span<const size_t> ids, base::Instant now) {
   OpenForQueue(now);
 }
 
+void Upstreams::OnChecked(size_t id, bool passed) {
+  (passed ? counters_.checks_passed : counters_.checks_failed).Add();
+  for (const auto& address : addresses_) {
+    if (address->id == id) address->failed_checks = passed ? 0 : address->failed_checks + 1;
+  }
+}
+
+bool Upstreams::IsOut(const Address& address, base::Instant now) const {
+  return address.failed_checks >= options_.failed_checks_max || address.health.IsOut(now);
+}
+
 // ---- Requests
 
 Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
@@ -76,11 +87,11 @@ void Upstreams::OnWoken(base::Instant now) {
 
 Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
   const bool all_out = std::all_of(addresses_.begin(), addresses_.end(),
-                                   [&](const auto& a) { return a->health.IsOut(now); });
+                                   [&](const auto& a) { return IsOut(*a, now); });
   Address* best = nullptr;
   for (size_t i = 0; i < addresses_.size(); ++i) {
     Address& address = *addresses_[(first_ + i) % addresses_.size()];
-    if (!all_out && address.health.IsOut(now)) continue;
+    if (!all_out && IsOut(address, now)) continue;
     if (best != nullptr && best->outstanding <= address.outstanding) continue;
     const bool may_connect =
         need == Need::kPlaceOrConnection && address.links.size() < options_.connections_max;

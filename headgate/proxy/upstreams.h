@@ -2,8 +2,8 @@
 // wait for one. Loops share nothing.
 //
 // A request goes to the address with the fewest outstanding requests, among those that are not out
-// (health.h); if all are out, among all. On an address it takes the connection that was used last,
-// so that the others become idle and are closed.
+// (health.h) or down by active checks (health_check.h); if all are, among all. On an address it
+// takes the connection that was used last, so that the others become idle and are closed.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ struct UpstreamsOptions {
   // How long a connection is kept without a request. Shorter than the upstream's own time: Node.js
   // closes after 5 s.
   base::Duration idle_timeout = std::chrono::seconds(4);
+  // Active checks in a row that must fail before an address gets no requests. One that passes is
+  // enough to get them again.
+  uint32_t failed_checks_max = 2;
   // Attempts to connect for one request, at most one for each address.
   size_t connects_max = 3;
   HealthOptions health{};
@@ -48,6 +51,8 @@ struct UpstreamsCounters {
   base::Counter queued{};          // requests that wait now
   base::Counter queue_refusals{};  // because the queue was full
   base::Counter out{};             // how often an address was put out
+  base::Counter checks_passed{};
+  base::Counter checks_failed{};
 };
 
 class Upstreams final : public Places {
@@ -65,6 +70,9 @@ class Upstreams final : public Places {
   // Replaces the addresses, which have these ids; at least one. Connections to an address that is
   // not among them finish their exchanges, and get no others.
   void SetAddresses(std::span<const size_t> ids, base::Instant now);
+
+  // The result of an active check of this address. Does nothing if it has retired.
+  void OnChecked(size_t id, bool passed);
 
   // Serves the queue, and destroys connections that have ended.
   void OnWoken(base::Instant now);
@@ -105,7 +113,8 @@ class Upstreams final : public Places {
     explicit Address(size_t number) : id(number) {}
 
     const size_t id;
-    bool retired = false;  // gets no more requests
+    bool retired = false;        // gets no more requests
+    uint32_t failed_checks = 0;  // in a row
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
@@ -114,6 +123,7 @@ class Upstreams final : public Places {
 
   void OnConnected(Link& link, base::Instant now);
   void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
+  bool IsOut(const Address& address, base::Instant now) const;
   void OnLeft(Link& link, Ended ended, base::Instant now);
   void OnHealth(Address& address, Ended ended, base::Instant now);
   void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);

@@ -319,6 +319,27 @@ TEST_F(UpstreamsTest, IfAllAreOutAllAreAsked) {
   Leave(place);
 }
 
+TEST_F(UpstreamsTest, AddressWhoseChecksFailGetsNothing) {
+  Make(2);
+  upstreams->OnChecked(0, false);
+  std::vector<Place*> places = {&Take(), &Take()};
+  EXPECT_NE(Played(*places[0]).address, Played(*places[1]).address) << "one may fail";
+  upstreams->OnChecked(0, false);
+  for (int i = 0; i < 4; ++i) {
+    places.push_back(&Take());
+    EXPECT_EQ(Played(*places.back()).address, 1u);
+  }
+  upstreams->OnChecked(1, false);
+  upstreams->OnChecked(1, false);
+  places.push_back(&Take());
+  EXPECT_EQ(Played(*places.back()).address, 0u) << "if all are down, all are asked";
+  upstreams->OnChecked(1, true);
+  places.push_back(&Take());
+  EXPECT_EQ(Played(*places.back()).address, 1u);
+  EXPECT_EQ(counters.checks_failed.value(), 4u);
+  for (Place* place : places) Leave(*place);
+}
+
 TEST_F(UpstreamsTest, ExchangeThatTheClientCancelledSaysNothingAboutTheUpstream) {
   options.health = {.failures_max = 1};
   Make(1);

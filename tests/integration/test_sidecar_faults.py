@@ -3,6 +3,7 @@ sidecar recovers."""
 
 import http.client
 import subprocess
+import threading
 import unittest
 
 from gate import Gate
@@ -78,6 +79,28 @@ class SeveralUpstreams(unittest.TestCase):
         for _ in range(50):
             self.assertEqual(sidecar.request("POST", "/", headers=CLIENT)[0], 200)
         self.assertGreaterEqual(sidecar.metric("headgate_upstream_out_total"), 1)
+
+    def test_an_upstream_whose_checks_fail_gets_no_requests(self):
+        well = threading.Event()
+
+        def serve(name):
+            def answer(connection, head):
+                failing = head.startswith("GET /healthz ") and name == "sick" and not well.is_set()
+                status = "503 Service Unavailable" if failing else "200 OK"
+                connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(name)}\r\n\r\n{name}".encode())
+                return True
+
+            return answer
+
+        sick, healthy = Upstream(self, serve("sick")), Upstream(self, serve("healthy"))
+        checks = ("--check-path", "/healthz", "--check-interval", "100ms", "--threads", "1")
+        sidecar = self.enterContext(Sidecar(sick.port, healthy.port, args=checks))
+        failed = 'headgate_upstream_checks_total{result="failed"}'
+        until(lambda: sidecar.metric(failed) >= 2, 10, "two checks have failed")
+        names = {sidecar.request("GET", "/", headers=CLIENT)[2] for _ in range(20)}
+        self.assertEqual(names, {"healthy"})
+        well.set()
+        until(lambda: sidecar.request("GET", "/", headers=CLIENT)[2] == "sick", 10, "the upstream gets requests again")
 
     def test_requests_are_spread(self):
         def serve_slowly(connection, _):
