@@ -6,7 +6,10 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
+import struct
+import threading
 import unittest
 
 from harness import Sidecar, free_port, read_all, run, until
@@ -14,6 +17,8 @@ from upstreams import Nginx, Upstream, read_exactly, read_head
 
 MIB = 1 << 20
 CLIENT = {"X-Client-Id": "ann"}
+
+
 def sha256(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -217,6 +222,54 @@ class WithUpstream(unittest.TestCase):
         self.start(serve, "--threads", "1")
         for _ in range(20):
             self.assertEqual(self.sidecar.request("GET", "/", headers=CLIENT)[0], 200)
+
+    def test_requests_in_progress_finish_when_the_process_stops(self):
+        asked, may_answer = threading.Event(), threading.Event()
+
+        def serve(connection, _):
+            asked.set()
+            may_answer.wait(10)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            return True
+
+        self.start(serve)
+        with self.sidecar.connect() as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n")
+            self.assertTrue(asked.wait(10))
+            self.sidecar.process.send_signal(signal.SIGTERM)
+            until(lambda: "sidecar.drain_began" in self.sidecar.errors(), 10, "the sidecar drains")
+            with self.assertRaises(OSError):
+                self.sidecar.connect()
+            may_answer.set()
+            answer = read_all(client)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"))
+        self.assertIn(b"\r\nConnection: close\r\n", answer)
+        self.assertTrue(answer.endswith(b"ok"))
+        self.assertEqual(self.sidecar.stop(), 0)
+        self.assertIn("all_requests_finished=true", self.sidecar.errors())
+
+    def test_gone_clients_leave_nothing_behind(self):
+        def serve(connection, head):
+            if head.startswith("POST"):
+                connection.recv(1)
+                return False  # in the middle of the request
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1000)
+            connection.recv(1)
+            return False
+
+        self.start(serve, "--upstream-connections", "4", "--threads", "1")
+        for method in (b"GET", b"POST"):
+            clients = [self.sidecar.connect() for _ in range(12)]  # some wait for a connection
+            for client in clients:
+                body = b"Content-Length: 100000\r\n\r\n" + b"y" * 5000 if method == b"POST" else b"\r\n"
+                client.sendall(method + b" / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n" + body)
+            until(lambda: self.sidecar.metric("headgate_upstream_connections") == 4, 10, "all connections are in use")
+            # A client that only closes its direction still gets its answer; these are gone.
+            for client in clients:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+            for name in ("headgate_proxy_in_flight", "headgate_upstream_queue", "headgate_upstream_connections"):
+                until(lambda name=name: self.sidecar.metric(name) == 0, 10, f"{name} is 0 again")
 
     def test_upstream_that_is_down_is_502_with_its_reason(self):
         sidecar = self.enterContext(Sidecar(free_port()))
