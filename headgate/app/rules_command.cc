@@ -228,7 +228,7 @@ class RulesCommand {
     if (!NoMoreWords(arguments_.words)) return kExitUsage;
     const auto reply = Ask({.path = "/v1/documents"});
     if (!reply) return code_;
-    return Show(*reply, DocumentsText(json::parse(reply->body)));
+    return Show(*reply, DocumentsText(reply->body));
   }
 
   int Get() {
@@ -251,7 +251,7 @@ class RulesCommand {
     if (!NoMoreWords(words)) return kExitUsage;
     const auto reply = Ask({.path = path});
     if (!reply) return code_;
-    return Show(*reply, HistoryText(json::parse(reply->body)));
+    return Show(*reply, HistoryText(reply->body));
   }
 
   // ---- Changing
@@ -388,9 +388,9 @@ class RulesCommand {
     dry.path += "?dry_run=true";
     const auto preview = Ask(dry);
     if (!preview) return code_;
-    const json answer = json::parse(preview->body);
-    const bool changes = !answer.at("diff").get_ref<const std::string&>().empty();
-    const std::string text = ChangeText(answer);
+    const bool changes =
+        !json::parse(preview->body).at("diff").get_ref<const std::string&>().empty();
+    const std::string text = ChangeText(preview->body);
     if (!arguments_.as_json) console_.out << text;
     if (arguments_.dry_run || !changes) return arguments_.as_json ? Print(*preview) : kExitOk;
     if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;

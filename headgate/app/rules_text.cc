@@ -99,7 +99,8 @@ std::string Differences(const json& answer) {
 
 }  // namespace
 
-std::string DocumentsText(const json& answer) {
+std::string DocumentsText(std::string_view body) {
+  const json answer = json::parse(body);
   std::string text;
   for (const json& document : ListIn(answer, "documents")) {
     const size_t problems = ListIn(document, "problems").size();
@@ -115,7 +116,8 @@ std::string DocumentsText(const json& answer) {
   return text;
 }
 
-std::string HistoryText(const json& answer) {
+std::string HistoryText(std::string_view body) {
+  const json answer = json::parse(body);
   std::string text;
   for (const json& change : ListIn(answer, "changes")) {
     const std::string user = change.value("user", "");
@@ -131,7 +133,8 @@ std::string HistoryText(const json& answer) {
   return text;
 }
 
-std::string ChangeText(const json& answer) {
+std::string ChangeText(std::string_view body) {
+  const json answer = json::parse(body);
   const std::string diff = answer.at("diff").get<std::string>();
   std::string text;
   if (!diff.empty())

@@ -1,20 +1,20 @@
-// The answers of the admin API as text for people. Foreign text in them cannot move a terminal's
-// cursor.
+// The answers of the admin API, which are JSON, as text for people. Foreign text in them cannot
+// move a terminal's cursor.
 //
-// Each throws nlohmann::json::exception if the answer has other members than Headgate's.
+// Each throws nlohmann::json::exception if an answer is not JSON, or has other members than
+// Headgate's.
 #pragma once
 
 #include <string>
-
-#include <nlohmann/json_fwd.hpp>
+#include <string_view>
 
 namespace headgate::app {
 
 // GET /v1/documents, a line per document and problem.
-std::string DocumentsText(const nlohmann::json& answer);
+std::string DocumentsText(std::string_view body);
 // GET /v1/history, a line per change.
-std::string HistoryText(const nlohmann::json& answer);
+std::string HistoryText(std::string_view body);
 // A change or its dry run: the lines that differ, and what that means for the rules.
-std::string ChangeText(const nlohmann::json& answer);
+std::string ChangeText(std::string_view body);
 
 }  // namespace headgate::app

@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr int64_t kSecondsMax = int64_t{230} * 366 * 86'400;
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr size_t kFractionDigits = 9;
-constexpr const char* kTimeMembers[] = {"time",         "timestamp",  "@timestamp", "ts",
+constexpr const char* kTimeMembers[] = {"@timestamp",   "time",       "timestamp", "ts",
                                         "time_iso8601", "time_local", "msec"};
 // Deeper JSON is not read: the parser would recurse.
 constexpr int kJsonDepthMax = 16;

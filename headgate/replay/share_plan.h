@@ -1,5 +1,5 @@
-// What fair share would have done with the requests of a log: the same pool as the sidecar's
-// (algorithm/fair_share_pool.h), in the time of the log.
+// The effect that fair share would have had on the requests of a log: the same pool as the
+// sidecar's (algorithm/fair_share_pool.h), in the time of the log.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct SharePlan {
   ClientPlan others{};  // the clients beyond kPlannedClientsMax, without most_in_cycle
 };
 
-// What happens to a request that names no client.
+// The treatment of a request that names no client.
 enum class Anonymous : uint8_t { kRefused, kShared };
 
 class SharePlanner {
@@ -62,7 +62,7 @@ class SharePlanner {
                algorithm::FairSharePool pool)
       : cycle_(options.cycle), anonymous_(anonymous), pool_(std::move(pool)) {}
 
-  // Where the requests of this client are counted.
+  // Counts the requests of this client.
   ClientPlan& PlanOf(std::string_view client, int64_t cycle);
   void EndCycle();
 

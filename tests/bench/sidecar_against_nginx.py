@@ -165,12 +165,16 @@ def p99(times):
 
 
 def measure_latency(servers, options, rate):
-    figures = {"nginx": [], "headgate": []}
-    for _ in range(options.rounds):
-        direct = p99([us for _, us in timed(servers, servers.ports["upstream"], rate, options.seconds)])
-        for name in figures:
-            figures[name].append(max(1, p99([us for _, us in timed(servers, servers.ports[name], rate, options.seconds)]) - direct))
-    compare(f"p99 added at {rate:,.0f}/s", "us", figures)
+    """The medians of the 99th percentiles; the order changes from round to round."""
+    names = ("upstream", "nginx", "headgate")
+    figures = {name: [] for name in names}
+    for number in range(options.rounds):
+        for name in names[number % 3 :] + names[: number % 3]:
+            figures[name].append(p99([us for _, us in timed(servers, servers.ports[name], rate, options.seconds)]))
+    direct = statistics.median(figures.pop("upstream"))
+    compare(f"p99 at {rate:,.0f}/s", "us", figures)
+    added = {name: statistics.median(values) - direct for name, values in figures.items()}
+    print(f"p99 without a proxy {direct:.0f} us; added: nginx {added['nginx']:.0f} us, headgate {added['headgate']:.0f} us", flush=True)
 
 
 def measure_stream(servers, options):
