@@ -38,6 +38,11 @@ class Admission {
   virtual ~Admission() = default;
   // `client` is empty if the request names no client.
   virtual Verdict Admit(std::string_view client, base::Instant now) = 0;
+  // Whether Admit would find room for the client, as far as can be seen without taking it. False
+  // promises nothing: Admit may still find a way.
+  virtual bool SeesRoom(std::string_view /*client*/, base::Instant /*now*/) { return true; }
+  // False if every request is to pass, and refusals are only counted.
+  virtual bool refuses() const { return true; }
   // Exactly once for each admitted request. It was sent at `sent_at`, or admitted if it was never
   // sent.
   virtual void OnLeft(Left how, base::Instant sent_at, base::Instant now) = 0;

@@ -19,18 +19,41 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
                                                               const net::Peer& peer,
                                                               http::ServerExchange& exchange,
                                                               base::Instant now) {
-  const Verdict verdict = relays_.admission.Admit(ClientOf(head, peer), now);
-  if (!verdict.admitted) {
-    counters_.refused.Add();
-    return Refuse(head, verdict, exchange, now);
+  Arrival arrival{.head = std::move(head), .peer = &peer};
+  if (rules_ == nullptr) return Enter(std::move(arrival), std::nullopt, exchange, now);
+  const std::string_view client = ClientOf(arrival.head, peer);
+  if (!relays_.admission.SeesRoom(client, now)) {
+    const Verdict verdict = relays_.admission.Admit(client, now);
+    if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
+    arrival.admitted = verdict;
   }
+  return rules_->Receive(std::move(arrival), *this, exchange, now);
+}
+
+std::unique_ptr<http::RequestReceiver> Application::Enter(
+    Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
+    http::ServerExchange& exchange, base::Instant now) {
+  const Verdict verdict = arrival.admitted
+                              ? *arrival.admitted
+                              : relays_.admission.Admit(ClientOf(arrival.head, *arrival.peer), now);
+  if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
   counters_.admitted.Add();
-  SetForwardedFields(options_.forwarded, peer, head, scratch_);
+  SetForwardedFields(options_.forwarded, *arrival.peer, arrival.head, scratch_);
   http::Fields fields;
-  if (options_.describes_admitted) fields = Describe(verdict, now);
-  auto relay = std::make_unique<Relay>(relays_, std::move(head), std::move(fields), exchange, now);
+  if (options_.describes_admitted) fields = Describe(verdict, rule_limit, now);
+  auto relay =
+      std::make_unique<Relay>(relays_, std::move(arrival.head), std::move(fields), exchange, now);
   relay->Begin(now);
   return relay;
+}
+
+void Application::OnRefused(const Arrival& arrival, base::Instant now) {
+  counters_.refused.Add();
+  GiveBack(arrival, now);
+}
+
+void Application::GiveBack(const Arrival& arrival, base::Instant now) {
+  if (arrival.admitted) relays_.admission.OnLeft(Left::kUnasked, now, now);
 }
 
 // A field that comes twice names no client: the upstream could see the other one.
@@ -45,23 +68,28 @@ std::string_view Application::ClientOf(const http::RequestHead& head, const net:
   return address_;
 }
 
-http::Fields Application::Describe(const Verdict& verdict, base::Instant now) {
+http::Fields Application::Describe(const Verdict& verdict,
+                                   const std::optional<wire::RateLimitState>& rule_limit,
+                                   base::Instant now) {
   http::Fields fields;
-  if (!verdict.has_limit) {
-    if (verdict.retry_after) AddRetryAfter(*verdict.retry_after, fields);
-    return fields;
+  std::optional<wire::RateLimitState> tightest = rule_limit;
+  if (verdict.has_limit && (!rule_limit || verdict.remaining < rule_limit->remaining)) {
+    tightest = wire::RateLimitState{.policy = options_.policy,
+                                    .quota = verdict.quota,
+                                    .window = options_.cycle,
+                                    .limit = verdict.quota,
+                                    .remaining = verdict.remaining,
+                                    .reset_after = verdict.reset_after,
+                                    .denied = !verdict.admitted,
+                                    .retry_after = verdict.retry_after};
   }
-  const wire::RateLimitState state{.policy = options_.policy,
-                                   .quota = verdict.quota,
-                                   .window = options_.cycle,
-                                   .limit = verdict.quota,
-                                   .remaining = verdict.remaining,
-                                   .reset_after = verdict.reset_after,
-                                   .denied = !verdict.admitted,
-                                   .retry_after = verdict.retry_after};
-  wire::EmitRateLimitFields(
-      state, options_.dialect, now, scratch_,
-      [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
+  if (tightest) {
+    wire::EmitRateLimitFields(
+        *tightest, options_.dialect, now, scratch_,
+        [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
+  } else if (verdict.retry_after) {
+    AddRetryAfter(*verdict.retry_after, fields);
+  }
   return fields;
 }
 
@@ -69,7 +97,8 @@ std::unique_ptr<http::RequestReceiver> Application::Refuse(const http::RequestHe
                                                            const Verdict& verdict,
                                                            http::ServerExchange& exchange,
                                                            base::Instant now) {
-  const http::Fields fields = Describe(verdict, now);
+  counters_.refused.Add();
+  const http::Fields fields = Describe(verdict, std::nullopt, now);
   SendOwnAnswer(head, {.status = 429, .detail = verdict.reason, .fields = &fields}, exchange, now);
   return DropRest(exchange);
 }

@@ -1,5 +1,11 @@
 // The sidecar's application: finds the client of each request, asks whether it passes, and passes
 // it on to an upstream or refuses it with 429.
+//
+// With rules (rule_gate.h), a request has to pass them and the pool. A refusal by one should take
+// nothing from the other, so the one that is seen to be used up is asked first:
+//
+//   the pool shows room ───▶ rules ──▶ the pool ──▶ upstream
+//   it shows none ───▶ the pool, which may find a way ──▶ rules ──▶ upstream
 #pragma once
 
 #include <memory>
@@ -10,6 +16,7 @@
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/forwarded_fields.h"
 #include "headgate/proxy/relay.h"
+#include "headgate/proxy/rule_gate.h"
 #include "headgate/wire/http_fields.h"
 
 namespace headgate::proxy {
@@ -22,7 +29,8 @@ struct ApplicationOptions {
   wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;
   std::string policy = "fair-share";
   base::Duration cycle{0};
-  // Whether answers to admitted requests have these fields too.
+  // Whether answers to admitted requests have these fields too, or those of a rule that leaves the
+  // client fewer requests.
   bool describes_admitted = true;
 };
 
@@ -33,20 +41,34 @@ struct ApplicationCounters {
 };
 
 // One per loop.
-class Application final : public http::Application {
+class Application final : public http::Application, private Entrance {
  public:
   // Everything must outlive this object.
   Application(const ApplicationOptions& options, const RelayContext& relays,
               ApplicationCounters& counters)
       : options_(options), relays_(relays), counters_(counters) {}
 
+  // Applies rules too, from the next request on. `rules` must outlive this object.
+  void SetRules(RuleGate& rules) { rules_ = &rules; }
+
   std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead head, const net::Peer& peer,
                                                    http::ServerExchange& exchange,
                                                    base::Instant now) override;
 
  private:
+  // Takes from the pool, unless that is done, and passes the request on or refuses it.
+  std::unique_ptr<http::RequestReceiver> Enter(
+      Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
+      http::ServerExchange& exchange, base::Instant now) override;
+  void OnRefused(const Arrival& arrival, base::Instant now) override;
+  void OnClientLeft(const Arrival& arrival, base::Instant now) override { GiveBack(arrival, now); }
+  bool refuses() const override { return relays_.admission.refuses(); }
+
+  // To the pool, if it was asked before the rules.
+  void GiveBack(const Arrival& arrival, base::Instant now);
   std::string_view ClientOf(const http::RequestHead& head, const net::Peer& peer);
-  http::Fields Describe(const Verdict& verdict, base::Instant now);
+  http::Fields Describe(const Verdict& verdict,
+                        const std::optional<wire::RateLimitState>& rule_limit, base::Instant now);
   std::unique_ptr<http::RequestReceiver> Refuse(const http::RequestHead& head,
                                                 const Verdict& verdict,
                                                 http::ServerExchange& exchange, base::Instant now);
@@ -54,6 +76,7 @@ class Application final : public http::Application {
   const ApplicationOptions& options_;
   const RelayContext& relays_;
   ApplicationCounters& counters_;
+  RuleGate* rules_ = nullptr;  // null: there are none
   std::string address_;
   std::string scratch_;
 };

@@ -10,6 +10,7 @@ namespace headgate::proxy {
 namespace {
 
 constexpr std::string_view kMediaType = "application/grpc";
+constexpr std::string_view kTimeoutField = "grpc-timeout";
 constexpr size_t kTimeoutDigitsMax = 8;
 constexpr int64_t kTimeoutMax = 99'999'999;
 
@@ -48,6 +49,10 @@ GrpcStatus GrpcStatusOf(int http_status) {
   switch (http_status) {
     case 400:
       return GrpcStatus::kInternal;
+    case 401:
+      return GrpcStatus::kUnauthenticated;
+    case 403:
+      return GrpcStatus::kPermissionDenied;
     case 429:
       return GrpcStatus::kResourceExhausted;
     case 501:
@@ -81,6 +86,19 @@ std::string GrpcTimeout(base::Duration timeout) {
   const auto unit = std::find_if(kUnits.begin(), kUnits.end() - 1,
                                  [&](const Unit& u) { return ns / u.ns <= kTimeoutMax; });
   return std::to_string(ns / unit->ns) + unit->letter;
+}
+
+std::optional<base::Duration> GrpcTimeoutOf(const http::RequestHead& head) {
+  if (!IsGrpc(head)) return std::nullopt;
+  const auto text = head.fields.Find(kTimeoutField);
+  return text ? ParseGrpcTimeout(*text) : std::nullopt;
+}
+
+void ShortenGrpcTimeout(base::Duration waited, http::RequestHead& head) {
+  const auto timeout = GrpcTimeoutOf(head);
+  if (!timeout) return;
+  head.fields.Remove(kTimeoutField);
+  head.fields.Add(kTimeoutField, GrpcTimeout(*timeout - waited));
 }
 
 void AppendGrpcMessage(std::string_view text, std::string& out) {

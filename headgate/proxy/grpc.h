@@ -16,10 +16,12 @@ namespace headgate::proxy {
 enum class GrpcStatus : uint8_t {
   kUnknown = 2,
   kDeadlineExceeded = 4,
+  kPermissionDenied = 7,
   kResourceExhausted = 8,
   kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,
+  kUnauthenticated = 16,
 };
 
 // Whether the client expects answers in the form of gRPC: application/grpc, also with a suffix
@@ -34,6 +36,11 @@ std::optional<base::Duration> ParseGrpcTimeout(std::string_view text);
 // The longest text that is not more than `timeout`, in the finest unit in which it has at most
 // eight digits. A timeout that is not positive is "0n".
 std::string GrpcTimeout(base::Duration timeout);
+
+// The timeout of a call; absent if it has none, or is no call of gRPC.
+std::optional<base::Duration> GrpcTimeoutOf(const http::RequestHead& head);
+// Takes the time for which the call has waited from its timeout, if it has one.
+void ShortenGrpcTimeout(base::Duration waited, http::RequestHead& head);
 
 // Percent-encoding of grpc-message: printable ASCII but '%' stays.
 void AppendGrpcMessage(std::string_view text, std::string& out);

@@ -48,6 +48,11 @@ Verdict PoolAdmission::Admit(std::string_view client, base::Instant now) {
   return answer;
 }
 
+bool PoolAdmission::SeesRoom(std::string_view client, base::Instant now) {
+  const share::Verdict seen = pool_.Admit(client, 0, now);
+  return seen.admitted && (!seen.has_limit || seen.remaining > 0);
+}
+
 void PoolAdmission::OnLeft(Left how, base::Instant sent_at, base::Instant now) {
   if (!pool_.counts_in_flight()) return;
   const auto outcome = [&] {

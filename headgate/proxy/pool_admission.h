@@ -14,6 +14,8 @@ class PoolAdmission final : public Admission {
   explicit PoolAdmission(share::SharePool& pool) : pool_(pool) {}
 
   Verdict Admit(std::string_view client, base::Instant now) override;
+  bool SeesRoom(std::string_view client, base::Instant now) override;
+  bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }
   void OnLeft(Left how, base::Instant sent_at, base::Instant now) override;
 
  private:

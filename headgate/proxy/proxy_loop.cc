@@ -16,6 +16,11 @@ ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::Eve
         return Connect(address, owner);
       }),
       wheel_(clock.Now()),
+      held_(options.upstreams.queue_max,
+            [this](base::Instant due) {
+              if (on_loop_)
+                on_loop_->turn.SetAfter(std::max(base::Duration(0), due - clock_.Now()));
+            }),
       random_(static_cast<uint64_t>(clock.Now().ns)),
       upstreams_(options.upstreams, connect_, counters_.upstreams,
                  [this] {

@@ -11,6 +11,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/proxy/application.h"
 #include "headgate/proxy/health_check.h"
+#include "headgate/proxy/held_requests.h"
 #include "headgate/proxy/relay.h"
 #include "headgate/proxy/stream_connection.h"
 #include "headgate/proxy/tick_wheel.h"
@@ -46,6 +47,10 @@ class ProxyLoop {
   http::Application& application() { return application_; }
   const ProxyCounters& counters() const { return counters_; }
 
+  // For rules that hold requests, and for their gate.
+  HeldRequests& held() { return held_; }
+  void SetRules(RuleGate& rules) { application_.SetRules(rules); }
+
   // Replaces the addresses of the upstream; at least one. On the loop's thread. Exchanges that have
   // begun are not disturbed.
   void SetAddresses(std::span<const StreamConnectionOptions> addresses);
@@ -58,10 +63,12 @@ class ProxyLoop {
   struct OnLoop {
     explicit OnLoop(ProxyLoop& proxy)
         : woken(proxy.loop_, [&proxy] { proxy.upstreams_.OnWoken(proxy.clock_.Now()); }),
-          tick(proxy.loop_, [&proxy] { proxy.Tick(); }) {}
+          tick(proxy.loop_, [&proxy] { proxy.Tick(); }),
+          turn(proxy.loop_, [&proxy] { proxy.held_.Advance(proxy.clock_.Now()); }) {}
 
     net::EventLoop::Hook woken;
     net::Timer tick;
+    net::Timer turn;  // of the first held request
   };
 
   std::unique_ptr<UpstreamConnection> Connect(size_t address, UpstreamConnection::Owner& owner);
@@ -76,6 +83,7 @@ class ProxyLoop {
   size_t next_address_ = 0;
   const proxy::Connect connect_;
   TickWheel wheel_;
+  HeldRequests held_;
   base::Random random_;
   Upstreams upstreams_;
   const RelayContext relays_;

@@ -129,11 +129,15 @@ struct PlayedAdmission final : Admission {
     asked.emplace_back(client);
     return verdict;
   }
+  bool SeesRoom(std::string_view, base::Instant) override { return sees_room; }
+  bool refuses() const override { return refusing; }
   void OnLeft(Left how, base::Instant at, base::Instant) override {
     left.push_back(how);
     sent_at = at;
   }
   Verdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
+  bool sees_room = true;
+  bool refusing = true;
   std::vector<std::string> asked;
   std::vector<Left> left;
   base::Instant sent_at{};

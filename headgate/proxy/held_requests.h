@@ -1,0 +1,72 @@
+// The requests of one loop that wait for a time: their turn in the queue of a rule. In the order of
+// their times, and of their arrival if these are equal.
+//
+// Timeouts have the coarse wheel (tick_wheel.h). A queue that lets 50 requests per second through
+// needs its times exactly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "headgate/base/time.h"
+
+namespace headgate::proxy {
+
+class HeldRequests {
+ public:
+  // Leaves on destruction. The queue must outlive it.
+  class Entry {
+   public:
+    Entry() = default;
+    virtual ~Entry() { Leave(); }
+    Entry(const Entry&) = delete;
+
+    bool is_held() const { return queue_ != nullptr; }
+
+   protected:
+    void Leave() {
+      if (queue_ != nullptr) queue_->Release(*this);
+    }
+
+   private:
+    friend class HeldRequests;
+    // Its time has come, and it is not held any more. It may be held again, and may destroy itself
+    // and others.
+    virtual void OnDue(base::Instant now) = 0;
+
+    HeldRequests* queue_ = nullptr;
+    base::Instant due_{0};
+    uint64_t number_ = 0;
+  };
+
+  // `wake` is called with the time of the first entry whenever this time becomes earlier.
+  HeldRequests(size_t entries_max, std::function<void(base::Instant)> wake)
+      : entries_max_(entries_max), wake_(std::move(wake)) {}
+  HeldRequests(const HeldRequests&) = delete;
+
+  // The owner of a new entry asks first. An entry that was held before may be held again.
+  bool full() const { return entries_.size() >= entries_max_; }
+  // An earlier time is replaced.
+  void Hold(Entry& entry, base::Instant due);
+  void Release(Entry& entry);
+  // Calls all entries that are due, then `wake` for the first one of the others.
+  void Advance(base::Instant now);
+
+ private:
+  struct Before {
+    bool operator()(const Entry* a, const Entry* b) const {
+      return a->due_ != b->due_ ? a->due_ < b->due_ : a->number_ < b->number_;
+    }
+  };
+
+  const size_t entries_max_;
+  const std::function<void(base::Instant)> wake_;
+  std::set<Entry*, Before> entries_;
+  uint64_t last_number_ = 0;
+  bool in_advance_ = false;
+};
+
+}  // namespace headgate::proxy

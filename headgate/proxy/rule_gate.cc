@@ -1,0 +1,127 @@
+#include "headgate/proxy/rule_gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/proxy/grpc.h"
+#include "headgate/proxy/own_answer.h"
+#include "headgate/proxy/waiting_request.h"
+#include "headgate/wire/request_path.h"
+
+namespace headgate::proxy {
+
+namespace auth = front::auth;
+
+std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entrance& entrance,
+                                                         http::ServerExchange& exchange,
+                                                         base::Instant now) {
+  std::unique_ptr<WaitingRequest> waiting;
+  const auto make = [&] {
+    if (waiting == nullptr) waiting = std::make_unique<WaitingRequest>(*this, entrance, exchange);
+  };
+  const auto make_asked = [&]() -> auth::Asked& {
+    make();
+    return waiting->MakeAsked();
+  };
+  const bool decided = judge_.Decide(Describe(arrival), make_asked, now, verdict_);
+  if (judge_.has_read_path() && verdict_.outcome != auth::Outcome::kInvalid)
+    UseMatchedPath(arrival.head.target);
+  if (!decided) {
+    waiting->Keep(std::move(arrival), now);
+    return waiting;
+  }
+  switch (NextOf(arrival, entrance)) {
+    case Next::kEnter:
+      return entrance.Enter(std::move(arrival), verdict_.limit, exchange, now);
+    case Next::kRefuse:
+      return Refuse(arrival, entrance, exchange, now);
+    case Next::kHold:
+      break;
+  }
+  make();
+  waiting->Keep(std::move(arrival), now);
+  waiting->Hold(verdict_, now);
+  return waiting;
+}
+
+mapping::RequestHead RuleGate::Describe(const Arrival& arrival) {
+  const http::RequestHead& head = arrival.head;
+  fields_.clear();
+  for (const auto [name, value] : head.fields) fields_.emplace_back(name, value);
+  const mapping::MappingSet* const set = judge_.mappings();
+  const std::optional<base::IpAddress>& ip = arrival.peer->ip;
+  return {.method = head.method,
+          .host = head.authority,
+          .target = head.target,
+          .fields = fields_,
+          .client = ip,
+          .is_forwarded = ip || (set != nullptr && set->unix_peers)};
+}
+
+void RuleGate::UseMatchedPath(std::string& target) {
+  const std::string_view path = std::string_view(target).substr(0, target.find('?'));
+  if (!path.starts_with('/')) return;
+  scratch_.clear();
+  wire::AppendMergedPath(path, scratch_);
+  if (scratch_ != path) target.replace(0, path.size(), scratch_);
+}
+
+RuleGate::Next RuleGate::RefuseBecause(const Refusal& refusal) {
+  refusal_ = refusal;
+  return Next::kRefuse;
+}
+
+RuleGate::Next RuleGate::NextOf(const Arrival& arrival, const Entrance& entrance) {
+  const bool passes = auth::Passes(verdict_.outcome);
+  if (passes && verdict_.wait <= base::Duration(0)) return Next::kEnter;
+  if (!entrance.refuses()) {
+    if (!passes) counters_.let_through.Add();
+    if (verdict_.limit) {
+      verdict_.limit->denied = false;
+      verdict_.limit->retry_after.reset();
+    }
+    return Next::kEnter;
+  }
+  if (!passes) {
+    return RefuseBecause({.status = verdict_.status,
+                          .detail = auth::DescribeRefusal(verdict_.outcome),
+                          .hint = verdict_.detail,
+                          .retry_soon = verdict_.outcome == auth::Outcome::kUnavailable});
+  }
+  if (held_.full()) {
+    counters_.held_refused.Add();
+    return RefuseBecause({.status = 503,
+                          .detail = "too many requests wait for their turn",
+                          .hint = "",
+                          .retry_soon = true});
+  }
+  if (const auto timeout = GrpcTimeoutOf(arrival.head); timeout && *timeout <= verdict_.wait) {
+    return RefuseBecause(
+        {.status = 504, .detail = "the deadline of the call is before its turn", .hint = ""});
+  }
+  return Next::kHold;
+}
+
+std::unique_ptr<http::RequestReceiver> RuleGate::Refuse(const Arrival& arrival, Entrance& entrance,
+                                                        http::ServerExchange& exchange,
+                                                        base::Instant now) {
+  http::Fields fields;
+  if (verdict_.limit) {
+    wire::EmitRateLimitFields(
+        *verdict_.limit, dialect_, now, scratch_,
+        [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
+  }
+  if (refusal_.retry_soon) fields.Add("Retry-After", front::answer::kUnavailableRetryAfter);
+  if (refusal_.status == 401 && verdict_.lacks_bearer)
+    fields.Add("WWW-Authenticate", R"(Bearer realm="headgate")");
+  entrance.OnRefused(arrival, now);
+  SendOwnAnswer(arrival.head,
+                {.status = refusal_.status,
+                 .detail = refusal_.detail,
+                 .hint = refusal_.hint,
+                 .fields = &fields},
+                exchange, now);
+  return DropRest(exchange);
+}
+
+}  // namespace headgate::proxy

@@ -1,0 +1,117 @@
+// An application with rules in front of its pool, for tests.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headgate/base/check.h"
+#include "headgate/limiter/shared_decider.h"
+#include "headgate/mapping/mapping_file.h"
+#include "headgate/proxy/application.h"
+#include "headgate/proxy/relay_rig.h"
+#include "headgate/rule/load.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::proxy {
+
+enum class Store : uint8_t { kMemory, kShared };
+
+// Rules of one line each, in the domain "default". Clients are named by X-Client-Id.
+struct RuleRig : RelayRig {
+  explicit RuleRig(std::vector<std::string> one_liners, Store kind = Store::kMemory) {
+    if (kind == Store::kShared) {
+      shared.emplace(store, now);
+      decider.emplace(*shared, store, limiter::SharedDeciderOptions{});
+      checker.emplace(limiter, 0, *decider, limiter::BucketNaming{});
+    } else {
+      checker.emplace(limiter);
+    }
+    SetRules(std::move(one_liners));
+    mappings.Publish(mapping::MappingOfClient("X-Client-Id"));
+    answer.emplace(*checker,
+                   front::answer::LimitAnswerOptions{.dialect = wire::RateLimitDialect::kDraft});
+    judge.emplace(
+        *checker, *answer,
+        front::auth::JudgeOptions{
+            .mappings = mappings, .repeats = repeats, .secret = secret, .is_own_proxy = true},
+        rule_counters.verdicts);
+    gate.emplace(*judge, wire::RateLimitDialect::kDraft, held, rule_counters);
+    application.SetRules(*gate);
+  }
+
+  void SetRules(std::vector<std::string> one_liners) {
+    const rule::LoadResult rules = rule::LoadRules({}, {.one_liners = std::move(one_liners)});
+    HEADGATE_CHECK(rules.ok());
+    HEADGATE_CHECK(limiter.OnRules(rules.rules, now).ok());
+  }
+  void Map(std::string_view text) {
+    mapping::LoadedMappings loaded = mapping::LoadMappings(
+        "map.yaml", text, [](const std::string&) { return absl::NotFoundError("no files"); },
+        mapping::Asker::kOwnProxy);
+    HEADGATE_CHECK(loaded.set != nullptr);
+    mappings.Publish(std::move(loaded.set));
+  }
+
+  using FieldList = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  static http::RequestHead HeadOf(std::string_view target, FieldList fields) {
+    http::RequestHead head{.method = "POST",
+                           .target = std::string(target),
+                           .scheme = "http",
+                           .authority = "example.com"};
+    for (const auto& [name, value] : fields) head.fields.Add(name, value);
+    return head;
+  }
+  // A request over a connection of its own, which records what is sent to the client.
+  struct Exchange {
+    PlayedClient client;
+    std::unique_ptr<http::RequestReceiver> receiver;
+  };
+  std::unique_ptr<Exchange> Ask(http::RequestHead head) {
+    auto exchange = std::make_unique<Exchange>();
+    exchange->receiver = application.OnRequest(std::move(head), peer, exchange->client, now);
+    return exchange;
+  }
+  std::unique_ptr<Exchange> Ask(FieldList fields) { return Ask(HeadOf("/x", fields)); }
+  // The first line that the client gets from one more request.
+  std::string FirstOf(http::RequestHead head) {
+    const auto exchange = Ask(std::move(head));
+    return exchange->client.got.empty() ? "nothing" : exchange->client.got.front();
+  }
+  // Time passes, and the turns of held requests come.
+  void Pass(base::Duration d) {
+    now += d;
+    held.Advance(now);
+  }
+  uint64_t Count(front::auth::Outcome outcome) const {
+    return rule_counters.verdicts.outcomes[static_cast<size_t>(outcome)].value();
+  }
+  uint64_t HeldNow() const {
+    return rule_counters.verdicts.held_begun.value() - rule_counters.verdicts.held_ended.value();
+  }
+
+  store::MemoryStore store{{.max_buckets = 1 << 12}};
+  limiter::Limiter limiter{store, nullptr};
+  std::optional<testing::ManualSharedStore> shared;
+  std::optional<limiter::SharedDecider> decider;
+  std::optional<limiter::Checker> checker;
+  std::optional<front::answer::LimitAnswer> answer;
+  front::auth::LiveMappings mappings;
+  front::auth::Repeats repeats{{}};
+  const base::HashSecret secret{};
+  RuleCounters rule_counters;
+  std::optional<front::auth::Judge> judge;
+  HeldRequests held{4, [](base::Instant) {}};
+  std::optional<RuleGate> gate;
+  ApplicationOptions application_options{.forwarded = {.x_forwarded = Forwarding::kOff, .via = ""},
+                                         .cycle = std::chrono::seconds(10)};
+  ApplicationCounters application_counters;
+  Application application{application_options, context, application_counters};
+  net::Peer peer{.ip = base::ParseIpAddress("192.0.2.7")};
+};
+
+}  // namespace headgate::proxy

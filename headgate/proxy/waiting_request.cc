@@ -1,0 +1,109 @@
+#include "headgate/proxy/waiting_request.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/proxy/grpc.h"
+
+namespace headgate::proxy {
+
+namespace auth = front::auth;
+
+WaitingRequest::~WaitingRequest() { Leave(arrived_); }
+
+auth::Asked& WaitingRequest::MakeAsked() {
+  // The answer comes in the middle of other work. The request goes on after it.
+  return asked_.emplace([this] { gate_.held_.Hold(*this, base::Instant{0}); });
+}
+
+void WaitingRequest::Keep(Arrival arrival, base::Instant now) {
+  peer_ = *arrival.peer;
+  arrival_ = std::move(arrival);
+  arrival_.peer = &peer_;
+  arrived_ = now;
+}
+
+void WaitingRequest::Hold(const auth::Verdict& verdict, base::Instant now) {
+  asked_.reset();
+  in_queue_ = true;
+  gate_.counters_.verdicts.held_begun.Add();
+  decided_ = now;
+  limit_ = verdict.limit;
+  if (limit_) {
+    // The rules may be replaced meanwhile.
+    policy_ = limit_->policy;
+    limit_->policy = policy_;
+  }
+  gate_.held_.Hold(*this, now + verdict.wait);
+}
+
+void WaitingRequest::EndHold() {
+  if (std::exchange(in_queue_, false)) gate_.counters_.verdicts.held_ended.Add();
+}
+
+void WaitingRequest::OnDue(base::Instant now) {
+  if (asked_) return OnAnswer(now);
+  EndHold();
+  if (limit_)
+    limit_->reset_after = std::max(base::Duration(0), limit_->reset_after - (now - decided_));
+  Enter(limit_, now);
+}
+
+void WaitingRequest::OnAnswer(base::Instant now) {
+  if (!gate_.judge_.Continue(*asked_, now, gate_.verdict_)) return;
+  switch (gate_.NextOf(arrival_, entrance_)) {
+    case RuleGate::Next::kHold:
+      return Hold(gate_.verdict_, now);
+    case RuleGate::Next::kRefuse:
+      return Become(gate_.Refuse(arrival_, entrance_, exchange_, now), now);
+    case RuleGate::Next::kEnter:
+      break;
+  }
+  asked_.reset();
+  Enter(gate_.verdict_.limit, now);
+}
+
+void WaitingRequest::Enter(const std::optional<wire::RateLimitState>& limit, base::Instant now) {
+  ShortenGrpcTimeout(now - arrived_, arrival_.head);
+  Become(entrance_.Enter(std::move(arrival_), limit, exchange_, now), now);
+}
+
+void WaitingRequest::Become(std::unique_ptr<http::RequestReceiver> next, base::Instant now) {
+  asked_.reset();
+  next_ = std::move(next);
+  if (!body_.empty()) next_->OnData(std::exchange(body_, {}), now);
+  if (ended_) next_->OnEnd(trailers_, now);
+}
+
+void WaitingRequest::Leave(base::Instant now) {
+  if (next_ != nullptr || std::exchange(left_, true)) return;
+  Entry::Leave();
+  EndHold();
+  asked_.reset();
+  body_.clear();
+  if (arrival_.peer == nullptr) return;  // the rules have refused it at once
+  gate_.counters_.held_left.Add();
+  entrance_.OnClientLeft(arrival_, now);
+}
+
+void WaitingRequest::OnData(std::string_view bytes, base::Instant now) {
+  if (next_ != nullptr) return next_->OnData(bytes, now);
+  body_.append(bytes);
+}
+
+void WaitingRequest::OnEnd(const http::Fields& trailers, base::Instant now) {
+  if (next_ != nullptr) return next_->OnEnd(trailers, now);
+  trailers_ = trailers;
+  ended_ = true;
+}
+
+void WaitingRequest::OnAbort(base::Instant now) {
+  if (next_ != nullptr) return next_->OnAbort(now);
+  Leave(now);
+}
+
+void WaitingRequest::OnWritable(base::Instant now) {
+  if (next_ != nullptr) next_->OnWritable(now);
+}
+
+}  // namespace headgate::proxy
