@@ -83,7 +83,7 @@ void Connection::Read() {
   switch (io.state) {
     case Transport::State::kWouldBlock:
       // During shutdown, an idle connection is closed once it has nothing more to read.
-      if (loop_.draining() && between_requests()) return CutOff();
+      if (loop_.closes_idle() && between_requests()) return CutOff();
       return transport_->AwaitRead();
     case Transport::State::kEnd:
       return OnInputEnd();
@@ -283,7 +283,7 @@ void Connection::Enter(State state, base::Instant now) {
   state_ = state;
   switch (state) {
     case State::kReading:
-      if (loop_.draining() && between_requests()) {
+      if (loop_.closes_idle() && between_requests()) {
         // Answer the bytes that have already arrived, then close this connection.
         return ++reads_in_drain_ > kReadsInDrainMax ? CutOff() : Read();
       }
@@ -310,7 +310,7 @@ void Connection::ReadAway() {
     if (io.state == Transport::State::kWouldBlock) break;
     if (io.state != Transport::State::kDone) return CutOff();
   }
-  if (loop_.draining()) return CutOff();
+  if (loop_.closes_idle()) return CutOff();
   transport_->AwaitRead();
 }
 

@@ -79,10 +79,10 @@ void Connection::OnTick(base::Instant now) {
 
 void Connection::OnDrain() {
   if (state_ == State::kClosed) return;
-  if (state_ == State::kLingering) return CutOff();
+  if (state_ == State::kLingering) return loop_.closes_idle() ? CutOff() : void();
   if (session_ != nullptr) session_->OnDrain();
   // Try to read one more request; if there is none, the connection closes.
-  if (state_ == State::kReading && between_requests()) Read();
+  if (loop_.closes_idle() && state_ == State::kReading && between_requests()) Read();
 }
 
 bool Connection::in_request() const {

@@ -253,14 +253,16 @@ void Loop::ShedBuffers() {
   if (total > budget && largest != this) largest->Post([largest] { largest->ShedBuffers(); });
 }
 
-void Loop::Drain() {
+void Loop::Drain(DrainKind kind) {
   if (draining_) return;
+  has_successor_ = kind == DrainKind::kToSuccessor;
   // Clients that are already connected were promised an answer.
-  for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
+  if (!has_successor_)
+    for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
   draining_ = true;
   acceptors_.clear();
   // Their proxies have not sent a whole header, although it is the first that they send.
-  arrivals_.clear();
+  if (!has_successor_) arrivals_.clear();
   for (Connection* connection = connections_; connection != nullptr;
        connection = connection->next()) {
     connection->OnDrain();

@@ -52,6 +52,11 @@ struct Listener {
   bool has_reserved_places = false;
 };
 
+enum class DrainKind : uint8_t {
+  kForGood,      // connections that wait are still accepted, and idle ones close
+  kToSuccessor,  // another process accepts on the same sockets; idle connections stay
+};
+
 class Loop {
  public:
   explicit Loop(Shared& shared);
@@ -69,9 +74,8 @@ class Loop {
   // On the loop's thread: takes over an accepted connection.
   void Arrive(FileDescriptor socket, const sockaddr_storage& address, AcceptedWith with,
               const Listener& listener);
-  // On the loop's thread: accepts the connections that already wait, stops listening, and lets
-  // every connection finish.
-  void Drain();
+  // On the loop's thread: stops listening, and lets every connection finish.
+  void Drain(DrainKind kind);
   // On the loop's thread: closes the connections that have not finished.
   void CutOff();
 
@@ -90,6 +94,8 @@ class Loop {
   Shared& shared() { return shared_; }
   LoopCounters& counters() { return counters_; }
   bool draining() const { return draining_; }
+  // Whether idle connections close.
+  bool closes_idle() const { return draining_ && !has_successor_; }
   std::span<char> read_buffer() { return read_buffer_; }
   std::string& output() { return output_; }
   void ReleaseOutput();  // empties the output
@@ -140,6 +146,7 @@ class Loop {
   size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed
   bool shed_due_ = false;     // the buffers must be summed before the next read
   bool draining_ = false;
+  bool has_successor_ = false;
   base::MonotonicTime tick_due_{0};
   bool passed_over_ = false;  // the last tick was late, and ended no connection
   // Declared last so that it is destroyed first: its destructor still uses the members above.

@@ -16,7 +16,7 @@ struct Peer {
   bool loopback = true;                 // a loopback address or a Unix socket
   std::optional<base::IpAddress> ip{};  // absent for a Unix socket
   std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
-  // Of a client with TLS, once the handshake is complete.
+  // The protocol that a client with TLS has agreed on, once the handshake is complete.
   Alpn alpn = Alpn::kNone;
   // The name in its certificate, if that was verified: its first subject alternative name of the
   // kinds DNS, URI and email, or else its common name.

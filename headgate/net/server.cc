@@ -52,11 +52,14 @@ struct Server::State {
     done.wait();
   }
 
+  bool End(DrainKind kind, base::Duration timeout);
+
   // The limits of addresses with reserved places.
   std::vector<std::unique_ptr<ConnectionLimits>> reserved_limits;
   // Per address, then per loop. Connections refer to their entries.
   std::vector<std::unique_ptr<std::vector<Listener>>> listeners;
   std::vector<SocketFile> socket_files;
+  std::vector<std::vector<int>> listening_sockets;  // per address
   bool started = false;
   // Declared last so that it is destroyed first: its loops close the connections that refer to the
   // members above.
@@ -98,6 +101,19 @@ absl::StatusOr<Endpoint> Server::Listen(
   HEADGATE_ASSIGN_OR_RETURN(
       ListeningSockets sockets,
       ListenOn(endpoint, loop_count, state_->shared.options.backlog, listen_options.unix_mode));
+  std::vector<FileDescriptor> in_order;
+  for (std::vector<FileDescriptor>& of_loop : sockets.by_loop) {
+    for (FileDescriptor& socket : of_loop) in_order.push_back(std::move(socket));
+  }
+  Adopt(endpoint, std::move(in_order), sessions, listen_options);
+  return sockets.bound;
+}
+
+void Server::Adopt(const Endpoint& endpoint, std::vector<FileDescriptor> sockets,
+                   const std::function<SessionChooser(uint32_t loop)>& sessions,
+                   const ListenOptions& listen_options) {
+  HEADGATE_CHECK(!state_->started);
+  const auto loop_count = static_cast<uint32_t>(state_->shared.loops.size());
   const uint32_t reserved = listen_options.reserved_connections_max;
   ConnectionLimits& limits = reserved == 0
                                  ? state_->shared.limits
@@ -113,24 +129,26 @@ absl::StatusOr<Endpoint> Server::Listen(
                          .limits = limits,
                          .has_reserved_places = reserved != 0});
   }
-  if (endpoint.is_unix()) {
-    state_->socket_files.emplace_back(endpoint.address);
-    state_->shared.loops[0]->AddAcceptor(std::move(sockets.by_loop[0][0]), spares_kept,
-                                         RoundRobin(state_->shared.loops, listeners));
-    return sockets.bound;
+  if (endpoint.is_unix()) state_->socket_files.emplace_back(endpoint.address);
+  std::vector<int>& numbers = state_->listening_sockets.emplace_back();
+  for (size_t i = 0; i < sockets.size(); ++i) {
+    numbers.push_back(sockets[i].get());
+    // Sockets that ListenOn has made for one loop stay together.
+    const size_t at = i * loop_count / sockets.size();
+    Loop& loop = *state_->shared.loops[at];
+    loop.AddAcceptor(
+        std::move(sockets[i]), spares_kept,
+        sockets.size() < loop_count
+            ? RoundRobin(state_->shared.loops, listeners)
+            : [&loop, &mine = listeners[at]](FileDescriptor connection,
+                                             const sockaddr_storage& peer, AcceptedWith with) {
+                loop.Arrive(std::move(connection), peer, with, mine);
+              });
   }
-  for (uint32_t i = 0; i < loop_count; ++i) {
-    Loop& loop = *state_->shared.loops[i];
-    for (FileDescriptor& socket : sockets.by_loop[i]) {
-      loop.AddAcceptor(
-          std::move(socket), spares_kept,
-          [&loop, &mine = listeners[i]](FileDescriptor connection, const sockaddr_storage& peer,
-                                        AcceptedWith with) {
-            loop.Arrive(std::move(connection), peer, with, mine);
-          });
-    }
-  }
-  return sockets.bound;
+}
+
+const std::vector<std::vector<int>>& Server::listening_sockets() const {
+  return state_->listening_sockets;
 }
 
 EventLoop& Server::loop(uint32_t index) { return state_->shared.loops.at(index)->events(); }
@@ -145,20 +163,27 @@ void Server::Start() {
   for (const auto& loop : state_->shared.loops) loop->Start();
 }
 
-bool Server::Drain(base::Duration timeout) {
-  if (!state_->started) return true;
+bool Server::Drain(base::Duration timeout) { return state_->End(DrainKind::kForGood, timeout); }
+
+bool Server::LeaveToSuccessor(base::Duration timeout) {
+  state_->socket_files.clear();
+  return state_->End(DrainKind::kToSuccessor, timeout);
+}
+
+bool Server::State::End(DrainKind kind, base::Duration timeout) {
+  if (!started) return true;
   // The time that a busy loop needs for its turn counts too.
   const base::MonotonicTime deadline = base::MonotonicNow() + timeout;
   const auto is_empty = [&](ConnectionLimits& limits) {
     return limits.WaitUntilEmpty(std::max(base::Duration(0), deadline - base::MonotonicNow()));
   };
-  state_->RunOnAll([](Loop& loop) { loop.Drain(); });
+  RunOnAll([kind](Loop& loop) { loop.Drain(kind); });
   // All connections that were handed over before have arrived after this.
-  state_->RunOnAll([](Loop&) {});
-  bool empty = is_empty(state_->shared.limits);
-  for (const auto& limits : state_->reserved_limits) empty = is_empty(*limits) && empty;
+  RunOnAll([](Loop&) {});
+  bool empty = is_empty(shared.limits);
+  for (const auto& limits : reserved_limits) empty = is_empty(*limits) && empty;
   if (empty) return true;
-  state_->RunOnAll([](Loop& loop) { loop.CutOff(); });
+  RunOnAll([](Loop& loop) { loop.CutOff(); });
   return false;
 }
 

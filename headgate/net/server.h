@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "headgate/base/clock.h"
 #include "headgate/base/ip_network_set.h"
@@ -15,6 +17,7 @@
 #include "headgate/net/counters.h"
 #include "headgate/net/endpoint.h"
 #include "headgate/net/event_loop.h"
+#include "headgate/net/file_descriptor.h"
 #include "headgate/net/server_options.h"
 #include "headgate/net/session.h"
 #include "headgate/net/spare_files.h"
@@ -62,6 +65,16 @@ class Server {
                                   const std::function<SessionChooser(uint32_t loop)>& sessions,
                                   const ListenOptions& listen_options = {});
 
+  // The same with sockets that listen already on this address: another process has handed them
+  // over.
+  void Adopt(const Endpoint& endpoint, std::vector<FileDescriptor> sockets,
+             const std::function<SessionChooser(uint32_t loop)>& sessions,
+             const ListenOptions& listen_options = {});
+
+  // The listening sockets of each address, in the order of Listen and Adopt. Valid until the server
+  // drains; another process may get them.
+  const std::vector<std::vector<int>>& listening_sockets() const;
+
   // One of the loops, for other work. Objects that use it must be created before Start and
   // destroyed after Stop.
   EventLoop& loop(uint32_t index);
@@ -72,6 +85,10 @@ class Server {
   // they become idle. Returns true if all finished within `timeout`; the rest are then cut off.
   // Call it once, from any thread except a loop's.
   bool Drain(base::Duration timeout);
+  // The same if another process accepts on all sockets: leaves it the connections that wait, and
+  // the files of Unix sockets. Idle connections stay until their next request is answered, so that
+  // no client finds its connection closed while it sends.
+  bool LeaveToSuccessor(base::Duration timeout);
 
   // Ends the threads of all loops. Open connections stay open until the server is destroyed.
   // Callable from any thread except a loop's.
