@@ -92,7 +92,7 @@ Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
   for (size_t i = 0; i < addresses_.size(); ++i) {
     Address& address = *addresses_[(first_ + i) % addresses_.size()];
     if (!all_out && IsOut(address, now)) continue;
-    if (best != nullptr && best->outstanding <= address.outstanding) continue;
+    if (best != nullptr && best->load() <= address.load()) continue;
     const bool may_connect =
         need == Need::kPlaceOrConnection && address.links.size() < options_.connections_max;
     if (may_connect || FreeLink(address) != nullptr) best = &address;
@@ -149,6 +149,7 @@ void Upstreams::Open(Address& address) {
   Link& link = *address.links.emplace_back(std::make_unique<Link>(*this, address));
   NoteUsed(address);
   ++connecting_;
+  ++address.connecting;
   counters_.connections.Add();
   counters_.connects.Add();
   link.connection = connect_(address.id, link);
@@ -166,8 +167,13 @@ void Upstreams::OpenForQueue(base::Instant now) {
 
 void Upstreams::OnConnected(Link& link, base::Instant now) {
   link.connected = true;
-  --connecting_;
+  NoteConnectEnd(link);
   NoteFree(link, now);
+}
+
+void Upstreams::NoteConnectEnd(Link& link) {
+  --connecting_;
+  --link.address.connecting;
 }
 
 // The session may be calling, so its places are looked at later.
@@ -194,7 +200,7 @@ void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_vi
   const bool connected = link.connected;
   Bury(link);
   if (connected) return;
-  --connecting_;
+  NoteConnectEnd(link);
   counters_.connect_failures.Add();
   OnHealth(address, Ended::kFailed, now);
   OnConnectFailed(end, why, now);
@@ -216,7 +222,7 @@ void Upstreams::OnConnectFailed(UpstreamConnection::End end, std::string_view wh
 
 void Upstreams::EndLink(Link& link, base::Instant now) {
   link.connection->Close(now);
-  if (!link.connected) --connecting_;
+  if (!link.connected) NoteConnectEnd(link);
   Bury(link);
 }
 

@@ -2,8 +2,9 @@
 // wait for one. Loops share nothing.
 //
 // A request goes to the address with the fewest outstanding requests, among those that are not out
-// (health.h) or down by active checks (health_check.h); if all are, among all. On an address it
-// takes the connection that was used last, so that the others become idle and are closed.
+// (health.h) or down by active checks (health_check.h); if all are, among all. A request that waits
+// for a connection that is being made counts as outstanding. On an address a request takes the
+// connection that was used last, so that the others become idle and are closed.
 #pragma once
 
 #include <cstdint>
@@ -118,10 +119,14 @@ class Upstreams final : public Places {
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
+    uint64_t connecting = 0;  // connections that are being made, for requests that wait
     Health health;
+
+    uint64_t load() const { return outstanding + connecting; }
   };
 
   void OnConnected(Link& link, base::Instant now);
+  void NoteConnectEnd(Link& link);
   void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
   bool IsOut(const Address& address, base::Instant now) const;
   void OnLeft(Link& link, Ended ended, base::Instant now);

@@ -159,6 +159,24 @@ TEST_F(UpstreamsTest, FewestOutstandingRequestsDecide) {
   for (size_t i = 0; i < places.size(); ++i) Leave(*places[i]);
 }
 
+// A burst comes before any connection is made.
+TEST_F(UpstreamsTest, RequestsThatWaitForAConnectionCountToo) {
+  Make(2);
+  std::vector<Place*> places;
+  for (int i = 0; i < 3; ++i) places.push_back(&Take());
+  std::array<PlayedWaiter, 5> burst;
+  for (PlayedWaiter& waiter : burst) {
+    waiter.on_place = [this](Place& place) { Occupy(&place); };
+    (void)upstreams->Take(waiter, now);
+  }
+  std::vector<size_t> opened(2);
+  for (const PlayedConnection* connection : made) ++opened[connection->address];
+  EXPECT_THAT(opened, ElementsAre(4, 4));
+  for (size_t i = 3; i < made.size(); ++i) Connected(i);
+  for (PlayedWaiter& waiter : burst) Leave(*waiter.place);
+  for (Place* place : places) Leave(*place);
+}
+
 TEST_F(UpstreamsTest, ConnectionThatWasUsedLastIsUsedAgain) {
   Make(1);
   Place& first = Take();
