@@ -36,7 +36,8 @@ std::string WithoutPath(std::string message, const std::string& path) {
   return message.erase(is_first ? 0 : at - 1, path.size() + 1);
 }
 
-mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::string>& text) {
+mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::string>& text,
+                             mapping::Asker asker) {
   if (!text.ok()) {
     return {.set = nullptr,
             .problems = {rule::WholeFileProblem(
@@ -44,26 +45,34 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
                 "name a file of mappings; docs/reference/mappings.md lists what it contains")},
             .files = {}};
   }
-  return mapping::LoadMappings(path, *text, [&](const std::string& name) {
-    return disk::ReadRegularFile(Resolved(path, name), watch::file::kFileBytesMax);
-  });
+  return mapping::LoadMappings(
+      path, *text,
+      [&](const std::string& name) {
+        return disk::ReadRegularFile(Resolved(path, name), watch::file::kFileBytesMax);
+      },
+      asker);
 }
 
 }  // namespace
 
 mapping::LoadedMappings LoadMappingFile(const std::string& path) {
-  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax));
+  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax), mapping::Asker::kOtherProxy);
 }
 
 FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,
-                                   net::EventLoop& loop, observe::Log& log)
-    : path_(settings.auth), header_(settings.auth_header), live_(live), loop_(loop), log_(log) {}
+                                   net::EventLoop& loop, observe::Log& log, mapping::Asker asker)
+    : path_(settings.auth),
+      header_(settings.auth_header),
+      asker_(asker),
+      live_(live),
+      loop_(loop),
+      log_(log) {}
 
 std::vector<rule::Problem> FollowedMappings::LoadFirst() {
   if (!header_.empty()) live_.Publish(mapping::MappingOfHeader(header_));
   if (path_.empty()) return {};
   mapping::LoadedMappings loaded =
-      Load(path_, disk::ReadRegularFile(path_, watch::file::kFileBytesMax));
+      Load(path_, disk::ReadRegularFile(path_, watch::file::kFileBytesMax), asker_);
   if (loaded.set == nullptr) return std::move(loaded.problems);
   Follow(AllFiles(path_, loaded));
   loading_first_ = false;
@@ -93,12 +102,14 @@ void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
   const auto main = text_of(path_);
   if (main == documents.documents.end()) return;
   mapping::LoadedMappings loaded = mapping::LoadMappings(
-      path_, main->text, [&](const std::string& name) -> absl::StatusOr<std::string> {
+      path_, main->text,
+      [&](const std::string& name) -> absl::StatusOr<std::string> {
         const std::string path = Resolved(path_, name);
         const auto known = text_of(path);
         if (known != documents.documents.end()) return known->text;
         return disk::ReadRegularFile(path, watch::file::kFileBytesMax);
-      });
+      },
+      asker_);
   std::vector<std::string> files = AllFiles(path_, loaded);
   if (loaded.set == nullptr) return Refuse(std::move(loaded.problems));
   if (files != paths_) return Follow(std::move(files));

@@ -24,7 +24,7 @@ class FollowedMappings {
  public:
   // All arguments must outlive this object, which lives on `loop`.
   FollowedMappings(const Settings& settings, front::auth::LiveMappings& live, net::EventLoop& loop,
-                   observe::Log& log);
+                   observe::Log& log, mapping::Asker asker = mapping::Asker::kOtherProxy);
 
   // Loads the mappings for the first time, and returns all problems. If there are none, they are in
   // force.
@@ -42,6 +42,7 @@ class FollowedMappings {
 
   const std::string path_;
   const std::string header_;
+  const mapping::Asker asker_;
   front::auth::LiveMappings& live_;
   net::EventLoop& loop_;
   observe::Log& log_;

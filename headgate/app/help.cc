@@ -92,6 +92,10 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --anonymous NAME          requests without an id are one client of this name; else they are refused
   --clients N               the most clients that share (1024)
   --mode WORD               enforce, or passthrough: decide and count, and let everything through (enforce)
+  --rules PATH              rules in front of the pool: files, and directories of *.yaml; repeatable, followed live
+  --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
+  --mappings FILE           which rules a request meets, as with `serve --auth`; without it: client=ID
+  --max-buckets N           the most buckets of rules in memory (1048576)
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
   --x-forwarded WORD        X-Forwarded-For, -Proto, -Host: append, replace or off (append)
   --forwarded WORD          Forwarded: append, replace or off (off)

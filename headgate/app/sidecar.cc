@@ -5,19 +5,22 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "headgate/app/connection_watch.h"
+#include "headgate/app/engine.h"
 #include "headgate/app/file_plan.h"
 #include "headgate/app/net_metrics.h"
-#include "headgate/app/process_metrics.h"
 #include "headgate/app/run_loop.h"
 #include "headgate/app/sidecar_metrics.h"
 #include "headgate/app/sidecar_plan.h"
 #include "headgate/app/sidecar_routes.h"
+#include "headgate/app/sidecar_rules.h"
 #include "headgate/app/sidecar_sessions.h"
 #include "headgate/app/sidecar_settings.h"
+#include "headgate/app/signals.h"
 #include "headgate/app/version.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/front/admin/routes.h"
@@ -118,17 +121,24 @@ class Process {
               .format = settings.log_format,
               .secret = base::RandomHashSecret()},
              system_clock_),
+        engine_(settings.engine, settings.threads, system_clock_, log_, spare_files_),
         pool_(pool),
         admission_(pool),
         session_options_(SessionOptionsOf(settings)),
         access_({.credential = settings.credential}),
-        metrics_({.workers = settings.threads, .secret = base::RandomHashSecret()}),
         upstreams_(settings.upstreams),
-        server_(ServerOptionsOf(settings, files), clock_, spare_files_) {
-    metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
+        server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_) {
+    if (settings.has_rules()) {
+      rules_.emplace(settings.engine,
+                     SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
+                                         .dialect = settings.proxy.application.dialect},
+                     engine_, control_, log_);
+    }
+    engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
     for (uint32_t i = 0; i < settings_.threads; ++i) {
       loops_.push_back(std::make_unique<LoopParts>(settings, session_options_, admission_, access_,
-                                                   server_.loop(i), clock_));
+                                                   server_.loop(i), engine_.clock()));
+      if (rules_) rules_->Apply(loops_.back()->proxy);
       AddAdminRoutes(loops_.back()->admin);
     }
   }
@@ -139,10 +149,14 @@ class Process {
   }
 
   int Run() {
+    if (rules_ && !rules_->LoadFirst(console_)) return kExitUsage;
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
     log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
-    RunLoop(control_, signals_, {.tick = [this] { Tick(); }, .reload = [] {}});
+    const auto reload = [this] {
+      if (rules_) rules_->Reload();
+    };
+    RunLoop(control_, signals_, {.tick = [this] { Tick(); }, .reload = reload});
     draining_.store(true, std::memory_order_relaxed);
     log_.Info("sidecar.drain_began", {{"timeout", settings_.drain_timeout}});
     const bool all = server_.Drain(settings_.drain_timeout);
@@ -186,8 +200,9 @@ class Process {
 
   void AddAdminRoutes(http::Router& router) {
     front::admin::AddRoutes(
-        {.rules = {},
-         .metrics = [this] { return metrics_.Render(); },
+        {.rules = rules_ ? [this] { return engine_.limiter().rules(); }
+                         : std::function<std::shared_ptr<const rule::RuleSet>()>(),
+         .metrics = [this] { return engine_.metrics().Render(); },
          .readiness =
              [this] {
                return draining_.load(std::memory_order_relaxed)
@@ -237,18 +252,14 @@ class Process {
     }
     CollectProxy(proxies, sink);
     CollectHttp2(http2, sink);
-    pool_.TakeSnapshot(clock_.Now(), snapshot_);
+    pool_.TakeSnapshot(engine_.clock().Now(), snapshot_);
     CollectShare(snapshot_, sink);
-    CollectProcess({.log_lines_dropped = log_.lines_dropped(),
-                    .clock_ahead = base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)),
-                    .uptime = system_clock_.BootNow() - started_at_},
-                   sink);
+    if (rules_) rules_->Collect(sink);
   }
 
   void Tick() {
-    clock_ahead_ns_.store(clock_.Discipline().count(), std::memory_order_relaxed);
-    connection_watch_.Step(server_.counters(), clock_.Now());
-    log_.Tick();
+    engine_.Tick();
+    connection_watch_.Step(server_.counters(), engine_.clock().Now());
     (void)spare_files_.Refill();
   }
 
@@ -258,13 +269,11 @@ class Process {
   const Signals& signals_;
   net::SpareFiles spare_files_;  // opened first, so that their numbers are low
   base::SystemClock system_clock_;
-  const base::BootTime started_at_ = system_clock_.BootNow();
-  base::DisciplinedClock clock_{system_clock_};
-  std::atomic<int64_t> clock_ahead_ns_{0};
   std::atomic<bool> draining_{false};
   observe::Log log_;
   ConnectionWatch connection_watch_{log_};
-  // Runs on the main thread: signals and the tick.
+  Engine engine_;
+  // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
   share::SharePool& pool_;
   share::PoolSnapshot snapshot_;
@@ -272,9 +281,9 @@ class Process {
   const SidecarSessionOptions session_options_;
   const http::Options admin_http_{};
   access::Access access_;
-  observe::Metrics metrics_;
   std::mutex upstreams_mutex_;
-  UpstreamList upstreams_;  // guarded by upstreams_mutex_
+  UpstreamList upstreams_;             // guarded by upstreams_mutex_
+  std::optional<SidecarRules> rules_;  // absent: there are none
   std::vector<std::unique_ptr<LoopParts>> loops_;
   // The loops use everything declared above.
   net::Server server_;
@@ -283,6 +292,7 @@ class Process {
 }  // namespace
 
 int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
+  HoldReload();
   const auto settings = ReadSidecarFlags(arguments, console);
   if (!settings) return kExitUsage;
   if (settings->plan)

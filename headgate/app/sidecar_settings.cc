@@ -28,6 +28,7 @@ constexpr uint16_t kDefaultPort = 80;
 constexpr size_t kHttp2Streams = 100;
 constexpr uint64_t kThreadsMax = 256;
 constexpr uint64_t kCountMax = 1'000'000;
+constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
 
 struct Flags {
   std::vector<std::string> listen;
@@ -43,6 +44,10 @@ struct Flags {
   std::optional<std::string> anonymous;
   uint64_t clients = 1024;
   std::string mode = "enforce";
+  std::vector<std::string> rules;
+  std::vector<std::string> rule;
+  std::string mappings;
+  uint64_t max_buckets = Settings{}.max_buckets;
   std::string rate_limit_fields = "draft";
   std::string x_forwarded = "append";
   std::string forwarded = "off";
@@ -80,6 +85,10 @@ ArgumentSpec SpecOf(Flags& flags) {
                     {"--anonymous", &flags.anonymous},
                     {"--clients", &flags.clients},
                     {"--mode", &flags.mode},
+                    {"--rules", &flags.rules},
+                    {"--rule", &flags.rule},
+                    {"--mappings", &flags.mappings},
+                    {"--max-buckets", &flags.max_buckets},
                     {"--rate-limit-fields", &flags.rate_limit_fields},
                     {"--x-forwarded", &flags.x_forwarded},
                     {"--forwarded", &flags.forwarded},
@@ -279,6 +288,20 @@ void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
 }
 
+void ReadRules(const Flags& flags, Reader& reader, SidecarSettings& settings) {
+  Settings& engine = settings.engine;
+  engine.rules = flags.rules;
+  engine.rule = flags.rule;
+  engine.auth = flags.mappings;
+  engine.max_buckets = reader.Number("--max-buckets", flags.max_buckets, kBucketsMax);
+  if (settings.has_rules()) return;
+  engine.max_buckets = engine.max_limits = 1;  // nothing is counted
+  if (!flags.mappings.empty()) {
+    reader.Refuse("--mappings without rules",
+                  "add --rules PATH, or --rule TEXT; mappings say which rule a request meets");
+  }
+}
+
 void ReadSizes(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   settings.threads =
       flags.threads == 0
@@ -374,6 +397,7 @@ std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& 
   if (settings.plan && reader.ok()) return settings;
   ReadAddresses(flags, reader, settings);
   ReadProxy(flags, reader, settings);
+  ReadRules(flags, reader, settings);
   ReadSizes(flags, reader, settings);
   if (!reader.ok()) return std::nullopt;
   return settings;

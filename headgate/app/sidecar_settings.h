@@ -9,6 +9,7 @@
 
 #include "headgate/app/console.h"
 #include "headgate/app/listen_address.h"
+#include "headgate/app/settings.h"
 #include "headgate/net/connector.h"
 #include "headgate/observe/log_line.h"
 #include "headgate/proxy/proxy_loop.h"
@@ -43,12 +44,16 @@ struct SidecarSettings {
   base::Duration connect_timeout{0};
   share::ShareOptions share{};
   proxy::ProxyOptions proxy{};  // without addresses
+  // Of the engine that decides by rules: their sources, the mapping file (`auth`), its memory.
+  Settings engine{};
   base::Duration drain_timeout{0};
   uint64_t connections_max = 0;
   uint64_t connections_per_address_max = 0;
   uint32_t threads = 1;
   observe::Level log_level = observe::Level::kInfo;
   observe::LogFormat log_format = observe::LogFormat::kText;
+
+  bool has_rules() const { return !engine.rules.empty() || !engine.rule.empty(); }
 };
 
 // Nothing if a flag is wrong; an error with a hint is then on the console.

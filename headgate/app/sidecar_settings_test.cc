@@ -159,6 +159,23 @@ TEST(SidecarSettings, Upstreams) {
     EXPECT_FALSE(ParseUpstreams(text).ok()) << text;
 }
 
+TEST(SidecarSettings, Rules) {
+  const auto without = WithFlags({});
+  ASSERT_TRUE(without.settings) << without.err;
+  EXPECT_FALSE(without.settings->has_rules());
+  EXPECT_EQ(without.settings->engine.max_buckets, 1u) << "no memory for what is not counted";
+  const auto [settings, err] =
+      WithFlags({"--rules", "a.yaml", "--rules", "b", "--rule", "client: 1/second", "--mappings",
+                 "map.yaml", "--max-buckets", "5000"});
+  ASSERT_TRUE(settings) << err;
+  EXPECT_TRUE(settings->has_rules());
+  EXPECT_EQ(settings->engine.rules, (std::vector<std::string>{"a.yaml", "b"}));
+  EXPECT_EQ(settings->engine.rule, std::vector<std::string>{"client: 1/second"});
+  EXPECT_EQ(settings->engine.auth, "map.yaml");
+  EXPECT_EQ(settings->engine.max_buckets, 5000u);
+  EXPECT_THAT(WithFlags({"--mappings", "map.yaml"}).err, HasSubstr("--mappings without rules"));
+}
+
 TEST(SidecarSettings, Percentages) {
   EXPECT_EQ(ParsePercentage("10%"), (algorithm::Ratio{100, 1000}));
   EXPECT_EQ(ParsePercentage("0%"), (algorithm::Ratio{0, 1000}));

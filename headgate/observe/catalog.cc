@@ -277,7 +277,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_auth_requests_total",
      kCounter,
      "requests",
-     "Requests that proxies asked about, by outcome: allowed, unmatched, exempt, untrusted, "
+     "Requests that proxies asked about, or that the sidecar has judged by rules, by outcome: "
+     "allowed, unmatched, exempt, untrusted, "
      "refused, "
      "missing, invalid, no_rule, denied, unavailable.",
      {"outcome"}},
@@ -336,6 +337,13 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Further attempts for a request that the upstream had not processed."},
     {Metric::kProxyTunnels, "headgate_proxy_tunnels_total", kCounter, "requests",
      "Requests that became tunnels, for WebSocket for example."},
+    {Metric::kHeldRefused, "headgate_proxy_held_refused_total", kCounter, "requests",
+     "Requests that the queue of a rule would have held, answered 503 because as many were held as "
+     "--queue says."},
+    {Metric::kHeldLeft, "headgate_proxy_held_left_total", kCounter, "requests",
+     "Requests whose client left while they were held by the queue of a rule."},
+    {Metric::kLetThrough, "headgate_proxy_let_through_total", kCounter, "requests",
+     "Requests that a rule refused and that passed because of mode passthrough."},
     {Metric::kHttp2Floods,
      "headgate_http2_floods_total",
      kCounter,

@@ -1,0 +1,71 @@
+// The rules of a running sidecar: loaded at start, followed while it runs, applied in front of the
+// pool of every loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/app/console.h"
+#include "headgate/app/engine.h"
+#include "headgate/app/followed_mappings.h"
+#include "headgate/app/instance.h"
+#include "headgate/app/live_rules.h"
+#include "headgate/app/settings.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/proxy/proxy_loop.h"
+#include "headgate/proxy/rule_gate.h"
+
+namespace headgate::app {
+
+struct SidecarRulesOptions {
+  // Without a mapping file, the field that names the client; empty: its address does.
+  std::string client_field{};
+  wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;
+};
+
+class SidecarRules {
+ public:
+  // Reads the sources of the rules and the mapping file from `settings`. All arguments must outlive
+  // this object, which lives on `loop`.
+  SidecarRules(const Settings& settings, const SidecarRulesOptions& options, Engine& engine,
+               net::EventLoop& loop, observe::Log& log);
+  SidecarRules(const SidecarRules&) = delete;
+
+  // Loads everything for the first time. False if there are problems; they are on the console.
+  bool LoadFirst(const Console& console);
+  // Applies the rules to the requests of this loop. Call it before the loop runs.
+  void Apply(proxy::ProxyLoop& proxy);
+  // Reads all files again, changed or not.
+  void Reload();
+
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  struct OnLoop {
+    OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoop& proxy);
+
+    proxy::RuleCounters counters;
+    limiter::Checker checker;
+    front::answer::LimitAnswer answer;
+    front::auth::Judge judge;
+    proxy::RuleGate gate;
+  };
+
+  const SidecarRulesOptions options_;
+  Engine& engine_;
+  const std::string instance_ = RandomInstanceName();
+  LiveRules rules_;
+  front::auth::LiveMappings live_mappings_;
+  FollowedMappings mappings_;
+  front::auth::Repeats repeats_{{}};
+  const base::HashSecret repeats_secret_ = base::RandomHashSecret();
+  std::vector<std::unique_ptr<OnLoop>> loops_;
+};
+
+}  // namespace headgate::app

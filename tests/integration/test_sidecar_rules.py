@@ -1,0 +1,198 @@
+"""Rules in front of the sidecar's pool: requests that are refused or held, files that change, and the
+path that a rule matches."""
+
+import os
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import BINARY, Sidecar, require, run, until
+from upstreams import Upstream
+
+RULE = """domain: default
+descriptors:
+  - key: client
+    rate_limit: {{requests_per_unit: {requests}, period: 1h, algorithm: fixed_window}}
+"""
+QUEUE = """domain: default
+descriptors:
+  - key: client
+    rate_limit: {requests_per_unit: 5, period: 1s, burst: 3, algorithm: leaky_bucket, queue: true}
+"""
+MAPPINGS = """mappings:
+- path: /free/*
+- path: /api/*
+  descriptors:
+  - entries: [{key: path, path: true}, {key: token, header: X-Token}]
+- require_rule: true
+  descriptors: []
+"""
+PATHS = """domain: default
+descriptors:
+  - key: path
+    value: /api/a
+    descriptors:
+      - key: token
+        rate_limit: {requests_per_unit: 2, period: 1h, algorithm: token_bucket}
+"""
+CLIENT = {"X-Client-Id": "ann"}
+
+
+def answer(connection, _):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    return True
+
+
+class Rules(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.upstream = Upstream(self, answer)
+
+    def write(self, text, name="rules.yaml"):
+        path = os.path.join(self.folder, name)
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(path + ".tmp", path)
+        return path
+
+    def start(self, *args, **options):
+        self.sidecar = self.enterContext(Sidecar(self.upstream.port, args=args, **options))
+        return self.sidecar
+
+    def get(self, path="/", headers=CLIENT):
+        return self.sidecar.request("GET", path, headers=headers)
+
+    def status(self, path="/", headers=CLIENT):
+        return self.get(path, headers)[0]
+
+    def test_a_rule_denies_and_an_edit_counts_at_once(self):
+        self.start("--rules", self.write(RULE.format(requests=3)))
+        for remaining in (2, 1, 0):
+            status, fields, text = self.get()
+            self.assertEqual((status, text), (200, "ok"))
+            self.assertEqual(fields["ratelimit-policy"], '"client";q=3;w=3600')
+            self.assertTrue(fields["ratelimit"].startswith(f'"client";r={remaining};t='), fields["ratelimit"])
+        status, fields, text = self.get()
+        self.assertEqual(status, 429)
+        self.assertIn(int(fields["retry-after"]), range(1, 3601))
+        self.assertIn('"client";r=0', fields["ratelimit"])
+        self.assertEqual(fields["content-type"], "application/problem+json")
+        self.assertIn("over the limit", text)
+        self.assertEqual(len(self.upstream.heads), 3)
+        self.assertEqual(self.status(headers={"X-Client-Id": "bob"}), 200)
+        self.write(RULE.format(requests=300))
+        until(lambda: self.status() == 200, 2, "the new limit is in force")
+        self.write("domain: default\ndescriptors:\n  - key: client\n    rate_limt: {}\n")
+        until(lambda: "unknown key 'rate_limt'" in self.sidecar.errors(), 2, "the log names the problem")
+        self.assertEqual(self.status(), 200)
+        metric = self.sidecar.metric
+        self.assertGreaterEqual(metric('headgate_auth_requests_total{outcome="denied"}'), 1)
+        self.assertGreaterEqual(metric('headgate_proxy_requests_total{outcome="refused"}'), 1)
+        self.assertEqual(metric('headgate_rule_reloads_total{result="refused"}'), 1)
+
+    def test_a_refusal_of_a_rule_takes_nothing_from_the_pool(self):
+        self.start("--rule", "client=ann: 2/hour", "--cycle", "1h", capacity=4)
+        self.assertEqual([self.status() for _ in range(6)], [200, 200, 429, 429, 429, 429])
+        bob = {"X-Client-Id": "bob"}
+        # Each has a share of two, and no rule concerns bob.
+        self.assertEqual([self.status(headers=bob) for _ in range(3)], [200, 200, 429])
+        self.assertEqual(self.sidecar.metric('headgate_share_requests_total{client="ann",outcome="rejected"}'), 0)
+
+    def test_a_refusal_of_the_pool_takes_nothing_from_a_rule(self):
+        self.start("--rule", "client: 3/hour", "--cycle", "1h", capacity=2)
+        self.assertEqual([self.status() for _ in range(5)], [200, 200, 429, 429, 429])
+        self.assertIn('"fair-share"', self.get()[1]["ratelimit"])
+        self.assertEqual(self.sidecar.metric('headgate_auth_requests_total{outcome="allowed"}'), 2)
+
+    def test_a_queue_spaces_requests(self):
+        self.start("--rules", self.write(QUEUE))
+        arrivals = []
+        statuses = []
+        ready = threading.Barrier(5)
+
+        def serve(connection, _):
+            arrivals.append(time.monotonic())
+            return answer(connection, _)
+
+        self.upstream.serve = serve
+
+        def ask():
+            ready.wait()
+            statuses.append(self.status())
+
+        threads = [threading.Thread(target=ask) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # One proceeds, three wait, and one is denied.
+        self.assertEqual(sorted(statuses), [200, 200, 200, 200, 429])
+        for before, after in zip(arrivals, arrivals[1:]):
+            self.assertGreater(after - before, 0.15)
+        self.assertEqual(self.sidecar.metric("headgate_auth_held"), 0)
+
+    def test_a_client_that_leaves_while_its_request_is_held(self):
+        require("curl")
+        self.start("--rule", "client: 1/minute burst 5 queue")
+        self.assertEqual(self.status(), 200)
+        # A client of HTTP/1 that closes after its whole request may still wait for the answer.
+        with self.sidecar.connect() as connection:
+            connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\nContent-Length: 5\r\n\r\nhe")
+            until(lambda: self.sidecar.metric("headgate_auth_held") == 1, 5, "it is held")
+        until(lambda: self.sidecar.metric("headgate_auth_held") == 0, 5, "its place is free")
+        url = f"http://127.0.0.1:{self.sidecar.port}/"
+        done = run("curl", "-s", "--http2-prior-knowledge", "--max-time", "1", "-H", "X-Client-Id: ann", url)
+        self.assertEqual(done.returncode, 28, "a timeout")
+        until(lambda: self.sidecar.metric("headgate_auth_held") == 0, 5, "its place is free")
+        self.assertEqual(self.sidecar.metric("headgate_proxy_held_left_total"), 2)
+        self.assertEqual(len(self.upstream.heads), 1)
+        self.assertEqual(self.sidecar.stop(), 0)
+
+    def test_mappings(self):
+        self.start("--rules", self.write(PATHS), "--mappings", self.write(MAPPINGS, "map.yaml"))
+        token = {**CLIENT, "X-Token": "t"}
+        self.assertEqual(self.status("/free/x"), 200)
+        self.assertEqual(self.status("/api/a"), 401)
+        self.assertEqual(self.status("/other"), 403)
+        self.assertEqual(self.status("/api/b", token), 200)
+        # One bucket for all spellings of a path, and the upstream gets the one that was matched.
+        self.assertEqual(self.status("/api/a?x=1", token), 200)
+        self.assertEqual(self.status("//api/./b/../%61?x=//2", token), 200)
+        self.assertEqual(self.status("/api/a", token), 429)
+        for path in ("/api%2fa", "/api//../a", "/api/../../a", "/api/%00", "/api/a%"):
+            self.assertEqual(self.status(path, token), 400, path)
+        lines = [head.split("\r\n")[0] for head in self.upstream.heads]
+        self.assertEqual(
+            lines,
+            ["GET /free/x HTTP/1.1", "GET /api/b HTTP/1.1", "GET /api/a?x=1 HTTP/1.1", "GET /api/%61?x=//2 HTTP/1.1"],
+        )
+        self.write(MAPPINGS.replace("/free/*", "/other"), "map.yaml")
+        until(lambda: self.status("/other") == 200, 2, "the new mappings are in force")
+        self.assertEqual(self.status("/free/x"), 403)
+
+    def test_passthrough_only_counts_and_ends_live(self):
+        self.start("--rule", "client: 1/hour", "--mode", "passthrough")
+        self.assertEqual([self.status() for _ in range(3)], [200, 200, 200])
+        self.assertEqual(self.sidecar.metric("headgate_proxy_let_through_total"), 2)
+        done = self.sidecar.request("PATCH", "/v1/sidecar", body='{"mode":"enforce"}', port=self.sidecar.admin_port)
+        self.assertEqual(done[0], 200, done)
+        self.assertEqual(self.status(), 429)
+
+    def test_wrong_settings_are_reported_at_the_start(self):
+        words = (BINARY, "sidecar", "--upstream", "http://127.0.0.1:1", "--capacity", "1", "--listen", "127.0.0.1:0")
+        for more, what in (
+            (("--rules", self.write("domain: default\ndescriptors: 7\n")), "rules.yaml:2:"),
+            (("--rule", "client 5"), "client 5"),
+            (("--rule", "client: 5/second", "--mappings", self.write("mappings: 7\n", "bad.yaml")), "bad.yaml:1:"),
+            (("--mappings", self.write(MAPPINGS, "map.yaml")), "--mappings without rules"),
+        ):
+            with self.subTest(more):
+                done = run(*words, *more)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(what, done.stderr)
+                self.assertIn("hint:", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
