@@ -285,8 +285,8 @@ void ClientSession::FailAll(std::string_view detail) {
     ClientStream& stream = *streams_.back();
     if (stream.id_ != 0) endpoint_.SetOwner(stream.id_, nullptr);
     Failure failure = stream.answered_ ? Failure::kTruncated : Failure::kNoAnswer;
-    if (!stream.sent_) failure = Failure::kNotSent;
     if (endpoint_.failed()) failure = Failure::kInvalid;
+    if (!stream.sent_) failure = Failure::kNotSent;
     Close(stream, failure, detail);
   }
   Notify();

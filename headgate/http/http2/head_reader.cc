@@ -70,8 +70,8 @@ bool FieldReader::AddRegular(std::string_view name, std::string_view value, Fiel
       expects_continue_ = base::EqualsIgnoreCase(value, "100-continue");
       return true;
     case FieldKind::kCookie:
-      // RFC 9113, 8.2.3: one field in every other version.
-      if (!cookies_.empty()) cookies_ += "; ";
+      // RFC 9113, 8.2.3: one field in every other version. An empty one would leave a space behind.
+      if (!cookies_.empty() && !value.empty()) cookies_ += "; ";
       cookies_ += value;
       return true;
     case FieldKind::kOrdinary:
@@ -142,7 +142,9 @@ RequestHeadReader::Verdict RequestHeadReader::Finish(bool ended) {
     head_.body.kind = BodyLength::Kind::kUnsized;
   }
   if (expectation_seen_ && !expects_continue_) return Verdict::kOtherExpectation;
-  head_.expects_continue = expects_continue_;
+  // Without content there is nothing to wait for (RFC 9110, 10.1.1).
+  const bool has_content = head_.body.kind == BodyLength::Kind::kUnsized || head_.body.bytes > 0;
+  head_.expects_continue = expects_continue_ && has_content;
   head_.accepts_trailers = te_trailers_;
   if (!cookies_.empty()) head_.fields.Add("cookie", cookies_);
   return Verdict::kValid;
