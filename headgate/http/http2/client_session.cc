@@ -31,7 +31,7 @@ size_t ClientSession::free_places() const {
 }
 
 bool ClientSession::finished() const {
-  return going_away_ || broken_ || endpoint_.failed() || endpoint_.finished();
+  return going_away_ || distrusted_ || broken_ || endpoint_.failed() || endpoint_.finished();
 }
 
 ClientExchange& ClientSession::Begin(const RequestHead& head, ResponseReceiver& receiver,
@@ -129,7 +129,7 @@ void ClientSession::Settle() {
     Notify();
     endpoint_.Send(output_, now_);
   } while (endpoint_.wants_send());
-  if (finished() && endpoint_.failed()) {
+  if (endpoint_.failed()) {
     FailAll("the server violated the protocol on another stream");
   } else if (endpoint_.finished()) {
     FailAll("the connection ended");
@@ -256,13 +256,17 @@ void ClientSession::OnSettings() {
 void ClientSession::OnClosed(int32_t id, ErrorCode error) {
   ClientStream* stream = Find(id);
   if (stream == nullptr) return;
-  if (stream->failure_ == Failure::kInvalid)
+  if (stream->failure_ == Failure::kInvalid) {
+    distrusted_ = distrusted_ || !stream->short_request_;
     return Close(*stream, Failure::kInvalid, stream->detail_);
+  }
   if (stream->complete_ && !stream->peer_reset_) return Close(*stream, Failure::kTruncated, {});
   if (error == ErrorCode::kRefusedStream && !stream->answered_)
     return Close(*stream, Failure::kNotSent, "the server refused the stream");
-  if (!stream->peer_reset_)
+  if (!stream->peer_reset_) {
+    distrusted_ = distrusted_ || stream->receiver_ != nullptr;
     return Close(*stream, Failure::kInvalid, "the response violates the protocol");
+  }
   Close(*stream, stream->answered_ ? Failure::kTruncated : Failure::kNoAnswer,
         "the server reset the stream");
 }

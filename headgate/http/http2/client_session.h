@@ -5,6 +5,8 @@
 //   HEADERS ─▶ ResponseHeadReader ─▶ OnInformational, OnHead
 //       └─ invalid ─▶ RST_STREAM, OnFailed(kInvalid)
 //   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
+//
+// After an invalid response the other exchanges end in peace, but no new one begins.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +75,7 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   void Open(ClientStream& stream, const RequestHead& head);
   void OnResponseHead(ClientStream& stream, bool ends_stream);
   void OnResponseEnd(ClientStream& stream, const Fields& trailers);
+  // Resets the stream. Its exchange fails with kInvalid.
   void Refuse(ClientStream& stream, std::string_view detail);
   // Takes the stream from nghttp2, and remembers why.
   void Close(ClientStream& stream, Failure failure, std::string_view detail);
@@ -99,6 +102,7 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   base::Instant now_{};
   bool settings_seen_ = false;
   bool going_away_ = false;
+  bool distrusted_ = false;  // the server has sent an invalid response
   bool broken_ = false;
   bool in_call_ = false;
   bool stopped_ = false;  // reading, because of unsent output

@@ -292,16 +292,18 @@ TEST(ClientSession, Responses) {
   }
 }
 
-TEST(ClientSession, AViolationOfOneStreamLeavesTheOthers) {
+TEST(ClientSession, AfterAViolationOfOneStreamOnlyTheOthersEnd) {
   RawClient client;
   client.Begin();
   client.Begin();
   (void)client.Say("");
   EXPECT_THAT(client.Say(Headers(1, {{":status", "999"}})), ElementsAre("RST 1 PROTOCOL_ERROR"));
   EXPECT_EQ(client.responses[0]->failure, Failure::kInvalid);
+  EXPECT_TRUE(client.session.finished());
+  EXPECT_EQ(client.session.free_places(), 0u);
+  EXPECT_EQ(client.session.open_exchanges(), 1u);
   (void)client.Say(Data(1, "late") + Headers(3, {{":status", "200"}}));
   EXPECT_TRUE(client.responses[1]->ended);
-  EXPECT_FALSE(client.session.finished());
 }
 
 TEST(ClientSession, AViolationOfTheConnectionEndsIt) {

@@ -20,6 +20,7 @@ void ClientStream::SendEnd(const Fields& trailers) {
   if (body_.End(trailers)) {
     session_.endpoint_.Resume(id_);
   } else {
+    short_request_ = true;
     session_.Refuse(*this, "the request ended before its length");
   }
   session_.Wake();

@@ -45,7 +45,8 @@ class ClientStream final : public ClientExchange {
   bool end_sent_ = false;  // END_STREAM is in the output
   bool answered_ = false;  // OnHead was called
   bool tunnel_ = false;
-  bool complete_ = false;  // the response has ended
+  bool complete_ = false;       // the response has ended
+  bool short_request_ = false;  // the request ended before its length
   bool peer_reset_ = false;
   bool has_room_ = false;  // OnWritable is due
   bool closed_ = false;    // nghttp2 knows it no more
