@@ -257,6 +257,7 @@ void Endpoint::Receive(std::string_view bytes, base::Instant now) {
 }
 
 void Endpoint::Send(std::string& output, base::Instant now) {
+  HEADGATE_DCHECK(role_ == Role::kClient || frame_buffer_.is_of_this_thread());
   output_ = &output;
   ReleaseHeld();
   while (true) {

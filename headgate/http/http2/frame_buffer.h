@@ -18,6 +18,8 @@ class FrameBuffer {
   FrameBuffer() : bytes_(OfThisThread()) {}
   FrameBuffer(const FrameBuffer&) = delete;
 
+  bool is_of_this_thread() const { return bytes_ == OfThisThread(); }
+
   // Functions for nghttp2 that allocate everything but the buffer. This object must outlive the
   // session.
   nghttp2_mem Allocator();
