@@ -115,7 +115,9 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          (folder.starts_with("store/") && lower == "store/cas") ||
          // Fronts share what they say about a decision; the two of forward-auth share the judge.
          (folder.starts_with("front/") && lower == "front/answer") ||
-         (folder == "front/spoe" && lower == "front/auth");
+         (folder == "front/spoe" && lower == "front/auth") ||
+         // The sidecar judges its requests as forward-auth does.
+         (folder == "proxy" && (lower == "front/auth" || lower == "front/answer"));
 }
 
 TEST(Floors, EveryFolderHasOne) {

@@ -37,7 +37,7 @@ std::optional<base::Duration> ParseGrpcTimeout(std::string_view text);
 // eight digits. A timeout that is not positive is "0n".
 std::string GrpcTimeout(base::Duration timeout);
 
-// The timeout of a call; absent if it has none, or is no call of gRPC.
+// The timeout of a call; absent if it has none, or does not use gRPC.
 std::optional<base::Duration> GrpcTimeoutOf(const http::RequestHead& head);
 // Takes the time for which the call has waited from its timeout, if it has one.
 void ShortenGrpcTimeout(base::Duration waited, http::RequestHead& head);

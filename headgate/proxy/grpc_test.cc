@@ -63,6 +63,33 @@ TEST(Grpc, WrittenTimeoutIsReadBackAndNeverLonger) {
   }
 }
 
+TEST(Grpc, TimeoutOfACallIsShortenedByItsWait) {
+  http::RequestHead call = Head("application/grpc");
+  ShortenGrpcTimeout(seconds(1), call);
+  EXPECT_EQ(call.fields.size(), 1u) << "without a timeout nothing changes";
+  call.fields.Add("grpc-timeout", "3S");
+  EXPECT_EQ(GrpcTimeoutOf(call), seconds(3));
+  ShortenGrpcTimeout(seconds(1), call);
+  EXPECT_EQ(GrpcTimeoutOf(call), seconds(2));
+  ShortenGrpcTimeout(seconds(5), call);
+  EXPECT_EQ(GrpcTimeoutOf(call), seconds(0));
+  http::RequestHead other = Head("application/json");
+  other.fields.Add("grpc-timeout", "3S");
+  EXPECT_EQ(GrpcTimeoutOf(other), std::nullopt);
+  ShortenGrpcTimeout(seconds(1), other);
+  EXPECT_EQ(other.fields.Find("grpc-timeout"), "3S");
+}
+
+// https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md, but 429: a refusal for
+// a limit is RESOURCE_EXHAUSTED.
+TEST(Grpc, StatusOfRefusals) {
+  EXPECT_EQ(GrpcStatusOf(400), GrpcStatus::kInternal);
+  EXPECT_EQ(GrpcStatusOf(401), GrpcStatus::kUnauthenticated);
+  EXPECT_EQ(GrpcStatusOf(403), GrpcStatus::kPermissionDenied);
+  EXPECT_EQ(GrpcStatusOf(429), GrpcStatus::kResourceExhausted);
+  EXPECT_EQ(GrpcStatusOf(503), GrpcStatus::kUnavailable);
+}
+
 TEST(Grpc, MessageIsPercentEncoded) {
   std::string out;
   AppendGrpcMessage("50% of ü\n", out);

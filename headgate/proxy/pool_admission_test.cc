@@ -46,6 +46,37 @@ TEST(PoolAdmission, PassthroughAdmitsEverybody) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.Admit("ann", kStart).admitted);
 }
 
+TEST(PoolAdmission, LookTakesNothing) {
+  const auto pool = MakePool({.pool = {.capacity = 1}});
+  PoolAdmission admission(*pool);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.SeesRoom("ann", kStart));
+  EXPECT_TRUE(admission.Admit("ann", kStart).admitted);
+  EXPECT_FALSE(admission.SeesRoom("ann", kStart));
+  EXPECT_FALSE(admission.SeesRoom("", kStart));
+  EXPECT_TRUE(admission.SeesRoom("ann", kStart + seconds(10)));
+  share::PoolSnapshot snapshot;
+  pool->TakeSnapshot(kStart + seconds(10), snapshot);
+  EXPECT_EQ(snapshot.counts.allowed, 1u);
+  EXPECT_EQ(snapshot.counts.rejected, 0u);
+}
+
+TEST(PoolAdmission, RefusesUnlessInPassthrough) {
+  const auto pool = MakePool({.pool = {.capacity = 1}});
+  PoolAdmission admission(*pool);
+  EXPECT_TRUE(admission.refuses());
+  pool->SetMode(share::Mode::kPassthrough);
+  EXPECT_FALSE(admission.refuses());
+}
+
+TEST(PoolAdmission, SeesRoomAlsoInFlight) {
+  const auto pool = MakePool({.find_capacity = capacity::CapacityOptions{.limit_first = 2}});
+  PoolAdmission admission(*pool);
+  EXPECT_TRUE(admission.Admit("ann", kStart).admitted);
+  EXPECT_TRUE(admission.SeesRoom("bob", kStart));
+  EXPECT_TRUE(admission.Admit("bob", kStart).admitted);
+  EXPECT_FALSE(admission.SeesRoom("cid", kStart));
+}
+
 // With `capacity: auto` each admitted request is in flight until it has left.
 TEST(PoolAdmission, RequestsInFlightAreLimited) {
   const auto pool = MakePool({.find_capacity = capacity::CapacityOptions{.limit_first = 2}});

@@ -84,7 +84,7 @@ class RuleGate {
   mapping::RequestHead Describe(const Arrival& arrival);
   // Changes the target so that its path is the one that was matched.
   void UseMatchedPath(std::string& target);
-  // What verdict_ means for this request. Sets refusal_ with kRefuse.
+  // The next step of this request, by verdict_. Sets refusal_ with kRefuse.
   Next NextOf(const Arrival& arrival, const Entrance& entrance);
   Next RefuseBecause(const Refusal& refusal);
   // Answers by verdict_ and refusal_.

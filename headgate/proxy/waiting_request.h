@@ -34,7 +34,7 @@ class WaitingRequest final : public http::RequestReceiver, private HeldRequests:
   void OnDue(base::Instant now) override;
   void OnAnswer(base::Instant now);
   void Enter(const std::optional<wire::RateLimitState>& limit, base::Instant now);
-  // What was received meanwhile goes to `next`, and everything that follows.
+  // Passes on to `next` the data that was received meanwhile, and everything that follows.
   void Become(std::unique_ptr<http::RequestReceiver> next, base::Instant now);
   void EndHold();
   void Leave(base::Instant now);
