@@ -72,17 +72,27 @@ constexpr std::string_view kSidecar =
   headgate sidecar --upstream URL[,URL]… --capacity N [--cycle DURATION]
   headgate sidecar --listen :8080 --upstream http://127.0.0.1:9000 --capacity 40 --cycle 10s
   headgate sidecar --upstream h2c://127.0.0.1:50051 --capacity auto
+  headgate sidecar --listen tls::443 --tls-certificate-file c.pem --tls-key-file k.pem --upstream http://a --capacity 40
   headgate sidecar --plan access.log --capacity 40      what fair share would have done with these requests
 
 All clients begin with equal shares of the capacity. A client that needs more borrows what others leave, and they get
 their own back when they need it. A request beyond its client's share is answered 429. Requests, answers and tunnels
-(WebSocket, gRPC) are streamed. Clients speak HTTP/1.1, or HTTP/2 by prior knowledge. GET /v1/sidecar on the admin
+(WebSocket, gRPC) are streamed. Clients speak HTTP/1.1 or HTTP/2 (ALPN, prior knowledge). GET /v1/sidecar on the admin
 address shows mode and upstream; PATCH changes them without a restart: {"mode":"passthrough"}, {"upstream":"URL[,URL]"}.
 
-  --listen ADDRESS          HOST:PORT, :PORT or unix:PATH (127.0.0.1:8080); repeatable
+  --listen ADDRESS          HOST:PORT, :PORT or unix:PATH, with tls: before it for TLS (127.0.0.1:8080); repeatable
+  --tls-certificate-file PATH  for tls: addresses; a certificate chain (PEM), followed while it runs; repeatable
+  --tls-key-file PATH       the key of the certificate at the same position
+  --tls-client-ca-file PATH    clients need a certificate that one of these authorities has signed
+  --tls-client-name NAME    a name of which clients' certificates must have one; repeatable
+  --client-from-certificate    a client is the name in its certificate; --client-header passes it on
   --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
   --credential-file PATH    the admin address asks other machines for its first line
-  --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; several with commas
+  --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; with TLS https://HOST or
+                            h2://HOST (HTTP/2); several with commas
+  --upstream-ca-file PATH   the authorities that sign the upstream's certificate (the system's)
+  --upstream-tls-name NAME  the name that must be in it (the host of --upstream)
+  --upstream-certificate-file PATH, --upstream-key-file PATH  the sidecar's own certificate for the upstream
   --capacity N              requests in each cycle, for all clients together; auto finds it
   --cycle DURATION          the shares are divided anew after this time (10s)
   --reservation PERCENT     the part of its even share that an idle client keeps (10%)
@@ -105,6 +115,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --idle-timeout DURATION     without a byte in either direction (5m)
   --queue-timeout DURATION    for a request that waits for a connection (5s)
   --drain-timeout DURATION    for requests in progress when the process stops (10s)
+  --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets of the
+                            old one, which then leaves, so that a restart fails no request
   --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails
   --check-interval DURATION   between two checks of an address by an event loop (5s)
   --upstream-connections N    to each address of the upstream (512)

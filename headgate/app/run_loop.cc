@@ -22,7 +22,7 @@ void RunLoop(net::EventLoop& loop, const Signals& signals, const MainCalls& call
     tick.Set(loop.Now() + kTick);
   });
   tick.Set(loop.Now() + kTick);
-  const auto done = [&] { return stopped; };
+  const auto done = [&] { return stopped || (calls.is_over && calls.is_over()); };
   if (at_most) {
     loop.RunUntil(done, *at_most);
     return;

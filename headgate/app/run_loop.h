@@ -13,9 +13,11 @@ namespace headgate::app {
 struct MainCalls {
   std::function<void()> tick;    // every second
   std::function<void()> reload;  // at each SIGHUP
+  // If set: whether to return without a signal. Asked after each turn of the loop.
+  std::function<bool()> is_over{};
 };
 
-// Runs `loop` until the signal to stop, or for at most this long.
+// Runs `loop` until the signal to stop or `is_over`, or for at most this long.
 void RunLoop(net::EventLoop& loop, const Signals& signals, const MainCalls& calls,
              std::optional<base::Duration> at_most = std::nullopt);
 

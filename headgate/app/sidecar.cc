@@ -12,8 +12,10 @@
 #include "headgate/app/connection_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/file_plan.h"
+#include "headgate/app/followed_certificates.h"
 #include "headgate/app/net_metrics.h"
 #include "headgate/app/run_loop.h"
+#include "headgate/app/sidecar_handover.h"
 #include "headgate/app/sidecar_metrics.h"
 #include "headgate/app/sidecar_plan.h"
 #include "headgate/app/sidecar_routes.h"
@@ -35,12 +37,19 @@ namespace headgate::app {
 namespace {
 
 constexpr uint32_t kAdminConnectionsMax = 64;
+constexpr base::Duration kHandoverTimeout = std::chrono::seconds(5);
 
 const http::http2::ClientOptions kHttp2Client;
 
+net::Stream::Options StreamOptionsOf(const SidecarSettings& settings) {
+  return {.tls = settings.tls.upstream,
+          .server_name = settings.tls.upstream_name,
+          .connect_timeout = settings.connect_timeout};
+}
+
 // The addresses for one loop, which counts in `counters`.
 std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
-                                                        base::Duration connect_timeout,
+                                                        const net::Stream::Options& stream,
                                                         http::http2::Counters& counters) {
   const auto make_session = [http2 = upstreams.http2,
                              &counters]() -> std::unique_ptr<http::ClientSession> {
@@ -50,7 +59,7 @@ std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upst
   std::vector<proxy::StreamConnectionOptions> addresses;
   for (const net::StreamTarget& target : upstreams.targets) {
     addresses.push_back({.target = target,
-                         .stream = {.connect_timeout = connect_timeout},
+                         .stream = stream,
                          .make_session = make_session,
                          .http2 = upstreams.http2});
   }
@@ -60,14 +69,18 @@ std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upst
 proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
                                    http::http2::Counters& counters) {
   proxy::ProxyOptions options = settings.proxy;
-  options.addresses = AddressesOf(settings.upstreams, settings.connect_timeout, counters);
+  options.addresses = AddressesOf(settings.upstreams, StreamOptionsOf(settings), counters);
   return options;
 }
 
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
   SidecarSessionOptions options;
   const std::string& client_field = settings.proxy.application.client_field;
-  if (!client_field.empty()) options.http1.never_nominated.push_back(client_field);
+  if (!client_field.empty()) {
+    options.http1.never_nominated.push_back(client_field);
+    options.http1_over_tls.never_nominated.push_back(client_field);
+  }
+  if (settings.tls.client_from_certificate) options.certificate_field = client_field;
   return options;
 }
 
@@ -124,6 +137,7 @@ class Process {
         engine_(settings.engine, settings.threads, system_clock_, log_, spare_files_),
         pool_(pool),
         admission_(pool),
+        certificates_(settings.tls.clients, control_, log_),
         session_options_(SessionOptionsOf(settings)),
         access_({.credential = settings.credential}),
         upstreams_(settings.upstreams),
@@ -150,16 +164,29 @@ class Process {
 
   int Run() {
     if (rules_ && !rules_->LoadFirst(console_)) return kExitUsage;
+    if (!FindPredecessor()) return kExitUnreachable;
+    if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
+      console_.Error(std::string(status.message()), "see --tls-certificate-file");
+      return kExitUsage;
+    }
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
+    if (!AwaitSuccessor()) return kExitUnreachable;
     log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
     const auto reload = [this] {
       if (rules_) rules_->Reload();
+      certificates_.Reload();
     };
-    RunLoop(control_, signals_, {.tick = [this] { Tick(); }, .reload = reload});
+    RunLoop(control_, signals_,
+            {.tick = [this] { Tick(); },
+             .reload = reload,
+             .is_over = [this] { return has_successor_; }});
+    handover_.reset();
     draining_.store(true, std::memory_order_relaxed);
-    log_.Info("sidecar.drain_began", {{"timeout", settings_.drain_timeout}});
-    const bool all = server_.Drain(settings_.drain_timeout);
+    log_.Info("sidecar.drain_began",
+              {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor_}});
+    const bool all = has_successor_ ? server_.LeaveToSuccessor(settings_.drain_timeout)
+                                    : server_.Drain(settings_.drain_timeout);
     log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
     return kExitOk;
   }
@@ -170,18 +197,67 @@ class Process {
               net::ListenOptions options) {
     options.unix_mode = address.mode;
     options.proxies = address.proxies;
-    const auto bound = server_.Listen(address.endpoint, sessions, options);
+    if (address.tls) options.tls = certificates_.server();
+    const std::string name = fmt::format("{} {}", announced, address.endpoint.ToString());
+    const auto bound = TakeOrListen(name, address.endpoint, sessions, options);
     if (!bound.ok()) {
       console_.Error(std::string(bound.status().message()), HintOnListening(address.endpoint));
       return false;
     }
-    console_.out << announced << ' ' << bound->ToString() << std::endl;
+    console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
+    addresses_.push_back(
+        {.name = name, .bound = *bound, .sockets = server_.listening_sockets().back()});
+    return true;
+  }
+
+  absl::StatusOr<net::Endpoint> TakeOrListen(
+      std::string_view name, const net::Endpoint& endpoint,
+      const std::function<net::SessionChooser(uint32_t loop)>& sessions,
+      const net::ListenOptions& options) {
+    auto taken = predecessor_ ? predecessor_->Take(name) : std::nullopt;
+    if (!taken) return server_.Listen(endpoint, sessions, options);
+    server_.Adopt(endpoint, std::move(taken->sockets), sessions, options);
+    return taken->bound;
+  }
+
+  // ---- Handover
+
+  bool FindPredecessor() {
+    if (settings_.handover.empty()) return true;
+    auto found = Predecessor::Find(settings_.handover, kHandoverTimeout);
+    if (found.ok()) {
+      predecessor_ = *std::move(found);
+      return true;
+    }
+    console_.Error(fmt::format("--handover: {}", std::string(found.status().message())),
+                   "stop the process that has the addresses, and start this one again");
+    return false;
+  }
+
+  bool AwaitSuccessor() {
+    if (settings_.handover.empty()) return true;
+    auto point = HandoverPoint::Open(settings_.handover, addresses_, control_,
+                                     [this] { has_successor_ = true; });
+    if (!point.ok()) {
+      console_.Error(fmt::format("--handover: {}", std::string(point.status().message())),
+                     "name a path in a directory that this user may write");
+      return false;
+    }
+    handover_ = *std::move(point);
+    if (!predecessor_) return true;
+    const absl::Status status = predecessor_->SayReady();
+    log_.Info("sidecar.sockets_taken",
+              {{"addresses", uint64_t{addresses_.size()}},
+               {"old_process", std::string_view(status.ok() ? "leaves" : "has gone before")}});
+    predecessor_.reset();
     return true;
   }
 
   bool ListenOnAll() {
     for (const ListenAddress& address : settings_.listen) {
-      const auto sessions = [this](uint32_t loop) { return loops_[loop]->sessions.Chooser(); };
+      const auto sessions = [this, &address](uint32_t loop) {
+        return loops_[loop]->sessions.Chooser(address.tls);
+      };
       if (!Listen(address, "listening on", sessions, {})) return false;
     }
     const auto admin = [this](uint32_t loop) -> net::SessionChooser {
@@ -236,7 +312,7 @@ class Process {
     for (uint32_t i = 0; i < settings_.threads; ++i) {
       server_.loop(i).Post([this, &parts = *loops_[i], list = upstreams_] {
         parts.proxy.SetAddresses(
-            AddressesOf(list, settings_.connect_timeout, parts.upstream_http2));
+            AddressesOf(list, StreamOptionsOf(settings_), parts.upstream_http2));
       });
     }
   }
@@ -255,6 +331,7 @@ class Process {
     pool_.TakeSnapshot(engine_.clock().Now(), snapshot_);
     CollectShare(snapshot_, sink);
     if (rules_) rules_->Collect(sink);
+    certificates_.Collect(sink);
   }
 
   void Tick() {
@@ -278,6 +355,7 @@ class Process {
   share::SharePool& pool_;
   share::PoolSnapshot snapshot_;
   proxy::PoolAdmission admission_;
+  FollowedCertificates certificates_;
   const SidecarSessionOptions session_options_;
   const http::Options admin_http_{};
   access::Access access_;
@@ -285,6 +363,10 @@ class Process {
   UpstreamList upstreams_;             // guarded by upstreams_mutex_
   std::optional<SidecarRules> rules_;  // absent: there are none
   std::vector<std::unique_ptr<LoopParts>> loops_;
+  std::optional<Predecessor> predecessor_;  // until this process is ready
+  std::vector<HandoverPoint::Address> addresses_;
+  bool has_successor_ = false;
+  std::unique_ptr<HandoverPoint> handover_;
   // The loops use everything declared above.
   net::Server server_;
 };

@@ -123,6 +123,7 @@ void CollectShare(share::PoolSnapshot& snapshot, observe::Sink& sink) {
   sink.Set(Metric::kShareRefusals, {"no_client"}, refusals.no_client);
   sink.Set(Metric::kShareRefusals, {"too_many_clients"}, refusals.too_many_clients);
   sink.Set(Metric::kShareCountedOnly, {}, snapshot.counted_only);
+  sink.Set(Metric::kSharePassthrough, {}, uint64_t{snapshot.mode == share::Mode::kPassthrough});
   if (!snapshot.upstream) return;
   sink.Set(Metric::kUpstreamInFlight, {}, uint64_t{snapshot.upstream->in_flight});
   sink.Set(Metric::kUpstreamInFlightMax, {}, uint64_t{snapshot.upstream->limit});

@@ -37,7 +37,7 @@ struct Change {
   std::optional<UpstreamList> upstreams{};
 };
 
-absl::StatusOr<Change> ReadChange(std::string_view body, bool http2) {
+absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now) {
   const ordered_json read = ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
   Change change;
@@ -53,7 +53,7 @@ absl::StatusOr<Change> ReadChange(std::string_view body, bool http2) {
       return absl::InvalidArgumentError("the mode is neither enforce nor passthrough");
     } else if (name == "upstream") {
       HEADGATE_ASSIGN_OR_RETURN(change.upstreams, ParseUpstreams(text));
-      if (change.upstreams->http2 != http2)
+      if (!change.upstreams->SameScheme(now))
         return absl::InvalidArgumentError("another scheme needs a restart");
     } else {
       return absl::InvalidArgumentError(
@@ -66,9 +66,11 @@ absl::StatusOr<Change> ReadChange(std::string_view body, bool http2) {
 }  // namespace
 
 std::string ToString(const UpstreamList& upstreams) {
+  std::string_view scheme = upstreams.http2 ? "h2c://" : "http://";
+  if (upstreams.tls) scheme = upstreams.http2 ? "h2://" : "https://";
   std::string text;
   for (const net::StreamTarget& target : upstreams.targets) {
-    text.append(!text.empty() ? "," : upstreams.http2 ? "h2c://" : "http://");
+    text.append(text.empty() ? scheme : ",");
     text.append(target.ToString());
   }
   return text;
@@ -89,7 +91,7 @@ void AddSidecarRoutes(SidecarControl control, http::Router& router) {
        .what = "changes the mode or the upstream",
        .needs = access::Right::kAdmin,
        .handle = [shared](const http::Request& request, http::Response& response, base::Instant) {
-         auto change = ReadChange(request.body, shared->upstreams().http2);
+         auto change = ReadChange(request.body, shared->upstreams());
          if (!change.ok()) {
            return http::AnswerProblem(400, std::string(change.status().message()), kExample,
                                       response);

@@ -1,5 +1,8 @@
-// The connections of a sidecar's clients on one loop: HTTP/1.1, and HTTP/2 by prior knowledge.
+// The connections of a sidecar's clients on one loop: HTTP/1.1 and HTTP/2. The first bytes tell
+// which; with TLS they must be of the protocol that ALPN has agreed on.
 #pragma once
+
+#include <string>
 
 #include "headgate/http/exchange.h"
 #include "headgate/http/http1/server_session.h"
@@ -12,21 +15,46 @@ namespace headgate::app {
 // Shared by all loops.
 struct SidecarSessionOptions {
   http::http1::ServerOptions http1{};
+  http::http1::ServerOptions http1_over_tls{.scheme = "https"};
   http::http2::ServerOptions http2{};
+  // If not empty: with TLS, this field gets the name in the client's certificate, whatever the
+  // client has sent in it.
+  std::string certificate_field{};
+};
+
+// Passes requests on to an application, with what their connection says about them.
+class ConnectionApplication final : public http::Application {
+ public:
+  ConnectionApplication(http::Application& next, std::string_view scheme,
+                        const std::string& certificate_field)
+      : next_(next), scheme_(scheme), certificate_field_(certificate_field) {}
+
+  std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead head, const net::Peer& peer,
+                                                   http::ServerExchange& exchange,
+                                                   base::Instant now) override;
+
+ private:
+  http::Application& next_;
+  const std::string_view scheme_;
+  const std::string certificate_field_;  // empty: none
 };
 
 class SidecarSessions {
  public:
   // Everything must outlive this object, which must outlive its sessions.
   SidecarSessions(http::Application& application, const SidecarSessionOptions& options)
-      : application_(application), options_(options) {}
+      : options_(options),
+        plain_(application, "http", {}),
+        over_tls_(application, "https", options.certificate_field) {}
 
-  net::SessionChooser Chooser();
+  // For an address, with TLS or without.
+  net::SessionChooser Chooser(bool tls);
   const http::http2::Counters& http2_counters() const { return http2_counters_; }
 
  private:
-  http::Application& application_;
   const SidecarSessionOptions& options_;
+  ConnectionApplication plain_;
+  ConnectionApplication over_tls_;
   http::http2::Counters http2_counters_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <thread>
 #include <utility>
@@ -19,10 +20,19 @@
 namespace headgate::app {
 namespace {
 
-constexpr std::string_view kHttp = "http://";
-constexpr std::string_view kH2c = "h2c://";
+struct Scheme {
+  std::string_view prefix;
+  bool http2;
+  bool tls;
+};
+constexpr std::array<Scheme, 4> kSchemes = {{{"http://", false, false},
+                                             {"h2c://", true, false},
+                                             {"https://", false, true},
+                                             {"h2://", true, true}}};
 constexpr std::string_view kUnix = "unix:";
 constexpr uint16_t kDefaultPort = 80;
+constexpr uint16_t kDefaultTlsPort = 443;
+constexpr size_t kUpstreamsMax = 256;
 // Streams that an upstream with HTTP/2 is expected to take on a connection (RFC 9113, 6.5.2
 // recommends at least this many).
 constexpr size_t kHttp2Streams = 100;
@@ -32,6 +42,7 @@ constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
 
 struct Flags {
   std::vector<std::string> listen;
+  SidecarTlsFlags tls;
   std::string admin_listen = "127.0.0.1:8081";
   std::string credential_file;
   std::string upstream;
@@ -57,6 +68,7 @@ struct Flags {
   std::string idle_timeout = "5m";
   std::string queue_timeout = "5s";
   std::string drain_timeout = "10s";
+  std::string handover;
   std::string check_path;
   std::string check_interval = "5s";
   uint64_t upstream_connections = 512;
@@ -71,44 +83,47 @@ struct Flags {
 };
 
 ArgumentSpec SpecOf(Flags& flags) {
-  return {.command = "sidecar",
-          .flags = {{"--listen", &flags.listen},
-                    {"--admin-listen", &flags.admin_listen},
-                    {"--credential-file", &flags.credential_file},
-                    {"--upstream", &flags.upstream},
-                    {"--capacity", &flags.capacity},
-                    {"--cycle", &flags.cycle},
-                    {"--reservation", &flags.reservation},
-                    {"--on-new-client", &flags.on_new_client},
-                    {"--reclaim", &flags.reclaim},
-                    {"--client-header", &flags.client_header},
-                    {"--anonymous", &flags.anonymous},
-                    {"--clients", &flags.clients},
-                    {"--mode", &flags.mode},
-                    {"--rules", &flags.rules},
-                    {"--rule", &flags.rule},
-                    {"--mappings", &flags.mappings},
-                    {"--max-buckets", &flags.max_buckets},
-                    {"--rate-limit-fields", &flags.rate_limit_fields},
-                    {"--x-forwarded", &flags.x_forwarded},
-                    {"--forwarded", &flags.forwarded},
-                    {"--no-reason", &flags.no_reason},
-                    {"--connect-timeout", &flags.connect_timeout},
-                    {"--answer-timeout", &flags.answer_timeout},
-                    {"--idle-timeout", &flags.idle_timeout},
-                    {"--queue-timeout", &flags.queue_timeout},
-                    {"--drain-timeout", &flags.drain_timeout},
-                    {"--check-path", &flags.check_path},
-                    {"--check-interval", &flags.check_interval},
-                    {"--upstream-connections", &flags.upstream_connections},
-                    {"--queue", &flags.queue},
-                    {"--max-connections", &flags.max_connections},
-                    {"--max-connections-per-address", &flags.max_connections_per_address},
-                    {"--threads", &flags.threads},
-                    {"--log-level", &flags.log_level},
-                    {"--log-format", &flags.log_format},
-                    {"--plan", &flags.plan},
-                    {"--plan-client", &flags.plan_client}}};
+  ArgumentSpec spec{.command = "sidecar",
+                    .flags = {{"--listen", &flags.listen},
+                              {"--admin-listen", &flags.admin_listen},
+                              {"--credential-file", &flags.credential_file},
+                              {"--upstream", &flags.upstream},
+                              {"--capacity", &flags.capacity},
+                              {"--cycle", &flags.cycle},
+                              {"--reservation", &flags.reservation},
+                              {"--on-new-client", &flags.on_new_client},
+                              {"--reclaim", &flags.reclaim},
+                              {"--client-header", &flags.client_header},
+                              {"--anonymous", &flags.anonymous},
+                              {"--clients", &flags.clients},
+                              {"--mode", &flags.mode},
+                              {"--rules", &flags.rules},
+                              {"--rule", &flags.rule},
+                              {"--mappings", &flags.mappings},
+                              {"--max-buckets", &flags.max_buckets},
+                              {"--rate-limit-fields", &flags.rate_limit_fields},
+                              {"--x-forwarded", &flags.x_forwarded},
+                              {"--forwarded", &flags.forwarded},
+                              {"--no-reason", &flags.no_reason},
+                              {"--connect-timeout", &flags.connect_timeout},
+                              {"--answer-timeout", &flags.answer_timeout},
+                              {"--idle-timeout", &flags.idle_timeout},
+                              {"--queue-timeout", &flags.queue_timeout},
+                              {"--drain-timeout", &flags.drain_timeout},
+                              {"--handover", &flags.handover},
+                              {"--check-path", &flags.check_path},
+                              {"--check-interval", &flags.check_interval},
+                              {"--upstream-connections", &flags.upstream_connections},
+                              {"--queue", &flags.queue},
+                              {"--max-connections", &flags.max_connections},
+                              {"--max-connections-per-address", &flags.max_connections_per_address},
+                              {"--threads", &flags.threads},
+                              {"--log-level", &flags.log_level},
+                              {"--log-format", &flags.log_format},
+                              {"--plan", &flags.plan},
+                              {"--plan-client", &flags.plan_client}}};
+  flags.tls.AddTo(spec.flags);
+  return spec;
 }
 
 // Reads flags into settings. The first problem is on the console; then ok() is false, and the rest
@@ -151,9 +166,6 @@ class Reader {
              fmt::format("for example {} 127.0.0.1:8080, :8080 or unix:PATH", flag));
       return {};
     }
-    if (address->tls)
-      Refuse(fmt::format("{} {}: the sidecar does not speak TLS to its clients", flag, text),
-             "let the load balancer in front of it speak TLS");
     return *std::move(address);
   }
 
@@ -184,6 +196,26 @@ void ReadAddresses(const Flags& flags, Reader& reader, SidecarSettings& settings
     reader.Refuse(fmt::format("--upstream: {}", std::string(upstreams.status().message())),
                   "for example --upstream http://127.0.0.1:9000");
   }
+}
+
+void ReadTls(const Flags& flags, Reader& reader, SidecarSettings& settings) {
+  if (!reader.ok()) return;
+  const auto has_tls = [](const ListenAddress& address) { return address.tls; };
+  const auto& listen = settings.listen;
+  auto tls = ReadSidecarTls(flags.tls,
+                            {.some_listen = std::any_of(listen.begin(), listen.end(), has_tls) ||
+                                            (settings.admin && settings.admin->tls),
+                             .all_listen = std::all_of(listen.begin(), listen.end(), has_tls),
+                             .upstream = settings.upstreams.tls,
+                             .upstream_http2 = settings.upstreams.http2});
+  if (!tls.ok()) {
+    return reader.Refuse(std::string(tls.status().message()),
+                         "`headgate help sidecar` explains each flag");
+  }
+  settings.tls = *std::move(tls);
+  if (settings.tls.client_from_certificate && flags.client_header == "none")
+    reader.Refuse("--client-from-certificate and --client-header none exclude each other",
+                  "--client-header names the field that gets the name in the certificate");
 }
 
 void ReadCapacity(const std::string& text, Reader& reader, share::ShareOptions& share) {
@@ -286,6 +318,7 @@ void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);
   settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
   settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
+  settings.handover = flags.handover;
 }
 
 void ReadRules(const Flags& flags, Reader& reader, SidecarSettings& settings) {
@@ -331,13 +364,22 @@ void ReadSizes(const Flags& flags, Reader& reader, SidecarSettings& settings) {
 
 namespace {
 
-absl::StatusOr<net::StreamTarget> ParseTarget(std::string_view text) {
-  if (text.starts_with(kUnix))
+absl::StatusOr<net::StreamTarget> ParseTarget(std::string_view text, bool tls) {
+  if (text.starts_with(kUnix)) {
+    if (tls) return absl::InvalidArgumentError("TLS needs HOST:PORT, not a Unix socket");
     return net::StreamTarget{.unix_path = std::string(text.substr(kUnix.size()))};
+  }
   if (text.ends_with('/')) text.remove_suffix(1);
   HEADGATE_ASSIGN_OR_RETURN(const std::vector<net::StreamTarget> target,
-                            net::ParseServerList(text, kDefaultPort));
+                            net::ParseServerList(text, tls ? kDefaultTlsPort : kDefaultPort));
   return target.front();
+}
+
+const Scheme* SchemeOf(std::string_view text) {
+  const auto found = std::find_if(kSchemes.begin(), kSchemes.end(), [&](const Scheme& scheme) {
+    return text.starts_with(scheme.prefix);
+  });
+  return found == kSchemes.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -350,18 +392,21 @@ absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text) {
     std::string_view item = text.substr(0, text.find(','));
     last = item.size() == text.size();
     text.remove_prefix(std::min(item.size() + 1, text.size()));
-    const std::string_view scheme = item.starts_with(kHttp)  ? kHttp
-                                    : item.starts_with(kH2c) ? kH2c
-                                                             : std::string_view();
-    if (first && scheme.empty())
-      return absl::InvalidArgumentError(
-          fmt::format("{} does not begin with http:// or h2c://", rule::Quote(item)));
-    if (!first && !scheme.empty() && (scheme == kH2c) != list.http2)
+    const Scheme* const scheme = SchemeOf(item);
+    if (first && scheme == nullptr)
+      return absl::InvalidArgumentError(fmt::format(
+          "{} does not begin with http://, h2c://, https:// or h2://", rule::Quote(item)));
+    if (!first && scheme != nullptr && (scheme->http2 != list.http2 || scheme->tls != list.tls))
       return absl::InvalidArgumentError("all upstreams must have the same scheme");
-    if (first) list.http2 = scheme == kH2c;
+    if (first) {
+      list.http2 = scheme->http2;
+      list.tls = scheme->tls;
+    }
     first = false;
-    item.remove_prefix(scheme.size());
-    HEADGATE_ASSIGN_OR_RETURN(const net::StreamTarget target, ParseTarget(item));
+    if (scheme != nullptr) item.remove_prefix(scheme->prefix.size());
+    if (list.targets.size() == kUpstreamsMax)
+      return absl::InvalidArgumentError(fmt::format("more than {} upstreams", kUpstreamsMax));
+    HEADGATE_ASSIGN_OR_RETURN(const net::StreamTarget target, ParseTarget(item, list.tls));
     if (std::find(list.targets.begin(), list.targets.end(), target) != list.targets.end())
       return absl::InvalidArgumentError(fmt::format("{} is named twice", target.ToString()));
     list.targets.push_back(target);
@@ -396,6 +441,7 @@ std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& 
   ReadShare(flags, reader, settings);
   if (settings.plan && reader.ok()) return settings;
   ReadAddresses(flags, reader, settings);
+  ReadTls(flags, reader, settings);
   ReadProxy(flags, reader, settings);
   ReadRules(flags, reader, settings);
   ReadSizes(flags, reader, settings);

@@ -10,6 +10,7 @@
 #include "headgate/app/console.h"
 #include "headgate/app/listen_address.h"
 #include "headgate/app/settings.h"
+#include "headgate/app/sidecar_tls.h"
 #include "headgate/net/connector.h"
 #include "headgate/observe/log_line.h"
 #include "headgate/proxy/proxy_loop.h"
@@ -20,10 +21,14 @@ namespace headgate::app {
 
 struct UpstreamList {
   std::vector<net::StreamTarget> targets{};
-  bool http2 = false;  // by prior knowledge
+  bool http2 = false;  // without TLS by prior knowledge
+  bool tls = false;
+  bool SameScheme(const UpstreamList& other) const {
+    return http2 == other.http2 && tls == other.tls;
+  }
 };
-// "http://127.0.0.1:9000,127.0.0.1:9001", "h2c://[::1]:9000" or "http://unix:/run/service".
-// InvalidArgument says what would be valid.
+// "http://127.0.0.1:9000,127.0.0.1:9001", "h2c://[::1]:9000" or "http://unix:/run/service"; with
+// TLS "https://HOST" and "h2://HOST". InvalidArgument says what would be valid.
 absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text);
 
 // "10%" or "2.5%", in steps of a tenth of a percent.
@@ -42,11 +47,13 @@ struct SidecarSettings {
   std::string credential{};
   UpstreamList upstreams{};
   base::Duration connect_timeout{0};
+  SidecarTls tls{};
   share::ShareOptions share{};
   proxy::ProxyOptions proxy{};  // without addresses
-  // Of the engine that decides by rules: their sources, the mapping file (`auth`), its memory.
+  // For rules: their sources, the mapping file (`auth`), and the memory of the engine.
   Settings engine{};
   base::Duration drain_timeout{0};
+  std::string handover{};  // the Unix socket for a successor; empty: none
   uint64_t connections_max = 0;
   uint64_t connections_per_address_max = 0;
   uint32_t threads = 1;

@@ -117,9 +117,10 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--reservation", "101%"}, "--reservation \"101%\" is not a percentage"},
            Case{{"--mode", "shadow"}, "--mode \"shadow\" is not one of: enforce, passthrough"},
            Case{{"--client-header", "a b"}, "--client-header \"a b\" is not the name of a field"},
-           Case{{"--listen", "tls::8080"}, "the sidecar does not speak TLS"},
+           Case{{"--listen", "tls::8080"}, "needs --tls-certificate-file and --tls-key-file"},
            Case{{"--listen", "8080"}, "--listen: address '8080': the port is missing"},
-           Case{{"--upstream", "127.0.0.1:9000"}, "does not begin with http:// or h2c://"},
+           Case{{"--upstream", "127.0.0.1:9000"},
+                "does not begin with http://, h2c://, https:// or h2://"},
            Case{{"--upstream", "http://a:1,h2c://b:1"}, "all upstreams must have the same scheme"},
            Case{{"--threads", "1000"}, "--threads must be from 1 to 256"},
            Case{{"--rate-limit-fields", "draft-1"}, "--rate-limit-fields \"draft-1\" is not"},
@@ -154,8 +155,18 @@ TEST(SidecarSettings, Upstreams) {
   const auto http2 = ParseUpstreams("h2c://127.0.0.1:50051");
   ASSERT_TRUE(http2.ok());
   EXPECT_TRUE(http2->http2);
-  for (const auto* text : {"", "http://", "https://a", "http://a:99999", "http://a/path",
-                           "http://a,", "http://a,http://a:80"})
+  const auto over_tls = ParseUpstreams("https://a,https://b:8443");
+  ASSERT_TRUE(over_tls.ok());
+  EXPECT_TRUE(over_tls->tls);
+  EXPECT_FALSE(over_tls->http2);
+  EXPECT_EQ(over_tls->targets[0].port, 443);
+  EXPECT_EQ(over_tls->targets[1].port, 8443);
+  const auto http2_over_tls = ParseUpstreams("h2://a");
+  ASSERT_TRUE(http2_over_tls.ok());
+  EXPECT_TRUE(http2_over_tls->tls);
+  EXPECT_TRUE(http2_over_tls->http2);
+  for (const auto* text : {"", "http://", "https://unix:/run/a", "https://a,http://b", "ftp://a",
+                           "http://a:99999", "http://a/path", "http://a,", "http://a,http://a:80"})
     EXPECT_FALSE(ParseUpstreams(text).ok()) << text;
 }
 

@@ -445,6 +445,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"reason"}},
     {Metric::kShareCountedOnly, "headgate_share_counted_only_total", kCounter, "requests",
      "Requests that the pool refused and that passed because of mode passthrough."},
+    {Metric::kSharePassthrough, "headgate_share_passthrough", kGauge, "pools",
+     "Pools whose refusals are only counted: 1 while the mode is passthrough, otherwise 0."},
 
     // Bytes
     {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",

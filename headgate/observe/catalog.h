@@ -120,6 +120,7 @@ enum class Metric : uint8_t {
   kShareCycleSeconds,
   kShareRefusals,
   kShareCountedOnly,
+  kSharePassthrough,
   kBufferBytes,
   kReceivedBytes,
   kSentBytes,

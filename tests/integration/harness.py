@@ -185,8 +185,8 @@ class Sidecar(Headgate):
 
     def __init__(self, *upstream_ports, args=(), scheme="http", capacity=1_000_000):
         upstreams = ",".join(f"127.0.0.1:{port}" for port in upstream_ports)
-        words = ("--upstream", f"{scheme}://{upstreams}", "--capacity", str(capacity))
-        super().__init__(*words, *args, admin="127.0.0.1:0")
+        words = ("--upstream", f"{scheme}://{upstreams}") if upstream_ports else ()
+        super().__init__(*words, "--capacity", str(capacity), *args, admin="127.0.0.1:0")
 
 
 class RedisServer:

@@ -39,7 +39,8 @@ http {
 class Nginx:
     """A real nginx with the files of its folder `files`."""
 
-    def __init__(self, test):
+    def __init__(self, test, tls=None):
+        """`tls`: the files of a certificate and of its key."""
         require("nginx", "curl")
         self.port = free_port()
         self.folder = test.enterContext(tempfile.TemporaryDirectory())
@@ -49,7 +50,12 @@ class Nginx:
         os.chmod(self.folder, 0o777)  # nginx's workers have a user of their own
         configuration = os.path.join(self.folder, "nginx.conf")
         with open(configuration, "w", encoding="utf-8") as file:
-            file.write(NGINX.replace("FOLDER", self.folder).replace("PORT", str(self.port)))
+            text = NGINX.replace("FOLDER", self.folder).replace("PORT", str(self.port))
+            if tls:
+                listen = f"listen 127.0.0.1:{self.port}"
+                files = f"ssl_certificate {tls[0]}; ssl_certificate_key {tls[1]};"
+                text = text.replace(f"{listen};", f"{listen} ssl http2; {files}")
+            file.write(text)
         self.process = subprocess.Popen(("nginx", "-c", configuration), stderr=subprocess.DEVNULL)
         test.addCleanup(self.process.wait, timeout=START_SECONDS)
         test.addCleanup(self.process.terminate)
@@ -70,8 +76,9 @@ class Upstream:
     """Serves each connection on a thread, by `serve(connection, head)` for each request. `serve`
     returns whether the connection stays open."""
 
-    def __init__(self, test, serve):
+    def __init__(self, test, serve, tls=None):
         self.serve = serve
+        self.tls = tls
         self.heads = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -87,14 +94,14 @@ class Upstream:
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection):
-        with connection:
-            try:
-                while head := read_head(connection):
+        try:
+            with self.tls.wrap_socket(connection, server_side=True) if self.tls else connection as open_one:
+                while head := read_head(open_one):
                     self.heads.append(head)
-                    if not self.serve(connection, head):
+                    if not self.serve(open_one, head):
                         return
-            except OSError:
-                pass
+        except OSError:
+            pass
 
 
 def read_head(connection):

@@ -1,0 +1,160 @@
+"""A sidecar is restarted under load: the new process takes over the sockets of the old one, and no request fails."""
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from harness import BINARY, START_SECONDS, Sidecar, require, run, until
+from upstreams import Nginx, read_exactly
+
+REQUEST = b"GET /small HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n"
+# The event loops of the processes after the first one: as many, fewer, more.
+THREADS = (2, 1, 3, 2)
+
+
+class KeptConnections(threading.Thread):
+    """Asks again and again on one connection, and makes another only after `Connection: close`. Never asks twice: each
+    request that gets no answer is a failure."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port = port
+        self.answered = 0
+        self.connections = 0
+        self.failures = []
+        self.ends = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.ends.is_set():
+            self.connections += 1
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+                    while not self.ends.is_set() and self.ask(connection):
+                        pass
+            except (OSError, ValueError) as error:
+                self.failures.append(repr(error))
+                return
+
+    def ask(self, connection):
+        """Whether the connection stays open."""
+        connection.sendall(REQUEST)
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            part = connection.recv(1)
+            if not part:
+                raise ValueError(f"the connection ended in the head: {head}")
+            head += part
+        if not head.startswith(b"HTTP/1.1 200 ") or read_exactly(connection, 6) != b"hello\n":
+            raise ValueError(f"a wrong answer: {head}")
+        self.answered += 1
+        return b"\r\nconnection: close\r\n" not in head.lower()
+
+
+class Http2:
+    """A client of Node.js that asks one request after the other; see http2_requests.mjs."""
+
+    SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "http2_requests.mjs")
+
+    def __init__(self, test, port):
+        self.process = subprocess.Popen(
+            ("node", self.SCRIPT, str(port)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        test.addCleanup(self.process.kill)
+        test.assertEqual(self.process.stdout.readline(), "asking\n")
+
+    def end(self):
+        """Its last line, which says how it went."""
+        return json.loads(self.process.communicate(timeout=60)[0])
+
+
+class Restart(unittest.TestCase):
+    def setUp(self):
+        require("nginx", "node")
+        self.nginx = Nginx(self)
+        self.path = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "handover")
+
+    def start(self, threads=2, *args):
+        sidecar = self.enterContext(
+            Sidecar(self.nginx.port, args=("--handover", self.path, "--threads", str(threads), *args))
+        )
+        until(lambda: "sidecar.started" in sidecar.errors(), START_SECONDS, "the sidecar waits for a successor")
+        return sidecar
+
+    def test_no_request_fails(self):
+        old = self.start()
+        port, admin_port = old.port, old.admin_port
+        clients = [KeptConnections(port) for _ in range(4)]
+        http2 = [Http2(self, port) for _ in range(2)]
+        asked = lambda: [client.answered for client in clients]
+        for threads in THREADS:
+            before = asked()
+            until(lambda: all(now > then + 50 for now, then in zip(asked(), before)), 30, "all clients are served")
+            new = self.start(threads)
+            self.assertEqual((new.port, new.admin_port), (port, admin_port))
+            self.assertEqual(old.process.wait(START_SECONDS), 0, old.errors())
+            self.assertIn("has_successor=true", old.errors())
+            self.assertIn("all_requests_finished=true", old.errors())
+            self.assertEqual(new.request("GET", "/readyz", port=admin_port)[0], 200)
+            old = new
+        before = asked()
+        until(lambda: all(now > then + 50 for now, then in zip(asked(), before)), 30, "all clients are served")
+        for client in clients:
+            client.ends.set()
+        for client in clients:
+            client.join(60)
+            self.assertEqual(client.failures, [])
+        for client in clients:
+            self.assertGreater(client.connections, len(THREADS))
+        for client in http2:
+            said = client.end()
+            self.assertIsNone(said["failure"])
+            self.assertGreaterEqual(said["sessions"], len(THREADS))
+            self.assertGreater(said["answered"], 100)
+
+    def test_an_idle_connection_is_not_closed_while_the_old_process_waits(self):
+        old = self.start()
+        with old.connect() as idle:
+            idle.sendall(REQUEST)
+            read_exactly(idle, 1)
+            new = self.start()
+            until(lambda: "sidecar.drain_began" in old.errors(), 10, "the old process leaves")
+            self.assertIsNone(old.process.poll())
+            received = b""
+            idle.sendall(REQUEST)
+            while part := idle.recv(1000):
+                received += part
+        self.assertEqual(received.count(b"TTP/1.1 200 "), 2)
+        self.assertIn(b"connection: close", received.lower())
+        self.assertEqual(old.process.wait(START_SECONDS), 0)
+        self.assertEqual(new.request("GET", "/small", headers={"X-Client-Id": "ann"})[0], 200)
+
+    def test_a_process_that_cannot_start_leaves_the_old_one_alone(self):
+        old = self.start()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            done = run(BINARY, "sidecar", "--handover", self.path, "--capacity", "1", "--listen", "127.0.0.1:0",
+                       "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--admin-listen", "none",
+                       "--upstream", f"http://127.0.0.1:{self.nginx.port}")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(old.request("GET", "/small", headers={"X-Client-Id": "ann"})[0], 200)
+        new = self.start()
+        self.assertEqual(new.port, old.port)
+        self.assertEqual(old.process.wait(START_SECONDS), 0)
+
+    def test_the_socket_of_a_process_that_is_gone_is_replaced(self):
+        old = self.start()
+        old.process.kill()
+        old.process.wait()
+        self.assertTrue(os.path.exists(self.path))
+        new = self.start()
+        self.assertEqual(new.request("GET", "/small", headers={"X-Client-Id": "ann"})[0], 200)
+        self.assertEqual(new.stop(), 0)
+        self.assertFalse(os.path.exists(self.path))
+
+
+if __name__ == "__main__":
+    unittest.main()

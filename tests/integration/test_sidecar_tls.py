@@ -1,0 +1,180 @@
+"""TLS of the sidecar: curl and Python as clients, nginx as an upstream, real certificates of openssl."""
+
+import os
+import re
+import socket
+import ssl
+import subprocess
+import tempfile
+import unittest
+
+from harness import BINARY, Sidecar, log_file, read_all, require, run, until
+from test_tls import Authority
+from upstreams import Nginx, Upstream
+
+CLIENT = ("-H", "X-Client-Id: ann")
+
+
+class OnlyTls(Sidecar):
+    """A sidecar whose only address for clients speaks TLS."""
+
+    def __init__(self, upstream_port, *args):
+        self.args = [BINARY, "sidecar", "--listen", "tls:127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+                     "--upstream", f"http://127.0.0.1:{upstream_port}", "--capacity", "1000000", *args]
+        self.log = log_file()
+        self._said = ""
+        self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=self.log)
+        self.port = self.wait_for(r"listening on tls:127\.0\.0\.1:(\d+)\n")
+        self.admin_port = self.wait_for(r"admin on 127\.0\.0\.1:(\d+)\n")
+
+
+def echo_fields(connection, head):
+    """Answers with the head of the request."""
+    body = head.encode()
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    return True
+
+
+class Certificates(unittest.TestCase):
+    def setUp(self):
+        require("openssl", "curl")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.authority = Authority(self.folder)
+        self.certificate, self.key = self.authority.sign("server", "DNS:localhost", "IP:127.0.0.1")
+
+    def curl(self, *words):
+        done = run("curl", "--silent", "--show-error", "--max-time", "30", "--cacert", self.authority.file, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+
+class Clients(Certificates):
+    def start(self, *args):
+        self.upstream = Upstream(self, echo_fields)
+        self.sidecar = self.enterContext(
+            OnlyTls(self.upstream.port, "--tls-certificate-file", self.certificate, "--tls-key-file", self.key, *args)
+        )
+        self.url = f"https://localhost:{self.sidecar.port}"
+
+    def connect(self, *protocols):
+        context = ssl.create_default_context(cafile=self.authority.file)
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        raw = socket.create_connection(("127.0.0.1", self.sidecar.port), timeout=10)
+        connection = context.wrap_socket(raw, server_hostname="localhost")
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_both_versions_of_http_by_alpn(self):
+        self.start("--forwarded", "append")
+        for words, version in (((), "2"), (("--http1.1",), "1.1"), (("--no-alpn",), "1.1")):
+            with self.subTest(words):
+                text = self.curl(*words, *CLIENT, "--write-out", "\nversion %{http_version}", f"{self.url}/a")
+                self.assertTrue(text.startswith("GET /a HTTP/1.1\n"), text)
+                self.assertIn("X-Forwarded-Proto: https\n", text)
+                self.assertIn("proto=https", text)
+                self.assertTrue(text.endswith(f"version {version}"), text)
+
+    def test_a_client_must_speak_what_it_has_agreed_on(self):
+        self.start()
+        request = b"GET / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n"
+        preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+        for protocol, sent, answer in (("h2", request, b"HTTP/1.1 421 "), ("http/1.1", preface, b"\0\0\0\4\0\0\0\0\0\0\0\x08\x07")):
+            with self.subTest(protocol):
+                connection = self.connect(protocol)
+                self.assertEqual(connection.selected_alpn_protocol(), protocol)
+                connection.sendall(sent)
+                self.assertEqual(read_all(connection)[: len(answer)], answer)
+        self.assertEqual(self.upstream.heads, [])
+
+    def test_a_plain_client_gets_no_answer(self):
+        self.start()
+        with self.sidecar.connect() as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n")
+            self.assertNotIn(b"HTTP/1.1 200", read_all(plain))
+        self.assertEqual(self.upstream.heads, [])
+
+    def test_a_new_certificate_is_followed(self):
+        self.start()
+        first = self.connect().getpeercert()["serialNumber"]
+        self.authority.sign("server", "DNS:localhost", "IP:127.0.0.1")
+        until(lambda: self.connect().getpeercert()["serialNumber"] != first, 10, "the new certificate is served")
+        self.assertEqual(self.sidecar.metric('headgate_certificate_reloads_total{result="refused"}'), 0)
+
+    def test_the_name_in_the_certificate_is_the_client(self):
+        certificate, key = self.authority.sign("ann", "URI:spiffe://fleet/ann")
+        self.start("--tls-client-ca-file", self.authority.file, "--client-from-certificate")
+        words = ("--cert", certificate, "--key", key, "-H", "X-Client-Id: bob")
+        for version in ("--http1.1", "--http2"):
+            text = self.curl(version, *words, f"{self.url}/")
+            self.assertEqual(re.findall(r"(?im)^x-client-id: (.*)$", text), ["spiffe://fleet/ann"])
+        allowed = 'headgate_share_requests_total{client="spiffe://fleet/ann",outcome="allowed"}'
+        self.assertEqual(self.sidecar.metric(allowed), 2)
+        without = run("curl", "--silent", "--max-time", "30", "--cacert", self.authority.file, f"{self.url}/")
+        self.assertNotEqual(without.returncode, 0)
+
+
+class Upstreams(Certificates):
+    def start(self, scheme, *args, host="127.0.0.1"):
+        self.nginx = Nginx(self, tls=(self.certificate, self.key))
+        self.sidecar = self.enterContext(
+            Sidecar(args=("--upstream", f"{scheme}://{host}:{self.nginx.port}", *args))
+        )
+
+    def ask(self):
+        return self.sidecar.request("GET", "/small", headers={"X-Client-Id": "ann"})
+
+    def test_http1_and_http2(self):
+        for scheme in ("https", "h2"):
+            with self.subTest(scheme):
+                self.start(scheme, "--upstream-ca-file", self.authority.file)
+                for _ in range(3):
+                    status, _, text = self.ask()
+                    self.assertEqual((status, text), (200, "hello\n"))
+
+    def test_an_upstream_that_is_not_trusted_gets_no_request(self):
+        other = Authority(self.folder, "other")
+        cases = (
+            ((), "127.0.0.1"),  # the system's authorities
+            (("--upstream-ca-file", other.file), "127.0.0.1"),
+            (("--upstream-ca-file", self.authority.file, "--upstream-tls-name", "other.example"), "127.0.0.1"),
+        )
+        for args, host in cases:
+            with self.subTest(args):
+                self.start("https", *args, host=host)
+                self.assertEqual(self.ask()[0], 502)
+
+    def test_the_name_may_differ_from_the_host(self):
+        self.certificate, self.key = self.authority.sign("service", "DNS:service.example")
+        self.start("https", "--upstream-ca-file", self.authority.file, "--upstream-tls-name", "service.example")
+        self.assertEqual(self.ask()[0], 200)
+
+    def test_http2_needs_an_upstream_that_agrees(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, self.key)
+        port = Upstream(self, echo_fields, tls=context).port
+        for scheme, status in (("https", 200), ("h2", 502)):
+            words = ("--upstream", f"{scheme}://127.0.0.1:{port}", "--upstream-ca-file", self.authority.file)
+            with Sidecar(args=words) as self.sidecar:
+                self.assertEqual(self.ask()[0], status)
+
+
+class Refusals(Certificates):
+    def test_flags_that_do_not_fit(self):
+        base = (BINARY, "sidecar", "--capacity", "1", "--upstream", "http://127.0.0.1:9")
+        pair = ("--tls-certificate-file", self.certificate, "--tls-key-file", self.key)
+        for words, said in (
+            (("--listen", "tls:127.0.0.1:0"), "needs --tls-certificate-file"),
+            (pair, "need a --listen tls:ADDRESS"),
+            (("--upstream-ca-file", self.authority.file), "https:// or h2://"),
+            (("--listen", "tls:127.0.0.1:0", *pair, "--client-from-certificate"), "needs --tls-client-ca-file"),
+            (("--listen", "tls:127.0.0.1:0", *pair[:3], self.certificate), "cannot be used"),
+        ):
+            with self.subTest(words):
+                done = run(*base, *words, "--admin-listen", "none")
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
