@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "headgate/proxy/rule_rig.h"
 
 namespace headgate::proxy {
@@ -224,6 +230,99 @@ TEST(WaitingRequest, RequestThatNoRuleConcernsDoesNotWaitForTheStore) {
   const auto exchange = rig.Ask(kAnn);
   EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
   EXPECT_EQ(rig.rule_counters.held_left.value(), 0u);
+}
+
+// ---- Any order
+
+// Clients that ask, send, end, leave and wait in any order. Afterwards every byte is credited,
+// nobody is held, and the pool has heard once of each request that it admitted.
+struct RandomClients {
+  explicit RandomClients(uint64_t seed)
+      : random(seed), rig(kQueue, seed % 2 == 0 ? Store::kMemory : Store::kShared) {}
+
+  struct Sender {
+    std::unique_ptr<RuleRig::Exchange> exchange;
+    size_t sent = 0;
+    bool ended = false;
+  };
+
+  void Ask() {
+    rig.free.push_back(&upstreams.emplace_back());
+    http::RequestHead head = RuleRig::HeadOf("/x", kAnn);
+    head.body = {.kind = http::BodyLength::Kind::kUnsized};
+    senders.push_back({.exchange = rig.Ask(std::move(head))});
+  }
+  void Send(Sender& sender) {
+    if (sender.ended) return;
+    const std::string bytes(1 + random.Below(40), 'b');
+    sender.exchange->receiver->OnData(bytes, rig.now);
+    sender.sent += bytes.size();
+  }
+  void End(Sender& sender) {
+    if (!std::exchange(sender.ended, true)) sender.exchange->receiver->OnEnd({}, rig.now);
+  }
+  void Leave(size_t index) {
+    if (random.Below(2) == 0) senders[index].exchange->receiver->OnAbort(rig.now);
+    senders.erase(senders.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+  void Answer() {
+    for (PlayedUpstream& upstream : upstreams) {
+      if (upstream.receiver == nullptr || random.Below(2) == 0) continue;
+      http::ResponseReceiver& receiver = *std::exchange(upstream.receiver, nullptr);
+      receiver.OnHead({}, rig.now);
+      receiver.OnEnd({}, rig.now);
+    }
+  }
+  void AnswerOfStore() {
+    if (rig.shared) rig.shared->AnswerAll();
+  }
+  void Step() {
+    const size_t index = senders.empty() ? 0 : random.Below(senders.size());
+    switch (random.Below(senders.empty() ? 4 : 8)) {
+      case 0:
+        return Ask();
+      case 1:
+        return rig.Pass(std::chrono::milliseconds(random.Below(700)));
+      case 2:
+        return AnswerOfStore();
+      case 3:
+        return Answer();
+      case 4:
+        return End(senders[index]);
+      case 5:
+        return Leave(index);
+      default:
+        return Send(senders[index]);
+    }
+  }
+  void Settle() {
+    AnswerOfStore();
+    rig.Pass(0s);
+    rig.Pass(1min);
+  }
+
+  base::Random random;
+  std::deque<PlayedUpstream> upstreams;
+  RuleRig rig;
+  std::vector<Sender> senders;
+};
+
+TEST(WaitingRequest, KeepsItsAccountsInAnyOrder) {
+  size_t held = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomClients clients(seed);
+    clients.rig.free.clear();
+    for (int i = 0; i < 60; ++i) clients.Step();
+    clients.Settle();
+    EXPECT_EQ(clients.rig.HeldNow(), 0u);
+    for (const RandomClients::Sender& sender : clients.senders)
+      EXPECT_EQ(sender.exchange->client.credited, sender.sent);
+    clients.senders.clear();
+    EXPECT_EQ(clients.rig.admission.left.size(), clients.rig.application_counters.admitted.value());
+    held += clients.rig.rule_counters.verdicts.held_begun.value();
+  }
+  EXPECT_GT(held, 300u) << "the runs have something to hold";
 }
 
 }  // namespace
