@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <thread>
 
 #include "headgate/net/server_rig.h"
@@ -280,74 +279,6 @@ TEST(Server, LeavesTheSocketFileOfItsSuccessor) {
   first.server.reset();
   BlockingClient client = second.Connect();
   EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
-}
-
-// A second server that accepts on the sockets of the first one, as in another process.
-struct Successor : ServerRig<LineProtocol> {
-  Successor(const TestServer& first, const Endpoint& at, size_t address, uint32_t threads)
-      : ServerRig({.threads = threads}) {
-    std::vector<FileDescriptor> sockets;
-    for (const int socket : first.server->listening_sockets().at(address))
-      sockets.emplace_back(::dup(socket));
-    server->Adopt(at, std::move(sockets), [this](uint32_t) {
-      return [this](std::span<const char> bytes, const Peer& peer, Room room) {
-        return Choose(bytes, peer, room);
-      };
-    });
-    endpoint = at;
-    server->Start();
-  }
-};
-
-TEST(Server, LeavesItsClientsToASuccessorWithoutClosingAny) {
-  for (const uint32_t threads : {1u, 2u, 3u}) {
-    TestServer first({.threads = 2}, "localhost:0");
-    first.server->Start();
-    std::optional<BlockingClient> idle = first.Connect();
-    EXPECT_EQ(Ask(*idle, "hello\n", "hello\n"), "hello\n");
-    Successor second(first, first.endpoint, 0, threads);
-    std::thread leave([&] { EXPECT_TRUE(first.server->LeaveToSuccessor(10s)); });
-    // It may be answered before the first server has begun to leave.
-    std::string answer = "hello\n";
-    while (answer == "hello\n") {
-      EXPECT_TRUE(idle->Send("hello\n").ok());
-      answer = ReadBytes(*idle, 1);
-    }
-    EXPECT_EQ(answer, "bye hello\n");
-    EXPECT_TRUE(Closed(*idle));
-    idle.reset();
-    leave.join();
-    std::vector<BlockingClient> clients;
-    for (int i = 0; i < 24; ++i) clients.push_back(second.Connect());
-    for (BlockingClient& client : clients) EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
-    EXPECT_EQ(second.server->counters().connections_open, 24u);
-    EXPECT_EQ(first.server->counters().connections_accepted, 1u);
-  }
-}
-
-TEST(Server, LeavesWaitingConnectionsAndTheSocketFileToASuccessor) {
-  const std::string path =
-      std::filesystem::temp_directory_path() / ("headgate_left_test_" + std::to_string(::getpid()));
-  std::optional<TestServer> first(std::in_place, ServerOptions{}, "unix:" + path);
-  // They wait, because the first server has not been started.
-  BlockingClient waiting = first->Connect();
-  Successor second(*first, first->endpoint, 0, 1);
-  EXPECT_TRUE(first->server->LeaveToSuccessor(10s));
-  first.reset();
-  EXPECT_EQ(Ask(waiting, "hello\n", "hello\n"), "hello\n");
-  BlockingClient later = second.Connect();
-  EXPECT_EQ(Ask(later, "hello\n", "hello\n"), "hello\n");
-  second.server.reset();
-  EXPECT_FALSE(std::filesystem::exists(path));
-}
-
-TEST(Server, AnIdleConnectionWaitsForARequestOnlyUntilTheServerHasLeft) {
-  TestServer first;
-  first.server->Start();
-  BlockingClient idle = first.Connect();
-  EXPECT_EQ(Ask(idle, "hello\n", "hello\n"), "hello\n");
-  EXPECT_FALSE(first.server->LeaveToSuccessor(1ms));
-  EXPECT_TRUE(Closed(idle));
 }
 
 TEST(Server, TakesOverASocketFileThatNobodyListensOn) {
