@@ -202,6 +202,7 @@ HandoverPoint::~HandoverPoint() {
 
 // A second successor is refused while the first one prepares.
 void HandoverPoint::OnConnection() {
+  if (successor_) OnWord();  // perhaps it has ended
   net::FileDescriptor socket(
       ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket || successor_ || !IsOfThisUser(socket.get())) return;
