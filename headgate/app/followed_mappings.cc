@@ -55,8 +55,8 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
 
 }  // namespace
 
-mapping::LoadedMappings LoadMappingFile(const std::string& path) {
-  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax), mapping::Asker::kOtherProxy);
+mapping::LoadedMappings LoadMappingFile(const std::string& path, mapping::Asker asker) {
+  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax), asker);
 }
 
 FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,
@@ -125,11 +125,13 @@ void FollowedMappings::Refuse(std::vector<rule::Problem> problems) {
     first_problems_ = std::move(problems);
     return;
   }
-  log_.Error(
-      "mappings.refused",
-      {{"problems", uint64_t{rule::CountOf(problems)}},
-       {"effect", std::string_view("the mappings in force stay in force")},
-       {"hint", std::string_view("`headgate validate --auth FILE` shows the same problems")}});
+  log_.Error("mappings.refused",
+             {{"problems", uint64_t{rule::CountOf(problems)}},
+              {"effect", std::string_view("the mappings in force stay in force")},
+              {"hint",
+               std::string_view(asker_ == mapping::Asker::kOwnProxy
+                                    ? "`headgate validate --mappings FILE` shows the same problems"
+                                    : "`headgate validate --auth FILE` shows the same problems")}});
   LogProblems("mappings.problem_found", problems, log_);
 }
 

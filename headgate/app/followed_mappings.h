@@ -18,7 +18,8 @@
 namespace headgate::app {
 
 // Loads the mappings of a file, together with the files that it names.
-mapping::LoadedMappings LoadMappingFile(const std::string& path);
+mapping::LoadedMappings LoadMappingFile(const std::string& path,
+                                        mapping::Asker asker = mapping::Asker::kOtherProxy);
 
 class FollowedMappings {
  public:

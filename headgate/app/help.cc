@@ -204,7 +204,8 @@ constexpr std::string_view kValidate =
   headgate validate --rule 'api_key: 100/minute burst 20'
   headgate validate --auth auth.yaml
 
-  --auth PATH        check this file of mappings instead
+  --auth PATH        check this file of mappings instead, for `serve --auth`
+  --mappings PATH    the same for `sidecar --mappings`, which needs no trusted_proxies
   --rule TEXT        check this rule too; repeatable
   --merge-domains    several files may have the same domain
   --json             print JSON

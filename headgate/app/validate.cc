@@ -64,8 +64,9 @@ void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Co
   }
 }
 
-int ValidateMappings(const std::string& path, bool as_json, const Console& console) {
-  const mapping::LoadedMappings loaded = LoadMappingFile(path);
+int ValidateMappings(const std::string& path, mapping::Asker asker, bool as_json,
+                     const Console& console) {
+  const mapping::LoadedMappings loaded = LoadMappingFile(path, asker);
   const bool valid = loaded.set != nullptr;
   const size_t mappings = valid ? loaded.set->mappings.size() : 0;
   const size_t problems = rule::CountOf(loaded.problems);
@@ -92,19 +93,23 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
   bool as_json = false;
   bool merge_domains = false;
   std::optional<std::string> auth;
+  std::optional<std::string> mappings;
   const ArgumentSpec spec{.command = "validate",
                           .flags = {{"--rule", &one_liners},
                                     {"--merge-domains", &merge_domains},
                                     {"--auth", &auth},
+                                    {"--mappings", &mappings},
                                     {"--json", &as_json}},
                           .others = &paths};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
-  if (auth && (!paths.empty() || !one_liners.empty())) {
+  const bool rules_too = !paths.empty() || !one_liners.empty();
+  if ((auth && mappings) || ((auth || mappings) && rules_too)) {
     console.Error("mappings and rules are checked one after the other",
                   "headgate validate --auth auth.yaml && headgate validate rules.yaml");
     return kExitUsage;
   }
-  if (auth) return ValidateMappings(*auth, as_json, console);
+  if (auth) return ValidateMappings(*auth, mapping::Asker::kOtherProxy, as_json, console);
+  if (mappings) return ValidateMappings(*mappings, mapping::Asker::kOwnProxy, as_json, console);
   if (paths.empty() && one_liners.empty()) {
     console.Error("no rules are given",
                   "headgate validate rules.yaml, or a directory of rule files");

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "headgate/wire/percent.h"
 
 namespace headgate::wire {
 namespace {
@@ -78,6 +81,38 @@ TEST(AppendMergedPath, KeepsEscapesAndRemovesWhatReadersResolve) {
     EXPECT_EQ(merged, "prefix" + std::string(expected)) << path;
     EXPECT_EQ(Normalized(expected), Normalized(path)) << path;
   }
+}
+
+std::string Decoded(std::string_view path) {
+  std::string decoded;
+  while (!path.empty()) {
+    const int byte = PercentByte(path);
+    decoded.push_back(byte < 0 ? path.front() : static_cast<char>(byte));
+    path.remove_prefix(byte < 0 ? 1 : 3);
+  }
+  return decoded;
+}
+
+// All paths of up to eight parts.
+TEST(AppendMergedPath, DecodedOnceIsTheNormalizedPath) {
+  constexpr std::array<std::string_view, 5> kParts = {"/", ".", "%2E", "b", "%61"};
+  constexpr size_t kPaths = 5 * 5 * 5 * 5 * 5 * 5 * 5;
+  size_t accepted = 0;
+  for (size_t number = 0; number < kPaths; ++number) {
+    std::string path = "/";
+    for (size_t rest = number; rest > 0; rest /= kParts.size())
+      path.append(kParts[rest % kParts.size()]);
+    std::string normalized;
+    if (!NormalizePath(path, normalized)) continue;
+    ++accepted;
+    std::string merged;
+    AppendMergedPath(path, merged);
+    ASSERT_EQ(Decoded(merged), normalized) << path;
+    std::string again;
+    AppendMergedPath(merged, again);
+    ASSERT_EQ(again, merged) << path;
+  }
+  EXPECT_GT(accepted, kPaths / 2);
 }
 
 TEST(IsPlainTarget, KnowsWhatServersReadAlike) {

@@ -181,11 +181,14 @@ class Rules(unittest.TestCase):
 
     def test_wrong_settings_are_reported_at_the_start(self):
         words = (BINARY, "sidecar", "--upstream", "http://127.0.0.1:1", "--capacity", "1", "--listen", "127.0.0.1:0")
+        path = self.write(MAPPINGS, "map.yaml")
+        self.assertEqual(run(BINARY, "validate", "--mappings", path).stdout, "valid: 3 mappings\n")
+        self.assertIn("trusted_proxies is missing", run(BINARY, "validate", "--auth", path).stderr)
         for more, what in (
             (("--rules", self.write("domain: default\ndescriptors: 7\n")), "rules.yaml:2:"),
             (("--rule", "client 5"), "client 5"),
             (("--rule", "client: 5/second", "--mappings", self.write("mappings: 7\n", "bad.yaml")), "bad.yaml:1:"),
-            (("--mappings", self.write(MAPPINGS, "map.yaml")), "--mappings without rules"),
+            (("--mappings", path), "--mappings without rules"),
         ):
             with self.subTest(more):
                 done = run(*words, *more)
