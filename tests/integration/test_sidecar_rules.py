@@ -2,13 +2,14 @@
 path that a rule matches."""
 
 import os
+import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
-from harness import BINARY, Sidecar, require, run, until
-from upstreams import Upstream
+from harness import BINARY, Sidecar, read_all, require, run, until
+from upstreams import Nginx, Upstream
 
 RULE = """domain: default
 descriptors:
@@ -148,6 +149,42 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.sidecar.metric("headgate_proxy_held_left_total"), 2)
         self.assertEqual(len(self.upstream.heads), 1)
         self.assertEqual(self.sidecar.stop(), 0)
+
+    def test_a_body_waits_with_its_request(self):
+        nginx = Nginx(self)
+        sidecar = self.enterContext(Sidecar(nginx.port, args=("--rule", "client: 2/second burst 9 queue")))
+        body = os.urandom(5_000_000)
+        path = os.path.join(self.folder, "body")
+        with open(path, "wb") as file:
+            file.write(body)
+        clients = []
+        for number, version in enumerate(("--http1.1", "--http2-prior-knowledge") * 2):
+            url = f"http://127.0.0.1:{sidecar.port}/put/{number}"
+            words = ("curl", "-s", "--max-time", "30", version, "-H", "X-Client-Id: ann", "-H", "Expect:", "-T", path, url)
+            clients.append(subprocess.Popen(words, stdout=subprocess.DEVNULL))
+        for client in clients:
+            self.assertEqual(client.wait(30), 0)
+        for number in range(4):
+            with open(nginx.path(f"put/{number}"), "rb") as file:
+                self.assertEqual(file.read(), body)
+        self.assertEqual(sidecar.metric("headgate_auth_held"), 0)
+
+    def test_the_pool_may_refuse_a_request_at_its_turn(self):
+        mappings = "mappings:\n- path: /queue\n  descriptors:\n  - entries: [{key: queue, value: x}]\n"
+        self.start(
+            *("--rule", "queue: 20/minute burst 5 queue", "--mappings", self.write(mappings, "map.yaml")),
+            *("--cycle", "1h"),
+            capacity=2,
+        )
+        self.assertEqual(self.status("/queue"), 200)
+        with self.sidecar.connect() as connection:
+            connection.sendall(b"POST /queue HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\nContent-Length: 5\r\n\r\nhe")
+            until(lambda: self.sidecar.metric("headgate_auth_held") == 1, 5, "it is held")
+            self.assertEqual(self.status("/other"), 200)
+            answer_text = read_all(connection)
+        self.assertTrue(answer_text.startswith(b"HTTP/1.1 429 "), answer_text)
+        self.assertIn(b'RateLimit: "fair-share";r=0', answer_text)
+        self.assertEqual(len(self.upstream.heads), 2)
 
     def test_mappings(self):
         self.start("--rules", self.write(PATHS), "--mappings", self.write(MAPPINGS, "map.yaml"))
