@@ -3,12 +3,14 @@
 import json
 import os
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
 import unittest
 
-from harness import BINARY, START_SECONDS, Sidecar, require, run, until
+from harness import BINARY, START_SECONDS, Sidecar, free_port, require, run, until
+from test_tls import Authority
 from upstreams import Nginx, read_exactly
 
 REQUEST = b"GET /small HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n"
@@ -20,9 +22,10 @@ class KeptConnections(threading.Thread):
     """Asks again and again on one connection, and makes another only after `Connection: close`. Never asks twice: each
     request that gets no answer is a failure."""
 
-    def __init__(self, port):
+    def __init__(self, port, tls=None):
         super().__init__(daemon=True)
         self.port = port
+        self.tls = tls
         self.answered = 0
         self.connections = 0
         self.failures = []
@@ -33,12 +36,16 @@ class KeptConnections(threading.Thread):
         while not self.ends.is_set():
             self.connections += 1
             try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+                with self.connect() as connection:
                     while not self.ends.is_set() and self.ask(connection):
                         pass
             except (OSError, ValueError) as error:
                 self.failures.append(repr(error))
                 return
+
+    def connect(self):
+        plain = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return self.tls.wrap_socket(plain, server_hostname="localhost") if self.tls else plain
 
     def ask(self, connection):
         """Whether the connection stays open."""
@@ -74,7 +81,7 @@ class Http2:
 
 class Restart(unittest.TestCase):
     def setUp(self):
-        require("nginx", "node")
+        require("nginx", "node", "openssl")
         self.nginx = Nginx(self)
         self.path = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "handover")
 
@@ -86,15 +93,20 @@ class Restart(unittest.TestCase):
         return sidecar
 
     def test_no_request_fails(self):
-        old = self.start()
+        authority = Authority(self.enterContext(tempfile.TemporaryDirectory()))
+        certificate, key = authority.sign("server", "DNS:localhost")
+        tls = ssl.create_default_context(cafile=authority.file)
+        tls_port = free_port()
+        more = ("--listen", f"tls:127.0.0.1:{tls_port}", "--tls-certificate-file", certificate, "--tls-key-file", key)
+        old = self.start(2, *more)
         port, admin_port = old.port, old.admin_port
-        clients = [KeptConnections(port) for _ in range(4)]
+        clients = [KeptConnections(port) for _ in range(4)] + [KeptConnections(tls_port, tls) for _ in range(2)]
         http2 = [Http2(self, port) for _ in range(2)]
         asked = lambda: [client.answered for client in clients]
         for threads in THREADS:
             before = asked()
             until(lambda: all(now > then + 50 for now, then in zip(asked(), before)), 30, "all clients are served")
-            new = self.start(threads)
+            new = self.start(threads, *more)
             self.assertEqual((new.port, new.admin_port), (port, admin_port))
             self.assertEqual(old.process.wait(START_SECONDS), 0, old.errors())
             self.assertIn("has_successor=true", old.errors())

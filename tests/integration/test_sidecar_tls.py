@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, Sidecar, log_file, read_all, require, run, until
+from harness import BINARY, Sidecar, free_port, log_file, read_all, require, run, until
+from test_sidecar import MIB, peak_memory, sha256
 from test_tls import Authority
 from upstreams import Nginx, Upstream
 
@@ -157,6 +158,30 @@ class Upstreams(Certificates):
             words = ("--upstream", f"{scheme}://127.0.0.1:{port}", "--upstream-ca-file", self.authority.file)
             with Sidecar(args=words) as self.sidecar:
                 self.assertEqual(self.ask()[0], status)
+
+
+class BothSides(Certificates):
+    def test_large_bodies_are_exact_and_do_not_gather_in_memory(self):
+        nginx = Nginx(self, tls=(self.certificate, self.key))
+        with open(nginx.path("big"), "wb") as file:
+            file.write(os.urandom(30 * MIB))
+        pair = ("--tls-certificate-file", self.certificate, "--tls-key-file", self.key)
+        for scheme in ("https", "h2"):
+            port = free_port()
+            upstream = ("--upstream", f"{scheme}://127.0.0.1:{nginx.port}", "--upstream-ca-file", self.authority.file)
+            sidecar = self.enterContext(Sidecar(args=(*upstream, "--listen", f"tls:127.0.0.1:{port}", *pair)))
+            url = f"https://localhost:{port}"
+            self.curl(*CLIENT, f"{url}/small")
+            before = peak_memory(sidecar.process)
+            for version in ("--http1.1", "--http2"):
+                with self.subTest(f"{scheme} {version}"):
+                    down = os.path.join(self.folder, "down")
+                    self.curl(version, *CLIENT, "--output", down, f"{url}/big")
+                    self.assertEqual(sha256(down), sha256(nginx.path("big")))
+                    name = f"put/{scheme}{version}"
+                    self.curl(version, *CLIENT, "--upload-file", nginx.path("big"), f"{url}/{name}")
+                    self.assertEqual(sha256(nginx.path(name)), sha256(nginx.path("big")))
+            self.assertLess(peak_memory(sidecar.process) - before, 6 * MIB)
 
 
 class Refusals(Certificates):
