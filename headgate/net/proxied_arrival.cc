@@ -10,6 +10,14 @@
 #include "headgate/net/loop.h"
 
 namespace headgate::net {
+namespace {
+
+std::optional<ConnectionLimits::Slot> Counted(ConnectionLimits& arriving, const Peer& proxy) {
+  ConnectionLimits::Refusal refusal{};
+  return arriving.Enter(KeyOf(proxy), refusal);
+}
+
+}  // namespace
 
 ProxiedArrival::ProxiedArrival(Loop& loop, FileDescriptor socket, Peer proxy,
                                const Listener& listener, base::Instant deadline)
@@ -17,7 +25,8 @@ ProxiedArrival::ProxiedArrival(Loop& loop, FileDescriptor socket, Peer proxy,
       socket_(std::move(socket)),
       proxy_(std::move(proxy)),
       listener_(listener),
-      deadline_(deadline) {
+      deadline_(deadline),
+      counted_(Counted(loop.shared().arriving, proxy_)) {
   // Without room for the registration, the deadline ends the arrival.
   (void)loop_.events().sockets().Add(socket_.get(), *this);
 }

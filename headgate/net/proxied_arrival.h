@@ -2,8 +2,11 @@
 // the loop adopts it as the client's connection. Internal to net.
 #pragma once
 
+#include <optional>
+
 #include "headgate/base/time.h"
 #include "headgate/net/acceptor.h"
+#include "headgate/net/connection_limits.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
 #include "headgate/net/proxy_header.h"
@@ -40,6 +43,7 @@ class ProxiedArrival final : private SocketPoller::Socket {
   const Peer proxy_;
   const Listener& listener_;
   const base::Instant deadline_;
+  const std::optional<ConnectionLimits::Slot> counted_;
   ProxyHeaderReader reader_;
 };
 

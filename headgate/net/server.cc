@@ -180,7 +180,9 @@ bool Server::State::End(DrainKind kind, base::Duration timeout) {
   RunOnAll([kind](Loop& loop) { loop.Drain(kind); });
   // All connections that were handed over before have arrived after this.
   RunOnAll([](Loop&) {});
-  bool empty = is_empty(shared.limits);
+  // An arrival becomes a connection before it is counted out.
+  bool empty = is_empty(shared.arriving);
+  empty = is_empty(shared.limits) && empty;
   for (const auto& limits : reserved_limits) empty = is_empty(*limits) && empty;
   if (empty) return true;
   RunOnAll([](Loop& loop) { loop.CutOff(); });

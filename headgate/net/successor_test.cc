@@ -54,6 +54,10 @@ bool Closed(BlockingClient& client) {
   return rest.ok() ? rest->empty() : rest.status().code() == absl::StatusCode::kUnavailable;
 }
 
+ListenOptions TrustingThisMachine() {
+  return {.proxies = {.networks = base::IpNetworkSet({*base::ParseIpNetwork("127.0.0.0/8")})}};
+}
+
 // A second server that accepts on the sockets of the first one, as in another process.
 struct Successor : ServerRig<LineProtocol> {
   Successor(const TestServer& first, const Endpoint& at, size_t address, uint32_t threads)
@@ -94,6 +98,36 @@ TEST(ServerWithSuccessor, ClosesNoConnectionBeforeItsNextAnswer) {
     for (BlockingClient& client : clients) EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
     EXPECT_EQ(second.server->counters().connections_open, 24u);
     EXPECT_EQ(first.server->counters().connections_accepted, 1u);
+  }
+}
+
+// A connection that waits for its PROXY header is not yet one of a client.
+TEST(ServerWithSuccessor, WaitsForAClientBehindAProxy) {
+  for (const bool arrives : {false, true}) {
+    TestServer first;
+    const Endpoint proxied = first.Listen("127.0.0.1:0", TrustingThisMachine());
+    first.server->Start();
+    std::optional<BlockingClient> client = first.Connect(proxied);
+    EXPECT_TRUE(client->Send("PROXY TCP4 ").ok());
+    {
+      // Once the server answers this one, it has accepted the other.
+      BlockingClient later = first.Connect();
+      EXPECT_EQ(Ask(later, "hello\n", "hello\n"), "hello\n");
+    }
+    if (!arrives) {
+      EXPECT_FALSE(first.server->LeaveToSuccessor(100ms));
+      continue;
+    }
+    std::thread leave([&] { EXPECT_TRUE(first.server->LeaveToSuccessor(10s)); });
+    EXPECT_TRUE(client->Send("192.0.2.1 192.0.2.2 1 2\r\n").ok());
+    std::string answer = "hello\n";
+    while (answer == "hello\n") {
+      EXPECT_TRUE(client->Send("hello\n").ok());
+      answer = ReadBytes(*client, 1);
+    }
+    EXPECT_EQ(answer, "bye hello\n");
+    client.reset();
+    leave.join();
   }
 }
 
