@@ -29,8 +29,9 @@ constexpr uint32_t kPoolProbeEvery = 8;
 // cannot do more, then twice.
 constexpr uint32_t kPoolStepFirst = 2;
 constexpr uint32_t kPoolStepMax = 4;
-// Requests above the pool may come this early, so that bursts do not lose them.
-constexpr Duration kPoolProbeBurst = milliseconds(20);
+// Requests above the pool may come this early. A pool refuses only in the last part of each cycle,
+// after its share was used, so what was not sent before is sent then.
+constexpr Duration kPoolProbeBurst = milliseconds(1000);
 
 constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
 constexpr uint64_t kKneeMilliMax = uint64_t{kLimitMax} * kMilli;
