@@ -106,6 +106,10 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
   --mappings FILE           which rules a request meets, as with `serve --auth`; without it: client=ID
   --max-buckets N           the most buckets of rules in memory (1048576)
+  --store URL               rules count in this store, together with other instances: redis://HOST:PORT, zk://…
+  --store-password-file PATH  its first line is the store's password
+  --store-timeout DURATION  for one call of the store; then --on-store-failure decides (10ms; zk: 250ms)
+  --on-store-failure WORD   local, allow or deny (local; zk: deny)
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
   --x-forwarded WORD        X-Forwarded-For, -Proto, -Host: append, replace or off (append)
   --forwarded WORD          Forwarded: append, replace or off (off)

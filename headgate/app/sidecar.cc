@@ -37,6 +37,8 @@ namespace headgate::app {
 namespace {
 
 constexpr uint32_t kAdminConnectionsMax = 64;
+// Servers of a store that connections are reckoned for.
+constexpr uint64_t kStoreServers = 8;
 constexpr base::Duration kHandoverTimeout = std::chrono::seconds(5);
 
 const http::http2::ClientOptions kHttp2Client;
@@ -87,9 +89,11 @@ SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
 FileNeeds FileNeedsOf(const SidecarSettings& settings) {
   const uint64_t upstream_connections =
       settings.proxy.upstreams.connections_max * settings.upstreams.targets.size();
+  const uint64_t store_connections =
+      settings.store ? kStoreServers * settings.engine.store_connections : 0;
   return {.threads = settings.threads,
           .addresses = settings.listen.size() + 1,
-          .store_connections = upstream_connections,
+          .store_connections = upstream_connections + store_connections,
           .store_connections_min = 1,
           .connections_max = settings.connections_max,
           .admin_connections_max = settings.admin ? kAdminConnectionsMax : 0};
@@ -152,7 +156,6 @@ class Process {
     for (uint32_t i = 0; i < settings_.threads; ++i) {
       loops_.push_back(std::make_unique<LoopParts>(settings, session_options_, admission_, access_,
                                                    server_.loop(i), engine_.clock()));
-      if (rules_) rules_->Apply(loops_.back()->proxy);
       AddAdminRoutes(loops_.back()->admin);
     }
   }
@@ -163,7 +166,7 @@ class Process {
   }
 
   int Run() {
-    if (rules_ && !rules_->LoadFirst(console_)) return kExitUsage;
+    if (rules_ && (!rules_->LoadFirst(console_) || !ApplyRules())) return kExitUsage;
     if (!FindPredecessor()) return kExitUnreachable;
     if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
       console_.Error(std::string(status.message()), "see --tls-certificate-file");
@@ -187,11 +190,27 @@ class Process {
               {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor_}});
     const bool all = has_successor_ ? server_.LeaveToSuccessor(settings_.drain_timeout)
                                     : server_.Drain(settings_.drain_timeout);
+    if (shared_ != nullptr) shared_->Leave(server_);
     log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
     return kExitOk;
   }
 
  private:
+  bool ApplyRules() {
+    if (settings_.store) {
+      auto shared = SharedStores::Make(*settings_.store, settings_.engine, rules_->instance(),
+                                       engine_, server_, settings_.threads, log_);
+      if (!shared.ok()) {
+        console_.Error(std::string(shared.status().message()));
+        return false;
+      }
+      shared_ = *std::move(shared);
+      rules_->ShowIn(*shared_);
+    }
+    for (const auto& loop : loops_) rules_->Apply(loop->proxy, shared_.get());
+    return true;
+  }
+
   bool Listen(const ListenAddress& address, std::string_view announced,
               const std::function<net::SessionChooser(uint32_t loop)>& sessions,
               net::ListenOptions options) {
@@ -281,9 +300,9 @@ class Process {
          .metrics = [this] { return engine_.metrics().Render(); },
          .readiness =
              [this] {
-               return draining_.load(std::memory_order_relaxed)
-                          ? absl::UnavailableError("draining: the sidecar is going down")
-                          : absl::OkStatus();
+               if (draining_.load(std::memory_order_relaxed))
+                 return absl::UnavailableError("draining: the sidecar is going down");
+               return shared_ != nullptr ? shared_->problem() : absl::OkStatus();
              }},
         router);
     AddSidecarRoutes({.mode = [this] { return pool_.mode(); },
@@ -331,12 +350,15 @@ class Process {
     pool_.TakeSnapshot(engine_.clock().Now(), snapshot_);
     CollectShare(snapshot_, sink);
     if (rules_) rules_->Collect(sink);
+    if (shared_ != nullptr) shared_->Collect(sink);
     certificates_.Collect(sink);
   }
 
   void Tick() {
     engine_.Tick();
-    connection_watch_.Step(server_.counters(), engine_.clock().Now());
+    const base::Instant now = engine_.clock().Now();
+    connection_watch_.Step(server_.counters(), now);
+    if (shared_ != nullptr) shared_->Tick(now);
     (void)spare_files_.Refill();
   }
 
@@ -369,6 +391,8 @@ class Process {
   std::unique_ptr<HandoverPoint> handover_;
   // The loops use everything declared above.
   net::Server server_;
+  // Lives on the loops, so it is destroyed before them. Null: the rules count in this process.
+  std::unique_ptr<SharedStores> shared_;
 };
 
 }  // namespace

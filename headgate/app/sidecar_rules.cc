@@ -11,7 +11,7 @@ SidecarRules::SidecarRules(const Settings& settings, const SidecarRulesOptions& 
                            Engine& engine, net::EventLoop& loop, observe::Log& log)
     : options_(options),
       engine_(engine),
-      rules_(settings, instance_, engine, loop, log),
+      rules_(settings, instance_.name, engine, loop, log),
       mappings_(settings, live_mappings_, loop, log, mapping::Asker::kOwnProxy) {
   if (settings.auth.empty()) live_mappings_.Publish(mapping::MappingOfClient(options.client_field));
 }
@@ -24,8 +24,11 @@ bool SidecarRules::LoadFirst(const Console& console) {
   return problems.empty() && mapping_problems.empty();
 }
 
-SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoop& proxy)
-    : checker(rules.engine_.limiter(), loop),
+SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoop& proxy,
+                             SharedStores* shared)
+    : checker(shared == nullptr ? limiter::Checker(rules.engine_.limiter(), loop)
+                                : limiter::Checker(rules.engine_.limiter(), loop,
+                                                   shared->decider(loop), shared->naming())),
       answer(checker, {.dialect = rules.options_.dialect}),
       judge(checker, answer,
             {.mappings = rules.live_mappings_,
@@ -35,9 +38,14 @@ SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoo
             counters.verdicts),
       gate(judge, rules.options_.dialect, proxy.held(), counters) {}
 
-void SidecarRules::Apply(proxy::ProxyLoop& proxy) {
+void SidecarRules::ShowIn(SharedStores& shared) {
+  shared.ShowRules(rules_.in_force());
+  rules_.OnInForce([&shared](const rule::RulesInForce& rules) { shared.ShowRules(rules); });
+}
+
+void SidecarRules::Apply(proxy::ProxyLoop& proxy, SharedStores* shared) {
   const auto number = static_cast<uint32_t>(loops_.size());
-  loops_.push_back(std::make_unique<OnLoop>(*this, number, proxy));
+  loops_.push_back(std::make_unique<OnLoop>(*this, number, proxy, shared));
   proxy.SetRules(loops_.back()->gate);
 }
 

@@ -12,6 +12,7 @@
 #include "headgate/app/instance.h"
 #include "headgate/app/live_rules.h"
 #include "headgate/app/settings.h"
+#include "headgate/app/shared_stores.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/net/event_loop.h"
@@ -38,8 +39,12 @@ class SidecarRules {
 
   // Loads everything for the first time. False if there are problems; they are on the console.
   bool LoadFirst(const Console& console);
-  // Applies the rules to the requests of this loop. Call it before the loop runs.
-  void Apply(proxy::ProxyLoop& proxy);
+  // For the shared store, if there is one; shows the rules in force to it, now and later.
+  const Instance& instance() const { return instance_; }
+  void ShowIn(SharedStores& shared);
+  // Applies the rules to the requests of the next loop, whose number follows that of the last one.
+  // Call it before the loop runs. `shared` is null if the rules count in this process.
+  void Apply(proxy::ProxyLoop& proxy, SharedStores* shared);
   // Reads all files again, changed or not.
   void Reload();
 
@@ -48,7 +53,7 @@ class SidecarRules {
 
  private:
   struct OnLoop {
-    OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoop& proxy);
+    OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoop& proxy, SharedStores* shared);
 
     proxy::RuleCounters counters;
     limiter::Checker checker;
@@ -59,7 +64,7 @@ class SidecarRules {
 
   const SidecarRulesOptions options_;
   Engine& engine_;
-  const std::string instance_ = RandomInstanceName();
+  const Instance instance_{.name = RandomInstanceName()};
   LiveRules rules_;
   front::auth::LiveMappings live_mappings_;
   FollowedMappings mappings_;

@@ -59,6 +59,10 @@ struct Flags {
   std::vector<std::string> rule;
   std::string mappings;
   uint64_t max_buckets = Settings{}.max_buckets;
+  std::string store;
+  std::string store_password_file;
+  std::optional<std::string> store_timeout;
+  std::optional<std::string> on_store_failure;
   std::string rate_limit_fields = "draft";
   std::string x_forwarded = "append";
   std::string forwarded = "off";
@@ -101,6 +105,10 @@ ArgumentSpec SpecOf(Flags& flags) {
                               {"--rule", &flags.rule},
                               {"--mappings", &flags.mappings},
                               {"--max-buckets", &flags.max_buckets},
+                              {"--store", &flags.store},
+                              {"--store-password-file", &flags.store_password_file},
+                              {"--store-timeout", &flags.store_timeout},
+                              {"--on-store-failure", &flags.on_store_failure},
                               {"--rate-limit-fields", &flags.rate_limit_fields},
                               {"--x-forwarded", &flags.x_forwarded},
                               {"--forwarded", &flags.forwarded},
@@ -321,17 +329,52 @@ void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   settings.handover = flags.handover;
 }
 
+// As the settings of a server, which the shared store is made for.
+void ReadStore(const Flags& flags, Reader& reader, SidecarSettings& settings) {
+  if (flags.store.empty()) return;
+  Configuration server;
+  server.settings = settings.engine;
+  Settings& engine = server.settings;
+  engine.store = flags.store;
+  server.origins["store"] = {.place = "--store"};
+  engine.store_password_file = flags.store_password_file;
+  server.origins["store_password_file"] = {.place = "--store-password-file"};
+  if (flags.store_timeout) {
+    engine.store_timeout = reader.Time("--store-timeout", *flags.store_timeout);
+    server.origins["store_timeout"] = {.place = "--store-timeout"};
+  }
+  if (flags.on_store_failure) {
+    reader.Choice("--on-store-failure", *flags.on_store_failure, {"local", "allow", "deny"});
+    engine.on_store_failure = *flags.on_store_failure;
+    server.origins["on_store_failure"] = {.place = "--on-store-failure"};
+  }
+  UseDefaultsOfStore(server);
+  settings.store = ReadStoreSettings(server);
+  if (!server.problems.empty()) {
+    const ConfigurationProblem& problem = server.problems.front();
+    const std::string& place = problem.where.place;
+    reader.Refuse(place.empty() ? problem.what : fmt::format("{}: {}", place, problem.what),
+                  problem.hint);
+  }
+  settings.engine = std::move(engine);
+}
+
 void ReadRules(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   Settings& engine = settings.engine;
   engine.rules = flags.rules;
   engine.rule = flags.rule;
   engine.auth = flags.mappings;
   engine.max_buckets = reader.Number("--max-buckets", flags.max_buckets, kBucketsMax);
-  if (settings.has_rules()) return;
+  if (settings.has_rules()) return ReadStore(flags, reader, settings);
   engine.max_buckets = engine.max_limits = 1;  // nothing is counted
   if (!flags.mappings.empty()) {
     reader.Refuse("--mappings without rules",
                   "add --rules PATH, or --rule TEXT; mappings say which rule a request meets");
+  }
+  if (!flags.store.empty()) {
+    reader.Refuse("--store without rules",
+                  "add --rules PATH, or --rule TEXT; the shares of clients are counted in this "
+                  "process");
   }
 }
 

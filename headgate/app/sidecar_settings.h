@@ -11,6 +11,7 @@
 #include "headgate/app/listen_address.h"
 #include "headgate/app/settings.h"
 #include "headgate/app/sidecar_tls.h"
+#include "headgate/app/store_settings.h"
 #include "headgate/net/connector.h"
 #include "headgate/observe/log_line.h"
 #include "headgate/proxy/proxy_loop.h"
@@ -52,6 +53,7 @@ struct SidecarSettings {
   proxy::ProxyOptions proxy{};  // without addresses
   // For rules: their sources, the mapping file (`auth`), and the memory of the engine.
   Settings engine{};
+  std::optional<StoreSettings> store{};  // that the rules count in; absent: in this process
   base::Duration drain_timeout{0};
   std::string handover{};  // the Unix socket for a successor; empty: none
   uint64_t connections_max = 0;

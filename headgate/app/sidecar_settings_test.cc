@@ -184,7 +184,33 @@ TEST(SidecarSettings, Rules) {
   EXPECT_EQ(settings->engine.rule, std::vector<std::string>{"client: 1/second"});
   EXPECT_EQ(settings->engine.auth, "map.yaml");
   EXPECT_EQ(settings->engine.max_buckets, 5000u);
+  EXPECT_FALSE(settings->store);
   EXPECT_THAT(WithFlags({"--mappings", "map.yaml"}).err, HasSubstr("--mappings without rules"));
+}
+
+TEST(SidecarSettings, StoreOfRules) {
+  const auto with = [](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--rule", "client: 1/second", "--store"});
+    return [flags](std::string url) {
+      std::vector<std::string> all = flags;
+      all.push_back(std::move(url));
+      return WithFlags(all);
+    };
+  };
+  const Read leased = with({"--store-timeout", "20ms"})("redis://127.0.0.1:6379");
+  ASSERT_TRUE(leased.settings && leased.settings->store) << leased.err;
+  EXPECT_EQ(leased.settings->engine.store, "redis://127.0.0.1:6379");
+  EXPECT_EQ(leased.settings->engine.store_timeout, std::chrono::milliseconds(20));
+  EXPECT_EQ(leased.settings->engine.on_store_failure, "local");
+  const Read strict = with({})("zk://127.0.0.1:2181/x");
+  ASSERT_TRUE(strict.settings && strict.settings->store) << strict.err;
+  EXPECT_EQ(strict.settings->engine.on_store_failure, "deny");
+  EXPECT_THAT(with({})("http://x").err, AllOf(HasSubstr("error: --store: "), HasSubstr("hint: ")));
+  EXPECT_THAT(with({"--store-password-file", "/nowhere/x"})("redis://a").err,
+              HasSubstr("error: --store-password-file: "));
+  EXPECT_THAT(with({"--on-store-failure", "guess"})("redis://a").err,
+              HasSubstr("--on-store-failure"));
+  EXPECT_THAT(WithFlags({"--store", "redis://a"}).err, HasSubstr("--store without rules"));
 }
 
 TEST(SidecarSettings, Percentages) {

@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import BINARY, Sidecar, read_all, require, run, until
+from harness import BINARY, RedisServer, Sidecar, read_all, require, run, until
 from upstreams import Nginx, Upstream
 
 RULE = """domain: default
@@ -208,6 +208,21 @@ class Rules(unittest.TestCase):
         until(lambda: self.status("/other") == 200, 2, "the new mappings are in force")
         self.assertEqual(self.status("/free/x"), 403)
 
+    def test_sidecars_share_a_rule_through_a_store(self):
+        redis = self.enterContext(RedisServer())
+        rules = self.write(RULE.format(requests=5).replace("fixed_window", "fixed_window, sharing: exact"))
+        store = ("--rules", rules, "--store", f"redis://127.0.0.1:{redis.port}", "--store-timeout", "2s")
+        pair = [self.enterContext(Sidecar(self.upstream.port, args=store)) for _ in range(2)]
+        statuses = [sidecar.request("GET", "/", headers=CLIENT)[0] for sidecar in pair * 4]
+        self.assertEqual(sorted(statuses), [200] * 5 + [429] * 3)
+        self.assertEqual(len(self.upstream.heads), 5)
+        self.assertEqual(pair[0].request("GET", "/readyz", port=pair[0].admin_port)[0], 200)
+        redis.kill()
+        # Each alone decides by its share of the limit, or the one that was left last.
+        self.assertIn(pair[0].request("GET", "/", headers={"X-Client-Id": "bob"})[0], (200, 429))
+        for sidecar in pair:
+            self.assertEqual(sidecar.stop(), 0)
+
     def test_passthrough_only_counts_and_ends_live(self):
         self.start("--rule", "client: 1/hour", "--mode", "passthrough")
         self.assertEqual([self.status() for _ in range(3)], [200, 200, 200])
@@ -226,6 +241,7 @@ class Rules(unittest.TestCase):
             (("--rule", "client 5"), "client 5"),
             (("--rule", "client: 5/second", "--mappings", self.write("mappings: 7\n", "bad.yaml")), "bad.yaml:1:"),
             (("--mappings", path), "--mappings without rules"),
+            (("--rule", "client: 5/second", "--store", "http://x"), "--store: 'http' is not known"),
         ):
             with self.subTest(more):
                 done = run(*words, *more)
