@@ -167,6 +167,7 @@ void Upstreams::OpenForQueue(base::Instant now) {
 
 void Upstreams::OnConnected(Link& link, base::Instant now) {
   link.connected = true;
+  link.address.connect_failed = false;
   NoteConnectEnd(link);
   NoteFree(link, now);
 }
@@ -201,17 +202,21 @@ void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_vi
   Bury(link);
   if (connected) return;
   NoteConnectEnd(link);
+  address.connect_failed = true;
   counters_.connect_failures.Add();
   OnHealth(address, Ended::kFailed, now);
   OnConnectFailed(end, why, now);
 }
 
-// The first that waits has waited for this connection.
+// The first that waits has waited for this connection. It goes on waiting as long as another
+// address may accept one.
 void Upstreams::OnConnectFailed(UpstreamConnection::End end, std::string_view why,
                                 base::Instant now) {
   if (queue_.empty()) return;
+  const bool all_failed = std::all_of(addresses_.begin(), addresses_.end(),
+                                      [](const auto& one) { return one->connect_failed; });
   const size_t connects_max = std::min(options_.connects_max, addresses_.size());
-  if (++queue_.front().failed_connects_ >= connects_max) {
+  if (++queue_.front().failed_connects_ >= connects_max && all_failed) {
     counters_.queued.Subtract();
     queue_.TakeFirst().OnNoPlace(
         end == UpstreamConnection::End::kConnectTimeout ? NoPlace::kTimeout : NoPlace::kRefused,

@@ -114,8 +114,9 @@ class Upstreams final : public Places {
     explicit Address(size_t number) : id(number) {}
 
     const size_t id;
-    bool retired = false;        // gets no more requests
-    uint32_t failed_checks = 0;  // in a row
+    bool retired = false;         // gets no more requests
+    uint32_t failed_checks = 0;   // in a row
+    bool connect_failed = false;  // the last attempt to connect
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;

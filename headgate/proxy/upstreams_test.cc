@@ -296,6 +296,24 @@ TEST_F(UpstreamsTest, ConnectIsTriedOnceForEachAddress) {
   EXPECT_EQ(counters.connections.value(), 0u);
 }
 
+TEST_F(UpstreamsTest, NobodyIsRefusedWhileAnotherAddressMayConnect) {
+  Make(2);
+  std::array<PlayedWaiter, 12> crowd;
+  for (PlayedWaiter& waiter : crowd) upstreams->Take(waiter, now);
+  // Address 1 refuses all connections, until it is out.
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i]->address == 1)
+      made[i]->owner->OnClosed(UpstreamConnection::End::kNotConnected, "refused", now);
+    Turn();
+  }
+  for (const PlayedWaiter& waiter : crowd) EXPECT_EQ(waiter.refused, std::nullopt);
+  for (PlayedWaiter& waiter : crowd) waiter.on_place = [this](Place& place) { Occupy(&place); };
+  for (size_t i = 0; i < made.size(); ++i)
+    if (made[i]->address == 0) Connected(i);
+  for (const PlayedWaiter& waiter : crowd) EXPECT_NE(waiter.place, nullptr);
+  for (const PlayedWaiter& waiter : crowd) Leave(*waiter.place);
+}
+
 TEST_F(UpstreamsTest, AddressThatFailsGetsNothingForATime) {
   options.health = {.failures_max = 2, .out_min = seconds(1), .out_max = seconds(8)};
   Make(2);
