@@ -4,6 +4,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/http/http1/head_fields.h"
+#include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 
 namespace headgate::http::http1 {
@@ -124,7 +125,7 @@ Refusal SetTarget(std::string_view target, std::string_view scheme,
 }
 
 // The protocol of an Upgrade that is passed on. Any other Upgrade is ignored, as RFC 9110, 7.8
-// allows: a list, h2c, and one that Connection does not name or that comes with content.
+// allows: a list, HTTP itself, and one that Connection does not name or that comes with content.
 std::string_view Protocol(const RequestHead& request, const ConnectionFields& connection) {
   const std::string_view protocol = connection.upgrade_to;
   const bool usable = connection.upgrade && request.method == "GET" &&
@@ -132,7 +133,7 @@ std::string_view Protocol(const RequestHead& request, const ConnectionFields& co
                       connection.length.value_or(0) == 0 &&
                       std::all_of(protocol.begin(), protocol.end(),
                                   [](char c) { return IsTokenChar(c) || c == '/'; });
-  return usable && !EqualsIgnoreCase(protocol, "h2c") ? protocol : std::string_view();
+  return usable && !CarriesHttp(protocol) ? protocol : std::string_view();
 }
 
 }  // namespace

@@ -106,7 +106,9 @@ TEST(Http1Upgrade, ThatIsNotAcceptedIsAnOrdinaryRequest) {
 
 TEST(Http1Upgrade, ThatCannotBePassedOnIsIgnored) {
   for (const std::string fields :
-       {"Connection: Upgrade\r\nUpgrade: h2c\r\n", "Upgrade: websocket\r\n",
+       {"Connection: Upgrade\r\nUpgrade: h2c\r\n", "Connection: Upgrade\r\nUpgrade: H2\r\n",
+        "Connection: Upgrade\r\nUpgrade: TLS/1.3\r\n",
+        "Connection: Upgrade\r\nUpgrade: HTTP/2.0\r\n", "Upgrade: websocket\r\n",
         "Connection: Upgrade\r\nUpgrade: a, b\r\n",
         "Connection: Upgrade\r\nUpgrade: a\r\nUpgrade: b\r\n",
         "Connection: Upgrade\r\nUpgrade: a\r\nContent-Length: 1\r\n"}) {

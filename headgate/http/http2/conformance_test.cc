@@ -584,6 +584,11 @@ TEST(Conformance, Connect) {
                         {":authority", "a.example"}};
   Pairs get = tunnel;
   get[0].second = "GET";
+  const auto of = [&](const std::string& protocol) {
+    Pairs fields = tunnel;
+    fields[1].second = protocol;
+    return connect(fields);
+  };
   Check({
       {"8.5 CONNECT is refused", connect({{":method", "CONNECT"}, {":authority", "a.example:443"}}),
        "1:501"},
@@ -597,6 +602,15 @@ TEST(Conformance, Connect) {
        connect({{":method", "CONNECT"}, {":authority", "a.example:443"}, {"content-length", "3"}}),
        kReset1},
       {"8441 4 a tunnel is the application's affair", connect(tunnel), "", Case::kSilent},
+      // Such a tunnel would be another connection of HTTP, with requests that nobody judges.
+      {"8441 4 a tunnel of h2c", of("h2c"), "1:501"},
+      {"8441 4 a tunnel of H2C", of("H2C"), "1:501"},
+      {"8441 4 a tunnel of h2", of("h2"), "1:501"},
+      {"8441 4 a tunnel of TLS", of("TLS"), "1:501"},
+      {"8441 4 a tunnel of http", of("http"), "1:501"},
+      {"8441 4 a tunnel of HTTP/2.0", of("HTTP/2.0"), kReset1},
+      {"8441 4 a tunnel of TLS/1.0", of("TLS/1.0"), kReset1},
+      {"8441 4 a tunnel of another protocol", of("h2cx"), "", Case::kSilent},
       {"8441 4 :protocol without CONNECT", connect(get), kReset1},
       {"8441 4 :protocol twice",
        connect({{":method", "CONNECT"},

@@ -39,7 +39,7 @@ struct Special {
   std::string_view name;
   FieldKind kind;
 };
-constexpr std::array<Special, 12> kSpecials = {{
+constexpr std::array<Special, 13> kSpecials = {{
     {"te", FieldKind::kTe},
     {"host", FieldKind::kHost},
     {"expect", FieldKind::kExpect},
@@ -49,6 +49,7 @@ constexpr std::array<Special, 12> kSpecials = {{
     {"keep-alive", FieldKind::kConnectionSpecific},
     {"content-type", FieldKind::kContentType},
     {"authorization", FieldKind::kAuthorization},
+    {"http2-settings", FieldKind::kHttp2Settings},
     {"content-length", FieldKind::kContentLength},
     {"proxy-connection", FieldKind::kConnectionSpecific},
     {"transfer-encoding", FieldKind::kConnectionSpecific},
@@ -88,6 +89,7 @@ bool IsImplied(FieldKind kind) {
     case FieldKind::kHost:
     case FieldKind::kContentLength:
     case FieldKind::kExpect:
+    case FieldKind::kHttp2Settings:
       return true;
     case FieldKind::kOrdinary:
     case FieldKind::kCookie:

@@ -22,6 +22,7 @@ enum class FieldKind : uint8_t {
   kHost,
   kContentLength,
   kExpect,
+  kHttp2Settings,  // part of an upgrade from HTTP/1: dropped
   kCookie,
   kAuthorization,
   kContentType,

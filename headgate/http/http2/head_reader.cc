@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headgate/base/text.h"
+#include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 #include "headgate/wire/request_host.h"
 #include "headgate/wire/request_path.h"
@@ -74,6 +75,8 @@ bool FieldReader::AddRegular(std::string_view name, std::string_view value, Fiel
       if (!cookies_.empty() && !value.empty()) cookies_ += "; ";
       cookies_ += value;
       return true;
+    case FieldKind::kHttp2Settings:
+      return true;
     case FieldKind::kOrdinary:
     case FieldKind::kAuthorization:
     case FieldKind::kContentType:
@@ -133,6 +136,7 @@ RequestHeadReader::Verdict RequestHeadReader::Finish(bool ended) {
   if (!IsTarget(head_.target, head_.method) || head_.scheme.empty()) return Verdict::kMalformed;
   if (connect_) {
     if (length_) return Verdict::kMalformed;
+    if (CarriesHttp(head_.protocol)) return Verdict::kConnect;
     head_.method = "GET";
   } else if (!head_.protocol.empty() || (ended && length_.value_or(0) > 0)) {
     return Verdict::kMalformed;

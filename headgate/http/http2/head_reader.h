@@ -62,7 +62,7 @@ class RequestHeadReader : public FieldReader {
     kValid,
     kMalformed,
     kTooLarge,          // 431
-    kConnect,           // CONNECT without a protocol: 501
+    kConnect,           // CONNECT without a protocol, or for HTTP itself: 501
     kOtherExpectation,  // 417
   };
 

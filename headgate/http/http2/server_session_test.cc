@@ -71,6 +71,15 @@ TEST(ServerSession, TheHeadSaysWhatTheRequestMeans) {
   EXPECT_THAT(fields, ElementsAre("x: 1", "x: 2", "cookie: a=1; b=2")) << "RFC 9113, 8.2.3";
 }
 
+TEST(ServerSession, SettingsOfHttp2AreNotPassedOn) {
+  RawServer server;
+  (void)server.Say(Headers(1, With(Get(), {{"http2-settings", "AAMAAABk"}, {"x", "1"}})));
+  ASSERT_EQ(server.application.requests.size(), 1u);
+  const Fields& fields = server.application.last().head.fields;
+  EXPECT_EQ(fields.size(), 1u);
+  EXPECT_EQ(fields.Find("x"), "1");
+}
+
 TEST(ServerSession, TheLengthOfABodyFollowsFromTheFrames) {
   struct LengthCase {
     Pairs fields;
