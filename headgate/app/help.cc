@@ -117,6 +117,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --connect-timeout DURATION  for a connection to the upstream (5s)
   --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
   --idle-timeout DURATION     without a byte in either direction (5m)
+  --tunnel-idle-timeout DURATION  the same for tunnels, such as WebSocket (1h)
   --queue-timeout DURATION    for a request that waits for a connection (5s)
   --drain-timeout DURATION    for requests in progress when the process stops (10s)
   --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets of the

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -36,6 +37,10 @@ constexpr size_t kUpstreamsMax = 256;
 // Streams that an upstream with HTTP/2 is expected to take on a connection (RFC 9113, 6.5.2
 // recommends at least this many).
 constexpr size_t kHttp2Streams = 100;
+// They are taken out of each request, or say how it is read.
+constexpr std::string_view kFieldsOfConnections[] = {
+    "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "Proxy-Connection", "TE",
+    "Trailer",    "Transfer-Encoding", "Upgrade"};
 constexpr uint64_t kThreadsMax = 256;
 constexpr uint64_t kCountMax = 1'000'000;
 constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
@@ -70,6 +75,7 @@ struct Flags {
   std::string connect_timeout = "5s";
   std::string answer_timeout = "1m";
   std::string idle_timeout = "5m";
+  std::string tunnel_idle_timeout = "1h";
   std::string queue_timeout = "5s";
   std::string drain_timeout = "10s";
   std::string handover;
@@ -116,6 +122,7 @@ ArgumentSpec SpecOf(Flags& flags) {
                               {"--connect-timeout", &flags.connect_timeout},
                               {"--answer-timeout", &flags.answer_timeout},
                               {"--idle-timeout", &flags.idle_timeout},
+                              {"--tunnel-idle-timeout", &flags.tunnel_idle_timeout},
                               {"--queue-timeout", &flags.queue_timeout},
                               {"--drain-timeout", &flags.drain_timeout},
                               {"--handover", &flags.handover},
@@ -298,6 +305,18 @@ void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
                               rule::Quote(flags.client_header)),
                   "--client-header X-Client-Id, or none: the client's address is its id");
   }
+  if (std::any_of(std::begin(kFieldsOfConnections), std::end(kFieldsOfConnections),
+                  [&](std::string_view name) {
+                    return base::EqualsIgnoreCase(flags.client_header, name);
+                  })) {
+    reader.Refuse(fmt::format("--client-header {} belongs to a connection and names no client",
+                              rule::Quote(flags.client_header)),
+                  "--client-header X-Client-Id, or none: the client's address is its id");
+  }
+  if (!settings.upstreams.targets.empty()) {
+    const net::StreamTarget& first = settings.upstreams.targets.front();
+    proxy.application.default_authority = first.unix_path.empty() ? first.ToString() : "localhost";
+  }
   proxy.application.cycle = settings.share.pool.cycle;
   proxy.application.client_field = flags.client_header == "none" ? "" : flags.client_header;
   const auto dialect = wire::DialectByName(flags.rate_limit_fields);
@@ -316,6 +335,7 @@ void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   proxy.relay.says_reason = !flags.no_reason;
   proxy.relay.answer_timeout = reader.Time("--answer-timeout", flags.answer_timeout);
   proxy.relay.idle_timeout = reader.Time("--idle-timeout", flags.idle_timeout);
+  proxy.relay.tunnel_idle_timeout = reader.Time("--tunnel-idle-timeout", flags.tunnel_idle_timeout);
   proxy.relay.queue_timeout = reader.Time("--queue-timeout", flags.queue_timeout);
   if (!flags.check_path.empty() && !flags.check_path.starts_with('/')) {
     reader.Refuse(

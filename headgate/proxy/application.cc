@@ -39,6 +39,7 @@ std::unique_ptr<http::RequestReceiver> Application::Enter(
   if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
   counters_.admitted.Add();
   SetForwardedFields(options_.forwarded, *arrival.peer, arrival.head, scratch_);
+  if (arrival.head.authority.empty()) arrival.head.authority = options_.default_authority;
   http::Fields fields;
   if (options_.describes_admitted) fields = Describe(verdict, rule_limit, now);
   auto relay =

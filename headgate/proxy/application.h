@@ -24,6 +24,8 @@ namespace headgate::proxy {
 struct ApplicationOptions {
   // The field that names the client. Empty: the peer's address is the client.
   std::string client_field = "X-Client-Id";
+  // For requests of HTTP/1.0 that name no host (RFC 9112, 3.3).
+  std::string default_authority{};
   ForwardedOptions forwarded{};
   // The fields that describe the client's share, the name of the policy in them, and its cycle.
   wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;

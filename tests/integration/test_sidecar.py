@@ -127,6 +127,27 @@ class WithUpstream(unittest.TestCase):
         self.assertIn("X-Forwarded-Proto: http", lines)
         self.assertNotIn("x-hop", self.upstream.heads[0].lower())
 
+    def test_a_request_without_a_host_gets_the_upstreams(self):
+        def serve(connection, _):
+            connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+            return True
+
+        self.start(serve)
+        answer = self.ask(b"GET / HTTP/1.0\r\nX-Client-Id: ann\r\n\r\n")
+        self.assertIn(b" 204 No Content\r\n", answer)
+        self.assertIn(f"\r\nHost: 127.0.0.1:{self.upstream.port}\r\n", self.upstream.heads[0])
+
+    def test_a_silent_tunnel_ends(self):
+        def serve(connection, _):
+            connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
+            return read_all(connection) is None
+
+        self.start(serve, "--tunnel-idle-timeout", "500ms")
+        with self.sidecar.connect() as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
+            self.assertTrue(read_head(client).startswith("HTTP/1.1 101 "))
+            self.assertEqual(read_all(client), b"")
+
     def test_chunks_and_trailers_in_both_directions(self):
         bodies = []
 
@@ -251,8 +272,9 @@ class WithUpstream(unittest.TestCase):
     def test_gone_clients_leave_nothing_behind(self):
         def serve(connection, head):
             if head.startswith("POST"):
-                connection.recv(1)
-                return False  # in the middle of the request
+                while connection.recv(65536):
+                    pass  # in the middle of the request
+                return False
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1000)
             connection.recv(1)
             return False
