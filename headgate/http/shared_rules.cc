@@ -20,4 +20,33 @@ bool CarriesHttp(std::string_view protocol) {
                      [name](std::string_view carrier) { return EqualsIgnoreCase(name, carrier); });
 }
 
+bool IsAuthority(std::string_view text) {
+  constexpr size_t kPortDigitsMax = 5;
+  size_t end = 0;
+  if (text.starts_with('[')) {
+    end = text.find(']');
+    if (end == text.npos || end < 2) return false;
+    const std::string_view address = text.substr(1, end - 1);
+    if (!std::all_of(address.begin(), address.end(), [](char c) {
+          return base::IsLetterOrDigit(c) || c == ':' || c == '.' || c == '%' || c == '-';
+        })) {
+      return false;
+    }
+    ++end;
+  } else {
+    end = std::min(text.find(':'), text.size());
+    const std::string_view name = text.substr(0, end);
+    if (name.empty() || !std::all_of(name.begin(), name.end(), [](char c) {
+          return base::IsLetterOrDigit(c) ||
+                 std::string_view("-._~%!$&'()*+;=").find(c) != std::string_view::npos;
+        })) {
+      return false;
+    }
+  }
+  if (end == text.size()) return true;
+  const std::string_view port = text.substr(end + 1);
+  return text[end] == ':' && !port.empty() && port.size() <= kPortDigitsMax &&
+         std::all_of(port.begin(), port.end(), base::IsDigit);
+}
+
 }  // namespace headgate::http

@@ -11,4 +11,8 @@ namespace headgate::http {
 // nobody judges or counts.
 bool CarriesHttp(std::string_view protocol);
 
+// A host with or without a port: a name, an IPv4 address, or an address in brackets (RFC 3986,
+// 3.2.2), without userinfo. A colon needs a port after it.
+bool IsAuthority(std::string_view text);
+
 }  // namespace headgate::http

@@ -38,37 +38,6 @@ bool IsVersion(std::string_view version) {
 
 bool IsTargetByte(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
 
-// A host with or without a port: a name, an IPv4 address, or an address in brackets (RFC 3986,
-// 3.2.2), without userinfo.
-bool IsAuthority(std::string_view text) {
-  constexpr size_t kPortDigitsMax = 5;
-  size_t end = 0;
-  if (text.starts_with('[')) {
-    end = text.find(']');
-    if (end == text.npos || end < 2) return false;
-    const std::string_view address = text.substr(1, end - 1);
-    if (!std::all_of(address.begin(), address.end(), [](char c) {
-          return base::IsLetterOrDigit(c) || c == ':' || c == '.' || c == '%' || c == '-';
-        })) {
-      return false;
-    }
-    ++end;
-  } else {
-    end = std::min(text.find(':'), text.size());
-    const std::string_view name = text.substr(0, end);
-    if (name.empty() || !std::all_of(name.begin(), name.end(), [](char c) {
-          return base::IsLetterOrDigit(c) ||
-                 std::string_view("-._~%!$&'()*+;=").find(c) != std::string_view::npos;
-        })) {
-      return false;
-    }
-  }
-  if (end == text.size()) return true;
-  const std::string_view port = text.substr(end + 1);
-  return text[end] == ':' && !port.empty() && port.size() <= kPortDigitsMax &&
-         std::all_of(port.begin(), port.end(), base::IsDigit);
-}
-
 Refusal ReadRequestLine(std::string_view line, RequestHead& request, std::string_view& target) {
   const size_t first = line.find(' ');
   const std::string_view method = line.substr(0, first);

@@ -239,6 +239,8 @@ TEST(ClientSession, Responses) {
       {"a value with a space at its end", "GET", head({{"x", "a "}}), "invalid"},
       {"connection", "GET", head({{"connection", "close"}}), "invalid"},
       {"transfer-encoding", "GET", head({{"transfer-encoding", "chunked"}}), "invalid"},
+      {"content_length", "GET", head({{"content_length", "3"}}), "invalid"},
+      {"transfer_encoding", "GET", head({{"transfer_encoding", "chunked"}}), "invalid"},
       {"keep-alive", "GET", head({{"keep-alive", "timeout=1"}}), "invalid"},
       {"upgrade", "GET", head({{"upgrade", "h2c"}}), "invalid"},
       {"content-length: 03", "GET", length("03"), "invalid"},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headgate/base/text.h"
+#include "headgate/http/request_parser.h"
 #include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 #include "headgate/wire/request_host.h"
@@ -78,6 +79,8 @@ bool FieldReader::AddRegular(std::string_view name, std::string_view value, Fiel
     case FieldKind::kHttp2Settings:
       return true;
     case FieldKind::kOrdinary:
+      if (LooksLikeFramingField(name)) return false;
+      break;
     case FieldKind::kAuthorization:
     case FieldKind::kContentType:
       break;
@@ -120,7 +123,7 @@ bool RequestHeadReader::TakeAuthority() {
     return false;
   }
   std::string normalized;
-  return wire::NormalizeHost(head_.authority, normalized);
+  return IsAuthority(head_.authority) && wire::NormalizeHost(head_.authority, normalized);
 }
 
 RequestHeadReader::Verdict RequestHeadReader::Finish(bool ended) {
