@@ -81,6 +81,7 @@ SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
   if (!client_field.empty()) {
     options.http1.never_nominated.push_back(client_field);
     options.http1_over_tls.never_nominated.push_back(client_field);
+    options.http2.never_in_trailers.push_back(client_field);
   }
   if (settings.tls.client_from_certificate) options.certificate_field = client_field;
   return options;

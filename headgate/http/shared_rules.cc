@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "headgate/base/text.h"
 
@@ -11,6 +12,39 @@ namespace {
 using base::EqualsIgnoreCase;
 
 constexpr std::array<std::string_view, 5> kCarriers = {"h2c", "h2", "h3", "http", "tls"};
+
+constexpr std::string_view kEndToEnd[] = {
+    "Host",          "Transfer-Encoding",
+    "Authorization", "Proxy-Authorization",
+    "Cookie",        "Set-Cookie",
+    "Forwarded",     "X-Real-IP",
+    "Via",           "Expect",
+    "Cache-Control", "Trailer",
+    "Connection",
+};
+
+// The fields of one connection that are not end-to-end.
+constexpr std::string_view kOfConnection[] = {
+    "TE", "Upgrade", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings",
+};
+
+constexpr char Folded(char c) { return c == '_' ? '-' : base::ToLower(c); }
+
+bool StartsWithName(std::string_view text, std::string_view prefix) {
+  return text.size() >= prefix.size() &&
+         std::equal(prefix.begin(), prefix.end(), text.begin(),
+                    [](char a, char b) { return Folded(a) == Folded(b); });
+}
+
+bool IsName(std::string_view text, std::string_view name) {
+  return text.size() == name.size() && StartsWithName(text, name);
+}
+
+template <typename Names>
+bool IsOneOf(std::string_view text, const Names& names) {
+  return std::any_of(std::begin(names), std::end(names),
+                     [text](std::string_view name) { return IsName(text, name); });
+}
 
 }  // namespace
 
@@ -47,6 +81,15 @@ bool IsAuthority(std::string_view text) {
   const std::string_view port = text.substr(end + 1);
   return text[end] == ':' && !port.empty() && port.size() <= kPortDigitsMax &&
          std::all_of(port.begin(), port.end(), base::IsDigit);
+}
+
+bool IsEndToEnd(std::string_view name, std::span<const std::string> more) {
+  return IsOneOf(name, kEndToEnd) || StartsWithName(name, "Content-") ||
+         StartsWithName(name, "X-Forwarded-") || IsOneOf(name, more);
+}
+
+bool MayBeInTrailer(std::string_view name, std::span<const std::string> never) {
+  return !IsEndToEnd(name, never) && !IsOneOf(name, kOfConnection);
 }
 
 }  // namespace headgate::http

@@ -1,7 +1,9 @@
-// The rules for requests and responses that readers of HTTP/1 and HTTP/2 share, so that one version
-// is no way around the rules of the other.
+// The rules for requests and responses that readers of HTTP/1 and HTTP/2 share, so that nobody gets
+// around the rules of one version by speaking the other.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace headgate::http {
@@ -14,5 +16,13 @@ bool CarriesHttp(std::string_view protocol);
 // A host with or without a port: a name, an IPv4 address, or an address in brackets (RFC 3986,
 // 3.2.2), without userinfo. A colon needs a port after it.
 bool IsAuthority(std::string_view text);
+
+// Whether a field is for every recipient: whoever removes it, or adds it late, changes the
+// request's meaning, its origin or its rights. `more` are further names. `_` counts as `-`.
+bool IsEndToEnd(std::string_view name, std::span<const std::string> more);
+
+// Whether a field with this name may be in trailers: neither end-to-end, as above, nor one that
+// routes or frames (RFC 9110, 6.5.1).
+bool MayBeInTrailer(std::string_view name, std::span<const std::string> never);
 
 }  // namespace headgate::http

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headgate/base/check.h"
-#include "headgate/http/http1/head_fields.h"
+#include "headgate/http/shared_rules.h"
 
 namespace headgate::http::http1 {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/http/request_parser.h"
+#include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 
 namespace headgate::http::http1 {
@@ -83,34 +84,6 @@ Known KnownField(std::string_view name) {
     default:
       return Known::kNone;
   }
-}
-
-bool StartsWithIgnoreCase(std::string_view text, std::string_view prefix) {
-  return EqualsIgnoreCase(text.substr(0, prefix.size()), prefix);
-}
-
-bool IsOneOf(std::string_view name, std::span<const std::string_view> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [name](std::string_view other) { return EqualsIgnoreCase(name, other); });
-}
-
-// Fields for every recipient. Whoever removes them changes the request's meaning, its origin or its
-// rights.
-constexpr std::string_view kEndToEnd[] = {
-    "Host",          "Transfer-Encoding",
-    "Authorization", "Proxy-Authorization",
-    "Cookie",        "Set-Cookie",
-    "Forwarded",     "X-Real-IP",
-    "Via",           "Expect",
-    "Cache-Control", "Trailer",
-    "Connection",
-};
-
-bool IsEndToEnd(std::string_view name, std::span<const std::string> never_nominated) {
-  return IsOneOf(name, kEndToEnd) || StartsWithIgnoreCase(name, "Content-") ||
-         StartsWithIgnoreCase(name, "X-Forwarded-") ||
-         std::any_of(never_nominated.begin(), never_nominated.end(),
-                     [name](std::string_view other) { return EqualsIgnoreCase(name, other); });
 }
 
 // Reads one head.
@@ -223,11 +196,6 @@ Refusal ReadFieldLines(std::string_view lines, const Bounds& bounds,
   }
   reader.RemoveNominated();
   return {};
-}
-
-bool MayBeInTrailer(std::string_view name, std::span<const std::string> never_nominated) {
-  return KnownField(name) == Known::kNone && !IsEndToEnd(name, never_nominated) &&
-         !LooksLikeFramingField(name);
 }
 
 }  // namespace headgate::http::http1

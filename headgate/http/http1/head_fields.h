@@ -39,8 +39,4 @@ Refusal ReadFieldLines(std::string_view lines, const Bounds& bounds,
                        std::span<const std::string> never_nominated, Fields& fields,
                        ConnectionFields& connection);
 
-// Whether a field with this name may be in a trailer. Fields that route, frame, authenticate or
-// describe the content may not (RFC 9110, 6.5.1).
-bool MayBeInTrailer(std::string_view name, std::span<const std::string> never_nominated);
-
 }  // namespace headgate::http::http1

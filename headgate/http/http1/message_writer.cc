@@ -5,8 +5,8 @@
 
 #include "headgate/base/check.h"
 #include "headgate/http/handler.h"
-#include "headgate/http/http1/head_fields.h"
 #include "headgate/http/problem.h"
+#include "headgate/http/shared_rules.h"
 
 namespace headgate::http::http1 {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "headgate/base/check.h"
 #include "headgate/http/date.h"
-#include "headgate/http/http1/head_fields.h"
 #include "headgate/http/http1/request_head.h"
 #include "headgate/http/problem.h"
+#include "headgate/http/shared_rules.h"
 
 namespace headgate::http::http1 {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "headgate/http/fields.h"
 #include "headgate/http/http2/field_rules.h"
+#include "headgate/http/shared_rules.h"
 
 namespace headgate::http::http2 {
 
@@ -33,7 +34,7 @@ class FieldList {
   // Without fields that must not be in trailers.
   void AddTrailers(const Fields& fields) {
     for (const auto [name, value] : fields) {
-      if (MayBeTrailer(KindOf(name))) Add(name, value);
+      if (MayBeInTrailer(name, {})) Add(name, value);
     }
   }
 

@@ -39,7 +39,7 @@ struct Special {
   std::string_view name;
   FieldKind kind;
 };
-constexpr std::array<Special, 13> kSpecials = {{
+constexpr std::array<Special, 11> kSpecials = {{
     {"te", FieldKind::kTe},
     {"host", FieldKind::kHost},
     {"expect", FieldKind::kExpect},
@@ -47,8 +47,6 @@ constexpr std::array<Special, 13> kSpecials = {{
     {"upgrade", FieldKind::kConnectionSpecific},
     {"connection", FieldKind::kConnectionSpecific},
     {"keep-alive", FieldKind::kConnectionSpecific},
-    {"content-type", FieldKind::kContentType},
-    {"authorization", FieldKind::kAuthorization},
     {"http2-settings", FieldKind::kHttp2Settings},
     {"content-length", FieldKind::kContentLength},
     {"proxy-connection", FieldKind::kConnectionSpecific},
@@ -80,8 +78,6 @@ FieldKind KindOf(std::string_view name) {
   return FieldKind::kOrdinary;
 }
 
-bool MayBeTrailer(FieldKind kind) { return kind == FieldKind::kOrdinary; }
-
 bool IsImplied(FieldKind kind) {
   switch (kind) {
     case FieldKind::kConnectionSpecific:
@@ -93,8 +89,6 @@ bool IsImplied(FieldKind kind) {
       return true;
     case FieldKind::kOrdinary:
     case FieldKind::kCookie:
-    case FieldKind::kAuthorization:
-    case FieldKind::kContentType:
       break;
   }
   return false;

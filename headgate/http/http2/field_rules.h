@@ -24,14 +24,10 @@ enum class FieldKind : uint8_t {
   kExpect,
   kHttp2Settings,  // part of an upgrade from HTTP/1: dropped
   kCookie,
-  kAuthorization,
-  kContentType,
 };
 // `name` may have capitals.
 FieldKind KindOf(std::string_view name);
 
-// RFC 9110, 6.5.1, and everything that a reader of HTTP/1 could merge into the head.
-bool MayBeTrailer(FieldKind kind);
 // Whether writers leave a field out, because its meaning is elsewhere in the head.
 bool IsImplied(FieldKind kind);
 

@@ -81,9 +81,6 @@ bool FieldReader::AddRegular(std::string_view name, std::string_view value, Fiel
     case FieldKind::kOrdinary:
       if (LooksLikeFramingField(name)) return false;
       break;
-    case FieldKind::kAuthorization:
-    case FieldKind::kContentType:
-      break;
   }
   fields.Add(name, value);
   return true;
@@ -216,7 +213,7 @@ void TrailerReader::Begin() {
 
 bool TrailerReader::Add(std::string_view name, std::string_view value) {
   if (!Count(name, value) || malformed_) return !malformed_;
-  malformed_ = !IsFieldName(name) || !IsFieldValue(value) || !MayBeTrailer(KindOf(name));
+  malformed_ = !IsFieldName(name) || !IsFieldValue(value) || !MayBeInTrailer(name, never_);
   if (!malformed_) fields_.Add(name, value);
   return !malformed_;
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -106,7 +107,9 @@ class ResponseHeadReader : public FieldReader {
 
 class TrailerReader : public FieldReader {
  public:
-  using FieldReader::FieldReader;
+  // Trailers must not have a field of `never`, either.
+  explicit TrailerReader(const HeadBounds& bounds, std::span<const std::string> never = {})
+      : FieldReader(bounds), never_(never) {}
 
   void Begin();
   bool Add(std::string_view name, std::string_view value);
@@ -115,6 +118,7 @@ class TrailerReader : public FieldReader {
   const Fields& fields() const { return fields_; }
 
  private:
+  const std::span<const std::string> never_;
   Fields fields_;
   bool malformed_ = false;
 };

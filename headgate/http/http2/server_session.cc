@@ -19,7 +19,7 @@ ServerSession::ServerSession(Application& application, const ServerOptions& opti
                 {.streams_max = options.streams_max, .head_bytes_max = options.bounds.bytes_max},
                 *this, counters),
       head_reader_(options.bounds),
-      trailer_reader_(options.bounds) {}
+      trailer_reader_(options.bounds, options.never_in_trailers) {}
 
 ServerSession::~ServerSession() {
   in_call_ = true;

@@ -35,6 +35,9 @@ struct ServerOptions {
   HeadBounds bounds{};
   // A connection is not read while this much of its output is unsent.
   size_t unsent_bytes_max = size_t{1} << 20;
+  // Further fields that must not be in trailers, because they mean something to the application:
+  // the one with the client's id, for example.
+  std::vector<std::string> never_in_trailers{};
 };
 
 class ServerStream;

@@ -304,6 +304,19 @@ TEST(ServerSession, DataOfARefusedTunnelIsDropped) {
   EXPECT_EQ(server.session.BufferedBytes(), 0u);
 }
 
+TEST(ServerSession, FieldsOfTheApplicationAreNotInTrailers) {
+  for (const std::string name : {"x-client-id", "x_client_id", "x-client"}) {
+    RawServer server(RawServer::Start::kReady, {.never_in_trailers = {"X-Client-Id"}});
+    const auto lines =
+        server.Say(Headers(1, Post({{"x-client-id", "me"}}), 0) + Headers(1, {{name, "you"}}));
+    const bool allowed = name == "x-client";
+    EXPECT_EQ(lines.empty(), allowed) << name;
+    EXPECT_EQ(server.application.last().ended, allowed) << name;
+    EXPECT_EQ(server.application.last().aborted, !allowed) << name;
+    EXPECT_EQ(lines == std::vector<std::string>{"RST 1 PROTOCOL_ERROR"}, !allowed) << name;
+  }
+}
+
 TEST(ServerSession, ATunnelHasNoTrailers) {
   RawServer server;
   (void)server.Say(Headers(1, kWebSocket, 0));
