@@ -79,6 +79,9 @@ class RequestReceiver {
   virtual void OnAbort(base::Instant now) = 0;
   // unsent_bytes() has fallen below kWindowBytes after it was not.
   virtual void OnWritable(base::Instant now) = 0;
+  // The memory that the consumed data of this request still takes, for example on its way to an
+  // upstream. Counts against the buffers of the client's connection.
+  virtual size_t HeldBytes() const { return 0; }
 };
 
 // One per loop.

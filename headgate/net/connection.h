@@ -58,6 +58,8 @@ class Connection final : private Transport::Owner {
 
   // The bytes in its buffers times how long they have been held; 0 if there are few.
   uint64_t BufferCost(base::Instant now) const;
+  // Reports a change of the memory that this connection holds.
+  void CountBuffers(base::Instant now);
 
   Connection* next() const { return next_; }
   bool in_request() const;
@@ -115,7 +117,6 @@ class Connection final : private Transport::Owner {
     wait_ = wait;
     deadline_ = deadline;
   }
-  void CountBuffers(base::Instant now);
 
   Loop& loop_;
   std::unique_ptr<Transport> transport_;

@@ -43,6 +43,8 @@ void Connection::SetReadDeadline(base::Instant now) {
 
 void Connection::OnTick(base::Instant now) {
   if (state_ == State::kClosed) return;
+  // A request may have released memory elsewhere, without an event of this connection.
+  if (held_ > 0) CountBuffers(now);
   LoopCounters& counters = loop_.counters();
   if (now >= write_deadline_) {
     counters.write_timeouts.Add();

@@ -229,12 +229,19 @@ void Loop::ShedBuffers() {
     if (loop->buffer_bytes() > largest->buffer_bytes()) largest = loop.get();
   }
   if (total <= budget) return;
+  const base::Instant now = shared_.clock.Now();
+  // Requests may have released memory elsewhere, without an event of their connections.
+  const uint64_t counted = buffer_bytes();
+  for (Connection* connection = connections_; connection != nullptr;
+       connection = connection->next())
+    connection->CountBuffers(now);
+  total += buffer_bytes() - counted;
+  if (total <= budget) return;
   // Another loop's thread may be delayed, so this loop does not rely on it forever.
   const bool is_urgent = total > budget + kUrgentBytes;
   const uint64_t kept = is_urgent ? 0 : share;
   if (buffer_bytes() <= kept) return largest->Post([largest] { largest->ShedBuffers(); });
 
-  const base::Instant now = shared_.clock.Now();
   std::vector<std::pair<uint64_t, Connection*>> by_cost;
   for (Connection* connection = connections_; connection != nullptr;
        connection = connection->next()) {

@@ -147,6 +147,49 @@ TEST(ServerBounds, BeyondTheBudgetOfAllBuffersTheLargestAreGivenUpAndTheOthersSe
   }
 }
 
+// Echoes its input, which takes memory elsewhere: the first session in `of_first`, the others in
+// `of_others`. The memory may be released at any time.
+class HoldingSession final : public Session {
+ public:
+  explicit HoldingSession(const std::atomic<size_t>& held) : held_(held) {}
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
+    output.append(input.data(), input.size());
+    return {.consumed = input.size()};
+  }
+  size_t BufferedBytes() const override { return held_; }
+
+ private:
+  const std::atomic<size_t>& held_;
+};
+
+struct HoldingProtocol {
+  static inline std::atomic<size_t> of_first = 0;
+  static inline std::atomic<size_t> of_others = 0;
+  static SessionChoice Choose(std::span<const char> bytes, const Peer&, Room) {
+    if (bytes.empty()) return {};
+    return {.made = true,
+            .session = std::make_unique<HoldingSession>(bytes[0] == '1' ? of_first : of_others)};
+  }
+};
+
+TEST(ServerBounds, NobodyIsGivenUpForMemoryThatWasReleased) {
+  ServerRig<HoldingProtocol> server({.threads = 1, .buffer_bytes_max = size_t{1} << 20});
+  server.server->Start();
+  HoldingProtocol::of_first = HoldingProtocol::of_others = 600'000;
+  BlockingClient first = server.Connect();
+  EXPECT_EQ(Ask(first, "1\n"), "1\n");
+  while (server.server->counters().buffer_bytes < 600'000) std::this_thread::yield();
+  HoldingProtocol::of_first = 0;
+  BlockingClient second = server.Connect();
+  EXPECT_EQ(Ask(second, "2\n"), "2\n");
+  EXPECT_EQ(Ask(first, "1\n"), "1\n");
+  EXPECT_EQ(Ask(second, "2\n"), "2\n");
+  EXPECT_EQ(server.server->counters().buffers_shed, 0u);
+  HoldingProtocol::of_first = 600'000;
+  ASSERT_TRUE(first.Send("1\n").ok());
+  while (server.server->counters().buffers_shed == 0) std::this_thread::yield();
+}
+
 TEST(ServerBounds, WhoeverIsGivenUpHearsWhy) {
   BoundedServer server({.buffer_bytes_max = size_t{1} << 20});
   server.server->Start();

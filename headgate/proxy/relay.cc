@@ -191,6 +191,12 @@ void Relay::OnWritable(base::Instant now) {
   if (upstream_ != nullptr) CreditUpstream();
 }
 
+// The client's session counts the data that is not credited.
+size_t Relay::HeldBytes() const {
+  const size_t held = body_.size() + (upstream_ != nullptr ? upstream_->unsent_bytes() : 0);
+  return held - std::min(held, client_uncredited_);
+}
+
 // ---- The end
 
 void Relay::LeavePlace(Ended ended, base::Instant now) {

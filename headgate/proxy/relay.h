@@ -77,6 +77,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void OnEnd(const http::Fields& trailers, base::Instant now) override;
   void OnAbort(base::Instant now) override;
   void OnWritable(base::Instant now) override;
+  size_t HeldBytes() const override;
 
  private:
   enum class Stage : uint8_t { kWaiting, kAsked, kAnswering, kTunnel, kDone };

@@ -83,6 +83,27 @@ TEST(Relay, CreditsASideWhenTheOtherHasRoom) {
   EXPECT_EQ(rig.upstream.credited, kWindowBytes);
 }
 
+// The client's session counts what is not credited.
+TEST(Relay, HoldsTheCreditedDataThatTheUpstreamHasNotTaken) {
+  RelayRig rig;
+  rig.free.clear();
+  rig.BeginWithBody("PUT");
+  rig.relay->OnData(std::string(40'000, 'x'), rig.now);
+  EXPECT_EQ(rig.relay->HeldBytes(), 0u) << "nothing is credited";
+  rig.upstream.takes = false;
+  rig.waiting->OnPlace(rig.upstream, rig.now);
+  EXPECT_EQ(rig.client.credited, 40'000u);
+  EXPECT_GE(rig.relay->HeldBytes(), 40'000u);
+  EXPECT_LE(rig.relay->HeldBytes(), 80'000u) << "one copy for another attempt";
+  rig.relay->OnData(std::string(10'000, 'x'), rig.now);
+  EXPECT_EQ(rig.relay->HeldBytes(), 50'000u) << "there is no other attempt any more";
+  rig.relay->OnData(std::string(20'000, 'x'), rig.now);
+  EXPECT_EQ(rig.client.credited, 50'000u);
+  EXPECT_EQ(rig.relay->HeldBytes(), 50'000u);
+  rig.upstream.unsent = 0;
+  EXPECT_EQ(rig.relay->HeldBytes(), 0u);
+}
+
 TEST(Relay, PassesInformationalAnswersOn) {
   RelayRig rig;
   rig.Begin("GET");

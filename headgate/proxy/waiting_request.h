@@ -29,6 +29,7 @@ class WaitingRequest final : public http::RequestReceiver, private HeldRequests:
   void OnEnd(const http::Fields& trailers, base::Instant now) override;
   void OnAbort(base::Instant now) override;
   void OnWritable(base::Instant now) override;
+  size_t HeldBytes() const override { return next_ != nullptr ? next_->HeldBytes() : 0; }
 
  private:
   void OnDue(base::Instant now) override;

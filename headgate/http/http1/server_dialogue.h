@@ -26,6 +26,7 @@ struct Received {
   bool aborted = false;
   bool alive = true;  // the receiver is
   int writable = 0;   // calls of OnWritable
+  size_t held = 0;    // as HeldBytes states it
 
   void Consume(size_t bytes) {
     unconsumed -= bytes;
@@ -92,6 +93,7 @@ class TestApplication final : public Application {
       ++received_->writable;
       if (application_.on_writable) application_.on_writable(*received_);
     }
+    size_t HeldBytes() const override { return received_->held; }
 
    private:
     TestApplication& application_;

@@ -255,6 +255,10 @@ bool ServerSession::OnInputEnd(base::Instant now) {
   return open_ || rest_bytes_ > 0 || unsent_bytes() > 0;
 }
 
+size_t ServerSession::BufferedBytes() const {
+  return pending_.capacity() + uncredited_ + (receiver_ != nullptr ? receiver_->HeldBytes() : 0);
+}
+
 void ServerSession::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
   output_ = &output;
   output_begin_ = output.size();

@@ -55,7 +55,7 @@ class ServerSession final : public net::Session, private ServerExchange {
   void OnUnsent(size_t bytes, base::Instant now) override;
   bool OnInputEnd(base::Instant now) override;
   void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;  // 408 or 503
-  size_t BufferedBytes() const override { return pending_.capacity(); }
+  size_t BufferedBytes() const override;
   void OnDrain() override { draining_ = true; }
 
  private:

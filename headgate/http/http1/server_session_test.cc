@@ -117,6 +117,21 @@ TEST(Http1Server, StreamsASizedBody) {
   EXPECT_FALSE(d.progress.close);
 }
 
+TEST(Http1Server, CountsTheDataThatIsNotConsumedAndThatTheReceiverHolds) {
+  ServerDialogue d;
+  d.application.consumes = false;
+  d.Say(Post("Content-Length: 50000\r\n"));
+  const size_t before = d.session->BufferedBytes();
+  d.Say(std::string(40'000, 'a'));
+  EXPECT_EQ(d.session->BufferedBytes(), before + 40'000);
+  d.application.last().Consume(30'000);
+  d.application.last().held = 20'000;
+  EXPECT_EQ(d.session->BufferedBytes(), before + 10'000 + 20'000);
+  d.application.last().Consume(10'000);
+  d.application.last().held = 0;
+  EXPECT_EQ(d.session->BufferedBytes(), before);
+}
+
 TEST(Http1Server, StreamsChunksAndTheirTrailers) {
   ServerDialogue d;
   EXPECT_EQ(d.Say(Post("Transfer-Encoding: Chunked\r\n",

@@ -25,6 +25,10 @@ class OutgoingBody {
 
   bool empty() const { return taken_ == bytes_.size(); }
   size_t size() const { return bytes_.size() - taken_; }
+  // The memory of the buffer; 0 if it is small.
+  size_t held_bytes() const {
+    return bytes_.capacity() > std::string().capacity() ? bytes_.capacity() : 0;
+  }
   bool ended() const { return ended_; }
   // Fields that follow the last byte.
   const Fields& trailers() const { return trailers_; }

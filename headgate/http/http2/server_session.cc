@@ -80,7 +80,14 @@ void ServerSession::OnGivenUp(GivenUp /*why*/, std::string& output, base::Instan
   AbortAll();
 }
 
-size_t ServerSession::BufferedBytes() const { return buffered_; }
+size_t ServerSession::BufferedBytes() const {
+  size_t bytes = buffered_;
+  for (const auto& stream : streams_) {
+    bytes += stream->body_.held_bytes();
+    if (stream->receiver_ != nullptr) bytes += stream->receiver_->HeldBytes();
+  }
+  return bytes;
+}
 
 void ServerSession::OnDrain() {
   draining_ = true;

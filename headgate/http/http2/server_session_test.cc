@@ -271,6 +271,54 @@ TEST(ServerSession, StreamsShareTheConnection) {
   EXPECT_THAT(order, ElementsAre("DATA 1", "DATA 3", "DATA 1", "DATA 3", "DATA 1", "DATA 3"));
 }
 
+// ---- Memory
+
+TEST(ServerSession, CountsTheDataThatIsNotConsumedAndThatReceiversHold) {
+  RawServer server;
+  server.application.consumes = false;
+  (void)server.Say(Headers(1, Post(), 0) + Headers(3, Post(), 0));
+  EXPECT_EQ(server.session.BufferedBytes(), 0u);
+  (void)server.Say(Data(1, std::string(10'000, 'a')) + Data(3, std::string(500, 'b')));
+  EXPECT_EQ(server.session.BufferedBytes(), 10'500u);
+  TestRequest& first = *server.application.requests[0];
+  first.exchange->Consumed(std::exchange(first.unconsumed, 0));
+  first.held = 9'000;
+  EXPECT_EQ(server.session.BufferedBytes(), 9'500u);
+  (void)server.Say(Reset(1, 8));
+  EXPECT_EQ(server.session.BufferedBytes(), 500u) << "the request is gone";
+}
+
+TEST(ServerSession, CountsAnswersThatWaitForAWindow) {
+  RawServer server;
+  (void)server.Say(Settings(Setting(4, 0)));
+  for (const uint32_t stream : {1u, 3u}) {
+    (void)server.Say(Headers(stream, Get()));
+    TestRequest& request = server.application.last();
+    request.exchange->SendHead({.status = 200, .body = kUnsized});
+    request.exchange->SendData(std::string(60'000, 'a'));
+    request.exchange->SendEnd({});
+  }
+  EXPECT_GE(server.session.BufferedBytes(), 120'000u);
+  for (const std::string& line : server.Say("")) EXPECT_FALSE(line.starts_with("DATA")) << line;
+  EXPECT_GE(server.session.BufferedBytes(), 120'000u);
+  EXPECT_LE(server.session.BufferedBytes(), 240'000u) << "a buffer at most doubles";
+  (void)server.Say(Reset(1, 8));
+  EXPECT_GE(server.session.BufferedBytes(), 60'000u);
+  EXPECT_LE(server.session.BufferedBytes(), 120'000u);
+  (void)server.Say(Reset(3, 8));
+  EXPECT_EQ(server.session.BufferedBytes(), 0u);
+}
+
+TEST(ServerSession, WithoutContentNobodyWaitsForContinue) {
+  for (const Pairs& fields : {Get(), Post({{"content-length", "0"}})}) {
+    RawServer server;
+    (void)server.Say(Headers(1, With(fields, {{"expect", "100-continue"}})));
+    ASSERT_EQ(server.application.requests.size(), 1u);
+    EXPECT_FALSE(server.application.last().head.expects_continue) << "RFC 9110, 10.1.1";
+    EXPECT_EQ(server.application.last().head.fields.CountOf("expect"), 0u);
+  }
+}
+
 // ---- Tunnels
 
 TEST(ServerSession, DataOfATunnelWaitsForTheAnswer) {

@@ -27,6 +27,7 @@ struct TestRequest {
   bool ended = false;
   bool aborted = false;
   int writable = 0;
+  size_t held = 0;  // as HeldBytes states it
 };
 
 class TestApplication final : public Application {
@@ -90,6 +91,7 @@ class TestApplication final : public Application {
       ++request_.writable;
       if (application_.on_writable) application_.on_writable(request_);
     }
+    size_t HeldBytes() const override { return request_.held; }
 
    private:
     TestApplication& application_;
