@@ -8,6 +8,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <vector>
 
 #include "headgate/base/check.h"
 #include "headgate/proxy/relay_rig.h"
@@ -301,15 +302,18 @@ TEST_F(UpstreamsTest, NobodyIsRefusedWhileAnotherAddressMayConnect) {
   std::array<PlayedWaiter, 12> crowd;
   for (PlayedWaiter& waiter : crowd) upstreams->Take(waiter, now);
   // Address 1 refuses all connections, until it is out.
+  std::vector<size_t> open;
   for (size_t i = 0; i < made.size(); ++i) {
-    if (made[i]->address == 1)
-      made[i]->owner->OnClosed(UpstreamConnection::End::kNotConnected, "refused", now);
+    if (made[i]->address == 0) {
+      open.push_back(i);
+      continue;
+    }
+    made[i]->owner->OnClosed(UpstreamConnection::End::kNotConnected, "refused", now);
     Turn();
   }
   for (const PlayedWaiter& waiter : crowd) EXPECT_EQ(waiter.refused, std::nullopt);
   for (PlayedWaiter& waiter : crowd) waiter.on_place = [this](Place& place) { Occupy(&place); };
-  for (size_t i = 0; i < made.size(); ++i)
-    if (made[i]->address == 0) Connected(i);
+  for (const size_t number : open) Connected(number);
   for (const PlayedWaiter& waiter : crowd) EXPECT_NE(waiter.place, nullptr);
   for (const PlayedWaiter& waiter : crowd) Leave(*waiter.place);
 }
