@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,6 +25,7 @@ struct DuplexProtocol {
   std::atomic<size_t> seen = 0;    // bytes of input
   std::atomic<size_t> unsent = 0;  // as last reported
   std::atomic<bool> input_ended = false;
+  std::atomic<bool> speaks_at_drain = false;
 };
 
 class DuplexSession final : public Session {
@@ -47,6 +49,12 @@ class DuplexSession final : public Session {
         .consumed = input.size(), .close = closes_, .streaming = true, .finish_writing = finishes_};
   }
   void OnUnsent(size_t bytes, base::Instant) override { protocol_.unsent = bytes; }
+  void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
+  void OnDrain() override {
+    if (!protocol_.speaks_at_drain) return;
+    last_words_ = true;
+    wake_();
+  }
   bool OnInputEnd(base::Instant) override {
     protocol_.input_ended = true;
     return last_words_ = !finishes_;
@@ -57,6 +65,7 @@ class DuplexSession final : public Session {
   bool finishes_ = false;
   bool closes_ = false;
   bool last_words_ = false;
+  std::function<void()> wake_;
 };
 
 SessionChoice DuplexProtocol::Choose(std::span<const char>, const Peer&, Room) {
@@ -153,6 +162,20 @@ TEST(DuplexSession, UnsentOutputIsSentBeforeTheServerStops) {
   (void)server.server->Drain(1s);
   reader.join();
   EXPECT_EQ(all.size(), kLots);
+}
+
+// As HTTP/2 does with GOAWAY.
+TEST(DuplexSession, AnIdleOneSpeaksBeforeTheServerStops) {
+  DuplexServer server;
+  server.speaks_at_drain = true;
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("s").ok());
+  EXPECT_EQ(ReadBytes(client, 1), "s");
+  std::string rest;
+  std::thread reader([&] { rest = client.ReadToEnd(100).value_or("an error"); });
+  (void)server.server->Drain(1s);
+  reader.join();
+  EXPECT_EQ(rest, "bye");
 }
 
 }  // namespace
