@@ -45,8 +45,10 @@ class DuplexSession final : public Session {
       output += "bye";
       closes_ = true;
     }
-    return {
-        .consumed = input.size(), .close = closes_, .streaming = true, .finish_writing = finishes_};
+    return {.consumed = input.size(),
+            .close = closes_,
+            .streaming = !protocol_.speaks_at_drain,
+            .finish_writing = finishes_};
   }
   void OnUnsent(size_t bytes, base::Instant) override { protocol_.unsent = bytes; }
   void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
