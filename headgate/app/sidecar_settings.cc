@@ -298,19 +298,19 @@ void ReadPlan(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   }
 }
 
+// Why this field cannot name clients; empty if it can.
+std::string_view ProblemOfClientField(std::string_view name) {
+  if (!http::IsToken(name)) return "is not the name of a field";
+  const bool of_connection =
+      std::any_of(std::begin(kFieldsOfConnections), std::end(kFieldsOfConnections),
+                  [&](std::string_view field) { return base::EqualsIgnoreCase(name, field); });
+  return of_connection ? "belongs to a connection and names no client" : "";
+}
+
 void ReadProxy(const Flags& flags, Reader& reader, SidecarSettings& settings) {
   proxy::ProxyOptions& proxy = settings.proxy;
-  if (flags.client_header != "none" && !http::IsToken(flags.client_header)) {
-    reader.Refuse(fmt::format("--client-header {} is not the name of a field",
-                              rule::Quote(flags.client_header)),
-                  "--client-header X-Client-Id, or none: the client's address is its id");
-  }
-  if (std::any_of(std::begin(kFieldsOfConnections), std::end(kFieldsOfConnections),
-                  [&](std::string_view name) {
-                    return base::EqualsIgnoreCase(flags.client_header, name);
-                  })) {
-    reader.Refuse(fmt::format("--client-header {} belongs to a connection and names no client",
-                              rule::Quote(flags.client_header)),
+  if (const std::string_view why = ProblemOfClientField(flags.client_header); !why.empty()) {
+    reader.Refuse(fmt::format("--client-header {} {}", rule::Quote(flags.client_header), why),
                   "--client-header X-Client-Id, or none: the client's address is its id");
   }
   if (!settings.upstreams.targets.empty()) {
