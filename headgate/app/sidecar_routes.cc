@@ -65,17 +65,6 @@ absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now
 
 }  // namespace
 
-std::string ToString(const UpstreamList& upstreams) {
-  std::string_view scheme = upstreams.http2 ? "h2c://" : "http://";
-  if (upstreams.tls) scheme = upstreams.http2 ? "h2://" : "https://";
-  std::string text;
-  for (const net::StreamTarget& target : upstreams.targets) {
-    text.append(text.empty() ? scheme : ",");
-    text.append(target.ToString());
-  }
-  return text;
-}
-
 void AddSidecarRoutes(SidecarControl control, http::Router& router) {
   const auto shared = std::make_shared<const SidecarControl>(std::move(control));
   router.Add({.methods = {"GET"},

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
-#include "headgate/app/sidecar_settings.h"
+#include "headgate/app/upstream_list.h"
 #include "headgate/http/router.h"
+#include "headgate/share/share_options.h"
 
 namespace headgate::app {
 
@@ -20,9 +20,6 @@ struct SidecarControl {
   // The scheme is the one that the sidecar was started with.
   std::function<void(UpstreamList)> set_upstreams;
 };
-
-// As ParseUpstreams reads it.
-std::string ToString(const UpstreamList& upstreams);
 
 void AddSidecarRoutes(SidecarControl control, http::Router& router);
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "headgate/app/console.h"
@@ -12,28 +11,13 @@
 #include "headgate/app/settings.h"
 #include "headgate/app/sidecar_tls.h"
 #include "headgate/app/store_settings.h"
-#include "headgate/net/connector.h"
+#include "headgate/app/upstream_list.h"
 #include "headgate/observe/log_line.h"
 #include "headgate/proxy/proxy_loop.h"
 #include "headgate/replay/access_log.h"
 #include "headgate/share/share_options.h"
 
 namespace headgate::app {
-
-struct UpstreamList {
-  std::vector<net::StreamTarget> targets{};
-  bool http2 = false;  // without TLS by prior knowledge
-  bool tls = false;
-  bool SameScheme(const UpstreamList& other) const {
-    return http2 == other.http2 && tls == other.tls;
-  }
-};
-// "http://127.0.0.1:9000,127.0.0.1:9001", "h2c://[::1]:9000" or "http://unix:/run/service"; with
-// TLS "https://HOST" and "h2://HOST". InvalidArgument says what would be valid.
-absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text);
-
-// "10%" or "2.5%", in steps of a tenth of a percent.
-std::optional<algorithm::Ratio> ParsePercentage(std::string_view text);
 
 // An access log that is replayed in place of serving.
 struct PlanSettings {

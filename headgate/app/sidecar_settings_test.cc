@@ -146,33 +146,6 @@ TEST(SidecarSettings, CapacityAndUpstreamAreNeeded) {
   EXPECT_THAT(err.str(), HasSubstr("--capacity is not given"));
 }
 
-TEST(SidecarSettings, Upstreams) {
-  const auto list =
-      ParseUpstreams("http://127.0.0.1:9000,[::1]:9001,http://app.local/,unix:/run/s");
-  ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_FALSE(list->http2);
-  EXPECT_EQ(list->targets, (std::vector<net::StreamTarget>{{.host = "127.0.0.1", .port = 9000},
-                                                           {.host = "::1", .port = 9001},
-                                                           {.host = "app.local", .port = 80},
-                                                           {.unix_path = "/run/s"}}));
-  const auto http2 = ParseUpstreams("h2c://127.0.0.1:50051");
-  ASSERT_TRUE(http2.ok());
-  EXPECT_TRUE(http2->http2);
-  const auto over_tls = ParseUpstreams("https://a,https://b:8443");
-  ASSERT_TRUE(over_tls.ok());
-  EXPECT_TRUE(over_tls->tls);
-  EXPECT_FALSE(over_tls->http2);
-  EXPECT_EQ(over_tls->targets[0].port, 443);
-  EXPECT_EQ(over_tls->targets[1].port, 8443);
-  const auto http2_over_tls = ParseUpstreams("h2://a");
-  ASSERT_TRUE(http2_over_tls.ok());
-  EXPECT_TRUE(http2_over_tls->tls);
-  EXPECT_TRUE(http2_over_tls->http2);
-  for (const auto* text : {"", "http://", "https://unix:/run/a", "https://a,http://b", "ftp://a",
-                           "http://a:99999", "http://a/path", "http://a,", "http://a,http://a:80"})
-    EXPECT_FALSE(ParseUpstreams(text).ok()) << text;
-}
-
 TEST(SidecarSettings, Rules) {
   const auto without = WithFlags({});
   ASSERT_TRUE(without.settings) << without.err;
@@ -214,15 +187,6 @@ TEST(SidecarSettings, StoreOfRules) {
   EXPECT_THAT(with({"--on-store-failure", "guess"})("redis://a").err,
               HasSubstr("--on-store-failure"));
   EXPECT_THAT(WithFlags({"--store", "redis://a"}).err, HasSubstr("--store without rules"));
-}
-
-TEST(SidecarSettings, Percentages) {
-  EXPECT_EQ(ParsePercentage("10%"), (algorithm::Ratio{100, 1000}));
-  EXPECT_EQ(ParsePercentage("0%"), (algorithm::Ratio{0, 1000}));
-  EXPECT_EQ(ParsePercentage("100%"), (algorithm::Ratio{1000, 1000}));
-  EXPECT_EQ(ParsePercentage("0.1%"), (algorithm::Ratio{1, 1000}));
-  for (const auto* text : {"", "%", "10", "-1%", "100.1%", "1.25%", "1.%", ".5%", "1,5%", " 1%"})
-    EXPECT_EQ(ParsePercentage(text), std::nullopt) << text;
 }
 
 }  // namespace

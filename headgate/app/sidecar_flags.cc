@@ -1,0 +1,54 @@
+#include "headgate/app/sidecar_flags.h"
+
+namespace headgate::app {
+
+ArgumentSpec SpecOf(SidecarFlags& flags) {
+  ArgumentSpec spec{.command = "sidecar",
+                    .flags = {{"--listen", &flags.listen},
+                              {"--admin-listen", &flags.admin_listen},
+                              {"--credential-file", &flags.credential_file},
+                              {"--upstream", &flags.upstream},
+                              {"--capacity", &flags.capacity},
+                              {"--cycle", &flags.cycle},
+                              {"--reservation", &flags.reservation},
+                              {"--on-new-client", &flags.on_new_client},
+                              {"--reclaim", &flags.reclaim},
+                              {"--client-header", &flags.client_header},
+                              {"--anonymous", &flags.anonymous},
+                              {"--clients", &flags.clients},
+                              {"--mode", &flags.mode},
+                              {"--rules", &flags.rules},
+                              {"--rule", &flags.rule},
+                              {"--mappings", &flags.mappings},
+                              {"--max-buckets", &flags.max_buckets},
+                              {"--store", &flags.store},
+                              {"--store-password-file", &flags.store_password_file},
+                              {"--store-timeout", &flags.store_timeout},
+                              {"--on-store-failure", &flags.on_store_failure},
+                              {"--rate-limit-fields", &flags.rate_limit_fields},
+                              {"--x-forwarded", &flags.x_forwarded},
+                              {"--forwarded", &flags.forwarded},
+                              {"--no-reason", &flags.no_reason},
+                              {"--connect-timeout", &flags.connect_timeout},
+                              {"--answer-timeout", &flags.answer_timeout},
+                              {"--idle-timeout", &flags.idle_timeout},
+                              {"--tunnel-idle-timeout", &flags.tunnel_idle_timeout},
+                              {"--queue-timeout", &flags.queue_timeout},
+                              {"--drain-timeout", &flags.drain_timeout},
+                              {"--handover", &flags.handover},
+                              {"--check-path", &flags.check_path},
+                              {"--check-interval", &flags.check_interval},
+                              {"--upstream-connections", &flags.upstream_connections},
+                              {"--queue", &flags.queue},
+                              {"--max-connections", &flags.max_connections},
+                              {"--max-connections-per-address", &flags.max_connections_per_address},
+                              {"--threads", &flags.threads},
+                              {"--log-level", &flags.log_level},
+                              {"--log-format", &flags.log_format},
+                              {"--plan", &flags.plan},
+                              {"--plan-client", &flags.plan_client}}};
+  flags.tls.AddTo(spec.flags);
+  return spec;
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,64 @@
+// The listening addresses of a sidecar: opened, or taken over from the process that runs, and
+// handed over to the next one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/app/console.h"
+#include "headgate/app/followed_certificates.h"
+#include "headgate/app/listen_address.h"
+#include "headgate/app/sidecar_handover.h"
+#include "headgate/net/server.h"
+#include "headgate/observe/log.h"
+
+namespace headgate::app {
+
+class SidecarListeners {
+ public:
+  using Sessions = std::function<net::SessionChooser(uint32_t loop)>;
+
+  // `handover` is the Unix socket of the processes that follow each other; empty: there is none.
+  // Everything must outlive this object.
+  SidecarListeners(std::string handover, net::Server& server,
+                   const FollowedCertificates& certificates, const Console& console,
+                   observe::Log& log)
+      : handover_(std::move(handover)),
+        server_(server),
+        certificates_(certificates),
+        console_(console),
+        log_(log) {}
+
+  // The calls of a start, in this order. Each returns false if it fails; the error is then on the
+  // console. `Listen` is called for each address, before the server starts.
+  bool FindPredecessor();
+  bool Listen(const ListenAddress& address, std::string_view announced, const Sessions& sessions,
+              net::ListenOptions options);
+  // Makes the predecessor leave, if there is one, and waits for a successor on `loop`.
+  bool AwaitSuccessor(net::EventLoop& loop);
+
+  // Whether a process has taken over the addresses. On the thread of the loop.
+  bool has_successor() const { return has_successor_; }
+  void EndHandover() { point_.reset(); }
+
+ private:
+  absl::StatusOr<net::Endpoint> TakeOrListen(std::string_view name, const net::Endpoint& endpoint,
+                                             const Sessions& sessions,
+                                             const net::ListenOptions& options);
+
+  const std::string handover_;
+  net::Server& server_;
+  const FollowedCertificates& certificates_;
+  const Console& console_;
+  observe::Log& log_;
+  std::optional<Predecessor> predecessor_;  // until this process is ready
+  std::vector<HandoverPoint::Address> addresses_;
+  bool has_successor_ = false;
+  std::unique_ptr<HandoverPoint> point_;
+};
+
+}  // namespace headgate::app

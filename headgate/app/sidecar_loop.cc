@@ -1,0 +1,77 @@
+#include "headgate/app/sidecar_loop.h"
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "headgate/http/http1/client_session.h"
+#include "headgate/http/http2/client_session.h"
+
+namespace headgate::app {
+namespace {
+
+const http::http2::ClientOptions kHttp2Client;
+
+net::Stream::Options StreamOptionsOf(const SidecarSettings& settings) {
+  return {.tls = settings.tls.upstream,
+          .server_name = settings.tls.upstream_name,
+          .connect_timeout = settings.connect_timeout};
+}
+
+// The addresses for one loop, which counts in `counters`.
+std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
+                                                        const net::Stream::Options& stream,
+                                                        http::http2::Counters& counters) {
+  const auto make_session = [http2 = upstreams.http2,
+                             &counters]() -> std::unique_ptr<http::ClientSession> {
+    if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
+    return std::make_unique<http::http1::ClientSession>();
+  };
+  std::vector<proxy::StreamConnectionOptions> addresses;
+  for (const net::StreamTarget& target : upstreams.targets) {
+    addresses.push_back({.target = target,
+                         .stream = stream,
+                         .make_session = make_session,
+                         .http2 = upstreams.http2});
+  }
+  return addresses;
+}
+
+proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
+                                   http::http2::Counters& counters) {
+  proxy::ProxyOptions options = settings.proxy;
+  options.addresses = AddressesOf(settings.upstreams, StreamOptionsOf(settings), counters);
+  return options;
+}
+
+}  // namespace
+
+SidecarLoop::SidecarLoop(const SidecarSettings& settings,
+                         const SidecarSessionOptions& session_options, proxy::Admission& admission,
+                         access::Access& access, net::EventLoop& loop,
+                         const base::DisciplinedClock& clock)
+    : settings_(settings),
+      options_(ProxyOptionsOf(settings, upstream_http2_)),
+      proxy_(options_, admission, loop, clock),
+      sessions_(proxy_.application(), session_options),
+      admin_("Headgate, the admin address of a sidecar", access,
+             [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
+
+void SidecarLoop::SetUpstreams(const UpstreamList& upstreams) {
+  proxy_.SetAddresses(AddressesOf(upstreams, StreamOptionsOf(settings_), upstream_http2_));
+}
+
+SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
+  SidecarSessionOptions options;
+  const std::string& client_field = settings.proxy.application.client_field;
+  if (!client_field.empty()) {
+    options.http1.never_nominated.push_back(client_field);
+    options.http1_over_tls.never_nominated.push_back(client_field);
+    options.http2.never_in_trailers.push_back(client_field);
+  }
+  if (settings.tls.client_from_certificate) options.certificate_field = client_field;
+  return options;
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,205 @@
+#include "headgate/app/sidecar_process.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/app/net_metrics.h"
+#include "headgate/app/run_loop.h"
+#include "headgate/app/sidecar_metrics.h"
+#include "headgate/app/sidecar_routes.h"
+#include "headgate/app/version.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/front/admin/routes.h"
+
+namespace headgate::app {
+namespace {
+
+net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
+  return {
+      .threads = settings.threads,
+      .connections_max = static_cast<uint32_t>(files.connections_max),
+      .connections_per_address_max = static_cast<uint32_t>(settings.connections_per_address_max),
+      .refusals_max = static_cast<uint32_t>(files.refusals_max)};
+}
+
+}  // namespace
+
+SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool& pool,
+                               const FilePlan& files, const Console& console,
+                               const Signals& signals)
+    : settings_(settings),
+      files_(files),
+      console_(console),
+      signals_(signals),
+      log_({.level_min = settings.log_level,
+            .format = settings.log_format,
+            .secret = base::RandomHashSecret()},
+           system_clock_),
+      engine_(settings.engine, settings.threads, system_clock_, log_, spare_files_),
+      pool_(pool),
+      admission_(pool),
+      certificates_(settings.tls.clients, control_, log_),
+      session_options_(SessionOptionsOf(settings)),
+      access_({.credential = settings.credential}),
+      upstreams_(settings.upstreams),
+      server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
+      listeners_(settings.handover, server_, certificates_, console, log_) {
+  if (settings.has_rules()) {
+    rules_.emplace(settings.engine,
+                   SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
+                                       .dialect = settings.proxy.application.dialect},
+                   engine_, control_, log_);
+  }
+  engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
+  for (uint32_t i = 0; i < settings_.threads; ++i) {
+    loops_.push_back(std::make_unique<SidecarLoop>(settings, session_options_, admission_, access_,
+                                                   server_.loop(i), engine_.clock()));
+    AddAdminRoutes(loops_.back()->admin());
+  }
+}
+
+SidecarProcess::~SidecarProcess() {
+  server_.Stop();
+  access_.End();
+  for (const auto& loop : loops_) loop->proxy().LeaveLoop();
+}
+
+int SidecarProcess::Run() {
+  if (rules_ && (!rules_->LoadFirst(console_) || !ApplyRules())) return kExitUsage;
+  if (!listeners_.FindPredecessor()) return kExitUnreachable;
+  if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
+    console_.Error(std::string(status.message()), "see --tls-certificate-file");
+    return kExitUsage;
+  }
+  if (!ListenOnAll()) return kExitUnreachable;
+  server_.Start();
+  if (!listeners_.AwaitSuccessor(control_)) return kExitUnreachable;
+  log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
+  const auto reload = [this] {
+    if (rules_) rules_->Reload();
+    certificates_.Reload();
+  };
+  RunLoop(control_, signals_,
+          {.tick = [this] { Tick(); },
+           .reload = reload,
+           .is_over = [this] { return listeners_.has_successor(); }});
+  Drain();
+  return kExitOk;
+}
+
+void SidecarProcess::Drain() {
+  listeners_.EndHandover();
+  draining_.store(true, std::memory_order_relaxed);
+  const bool has_successor = listeners_.has_successor();
+  log_.Info("sidecar.drain_began",
+            {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
+  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.drain_timeout)
+                                 : server_.Drain(settings_.drain_timeout);
+  if (shared_ != nullptr) shared_->Leave(server_);
+  log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
+}
+
+bool SidecarProcess::ApplyRules() {
+  if (settings_.store) {
+    auto shared = SharedStores::Make(*settings_.store, settings_.engine, rules_->instance(),
+                                     engine_, server_, settings_.threads, log_);
+    if (!shared.ok()) {
+      console_.Error(std::string(shared.status().message()));
+      return false;
+    }
+    shared_ = *std::move(shared);
+    rules_->ShowIn(*shared_);
+  }
+  for (const auto& loop : loops_) rules_->Apply(loop->proxy(), shared_.get());
+  return true;
+}
+
+bool SidecarProcess::ListenOnAll() {
+  for (const ListenAddress& address : settings_.listen) {
+    const auto sessions = [this, &address](uint32_t loop) {
+      return loops_[loop]->sessions().Chooser(address.tls);
+    };
+    if (!listeners_.Listen(address, "listening on", sessions, {})) return false;
+  }
+  const auto admin = [this](uint32_t loop) -> net::SessionChooser {
+    return [this, &router = loops_[loop]->admin()](std::span<const char>, const net::Peer& peer,
+                                                   net::Room room) {
+      net::SessionChoice choice{.made = true};
+      if (room == net::Room::kForIt)
+        choice.session = std::make_unique<http::Session>(router, admin_http_, peer);
+      return choice;
+    };
+  };
+  return !settings_.admin ||
+         listeners_.Listen(
+             *settings_.admin, "admin on", admin,
+             {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
+}
+
+void SidecarProcess::AddAdminRoutes(http::Router& router) {
+  front::admin::AddRoutes(
+      {.rules = rules_ ? [this] { return engine_.limiter().rules(); }
+                       : std::function<std::shared_ptr<const rule::RuleSet>()>(),
+       .metrics = [this] { return engine_.metrics().Render(); },
+       .readiness =
+           [this] {
+             if (draining_.load(std::memory_order_relaxed))
+               return absl::UnavailableError("draining: the sidecar is going down");
+             return shared_ != nullptr ? shared_->problem() : absl::OkStatus();
+           }},
+      router);
+  AddSidecarRoutes({.mode = [this] { return pool_.mode(); },
+                    .set_mode = [this](share::Mode mode) { SetMode(mode); },
+                    .upstreams = [this] { return upstreams(); },
+                    .set_upstreams = [this](UpstreamList to) { SetUpstreams(std::move(to)); }},
+                   router);
+}
+
+void SidecarProcess::SetMode(share::Mode mode) {
+  pool_.SetMode(mode);
+  log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
+}
+
+UpstreamList SidecarProcess::upstreams() {
+  const std::lock_guard lock(upstreams_mutex_);
+  return upstreams_;
+}
+
+void SidecarProcess::SetUpstreams(UpstreamList to) {
+  const std::lock_guard lock(upstreams_mutex_);
+  upstreams_ = std::move(to);
+  log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(upstreams_))}});
+  for (uint32_t i = 0; i < settings_.threads; ++i) {
+    server_.loop(i).Post([&loop = *loops_[i], list = upstreams_] { loop.SetUpstreams(list); });
+  }
+}
+
+void SidecarProcess::Collect(observe::Sink& sink) {
+  CollectConnections(server_.counters(), sink);
+  std::vector<const proxy::ProxyCounters*> proxies;
+  std::vector<const http::http2::Counters*> http2;
+  for (const auto& loop : loops_) {
+    proxies.push_back(&loop->proxy().counters());
+    http2.push_back(&loop->sessions().http2_counters());
+  }
+  CollectProxy(proxies, sink);
+  CollectHttp2(http2, sink);
+  pool_.TakeSnapshot(engine_.clock().Now(), snapshot_);
+  CollectShare(snapshot_, sink);
+  if (rules_) rules_->Collect(sink);
+  if (shared_ != nullptr) shared_->Collect(sink);
+  certificates_.Collect(sink);
+}
+
+void SidecarProcess::Tick() {
+  engine_.Tick();
+  const base::Instant now = engine_.clock().Now();
+  connection_watch_.Step(server_.counters(), now);
+  if (shared_ != nullptr) shared_->Tick(now);
+  (void)spare_files_.Refill();
+}
+
+}  // namespace headgate::app
