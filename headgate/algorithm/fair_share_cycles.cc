@@ -13,8 +13,7 @@ using base::Instant;
 Instant FairSharePool::Advance(Instant now) {
   now = seen_ = std::max(now, seen_);
   if (clients_.empty()) {
-    options_.capacity = capacity_next_;
-    BeginBudget(options_.capacity);
+    BeginFull();
     cycle_.start = now;
     cycle_.end = due_ = now + options_.cycle;
     return now;
@@ -79,9 +78,15 @@ void FairSharePool::EndFull(CycleEnd reason, Instant end) {
   }
   RemoveLeavers();
   CountEnd(reason, end, 1);
+  full_before_ = std::exchange(full_since_, cycle_.number);
+  BeginFull();
+  cycle_.end = due_ = end + options_.cycle;
+}
+
+void FairSharePool::BeginFull() {
+  if (options_next_) options_ = *std::exchange(options_next_, std::nullopt);
   options_.capacity = capacity_next_;
   BeginBudget(options_.capacity);
-  cycle_.end = due_ = end + options_.cycle;
 }
 
 // A part of a cycle says little about what a steady client wants: it seems to be idle, and if its
@@ -122,6 +127,8 @@ void FairSharePool::SkipCycles(int64_t count) {
   CountEnd(CycleEnd::kDue, cycle_.start + count * options_.cycle, static_cast<uint64_t>(count));
   cycle_.last_length = options_.cycle;
   cycle_.end = due_ = cycle_.start + options_.cycle;
+  full_since_ = cycle_.number;
+  full_before_ = full_since_ - 1;
 }
 
 void FairSharePool::CountEnd(CycleEnd reason, Instant end, uint64_t count) {

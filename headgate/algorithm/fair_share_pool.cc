@@ -100,6 +100,11 @@ FairSharePool::Client* FairSharePool::Find(std::string_view name) {
   return found == client_index_.end() ? nullptr : &clients_[found->second];
 }
 
+const FairSharePool::Client* FairSharePool::Find(std::string_view name) const {
+  const auto found = client_index_.find(absl::string_view(name.data(), name.size()));
+  return found == client_index_.end() ? nullptr : &clients_[found->second];
+}
+
 FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, base::Instant now) {
   if (clients_.size() >= options_.clients_max) return nullptr;
   const bool restart = options_.on_new_client == OnNewClient::kRestart && !clients_.empty() &&

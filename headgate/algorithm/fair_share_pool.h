@@ -18,6 +18,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +72,37 @@ class FairSharePool {
   // Ends the cycles that are over at `now`; every decision does so too. Returns `now`, or the
   // latest time seen if that is later.
   base::Instant Advance(base::Instant now);
+
+  // ---- For instances that share one pool and spend parts of it (headgate/share)
+
+  // Counts what a client asked for elsewhere; its parts are taken apart from that. False: the
+  // client is new, and there are too many.
+  bool AddDemand(const FairShareRequest& request, base::Instant now);
+  // Counts what was asked for in the full cycle that has just ended, and was not known then, and
+  // divides this cycle anew. Ignores clients that are unknown.
+  void AddLateDemand(std::span<const FairShareRequest> requests);
+  // A request was denied elsewhere, although this may be the client's own (Reclaim::kAtOnce).
+  void ReclaimFor(std::string_view client, base::Instant now);
+  // Takes at most `want` of what the client may still use; returns how much.
+  uint64_t TakePart(std::string_view client, uint64_t want);
+  // Gives back what was taken in the cycle with this number, and was not spent. After an early end
+  // it is not counted as use of the client any more, but what belongs to all has begun anew. After
+  // a full end it does nothing.
+  void ReturnPart(std::string_view client, uint64_t amount, uint64_t cycle);
+  // Counts as used what was admitted without asking this pool, even beyond the client's share.
+  void ChargePart(std::string_view client, uint64_t amount);
+  // How much the client may still use in this cycle; 0 if it is unknown.
+  uint64_t RoomFor(std::string_view client) const;
+  // The numbers of the first cycle since the last full end, and since the one before it. Cycles
+  // between two full ends share demands and use.
+  uint64_t full_since() const { return full_since_; }
+  uint64_t full_before() const { return full_before_; }
+
+  // Other settings, from the next full cycle on. They must be valid.
+  void SetOptions(const FairShareOptions& options);
+  // Those that apply from the next full cycle on.
+  FairShareOptions options_next() const;
+  const FairShareOptions& options() const { return options_; }  // with the capacity of this cycle
 
   uint64_t capacity() const { return options_.capacity; }  // in this cycle
   size_t client_count() const { return clients_.size(); }
@@ -137,12 +170,20 @@ class FairSharePool {
   CycleView cycle_;
   base::Instant due_{0};  // cycle_.end, unless an early end is planned
   // All clients together may use this much in this cycle, at most the capacity, and have used that.
+  friend class FairShareState;  // the bytes of a pool (fair_share_state.h)
+
   // Two numbers, so that a capacity that falls and rises again gives nothing back.
   uint64_t budget_ = 0;
   uint64_t used_ = 0;
   FairShareCounts counts_;
+  const Client* Find(std::string_view name) const;
   uint64_t refused_clients_ = 0;
   uint64_t clients_left_ = 0;
 };
 
 }  // namespace headgate::algorithm
+  // What changes at the beginning of a full cycle.
+  void BeginFull();
+  std::optional<FairShareOptions> options_next_{};         // their capacity is capacity_next_
+  uint64_t full_since_ = 1;
+  uint64_t full_before_ = 1;

@@ -1,0 +1,86 @@
+// A pool that several instances share: each of them takes parts, spends them, and says what its
+// clients asked for.
+#include <algorithm>
+
+#include "headgate/algorithm/fair_share_pool.h"
+
+namespace headgate::algorithm {
+
+namespace {
+
+uint64_t SaturatingSum(uint64_t sum, uint64_t more) {
+  return std::min(sum + std::min(more, kFairCapacityMax), kFairCapacityMax);
+}
+
+}  // namespace
+
+bool FairSharePool::AddDemand(const FairShareRequest& request, base::Instant now) {
+  now = Advance(now);
+  Client* client = Find(request.client);
+  if (client == nullptr) client = Register(request, now);
+  if (client == nullptr) return false;
+  client->weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax);
+  client->demand = SaturatingSum(client->demand, request.cost);
+  return true;
+}
+
+void FairSharePool::AddLateDemand(std::span<const FairShareRequest> requests) {
+  bool any = false;
+  for (const FairShareRequest& request : requests) {
+    Client* const client = Find(request.client);
+    if (client == nullptr || request.cost == 0) continue;
+    client->demand_last = SaturatingSum(client->demand_last, request.cost);
+    client->idle = base::Duration(0);
+    any = true;
+  }
+  if (any) Redivide();
+}
+
+void FairSharePool::ReclaimFor(std::string_view name, base::Instant now) {
+  now = Advance(now);
+  Client* const client = Find(name);
+  if (client != nullptr && MayReclaim(*client, RoomOf(*client) + 1)) DoReclaim(*client, now);
+}
+
+uint64_t FairSharePool::TakePart(std::string_view name, uint64_t want) {
+  Client* const client = Find(name);
+  if (client == nullptr) return 0;
+  const uint64_t taken = std::min(want, RoomOf(*client));
+  client->used += taken;
+  used_ += taken;
+  return taken;
+}
+
+void FairSharePool::ReturnPart(std::string_view name, uint64_t amount, uint64_t cycle) {
+  Client* const client = Find(name);
+  if (client == nullptr || cycle < full_since_ || cycle > cycle_.number) return;
+  amount = std::min(amount, client->used);
+  client->used -= amount;
+  if (cycle == cycle_.number) used_ -= std::min(amount, used_);
+}
+
+void FairSharePool::ChargePart(std::string_view name, uint64_t amount) {
+  Client* const client = Find(name);
+  if (client == nullptr) return;
+  client->used = SaturatingSum(client->used, amount);
+  used_ = SaturatingSum(used_, amount);
+}
+
+uint64_t FairSharePool::RoomFor(std::string_view name) const {
+  const Client* const client = Find(name);
+  return client == nullptr ? 0 : RoomOf(*client);
+}
+
+void FairSharePool::SetOptions(const FairShareOptions& options) {
+  options_next_ = options;
+  if (options_next_->minimum_cycle.count() == 0) options_next_->minimum_cycle = options.cycle / 10;
+  capacity_next_ = options.capacity;
+}
+
+FairShareOptions FairSharePool::options_next() const {
+  FairShareOptions next = options_next_.value_or(options_);
+  next.capacity = capacity_next_;
+  return next;
+}
+
+}  // namespace headgate::algorithm

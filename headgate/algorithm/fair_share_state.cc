@@ -1,0 +1,189 @@
+#include "headgate/algorithm/fair_share_state.h"
+
+#include <bit>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace headgate::algorithm {
+namespace {
+
+using base::Duration;
+using base::Instant;
+
+constexpr uint8_t kVersion = 1;
+// Of numbers of cycles. They stay far away from overflow.
+constexpr uint64_t kNumberMax = uint64_t{1} << 62;
+
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out) {}
+
+  template <typename T>
+  void Number(const T& value, uint64_t /*max*/) {
+    uint64_t left = static_cast<uint64_t>(value);
+    for (; left >= 0x80; left >>= 7) out_.push_back(static_cast<char>(left | 0x80));
+    out_.push_back(static_cast<char>(left));
+  }
+  void Time(const Instant& time) { Number(time.ns, 0); }
+  void Span(const Duration& span) { Number(span.count(), 0); }
+  void Text(std::string_view text, size_t /*max*/) {
+    Number(text.size(), 0);
+    out_.append(text);
+  }
+
+ private:
+  std::string& out_;
+};
+
+// Returns 0 for whatever cannot be read, and complete() is false from then on.
+class Reader {
+ public:
+  explicit Reader(std::string_view in) : in_(in) {}
+
+  template <typename T>
+  void Number(T& value, uint64_t max) {
+    const uint64_t number = Next();
+    complete_ = complete_ && number <= max;
+    value = static_cast<T>(complete_ ? number : 0);
+  }
+  void Time(Instant& time) { Number(time.ns, static_cast<uint64_t>(base::kInstantMax.ns)); }
+  void Span(Duration& span) {
+    int64_t ns = 0;
+    Number(ns, static_cast<uint64_t>(base::kDurationMax.count()));
+    span = Duration(ns);
+  }
+  void Text(std::string& text, size_t max) {
+    size_t size = 0;
+    Number(size, max);
+    if (size > in_.size()) complete_ = false;
+    if (!complete_) return;
+    text = in_.substr(0, size);
+    in_.remove_prefix(size);
+  }
+
+  bool complete() const { return complete_; }
+  bool at_end() const { return complete_ && in_.empty(); }
+
+ private:
+  uint64_t Next() {
+    uint64_t number = 0;
+    for (int shift = 0; shift < 64 && !in_.empty(); shift += 7) {
+      const auto byte = static_cast<uint8_t>(in_.front());
+      in_.remove_prefix(1);
+      const uint64_t bits = byte & 0x7f;
+      // The last byte is not 0, so that a number has one form.
+      if ((shift == 63 && bits > 1) || (bits == 0 && byte == 0 && shift > 0)) break;
+      number |= bits << shift;
+      if (byte < 0x80) return number;
+    }
+    complete_ = false;
+    return 0;
+  }
+
+  std::string_view in_;
+  bool complete_ = true;
+};
+
+}  // namespace
+
+template <typename Coder, typename Options>
+void FairShareState::CodeSettings(Coder& coder, Options& options) {
+  coder.Number(options.capacity, kFairCapacityMax);
+  coder.Span(options.cycle);
+  coder.Number(options.reservation.numerator, kFairRatioDenominatorMax);
+  coder.Number(options.reservation.denominator, kFairRatioDenominatorMax);
+  coder.Number(options.on_new_client, static_cast<uint64_t>(OnNewClient::kRestart));
+  coder.Number(options.reclaim, static_cast<uint64_t>(Reclaim::kAtOnce));
+  coder.Span(options.minimum_cycle);
+  coder.Number(options.leave_after_cycles, std::numeric_limits<uint32_t>::max());
+  coder.Number(options.clients_max, kFairClientsMax);
+}
+
+template <typename Coder, typename Pool>
+void FairShareState::CodePool(Coder& coder, Pool& pool) {
+  CodeSettings(coder, pool.options_);
+  coder.Number(pool.capacity_next_, kFairCapacityMax);
+  coder.Time(pool.seen_);
+  coder.Number(pool.cycle_.number, kNumberMax);
+  coder.Time(pool.cycle_.start);
+  coder.Time(pool.cycle_.end);
+  coder.Span(pool.cycle_.last_length);
+  coder.Number(pool.cycle_.last_end, kCycleEndKinds - 1);
+  for (auto& count : pool.cycle_.ends) coder.Number(count, kNumberMax);
+  coder.Number(pool.full_since_, kNumberMax);
+  coder.Number(pool.full_before_, kNumberMax);
+  coder.Time(pool.due_);
+  coder.Number(pool.budget_, kFairCapacityMax);
+  coder.Number(pool.used_, kFairCapacityMax);
+}
+
+template <typename Coder, typename AnyClient>
+void FairShareState::CodeClient(Coder& coder, AnyClient& client) {
+  coder.Text(client.name, kNameBytesMax);
+  coder.Number(client.weight, kFairWeightMax);
+  coder.Number(client.even, kFairCapacityMax);
+  coder.Number(client.even_up, kFairCapacityMax);
+  coder.Number(client.capacity, kFairCapacityMax);
+  coder.Number(client.used, kFairCapacityMax);
+  coder.Number(client.demand, kFairCapacityMax);
+  coder.Number(client.demand_last, kFairCapacityMax);
+  coder.Number(client.counts_at_least_even, 1);
+  coder.Span(client.idle);
+}
+
+void FairShareState::Append(const FairSharePool& pool, std::string& out) {
+  out.push_back(static_cast<char>(kVersion));
+  Writer writer(out);
+  CodePool(writer, pool);
+  writer.Number(pool.options_next_.has_value(), 1);
+  if (pool.options_next_) CodeSettings(writer, *pool.options_next_);
+  writer.Number(pool.clients_.size(), kFairClientsMax);
+  for (const Client& client : pool.clients_) CodeClient(writer, client);
+}
+
+std::optional<FairSharePool> FairShareState::Parse(std::string_view bytes) {
+  if (bytes.empty() || static_cast<uint8_t>(bytes.front()) != kVersion) return std::nullopt;
+  Reader reader(bytes.substr(1));
+  FairSharePool pool{FairShareOptions{}};
+  CodePool(reader, pool);
+  bool has_next = false;
+  reader.Number(has_next, 1);
+  if (has_next) CodeSettings(reader, pool.options_next_.emplace());
+  size_t count = 0;
+  reader.Number(count, kFairClientsMax);
+  for (size_t i = 0; i < count && reader.complete(); ++i) {
+    Client& client = pool.clients_.emplace_back();
+    CodeClient(reader, client);
+    if (!pool.client_index_.emplace(client.name, i).second) return std::nullopt;
+  }
+  if (!reader.at_end() || !IsSound(pool) || !AreSound(pool)) return std::nullopt;
+  return pool;
+}
+
+// What the arithmetic of decisions relies on.
+bool FairShareState::IsSound(const FairSharePool& pool) {
+  const auto are_valid = [](const FairShareOptions& options) {
+    return options.Validate().ok() && options.minimum_cycle.count() > 0;
+  };
+  if (!are_valid(pool.options_)) return false;
+  if (pool.options_next_ && !are_valid(*pool.options_next_)) return false;
+  const CycleView& cycle = pool.cycle_;
+  const bool times_are_in_order =
+      cycle.start <= pool.seen_ && cycle.start <= cycle.end && cycle.end <= pool.due_ &&
+      pool.due_ - cycle.start <= pool.options_.cycle && pool.due_.ns >= pool.options_.cycle.count();
+  return times_are_in_order && pool.capacity_next_ > 0 && pool.budget_ <= pool.options_.capacity &&
+         pool.full_before_ <= pool.full_since_ && pool.full_since_ <= cycle.number;
+}
+
+bool FairShareState::AreSound(const FairSharePool& pool) {
+  uint64_t capacities = 0;
+  for (const Client& client : pool.clients_) {
+    if (client.name.empty() || client.weight == 0) return false;
+    if (client.even_up < client.even || client.even_up - client.even > 1) return false;
+    capacities += client.capacity;
+  }
+  return pool.clients_.empty() || capacities == pool.options_.capacity;
+}
+
+}  // namespace headgate::algorithm

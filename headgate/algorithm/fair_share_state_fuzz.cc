@@ -1,0 +1,36 @@
+// Any bytes: those that are a pool have one form, and the pool can decide.
+#include "headgate/algorithm/fair_share_state.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "headgate/base/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace headgate;
+  using algorithm::FairShareState;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  auto pool = FairShareState::Parse(bytes);
+  if (!pool) return 0;
+  std::string again;
+  FairShareState::Append(*pool, again);
+  HEADGATE_CHECK(again == bytes);
+  base::Instant now = pool->cycle().start;
+  for (int step = 0; step < 6; ++step) {
+    const std::string_view name = step % 2 == 0 ? "a" : "new";
+    pool->AddDemand({.client = name, .cost = 5}, now);
+    pool->ReclaimFor(name, now);
+    const uint64_t room = pool->RoomFor(name);
+    HEADGATE_CHECK(pool->TakePart(name, 3) == std::min<uint64_t>(room, 3));
+    pool->ReturnPart(name, 1, pool->cycle().number);
+    pool->Decide({.client = name}, now);
+    now = base::Clamp(now + pool->options().cycle / 3);
+  }
+  // Later times are beyond the bounds.
+  if (now + 3 * pool->options().cycle > base::kInstantMax) return 0;
+  std::string after;
+  FairShareState::Append(*pool, after);
+  HEADGATE_CHECK(FairShareState::Parse(after).has_value());
+  return 0;
+}
