@@ -39,7 +39,11 @@ set(HEADGATE_INNER_HEADERS
   limiter/mode.h
   limiter/pending.h
   limiter/pending_counts.h
+  limiter/permit_hold.h
   limiter/settled.h
+  permit/permit.h
+  permit/permit_set.h
+  permit/permit_table.h
   rule/document.h
   rule/joined_text.h
   rule/rule_tree.h

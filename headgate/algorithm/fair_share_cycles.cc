@@ -125,10 +125,10 @@ void FairSharePool::SkipCycles(int64_t count) {
   CountIdle(count * options_.cycle);
   RemoveLeavers();
   CountEnd(CycleEnd::kDue, cycle_.start + count * options_.cycle, static_cast<uint64_t>(count));
-  cycle_.last_length = options_.cycle;
-  cycle_.end = due_ = cycle_.start + options_.cycle;
   full_since_ = cycle_.number;
   full_before_ = full_since_ - 1;
+  cycle_.last_length = options_.cycle;
+  cycle_.end = due_ = cycle_.start + options_.cycle;
 }
 
 void FairSharePool::CountEnd(CycleEnd reason, Instant end, uint64_t count) {

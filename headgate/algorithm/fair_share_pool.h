@@ -131,10 +131,13 @@ class FairSharePool {
     FairShareCounts counts{};
   };
 
+  friend class FairShareState;  // the bytes of a pool (fair_share_state.h)
+
   explicit FairSharePool(const FairShareOptions& options)
       : options_(options), capacity_next_(options.capacity) {}
 
   Client* Find(std::string_view name);
+  const Client* Find(std::string_view name) const;
   // Returns null if there are too many clients.
   Client* Register(const FairShareRequest& request, base::Instant now);
   Decision PeekUnregistered(base::Instant now) const;
@@ -146,6 +149,8 @@ class FairSharePool {
 
   // ---- Cycles
 
+  // What changes at the beginning of a full cycle.
+  void BeginFull();
   // Ends the cycle at `end` with what was asked for in it, and begins the next one, with shares
   // from the caller.
   void EndFull(CycleEnd reason, base::Instant end);
@@ -164,26 +169,21 @@ class FairSharePool {
 
   FairShareOptions options_;  // with the capacity of this cycle
   uint64_t capacity_next_;
+  std::optional<FairShareOptions> options_next_{};         // their capacity is capacity_next_
   std::vector<Client> clients_;                            // in order of arrival
   absl::flat_hash_map<std::string, size_t> client_index_;  // by name
   base::Instant seen_{0};  // the latest time of any decision; an earlier `now` is treated as this
   CycleView cycle_;
+  uint64_t full_since_ = 1;
+  uint64_t full_before_ = 1;
   base::Instant due_{0};  // cycle_.end, unless an early end is planned
   // All clients together may use this much in this cycle, at most the capacity, and have used that.
-  friend class FairShareState;  // the bytes of a pool (fair_share_state.h)
-
   // Two numbers, so that a capacity that falls and rises again gives nothing back.
   uint64_t budget_ = 0;
   uint64_t used_ = 0;
   FairShareCounts counts_;
-  const Client* Find(std::string_view name) const;
   uint64_t refused_clients_ = 0;
   uint64_t clients_left_ = 0;
 };
 
 }  // namespace headgate::algorithm
-  // What changes at the beginning of a full cycle.
-  void BeginFull();
-  std::optional<FairShareOptions> options_next_{};         // their capacity is capacity_next_
-  uint64_t full_since_ = 1;
-  uint64_t full_before_ = 1;

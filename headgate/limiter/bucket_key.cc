@@ -26,6 +26,13 @@ base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view dom
   return hasher.Finish();
 }
 
+base::Hash128 PermitsKey(const base::HashSecret& secret, std::string_view domain,
+                         std::span<const rule::Entry> entries, const rule::Match& match) {
+  // Behind the numbers of all limits and of those of roll-outs.
+  constexpr uint8_t kPermits = 2 * rule::kLimitsPerRuleMax;
+  return RuleBucketKey(secret, domain, entries, match, kPermits);
+}
+
 base::Hash128 OverrideBucketKey(const base::HashSecret& secret, std::string_view domain,
                                 std::span<const rule::Entry> entries, rule::Unit unit) {
   const char unit_byte = static_cast<char>(unit);

@@ -17,6 +17,10 @@ base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view dom
                             std::span<const rule::Entry> entries, const rule::Match& match,
                             uint8_t limit_index);
 
+// The key for the permits of the matched rule.
+base::Hash128 PermitsKey(const base::HashSecret& secret, std::string_view domain,
+                         std::span<const rule::Entry> entries, const rule::Match& match);
+
 // The key for a limit that the request brought: domain, all entries, and the limit's unit.
 base::Hash128 OverrideBucketKey(const base::HashSecret& secret, std::string_view domain,
                                 std::span<const rule::Entry> entries, rule::Unit unit);

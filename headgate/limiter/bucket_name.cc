@@ -37,6 +37,20 @@ void AppendEntry(const rule::Entry& entry, std::string& out) {
   AppendEncoded(entry.value, out);
 }
 
+void AppendMatched(std::string_view domain, std::span<const rule::Entry> entries,
+                   const rule::Match& match, std::string& out) {
+  AppendEncoded(domain, out);
+  for (uint32_t i = 0; i < match.step_count; ++i) {
+    if (const std::string* const pattern = match.steps[i].shared_pattern; pattern != nullptr) {
+      // The pattern stands for the entry, with key and value in one; a plain entry contains a '='.
+      out.push_back('|');
+      AppendEncoded(*pattern, out);
+    } else {
+      AppendEntry(entries[i], out);
+    }
+  }
+}
+
 // Ends the name that began at `begin`, or replaces it by its hash.
 void Finish(const BucketNaming& naming, size_t begin, std::string& out) {
   out.push_back('}');
@@ -59,19 +73,19 @@ void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
                       size_t limit_index, std::string& out) {
   const size_t begin = out.size();
   out.append("hg:{r|");
-  AppendEncoded(domain, out);
-  for (uint32_t i = 0; i < match.step_count; ++i) {
-    if (const std::string* const pattern = match.steps[i].shared_pattern; pattern != nullptr) {
-      // The pattern stands for the entry, with key and value in one; a plain entry contains a '='.
-      out.push_back('|');
-      AppendEncoded(*pattern, out);
-    } else {
-      AppendEntry(entries[i], out);
-    }
-  }
+  AppendMatched(domain, entries, match, out);
   char digits[20];
   out.push_back('#');
   out.append(digits, std::to_chars(digits, digits + sizeof digits, limit_index).ptr);
+  Finish(naming, begin, out);
+}
+
+void AppendPermits(const BucketNaming& naming, std::string_view domain,
+                   std::span<const rule::Entry> entries, const rule::Match& match,
+                   std::string& out) {
+  const size_t begin = out.size();
+  out.append("hg:{p|");
+  AppendMatched(domain, entries, match, out);
   Finish(naming, begin, out);
 }
 

@@ -2,6 +2,7 @@
 //
 //   hg:{r|edge|api_key=k1|path=/search*#0}  of a rule: domain, the matched entries, and the place
 //                                           of the limit, the longest period first
+//   hg:{p|edge|api_key=k1}          the permits of a rule that limits concurrency
 //   hg:{o|edge|api_key=k1#minute}           of a limit that came with the request
 //   hg:{t|user123}                          of CL.THROTTLE
 //   hg:{i|edge|4f1c-22}                     remembers the id of a request to a domain
@@ -31,6 +32,9 @@ struct BucketNaming {
 void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
                       std::span<const rule::Entry> entries, const rule::Match& match,
                       size_t limit_index, std::string& out);
+void AppendPermits(const BucketNaming& naming, std::string_view domain,
+                   std::span<const rule::Entry> entries, const rule::Match& match,
+                   std::string& out);
 void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain,
                           std::span<const rule::Entry> entries, rule::Unit unit, std::string& out);
 void AppendOnceBucket(const BucketNaming& naming, std::string_view domain, std::string_view id,

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
 #include "headgate/limiter/bucket_key.h"
+#include "headgate/limiter/checker_scratch.h"
 #include "headgate/limiter/published_rules.h"
 #include "headgate/rule/rule_names.h"
 
@@ -22,18 +22,6 @@ namespace {
 
 constexpr size_t kOverridesCachedMax = 1024;
 constexpr size_t kOnceLimitsCachedMax = 16;
-
-// The request of a batch that remembers the id belongs to no descriptor.
-constexpr uint32_t kOfOnce = UINT32_MAX;
-
-// Whether `a` is tighter than `b`: a denial is tighter than an allowance, then the longer wait,
-// then the smaller rest.
-bool Tighter(const Decision& a, const Decision& b) {
-  if (a.allowed != b.allowed) return !a.allowed;
-  if (!a.allowed) return a.retry_after > b.retry_after;
-  if (a.remaining != b.remaining) return a.remaining < b.remaining;
-  return a.reset_after > b.reset_after;
-}
 
 absl::Status Validate(const Request& request) {
   if (request.domain.empty())
@@ -104,43 +92,17 @@ Outcome OutcomeOf(const Settled& settled) {
   return settled.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
 }
 
-struct Checker::Matched {
-  rule::Match match;
-  const rule::Rule* rule = nullptr;  // what applies after `replaces`
-  bool domain_known = false;
-  store::LimitHandle override_limit;
-};
-
-// Scratch space for working out one request; kept so that its memory is reused.
-struct Checker::Scratch {
-  // The descriptor that a request of the batch belongs to.
-  struct Source {
-    uint32_t descriptor;
-    uint32_t limit_index;  // in its rule; those of a roll-out in shadow follow
-    const algorithm::Limit* limit;
-
-    bool of_shadow_rollout() const { return limit_index >= rule::kLimitsPerRuleMax; }
-  };
-
-  std::vector<Matched> matched;  // by descriptor
-  std::vector<BatchEntry> batch;
-  std::vector<Source> sources;  // by position in the batch
-  absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
-  absl::flat_hash_map<int64_t, store::LimitHandle> once_limits;  // by window
-  store::LimitHandle once_limit;                                 // of this request
-};
-
 Checker::Checker(Limiter& limiter, uint32_t worker)
     : limiter_(limiter),
       worker_(worker),
-      own_decider_(limiter.store()),
+      own_decider_(limiter.store(), limiter.permits()),
       decider_(own_decider_),
       scratch_(std::make_unique<Scratch>()) {}
 
 Checker::Checker(Limiter& limiter, uint32_t worker, Decider& decider, const BucketNaming& naming)
     : limiter_(limiter),
       worker_(worker),
-      own_decider_(limiter.store()),
+      own_decider_(limiter.store(), limiter.permits()),
       decider_(decider),
       naming_(naming),
       scratch_(std::make_unique<Scratch>()) {}
@@ -160,30 +122,45 @@ void Checker::TakeUpRules() {
   generation_ = generation;
 }
 
+absl::StatusOr<const PublishedRules*> Checker::BeginRound(const Request& request,
+                                                          Pending* pending) {
+  HEADGATE_RETURN_IF_ERROR(Validate(request));
+  TakeUpRules();
+  const PublishedRules* rules = rules_.get();
+  if (decider_.may_wait()) {
+    HEADGATE_CHECK(pending != nullptr);
+    // A request that is asked again is decided by the rules of its first attempt.
+    answered_by_ = pending->BeginRound(rules_);
+    rules = answered_by_.get();
+  }
+  if (rules == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
+  return rules;
+}
+
 absl::Status Checker::Check(const Request& request, Response& response, base::Instant now,
                             Pending* pending) {
   response.waiting = response.repeated = false;
-  HEADGATE_RETURN_IF_ERROR(Validate(request));
-  TakeUpRules();
-  if (!decider_.may_wait()) {
-    if (rules_ == nullptr)
-      return absl::FailedPreconditionError("no rate limit configuration loaded");
-    return Decide({.request = request, .rules = *rules_, .pending = nullptr, .now = now}, response);
-  }
-  HEADGATE_CHECK(pending != nullptr);
-  // A request that is asked again is decided by the rules of its first attempt.
-  answered_by_ = pending->BeginRound(rules_);
-  if (answered_by_ == nullptr)
-    return absl::FailedPreconditionError("no rate limit configuration loaded");
-  const absl::Status status = Decide(
-      {.request = request, .rules = *answered_by_, .pending = pending, .now = now}, response);
-  if (!response.waiting) pending->Forget();
+  HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, BeginRound(request, pending));
+  Pending* const asked = decider_.may_wait() ? pending : nullptr;
+  const absl::Status status =
+      Decide({.request = request, .rules = *rules, .pending = asked, .now = now}, response);
+  if (response.waiting) return status;
+  if (asked != nullptr) asked->Forget();
+  if (request.permits != nullptr && (!status.ok() || !response.allowed))
+    request.permits->Release(now);
   return status;
 }
 
 absl::Status Checker::Decide(const Call& call, Response& response) {
   Match(call);
   response.descriptors.assign(call.request.descriptors.size(), DescriptorAnswer{});
+  scratch_->permit_of.clear();
+  response.concurrency.reset();
+  // Permits come first, because they can be given back exactly.
+  if (call.rules.limits_concurrency && !call.request.skips_permits) [[unlikely]] {
+    response.waiting = !AskPermits(call, nullptr);
+    if (response.waiting) return absl::OkStatus();
+  }
 
   // Rules in shadow never block another rule: they are decided after the others, and in an
   // all-or-nothing domain they consume only if the others allowed.
@@ -201,6 +178,8 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
       batch[i].request.joined = store::Joined::kOtherRule;
   }
   HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/true));
+  if (!scratch_->permit_of.empty()) [[unlikely]]
+    SpareBuckets(call, joined);
 
   response.waiting = !DecidePart(call, 0, enforced);
   if (response.waiting) return absl::OkStatus();
@@ -410,6 +389,8 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
 }
 
 absl::Status Checker::Conclude(const Call& call, Response& response) {
+  if (!scratch_->permit_of.empty()) [[unlikely]]
+    ConcludePermits(call, response);
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
     const Scratch::Source& source = scratch_->sources[i];
     if (source.descriptor == kOfOnce || source.of_shadow_rollout()) continue;
@@ -419,6 +400,7 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     if (outcome.limit == nullptr || Tighter(settled.decision, outcome.decision)) {
       outcome.limit = source.limit;
       outcome.decision = settled.decision;
+      outcome.of_permits = false;
     }
     outcome.decision.wait = wait;
     outcome.mode = std::max(outcome.mode, settled.mode);

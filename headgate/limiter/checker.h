@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "headgate/limiter/mode.h"
 #include "headgate/limiter/observer.h"
 #include "headgate/limiter/pending.h"
+#include "headgate/limiter/permit_hold.h"
 #include "headgate/limiter/settled.h"
 #include "headgate/rule/descriptor.h"
 #include "headgate/rule/rule_set.h"
@@ -50,6 +52,13 @@ struct Request {
   // kReset: makes the buckets as if never used.
   Operation operation = Operation::kTake;
   Once once{};  // only for kTake
+  // For rules that limit concurrency. If set, a request to pass takes one permit for each of them,
+  // whatever its cost, before it takes from any bucket, and the hold keeps the permits. If null,
+  // such rules are only looked at: they deny if as many requests are in flight as may be.
+  PermitHold* permits = nullptr;
+  // Rules that limit concurrency are left out; for requests whose permits are held elsewhere, or
+  // that settle what has already passed.
+  bool skips_permits = false;
 };
 
 // The answer for one descriptor.
@@ -62,6 +71,8 @@ struct DescriptorAnswer {
   const algorithm::Limit* limit = nullptr;
   // The weakest mode among the limits that were asked.
   Mode mode = Mode::kMemory;
+  // Whether `decision` is about requests in flight; `limit` then states them per ttl.
+  bool of_permits = false;
 
   // Whether it may pass. Rules in shadow allow what they deny.
   bool allowed() const {
@@ -82,6 +93,13 @@ struct Response {
   base::Instant first_passed_at{0};  // if `repeated`: when it did
   // For a request with an id: whether it will be remembered. Not while the store is unreachable.
   bool remembered = false;
+  // The fewest permits that a rule has left, if rules that limit concurrency were asked.
+  struct Concurrency {
+    uint32_t max = 0;
+    uint32_t in_flight = 0;
+    base::Duration ttl{0};  // of the permit
+  };
+  std::optional<Concurrency> concurrency{};
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
 };
 
@@ -90,6 +108,17 @@ inline bool AnyRule(const Response& response) {
   return std::any_of(response.descriptors.begin(), response.descriptors.end(),
                      [](const DescriptorAnswer& outcome) { return outcome.rule != nullptr; });
 }
+
+// The answer to a release. Reuse it to reuse its memory.
+struct Released {
+  bool waiting = false;  // as in Response
+  struct OfDescriptor {
+    const rule::Rule* rule = nullptr;  // null: no rule that limits concurrency applies
+    bool was_held = false;
+    algorithm::Decision decision{};
+  };
+  std::vector<OfDescriptor> descriptors{};  // one per descriptor of the request, in order
+};
 
 // The outcome that a decision counts as, judged by its limit alone.
 Outcome OutcomeOf(const Settled& settled);
@@ -117,6 +146,11 @@ class Checker {
   absl::Status Check(const Request& request, Response& response, base::Instant now,
                      Pending* pending = nullptr);
 
+  // Gives back the permits that a request with these descriptors and this id has acquired. Errors
+  // as for Check.
+  absl::Status Release(const Request& request, const permit::Id& id, Released& released,
+                       base::Instant now, Pending* pending = nullptr);
+
   // The rules that this checker uses now; null before the first.
   const rule::RuleSet* rules();
 
@@ -141,6 +175,14 @@ class Checker {
   };
 
   void TakeUpRules();
+  absl::StatusOr<const PublishedRules*> BeginRound(const Request& request, Pending* pending);
+  bool AskPermits(const Call& call, const permit::Id* released);
+  void AddPermits(const Call& call, uint32_t descriptor, const Matched& matched,
+                  const permit::Id* released);
+  void ObservePermits(const Call& call) const;
+  void SpareBuckets(const Call& call, bool joined);
+  void ConcludePermits(const Call& call, Response& response) const;
+  permit::Id NextPermitId();
   absl::Status Decide(const Call& call, Response& response);
   void Match(const Call& call);
   absl::Status AddOnce(const Call& call);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "headgate/base/time.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/limiter/pending_counts.h"
+#include "headgate/limiter/permit_hold.h"
+#include "headgate/permit/permit.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
 
@@ -32,6 +35,18 @@ struct BatchEntry {
   Settled settled{};
 };
 
+// A request of a batch about the permits of a key (permit/permit.h), and its answer.
+struct PermitEntry {
+  base::Hash128 key;  // in this process
+  permit::Ask ask{};
+  SharedTerms terms{};
+  // Keeps track of what is acquired. Only to acquire, and then never null.
+  PermitHold* hold = nullptr;
+  PermitWatch watch{};
+  // `allowed` means: there is room, or was held.
+  Settled settled{};
+};
+
 // A change of a counter.
 struct CountRequest {
   base::Hash128 key;      // in the memory store
@@ -44,8 +59,9 @@ class Decider {
   // Appends the name of a request's bucket in a shared store; the request is given by its position.
   using Namer = absl::FunctionRef<void(size_t index, std::string& name)>;
 
-  explicit Decider(const SharedTerms& default_terms = {}) : default_terms_(default_terms) {}
-  virtual ~Decider() = default;
+  explicit Decider(const SharedTerms& default_terms = {})
+      : default_terms_(default_terms), permit_source_(std::make_shared<PermitSource>()) {}
+  virtual ~Decider() { permit_source_->decider = nullptr; }
   Decider(const Decider&) = delete;
   Decider& operator=(const Decider&) = delete;
 
@@ -62,6 +78,11 @@ class Decider {
   // has changed; DeadlineExceeded, Aborted: the counter may have changed).
   virtual bool Increment(const CountRequest& request, PendingCounts& counts, base::Instant now) = 0;
 
+  // Decides all requests of the batch about permits, in their order. False: the answers come later,
+  // as for Decide.
+  virtual bool AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
+                          base::Instant now) = 0;
+
   const SharedTerms& default_terms() const { return default_terms_; }
   SharedTerms TermsOf(const rule::Rule& rule) const {
     const rule::Sharing sharing = rule.sharing.value_or(default_terms_.sharing);
@@ -74,8 +95,17 @@ class Decider {
         .fallback_share_ppm = rule.fallback_share_ppm.value_or(default_terms_.fallback_share_ppm)};
   }
 
+ protected:
+  friend class PermitHold;
+
+  // The link from holds to their decider, which may end before them.
+  const std::shared_ptr<PermitSource>& permit_source() const { return permit_source_; }
+  // Gives a permit back. Nobody waits for the answer.
+  virtual void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) = 0;
+
  private:
   const SharedTerms default_terms_;
+  const std::shared_ptr<PermitSource> permit_source_;
 };
 
 }  // namespace headgate::limiter

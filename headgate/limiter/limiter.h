@@ -9,6 +9,7 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/observer.h"
+#include "headgate/permit/permit_table.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
 
@@ -31,6 +32,8 @@ class Limiter {
   std::shared_ptr<const rule::RuleSet> rules() const;
 
   store::Store& store() const { return store_; }
+  // The permits of this process: all of them, or those given while a shared store is unreachable.
+  permit::PermitTable& permits() { return permits_; }
 
  private:
   friend class Checker;
@@ -38,6 +41,7 @@ class Limiter {
 
   store::Store& store_;
   Observer* const observer_;
+  permit::PermitTable permits_;
   mutable std::mutex mutex_;
   std::shared_ptr<const PublishedRules> published_;
   std::atomic<uint64_t> generation_{0};  // counts publications

@@ -2,13 +2,17 @@
 #pragma once
 
 #include "headgate/limiter/decider.h"
+#include "headgate/permit/permit_table.h"
 
 namespace headgate::limiter {
 
 class MemoryDecider final : public Decider {
  public:
-  // The store must outlive the decider.
-  explicit MemoryDecider(store::Store& store) : store_(store) {}
+  // Both must outlive the decider.
+  MemoryDecider(store::Store& store, permit::PermitTable& permits)
+      : store_(store), permits_(permits) {
+    permit_source()->decider = this;
+  }
 
   bool may_wait() const override { return false; }
 
@@ -29,8 +33,13 @@ class MemoryDecider final : public Decider {
     return true;
   }
 
+  bool AskPermits(std::span<PermitEntry> batch, Namer, Pending*, base::Instant now) override;
+
  private:
+  void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) override;
+
   store::Store& store_;
+  permit::PermitTable& permits_;
 };
 
 }  // namespace headgate::limiter

@@ -42,6 +42,25 @@ struct RolloutEvent {
   bool rollout_allows;
 };
 
+// An event of the permits of a rule that limits concurrency.
+struct PermitEvent {
+  enum class Kind : uint8_t {
+    kTaken,      // by a request that gives it back when it ends
+    kGivenBack,  // by such a request
+    kEnded,      // before such a request gave it back: its ttl is too short, or its store lost it
+    kAcquired,   // by id
+    kReleased,   // by id
+    kUnknown,    // nothing was held under the id that was released
+    kRefused,
+    kLookedAt,  // by a request of a front that cannot give back a permit
+    kExpired,   // permits that were found to have ended without being given back
+  };
+  uint32_t series;  // the result of OnConcurrency for the rule
+  Kind kind;
+  uint32_t count = 1;
+};
+inline constexpr size_t kPermitEventKinds = 9;
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -50,11 +69,14 @@ class Observer {
   virtual uint32_t OnRule(const rule::Rule& rule) = 0;
   // The same for its roll-out. The number comes with each event of it.
   virtual uint32_t OnRollout(const rule::Rule& /*rule*/) { return 0; }
+  // The same for its limit of concurrency.
+  virtual uint32_t OnConcurrency(const rule::Rule& /*rule*/) { return 0; }
   // Called by any thread; `worker` is the Checker's number.
   virtual void OnDecision(uint32_t worker, const DecisionEvent& event) = 0;
   // The same for decisions by limits that requests bring (CL.THROTTLE), `count` of one outcome.
   virtual void OnOwnLimits(uint32_t worker, Outcome outcome, uint64_t count) = 0;
   virtual void OnShadowRollout(uint32_t /*worker*/, const RolloutEvent& /*event*/) {}
+  virtual void OnPermits(uint32_t /*worker*/, const PermitEvent& /*event*/) {}
 };
 
 }  // namespace headgate::limiter

@@ -184,6 +184,14 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     const LimitPublisher publisher(limits, store::LimitOwner::Rule(rule.identity), history_max,
                                    now);
     HEADGATE_ASSIGN_OR_RETURN(published.parts, PublishParts(rule, was.parts, publisher));
+    if (rule.concurrency) {
+      next->limits_concurrency = true;
+      HEADGATE_ASSIGN_OR_RETURN(
+          published.concurrency,
+          algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
+                                  .requests = rule.concurrency->max,
+                                  .period = rule.concurrency->ttl}));
+    }
     if (rule.rollout == nullptr || !rule.rollout->shadow()) continue;
     HEADGATE_ASSIGN_OR_RETURN(published.shadow,
                               publisher.Replace(was.shadow, rule.rollout->limits));
@@ -193,6 +201,7 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     for (const rule::Rule& rule : rules->rules()) {
       PublishedRule& published = next->published[rule.index];
       published.series = observer->OnRule(rule);
+      if (rule.concurrency) published.permit_series = observer->OnConcurrency(rule);
       if (rule.rollout != nullptr) published.rollout_series = observer->OnRollout(rule);
     }
   }

@@ -36,11 +36,15 @@ struct PublishedRule {
   std::vector<PublishedLimit> shadow;  // as those of its roll-out, if that is in shadow
   uint32_t series = 0;                 // the observer's number for it
   uint32_t rollout_series = 0;         // and for its roll-out
+  uint32_t permit_series = 0;          // and for its limit of concurrency
+  // Its limit of concurrency in the form of a limit of requests, for reports: `max` per `ttl`.
+  algorithm::Limit concurrency;
 };
 
 struct PublishedRules {
   std::shared_ptr<const rule::RuleSet> rules;
   std::vector<PublishedRule> published;  // by Rule::index
+  bool limits_concurrency = false;       // any of them
 };
 
 // Prepares `rules` for decisions. `before` may be null. `observer` may be null.

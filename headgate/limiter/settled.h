@@ -9,6 +9,8 @@ namespace headgate::limiter {
 struct Settled {
   algorithm::Decision decision;
   Mode mode = Mode::kMemory;
+  // Only of permits: the id held one before.
+  bool was_held = false;
 };
 
 }  // namespace headgate::limiter

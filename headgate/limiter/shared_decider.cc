@@ -22,7 +22,11 @@ SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local,
       leases_(options.leases),
       own_rests_(options.rests == nullptr ? std::make_unique<SharedRests>() : nullptr),
       rests_(options.rests != nullptr ? *options.rests : *own_rests_),
-      shares_(local.limits()) {}
+      own_permits_(options.permits == nullptr ? std::make_unique<permit::PermitTable>() : nullptr),
+      permits_(options.permits != nullptr ? *options.permits : *own_permits_),
+      shares_(local.limits()) {
+  permit_source()->decider = this;
+}
 
 bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
                            base::Instant now) {

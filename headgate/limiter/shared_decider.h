@@ -34,6 +34,7 @@
 #include "headgate/limiter/pending.h"
 #include "headgate/limiter/return_pace.h"
 #include "headgate/limiter/settle_pace.h"
+#include "headgate/permit/permit_table.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/backend_options.h"
 #include "headgate/store/shared_store.h"
@@ -53,6 +54,9 @@ struct SharedDeciderOptions {
   LeaseBooks* leases = nullptr;
   // The last known rests of the instance. Null: the decider has its own.
   SharedRests* rests = nullptr;
+  // The permits of the instance that are given while the store is unreachable. Null: the decider
+  // has its own.
+  permit::PermitTable* permits = nullptr;
   // The number of this loop, and of all loops: each looks after a part of the leases.
   uint32_t loop = 0;
   uint32_t loops = 1;
@@ -74,6 +78,11 @@ class SharedDecider final : public Decider {
               base::Instant now) override;
 
   bool Increment(const CountRequest& request, PendingCounts& counts, base::Instant now) override;
+
+  // Permits are never leased: each is one call to the store. If the store may have given one and
+  // its answer is lost, it is given back, and the rule's policy decides.
+  bool AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
+                  base::Instant now) override;
 
   // Periodic work for leases and debts: call it at next_wake(), or a little later.
   void OnTime();
@@ -110,6 +119,27 @@ class SharedDecider final : public Decider {
     store::Joined joined;
   };
   struct Group;
+  // A question about permits until its answer comes.
+  struct PermitQuestion {
+    base::Hash128 key;
+    permit::Ask ask;
+    SharedTerms terms;
+    PermitWatch watch;
+    bool is_named = false;
+    std::shared_ptr<SharedPermit> permit{};  // null unless one is acquired
+    State state{};
+    size_t index = 0;
+  };
+
+  void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) override;
+  void OnPermits(const PermitQuestion& question, const absl::StatusOr<permit::Answer>& answer);
+  Settled PermitsWithoutStore(const PermitQuestion& question, const absl::Status& why);
+  void ReleaseAtStore(const std::string& name, const permit::Id& id, const PermitWatch& watch,
+                      bool is_named);
+  // Whether a permit of this process was released.
+  bool ReleaseHere(const PermitQuestion& question);
+  // The part of `max` that this instance may use alone.
+  uint32_t LocalPart(uint32_t max, const SharedTerms& terms) const;
 
   static Member MemberOf(const BatchEntry& entry, base::Instant now);
   static store::TakeRequest TakeOf(const Member& member);
@@ -186,6 +216,8 @@ class SharedDecider final : public Decider {
   LeaseBooks* const leases_;
   const std::unique_ptr<SharedRests> own_rests_;
   SharedRests& rests_;
+  const std::unique_ptr<permit::PermitTable> own_permits_;
+  permit::PermitTable& permits_;
   Debts debts_;
   SettlePace settle_pace_;
   // In the time of decisions, by which debts are paid and windows end; it may be behind the store's

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "headgate/algorithm/limit.h"
+#include "headgate/base/time.h"
 #include "headgate/rule/descriptor.h"
 
 namespace headgate::rule {
@@ -42,6 +43,14 @@ enum class Sharing : uint8_t {
 // How a rule decides while its store is unreachable.
 enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
 
+// At most this many requests of a key are in flight at the same time. See permit/permit.h.
+struct ConcurrencyLimit {
+  uint32_t max = 0;       // at most permit::kPermitsPerKeyMax
+  base::Duration ttl{0};  // after which a permit that nobody has given back ends
+
+  bool operator==(const ConcurrencyLimit&) const = default;
+};
+
 // Limits that will replace those of a rule, while they are tried out on a part of the traffic.
 struct Rollout {
   std::vector<RuleLimit> limits;  // as in Rule; never empty
@@ -61,9 +70,11 @@ struct Rule {
   std::string path;  // keys and configured values: "api_key_gold.path"; shown if there is no name
   std::string identity;  // unambiguous; stays the same for the same rule across versions of the
                          // file
-  // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited. In a
-  // rule set, those with the longest period come first: the place is the number of the bucket.
+  // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited, or
+  // limits concurrency alone. In a rule set, those with the longest period come first: the place is
+  // the number of the bucket.
   std::vector<RuleLimit> limits;
+  std::optional<ConcurrencyLimit> concurrency;  // must allow too
   bool unlimited = false;
   bool shadow_mode = false;
   bool quota_mode = false;

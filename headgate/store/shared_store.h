@@ -18,6 +18,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/permit/permit.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/store.h"
 
@@ -87,6 +88,15 @@ struct SharedCount {
   base::Duration timeout{0};
 };
 
+// A request about the permits of a key (permit/permit.h). They are apart from buckets: they have no
+// limit in the table of limits, and never leases.
+struct SharedPermits {
+  // The name of the permits in the store. Must stay valid only until AskPermits returns.
+  std::string_view name;
+  permit::Ask ask{};
+  base::Duration timeout{0};
+};
+
 class SharedStore {
  public:
   using Done = std::function<void(const SharedAnswer& answer)>;
@@ -103,6 +113,13 @@ class SharedStore {
   using CountDone = std::function<void(const absl::StatusOr<algorithm::CounterAnswer>& answer)>;
   virtual void Increment(const SharedCount& /*request*/, CountDone done) {
     done(absl::UnimplementedError("this store has no counters"));
+  }
+
+  // Acquires or releases a permit, at the time of the store's clock. Calls `done` as Ask does, with
+  // an answer or one of the statuses of SharedAnswer. Unimplemented if this store has no permits.
+  using PermitsDone = std::function<void(const absl::StatusOr<permit::Answer>& answer)>;
+  virtual void AskPermits(const SharedPermits& /*request*/, PermitsDone done) {
+    done(absl::UnimplementedError("this store has no permits"));
   }
 
   // The clock for timeouts and leases: CLOCK_BOOTTIME of this machine.

@@ -1,0 +1,205 @@
+// The part of a Checker that is about rules that limit concurrency.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/limiter/bucket_key.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/limiter/checker_scratch.h"
+
+namespace headgate::limiter {
+
+using Event = PermitEvent::Kind;
+using Kind = permit::Ask::Kind;
+
+namespace {
+
+bool IsShadow(const rule::Rule& rule) { return rule.shadow_mode; }
+
+// The question of a request to the permits of a rule; none for a refund, which gives back to
+// buckets only.
+std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descriptor) {
+  switch (request.operation) {
+    case Operation::kTake:
+      return request.permits != nullptr && descriptor.cost != 0 ? Kind::kAcquire : Kind::kLook;
+    case Operation::kPeek:
+      return Kind::kLook;
+    case Operation::kReset:
+      return Kind::kClear;
+    case Operation::kRefund:
+      return std::nullopt;
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+// Decides all permits that the request needs, or with `released` releases those of this id. False
+// if the answers come later.
+bool Checker::AskPermits(const Call& call, const permit::Id* released) {
+  const Request& request = call.request;
+  scratch_->permits.clear();
+  scratch_->permit_of.assign(request.descriptors.size(), std::nullopt);
+  for (uint32_t i = 0; i < request.descriptors.size(); ++i) {
+    const Matched& matched = scratch_->matched[i];
+    if (matched.rule != nullptr && matched.rule->concurrency)
+      AddPermits(call, i, matched, released);
+  }
+  const std::span<PermitEntry> batch = scratch_->permits;
+  if (batch.empty()) return true;
+  const auto name = [&](size_t index, std::string& out) {
+    uint32_t i = 0;
+    while (scratch_->permit_of[i] != index) ++i;
+    AppendPermits(naming_, request.domain, request.descriptors[i].entries,
+                  scratch_->matched[i].match, out);
+  };
+  const auto decide = [&] { return decider_.AskPermits(batch, name, call.pending, call.now); };
+  const bool decided =
+      call.pending == nullptr
+          ? decide()
+          : call.pending->Resume(base::Strided<Settled>::Of(batch, &PermitEntry::settled), decide);
+  if (decided) ObservePermits(call);
+  return decided;
+}
+
+void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matched& matched,
+                         const permit::Id* released) {
+  const Request& request = call.request;
+  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
+  const std::optional<Kind> kind =
+      released != nullptr ? Kind::kRelease : KindOf(request, descriptor);
+  if (!kind) return;
+  const rule::ConcurrencyLimit& limit = *matched.rule->concurrency;
+  PermitEntry entry{.key = PermitsKey(limiter_.store_.hash_secret(), request.domain,
+                                      descriptor.entries, matched.match),
+                    .ask = {.kind = *kind, .max = limit.max, .ttl = limit.ttl},
+                    .terms = decider_.TermsOf(*matched.rule),
+                    .watch = {.observer = limiter_.observer_,
+                              .worker = worker_,
+                              .series = call.rules.published[matched.rule->index].permit_series}};
+  if (released != nullptr) {
+    entry.ask.id = *released;
+  } else if (*kind == Kind::kAcquire) {
+    PermitHold& hold = *request.permits;
+    if (!std::exchange(hold.has_id_, true)) hold.id_ = NextPermitId();
+    entry.hold = &hold;
+    entry.ask.id = hold.id_;
+    entry.ask.ttl = std::clamp(hold.ttl_, base::Duration(1), limit.ttl);
+  }
+  std::vector<PermitEntry>& permits = scratch_->permits;
+  const auto same = std::find_if(permits.begin(), permits.end(), [&](const PermitEntry& other) {
+    return other.key == entry.key && other.ask.kind == entry.ask.kind;
+  });
+  scratch_->permit_of[descriptor_index] = static_cast<uint32_t>(same - permits.begin());
+  if (same == permits.end()) permits.push_back(std::move(entry));
+}
+
+// Ids of different checkers and processes differ, because they begin at random.
+permit::Id Checker::NextPermitId() {
+  std::optional<permit::Id>& id = scratch_->permit_id;
+  if (!id) {
+    const base::HashSecret random = base::RandomHashSecret();
+    id.emplace();
+    static_assert(sizeof(*id) <= sizeof(random.bytes));
+    std::copy_n(random.bytes.begin(), sizeof(*id), static_cast<uint8_t*>(static_cast<void*>(&*id)));
+  }
+  ++id->low;
+  return *id;
+}
+
+void Checker::ObservePermits(const Call& call) const {
+  if (call.request.operation != Operation::kTake) return;
+  for (const PermitEntry& entry : scratch_->permits) {
+    if (entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
+    if (entry.ask.kind != Kind::kRelease && !entry.settled.decision.allowed)
+      entry.watch(Event::kRefused);
+  }
+}
+
+// Buckets of a rule whose permit was refused are only looked at, in an all-or-nothing domain those
+// of all rules. A request that has its permit already was let through before, and takes nothing.
+void Checker::SpareBuckets(const Call& call, bool joined) {
+  bool any_refused = false;
+  bool any_held = false;
+  for (uint32_t i = 0; i < call.request.descriptors.size(); ++i) {
+    const PermitEntry* const permit = scratch_->PermitOf(i);
+    if (permit == nullptr) continue;
+    any_refused =
+        any_refused || (!permit->settled.decision.allowed && !IsShadow(*scratch_->matched[i].rule));
+    any_held = any_held || permit->settled.was_held;
+  }
+  if (call.request.operation != Operation::kTake) return;
+  for (size_t i = 0; i < scratch_->batch.size(); ++i) {
+    store::TakeRequest& request = scratch_->batch[i].request;
+    const uint32_t descriptor = scratch_->sources[i].descriptor;
+    const PermitEntry* const permit =
+        descriptor == kOfOnce ? nullptr : scratch_->PermitOf(descriptor);
+    const bool refused =
+        (joined && any_refused) || (permit != nullptr && !permit->settled.decision.allowed);
+    const bool held = (joined && any_held) || (permit != nullptr && permit->settled.was_held);
+    if (!refused && !held) continue;
+    request.operation = Operation::kPeek;
+    request.joined = store::Joined::kNo;
+    if (held && descriptor != kOfOnce) request.cost = 0;
+  }
+}
+
+void Checker::ConcludePermits(const Call& call, Response& response) const {
+  for (uint32_t i = 0; i < response.descriptors.size(); ++i) {
+    const PermitEntry* const permit = scratch_->PermitOf(i);
+    if (permit == nullptr) continue;
+    const rule::Rule& rule = *scratch_->matched[i].rule;
+    const algorithm::Decision& decision = permit->settled.decision;
+    DescriptorAnswer& answer = response.descriptors[i];
+    answer.limit = &call.rules.published[rule.index].concurrency;
+    answer.decision = decision;
+    answer.mode = permit->settled.mode;
+    answer.of_permits = true;
+    if (IsShadow(rule)) continue;
+    const auto in_flight = static_cast<uint32_t>(decision.limit - decision.remaining);
+    if (response.concurrency &&
+        response.concurrency->max - response.concurrency->in_flight <= decision.remaining)
+      continue;
+    response.concurrency = {.max = static_cast<uint32_t>(decision.limit),
+                            .in_flight = in_flight,
+                            .ttl = permit->ask.ttl};
+  }
+}
+
+absl::Status Checker::Release(const Request& request, const permit::Id& id, Released& released,
+                              base::Instant now, Pending* pending) {
+  released.waiting = false;
+  HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, BeginRound(request, pending));
+  Pending* const asked = decider_.may_wait() ? pending : nullptr;
+  const Call call{.request = request, .rules = *rules, .pending = asked, .now = now};
+  Match(call);
+  released.waiting = !AskPermits(call, &id);
+  if (released.waiting) return absl::OkStatus();
+  if (asked != nullptr) asked->Forget();
+  released.descriptors.assign(request.descriptors.size(), {});
+  absl::Status status;
+  for (uint32_t i = 0; i < released.descriptors.size(); ++i) {
+    const PermitEntry* const permit = scratch_->PermitOf(i);
+    if (permit == nullptr) continue;
+    const Settled& settled = permit->settled;
+    released.descriptors[i] = {.rule = scratch_->matched[i].rule,
+                               .was_held = settled.decision.allowed,
+                               .decision = settled.decision};
+    if (settled.mode == Mode::kClosed) {
+      status = absl::UnavailableError(
+          fmt::format("the shared store cannot be reached: no permit of rule {} was released, and "
+                      "each ends after its ttl",
+                      scratch_->matched[i].rule->label()));
+    }
+  }
+  for (const PermitEntry& entry : scratch_->permits) {
+    if (entry.settled.mode == Mode::kClosed) continue;
+    entry.watch(entry.settled.decision.allowed ? Event::kReleased : Event::kUnknown);
+  }
+  return status;
+}
+
+}  // namespace headgate::limiter

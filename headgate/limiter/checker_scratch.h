@@ -1,0 +1,62 @@
+// The state of a Checker while it works out one request. Only for the sources of Checker.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/limiter/published_rules.h"
+
+namespace headgate::limiter {
+
+// The request of a batch that remembers the id belongs to no descriptor.
+inline constexpr uint32_t kOfOnce = UINT32_MAX;
+
+// Whether `a` is tighter than `b`: a denial is tighter than an allowance, then the longer wait,
+// then the smaller rest.
+inline bool Tighter(const algorithm::Decision& a, const algorithm::Decision& b) {
+  if (a.allowed != b.allowed) return !a.allowed;
+  if (!a.allowed) return a.retry_after > b.retry_after;
+  if (a.remaining != b.remaining) return a.remaining < b.remaining;
+  return a.reset_after > b.reset_after;
+}
+
+struct Checker::Matched {
+  rule::Match match;
+  const rule::Rule* rule = nullptr;  // what applies after `replaces`
+  bool domain_known = false;
+  store::LimitHandle override_limit;
+};
+
+// Scratch space for working out one request; kept so that its memory is reused.
+struct Checker::Scratch {
+  // The descriptor that a request of the batch belongs to.
+  struct Source {
+    uint32_t descriptor;
+    uint32_t limit_index;  // in its rule; those of a roll-out in shadow follow
+    const algorithm::Limit* limit;
+
+    bool of_shadow_rollout() const { return limit_index >= rule::kLimitsPerRuleMax; }
+  };
+
+  std::vector<Matched> matched;  // by descriptor
+  std::vector<BatchEntry> batch;
+  std::vector<Source> sources;  // by position in the batch
+  absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
+  absl::flat_hash_map<int64_t, store::LimitHandle> once_limits;  // by window
+  store::LimitHandle once_limit;                                 // of this request
+  std::vector<PermitEntry> permits;
+  // By descriptor: its place in `permits`. Descriptors with one key share it.
+  std::vector<std::optional<uint32_t>> permit_of;
+  std::optional<permit::Id> permit_id;  // the last one that this checker gave
+
+  const PermitEntry* PermitOf(uint32_t descriptor) const {
+    return descriptor < permit_of.size() && permit_of[descriptor] ? &permits[*permit_of[descriptor]]
+                                                                  : nullptr;
+  }
+};
+
+}  // namespace headgate::limiter

@@ -1,0 +1,36 @@
+#include "headgate/limiter/memory_decider.h"
+
+#include "headgate/limiter/permit_decision.h"
+
+namespace headgate::limiter {
+
+using Event = PermitEvent::Kind;
+
+bool MemoryDecider::AskPermits(std::span<PermitEntry> batch, Namer, Pending*, base::Instant now) {
+  for (PermitEntry& entry : batch) {
+    const permit::Answer answer = permits_.Do(entry.key, entry.ask, now);
+    entry.settled = SettledOf(answer, entry.ask, Mode::kMemory);
+    entry.watch(Event::kExpired, answer.expired);
+    if (entry.hold == nullptr) continue;
+    PermitHold& hold = *entry.hold;
+    if (!Gives(answer, hold.is_named_)) continue;
+    entry.watch(hold.is_named_ ? Event::kAcquired : Event::kTaken);
+    hold.Add({.key = entry.key, .watch = entry.watch, .is_named = hold.is_named_}, permit_source(),
+             now);
+  }
+  return true;
+}
+
+void MemoryDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) {
+  const permit::Answer answer =
+      permits_.Do(held.key, {.kind = permit::Ask::Kind::kRelease, .id = id}, now);
+  held.watch(Event::kExpired, answer.expired);
+  const bool was_held = answer.outcome == permit::Answer::Outcome::kReleased;
+  if (held.is_named) {
+    if (was_held) held.watch(Event::kReleased);
+  } else {
+    held.watch(was_held ? Event::kGivenBack : Event::kEnded);
+  }
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,103 @@
+// The permits that a request holds while it is in flight, one for each rule that limits
+// concurrency. They are given back when the hold ends, exactly once.
+//
+//   PermitHold hold;
+//   checker.Check({.domain = …, .descriptors = …, .permits = &hold}, response, now, pending);
+//   if (response.allowed) … the request goes on, and `hold` lives as long as the request …
+//   hold.Release(now);   // the response has ended; the destructor does the same
+//
+// If the request is denied, Check leaves the hold empty. If the request is given up while Check
+// waits for the store, the destructor gives back what the store grants later. A permit that nobody
+// gives back, because the process was killed, ends after the ttl of its rule. So the ttl must be
+// longer than the longest request; a permit that ends too early does no harm but that it does not
+// count any more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/time.h"
+#include "headgate/limiter/observer.h"
+#include "headgate/permit/permit.h"
+
+namespace headgate::limiter {
+
+class Decider;
+class PermitHold;
+
+// Whom a hold belongs to. `decider` becomes null when that one ends.
+struct PermitSource {
+  Decider* decider = nullptr;
+};
+
+// Where the events of the permits of a rule go.
+struct PermitWatch {
+  Observer* observer = nullptr;
+  uint32_t worker = 0;
+  uint32_t series = 0;
+
+  void operator()(PermitEvent::Kind kind, uint32_t count = 1) const {
+    if (observer != nullptr && count > 0)
+      observer->OnPermits(worker, {.series = series, .kind = kind, .count = count});
+  }
+};
+
+// A permit in the shared store, from the call that asks for it on.
+struct SharedPermit {
+  std::string name;
+  enum class Place : uint8_t {
+    kAsked,    // not answered yet
+    kNowhere,  // refused, or passed without one because the store is unreachable
+    kStore,
+    kHere,  // in this process, because the store is unreachable
+  };
+  Place place = Place::kAsked;
+  bool given_back = false;
+};
+
+struct HeldPermit {
+  base::Hash128 key;                       // in this process
+  std::shared_ptr<SharedPermit> shared{};  // null without a shared store
+  PermitWatch watch{};
+  bool is_named = false;  // as in its hold
+};
+
+// For one thread: that of its checker.
+class PermitHold {
+ public:
+  PermitHold() = default;
+  // For a permit that is released by its id later. `ttl`: at most this long, if the rule allows.
+  explicit PermitHold(const permit::Id& id, base::Duration ttl = permit::kTtlMax)
+      : id_(id), has_id_(true), is_named_(true), ttl_(ttl) {}
+  PermitHold(PermitHold&& other) noexcept;
+  PermitHold& operator=(PermitHold&& other) noexcept;
+  ~PermitHold() { Release(acquired_at_); }
+
+  bool empty() const { return held_.empty(); }
+  // Gives back all permits.
+  void Release(base::Instant now);
+  // Leaves the permits to whoever releases them by id, or to their end.
+  void Keep();
+
+  const permit::Id& id() const { return id_; }
+
+ private:
+  friend class Checker;
+  friend class MemoryDecider;
+  friend class SharedDecider;
+
+  void Add(HeldPermit held, const std::shared_ptr<PermitSource>& source, base::Instant now);
+
+  absl::InlinedVector<HeldPermit, 1> held_;
+  std::shared_ptr<PermitSource> source_;
+  permit::Id id_{};
+  bool has_id_ = false;
+  bool is_named_ = false;  // by the caller, so that an earlier request may hold a permit under it
+  base::Duration ttl_ = permit::kTtlMax;
+  base::Instant acquired_at_{0};
+};
+
+}  // namespace headgate::limiter

@@ -1,0 +1,196 @@
+// Permits in the shared store, and without it.
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/base/wide.h"
+#include "headgate/limiter/permit_decision.h"
+#include "headgate/limiter/shared_decider.h"
+
+namespace headgate::limiter {
+
+using algorithm::Decision;
+using Event = PermitEvent::Kind;
+using Kind = permit::Ask::Kind;
+using PermitOutcome = permit::Answer::Outcome;
+using Place = SharedPermit::Place;
+
+namespace {
+
+constexpr uint32_t kWholePpm = 1'000'000;
+
+bool MayHaveBeenDone(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
+}
+
+// An ask that takes nothing can be answered without the store.
+bool NeedsNoStore(const permit::Ask& ask) {
+  return ask.max == 0 && (ask.kind == Kind::kAcquire || ask.kind == Kind::kLook);
+}
+
+}  // namespace
+
+bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
+                               base::Instant now) {
+  const State& state = pending->state_;
+  HEADGATE_DCHECK(state->open == 0);
+  const size_t first = state->settled.size();
+  state->settled.resize(first + batch.size());
+  state->open = 1;  // keeps on_ready from being called while this function asks
+  instant_ahead_ns_ = now.ns - shared_.Now().ns;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    PermitEntry& entry = batch[i];
+    if (NeedsNoStore(entry.ask)) {
+      state->settled[first + i] = SettledOf({}, entry.ask, Mode::kExact);
+      continue;
+    }
+    PermitQuestion question{.key = entry.key,
+                            .ask = entry.ask,
+                            .terms = entry.terms,
+                            .watch = entry.watch,
+                            .state = state,
+                            .index = first + i};
+    std::string text;
+    name(i, text);
+    if (entry.hold != nullptr) {
+      question.is_named = entry.hold->is_named_;
+      question.permit = std::make_shared<SharedPermit>();
+      question.permit->name = text;
+      entry.hold->Add({.key = entry.key,
+                       .shared = question.permit,
+                       .watch = entry.watch,
+                       .is_named = question.is_named},
+                      permit_source(), now);
+    }
+    ++state->open;
+    shared_.AskPermits(
+        {.name = text, .ask = entry.ask, .timeout = options_.timeout},
+        [this, question = std::move(question)](const absl::StatusOr<permit::Answer>& answer) {
+          OnPermits(question, answer);
+        });
+  }
+  if (--state->open > 0) return false;
+  for (size_t i = 0; i < batch.size(); ++i) batch[i].settled = state->settled[first + i];
+  state->settled.resize(first);
+  return true;
+}
+
+void SharedDecider::OnPermits(const PermitQuestion& question,
+                              const absl::StatusOr<permit::Answer>& answer) {
+  Settled settled;
+  if (answer.ok()) {
+    settled = SettledOf(*answer, question.ask, Mode::kExact);
+    question.watch(Event::kExpired, answer->expired);
+    // Perhaps it was given while the store was unreachable.
+    if (answer->outcome == PermitOutcome::kUnknown && question.ask.kind == Kind::kRelease &&
+        ReleaseHere(question))
+      settled = {.decision = {.allowed = true, .limit = question.ask.max}, .mode = Mode::kLocal};
+    if (question.permit != nullptr) {
+      const bool gives = Gives(*answer, question.is_named);
+      question.permit->place = gives ? Place::kStore : Place::kNowhere;
+      if (gives) question.watch(question.is_named ? Event::kAcquired : Event::kTaken);
+    }
+  } else {
+    settled = PermitsWithoutStore(question, answer.status());
+  }
+  Count(settled.mode);
+  if (question.permit != nullptr && question.permit->given_back) {
+    // The request was given up meanwhile.
+    HeldPermit held{.key = question.key,
+                    .shared = question.permit,
+                    .watch = question.watch,
+                    .is_named = question.is_named};
+    GiveBack(held, question.ask.id, InstantAt(shared_.Now()));
+  }
+  question.state->settled[question.index] = settled;
+  question.state->Close();
+}
+
+Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
+                                           const absl::Status& why) {
+  const permit::Ask& ask = question.ask;
+  const std::shared_ptr<SharedPermit>& permit = question.permit;
+  if (permit != nullptr) {
+    permit->place = Place::kNowhere;
+    // A named permit may have been held before, and stays.
+    if (MayHaveBeenDone(why) && !question.is_named)
+      shared_.AskPermits({.name = permit->name,
+                          .ask = {.kind = Kind::kRelease, .id = ask.id},
+                          .timeout = options_.timeout},
+                         [](const absl::StatusOr<permit::Answer>&) {});
+  }
+  if (ask.kind == Kind::kRelease && ReleaseHere(question))
+    return {.decision = Decision{.allowed = true, .limit = ask.max}, .mode = Mode::kLocal};
+  const bool asks = ask.kind == Kind::kAcquire || ask.kind == Kind::kLook;
+  if (!asks || absl::IsUnimplemented(why) ||
+      question.terms.on_store_failure == rule::OnStoreFailure::kDeny)
+    return {.decision = Decision{.allowed = false, .limit = ask.max}, .mode = Mode::kClosed};
+  if (question.terms.on_store_failure == rule::OnStoreFailure::kAllow)
+    return {.decision = Decision{.allowed = true, .limit = ask.max, .remaining = ask.max},
+            .mode = Mode::kOpen};
+  permit::Ask here = ask;
+  here.max = LocalPart(ask.max, question.terms);
+  const permit::Answer answer = permits_.Do(question.key, here, InstantAt(shared_.Now()));
+  question.watch(Event::kExpired, answer.expired);
+  if (permit != nullptr && Gives(answer, question.is_named)) {
+    permit->place = Place::kHere;
+    question.watch(question.is_named ? Event::kAcquired : Event::kTaken);
+  }
+  return SettledOf(answer, here, Mode::kLocal);
+}
+
+bool SharedDecider::ReleaseHere(const PermitQuestion& question) {
+  const permit::Answer answer = permits_.Do(question.key, question.ask, InstantAt(shared_.Now()));
+  question.watch(Event::kExpired, answer.expired);
+  return answer.outcome == PermitOutcome::kReleased;
+}
+
+uint32_t SharedDecider::LocalPart(uint32_t max, const SharedTerms& terms) const {
+  const uint32_t ppm = terms.fallback_share_ppm;
+  const uint64_t part =
+      ppm != 0 ? uint64_t{max} * ppm / kWholePpm : max / std::max(1u, shared_.instances());
+  return static_cast<uint32_t>(std::max<uint64_t>(1, part));
+}
+
+void SharedDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) {
+  SharedPermit& permit = *held.shared;
+  const Place place = std::exchange(permit.place, Place::kNowhere);
+  switch (place) {
+    case Place::kNowhere:
+      return;
+    case Place::kAsked:
+      permit.place = Place::kAsked;
+      permit.given_back = true;
+      return;
+    case Place::kStore:
+      return ReleaseAtStore(permit.name, id, held.watch, held.is_named);
+    case Place::kHere:
+      break;
+  }
+  const permit::Answer answer = permits_.Do(held.key, {.kind = Kind::kRelease, .id = id}, now);
+  held.watch(Event::kExpired, answer.expired);
+  const bool was_held = answer.outcome == PermitOutcome::kReleased;
+  if (held.is_named) {
+    if (was_held) held.watch(Event::kReleased);
+  } else {
+    held.watch(was_held ? Event::kGivenBack : Event::kEnded);
+  }
+}
+
+// If the store does not answer, the permit ends by itself.
+void SharedDecider::ReleaseAtStore(const std::string& name, const permit::Id& id,
+                                   const PermitWatch& watch, bool is_named) {
+  shared_.AskPermits(
+      {.name = name, .ask = {.kind = Kind::kRelease, .id = id}, .timeout = options_.timeout},
+      [watch, is_named](const absl::StatusOr<permit::Answer>& answer) {
+        const bool was_held = answer.ok() && answer->outcome == PermitOutcome::kReleased;
+        if (answer.ok()) watch(Event::kExpired, answer->expired);
+        if (is_named) {
+          if (was_held) watch(Event::kReleased);
+        } else {
+          watch(was_held ? Event::kGivenBack : Event::kEnded);
+        }
+      });
+}
+
+}  // namespace headgate::limiter
