@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
+#include "headgate/app/command_words.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/help.h"
 #include "headgate/app/rule_files.h"
@@ -99,6 +101,31 @@ TEST_F(CommandLine, ShowsServeOnOneScreenAndEverySettingWithAll) {
   EXPECT_EQ(Headgate({"serve", "--help", "--all"}).out, help);
   for (const Setting& setting : AllSettings())
     EXPECT_THAT(help, HasSubstr("\n  " + FlagOf(setting) + " "));
+}
+
+TEST_F(CommandLine, ShowsTheStoreOfASidecarWithAll) {
+  const std::string screen = Headgate({"help", "sidecar"}).out;
+  EXPECT_THAT(screen, HasSubstr("`headgate help sidecar --all`"));
+  const std::string help = Headgate({"help", "sidecar", "--all"}).out;
+  EXPECT_THAT(help, StartsWith(screen));
+  const std::string_view rest = std::string_view(help).substr(screen.size());
+  for (const Setting& setting : AllSettings()) {
+    EXPECT_EQ(rest.find("\n  " + FlagOf(setting) + " ") != rest.npos, IsOfStore(setting))
+        << setting.name;
+  }
+}
+
+TEST_F(CommandLine, CompletesEachFlagOnce) {
+  for (const CommandWords& command : AllCommandWords()) {
+    std::set<std::string> names;
+    for (const CommandFlag& flag : command.flags)
+      EXPECT_TRUE(names.insert(flag.name).second) << command.name << ' ' << flag.name;
+    for (const Setting& setting : AllSettings()) {
+      const bool takes =
+          command.name == "serve" || (command.name == "sidecar" && IsOfStore(setting));
+      EXPECT_TRUE(!takes || names.contains(FlagOf(setting))) << command.name << ' ' << setting.name;
+    }
+  }
 }
 
 TEST_F(CommandLine, GuessesWhatWasMeant) {

@@ -76,6 +76,11 @@ CommandFlag FlagOfSetting(const Setting& setting) {
   return flag;
 }
 
+// Whether a setting is a flag of the command.
+bool TakesSetting(std::string_view command, const Setting& setting) {
+  return command == "serve" || (command == "sidecar" && IsOfStore(setting));
+}
+
 }  // namespace
 
 std::vector<CommandWords> AllCommandWords() {
@@ -84,21 +89,21 @@ std::vector<CommandWords> AllCommandWords() {
     const std::string help = HelpOf(name);
     CommandWords command{
         .name = name, .summary = SummaryIn(help), .choices = WordsBehind(name, help)};
-    const bool is_serve = name == "serve";
+    const auto is_setting = [&](const Setting& setting) { return TakesSetting(name, setting); };
     std::string_view rest = help;
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
       const auto flag = FlagIn(line);
-      // The help of serve shows the most used settings; here they are all.
-      const bool is_setting =
-          flag && is_serve &&
-          std::any_of(AllSettings().begin(), AllSettings().end(),
-                      [&](const Setting& setting) { return FlagOf(setting) == flag->name; });
-      if (flag && !is_setting) command.flags.push_back(*flag);
+      // The help shows the most used settings; here they are all.
+      const bool shows_setting =
+          flag && std::any_of(AllSettings().begin(), AllSettings().end(), [&](const Setting& s) {
+            return is_setting(s) && FlagOf(s) == flag->name;
+          });
+      if (flag && !shows_setting) command.flags.push_back(*flag);
     }
-    if (is_serve) {
-      for (const Setting& setting : AllSettings()) command.flags.push_back(FlagOfSetting(setting));
+    for (const Setting& setting : AllSettings()) {
+      if (is_setting(setting)) command.flags.push_back(FlagOfSetting(setting));
     }
     commands.push_back(std::move(command));
   }

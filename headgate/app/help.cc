@@ -110,6 +110,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --store-password-file PATH  its first line is the store's password
   --store-timeout DURATION  for one call of the store; then --on-store-failure decides (10ms; zk: 250ms)
   --on-store-failure WORD   local, allow or deny (local; zk: deny)
+                            TLS and the other settings of the store are flags too: `headgate help sidecar --all`
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
   --x-forwarded WORD        X-Forwarded-For, -Proto, -Host: append, replace or off (append)
   --forwarded WORD          Forwarded: append, replace or off (off)
@@ -363,6 +364,14 @@ std::string Serve() {
   return text.append(kServeEnd);
 }
 
+std::string AllOfSidecar() {
+  std::string text = fmt::format("{}\n{}\n", kSidecar, FindSetting("store")->group);
+  for (const Setting& setting : AllSettings()) {
+    if (IsOfStore(setting)) text += LineOf(setting, 32);
+  }
+  return text;
+}
+
 std::string AllOfServe() {
   std::string text = "headgate serve: all settings\n";
   std::string_view group;
@@ -382,7 +391,8 @@ std::string_view Overview() { return kOverview; }
 
 std::string HelpOf(std::string_view command, HelpLength length) {
   if (command == "serve") return length == HelpLength::kAll ? AllOfServe() : Serve();
-  if (command == "sidecar") return std::string(kSidecar);
+  if (command == "sidecar")
+    return length == HelpLength::kAll ? AllOfSidecar() : std::string(kSidecar);
   if (command == "check") return std::string(kCheck);
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);

@@ -9,7 +9,7 @@
 namespace headgate::app {
 
 std::string_view Overview();
-// kScreen: the most used settings of `serve`; kAll: every setting.
+// kScreen: the most used settings of `serve` and `sidecar`; kAll: every setting.
 enum class HelpLength : uint8_t { kScreen, kAll };
 // Empty if there is no such command.
 std::string HelpOf(std::string_view command, HelpLength length = HelpLength::kScreen);

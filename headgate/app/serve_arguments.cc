@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headgate/app/arguments.h"
+#include "headgate/app/setting_flags.h"
 #include "headgate/disk/files.h"
 
 namespace headgate::app {
@@ -25,22 +26,15 @@ std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>
                               {"--print-config", &parsed.print_config},
                               {"--json", &parsed.json}},
                     .help = "headgate help serve --all"};
-  std::vector<std::vector<std::string>> values(AllSettings().size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Setting& setting = AllSettings()[i];
-    spec.flags.push_back({FlagOf(setting), &values[i], setting.choices == kNoOrYes ? "yes" : ""});
-  }
+  SettingFlags settings([](const Setting&) { return true; });
+  settings.AddTo(spec.flags);
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Setting& setting = AllSettings()[i];
-    if (values[i].empty()) continue;
-    if (!setting.is_list() && values[i].size() > 1) {
-      console.Error(fmt::format("{} is given {} times", FlagOf(setting), values[i].size()),
-                    "give it once");
-      return std::nullopt;
-    }
-    parsed.flags.emplace(std::string(setting.name), GivenValue{values[i], {FlagOf(setting)}});
+  auto given = settings.Take();
+  if (!given.ok()) {
+    console.Error(std::string(given.status().message()), "give it once");
+    return std::nullopt;
   }
+  parsed.flags = *std::move(given);
   return parsed;
 }
 

@@ -137,6 +137,8 @@ struct Setting {
 inline constexpr std::string_view kNoOrYes = "no|yes";
 
 std::span<const Setting> AllSettings();
+// Whether a setting is about the store that instances share. `headgate sidecar` has these, too.
+bool IsOfStore(const Setting& setting);
 // Null if there is no setting of this name.
 const Setting* FindSetting(std::string_view name);
 

@@ -527,6 +527,8 @@ const std::array kSettings = {
 
 std::span<const Setting> AllSettings() { return kSettings; }
 
+bool IsOfStore(const Setting& setting) { return setting.group == kStore; }
+
 const Setting* FindSetting(std::string_view name) {
   const auto found = std::find_if(kSettings.begin(), kSettings.end(),
                                   [&](const Setting& s) { return s.name == name; });

@@ -21,10 +21,6 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--rule", &flags.rule},
                               {"--mappings", &flags.mappings},
                               {"--max-buckets", &flags.max_buckets},
-                              {"--store", &flags.store},
-                              {"--store-password-file", &flags.store_password_file},
-                              {"--store-timeout", &flags.store_timeout},
-                              {"--on-store-failure", &flags.on_store_failure},
                               {"--rate-limit-fields", &flags.rate_limit_fields},
                               {"--x-forwarded", &flags.x_forwarded},
                               {"--forwarded", &flags.forwarded},
@@ -48,6 +44,7 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--plan", &flags.plan},
                               {"--plan-client", &flags.plan_client}}};
   flags.tls.AddTo(spec.flags);
+  flags.store.AddTo(spec.flags);
   return spec;
 }
 

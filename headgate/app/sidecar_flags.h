@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headgate/app/arguments.h"
+#include "headgate/app/setting_flags.h"
 #include "headgate/app/settings.h"
 #include "headgate/app/sidecar_tls.h"
 
@@ -31,10 +32,7 @@ struct SidecarFlags {
   std::vector<std::string> rule;
   std::string mappings;
   uint64_t max_buckets = Settings{}.max_buckets;
-  std::string store;
-  std::string store_password_file;
-  std::optional<std::string> store_timeout;
-  std::optional<std::string> on_store_failure;
+  SettingFlags store{IsOfStore};
   std::string rate_limit_fields = "draft";
   std::string x_forwarded = "append";
   std::string forwarded = "off";

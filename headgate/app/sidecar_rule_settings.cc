@@ -12,25 +12,11 @@ namespace {
 
 constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
 
-// As the settings of a server, which the shared store is made for.
-void ReadStore(const SidecarFlags& flags, FlagReader& reader, SidecarRuleSettings& settings) {
-  if (flags.store.empty()) return;
+// Reads the store as `headgate serve` does, into settings of a server.
+void ReadStore(const GivenValues& given, FlagReader& reader, SidecarRuleSettings& settings) {
   Configuration server;
-  server.settings = settings.engine;
-  Settings& engine = server.settings;
-  engine.store = flags.store;
-  server.origins["store"] = {.place = "--store"};
-  engine.store_password_file = flags.store_password_file;
-  server.origins["store_password_file"] = {.place = "--store-password-file"};
-  if (flags.store_timeout) {
-    engine.store_timeout = reader.Time("--store-timeout", *flags.store_timeout);
-    server.origins["store_timeout"] = {.place = "--store-timeout"};
-  }
-  if (flags.on_store_failure) {
-    reader.Choice("--on-store-failure", *flags.on_store_failure, {"local", "allow", "deny"});
-    engine.on_store_failure = *flags.on_store_failure;
-    server.origins["on_store_failure"] = {.place = "--on-store-failure"};
-  }
+  server.settings = std::move(settings.engine);
+  Apply(given, server);
   UseDefaultsOfStore(server);
   settings.store = ReadStoreSettings(server);
   if (!server.problems.empty()) {
@@ -39,7 +25,20 @@ void ReadStore(const SidecarFlags& flags, FlagReader& reader, SidecarRuleSetting
     reader.Refuse(place.empty() ? problem.what : fmt::format("{}: {}", place, problem.what),
                   problem.hint);
   }
-  settings.engine = std::move(engine);
+  settings.engine = std::move(server.settings);
+}
+
+// The values of the flags of the store; empty without --store.
+GivenValues GivenStore(const SidecarFlags& flags, FlagReader& reader) {
+  auto given = flags.store.Take();
+  if (!given.ok()) {
+    reader.Refuse(std::string(given.status().message()), "give it once");
+    return {};
+  }
+  if (given->empty() || given->contains("store")) return *std::move(given);
+  reader.Refuse(fmt::format("{} without --store", given->begin()->second.origin.place),
+                "add --store URL, or remove it");
+  return {};
 }
 
 }  // namespace
@@ -51,8 +50,9 @@ SidecarRuleSettings ReadRules(const SidecarFlags& flags, FlagReader& reader) {
   engine.rule = flags.rule;
   engine.auth = flags.mappings;
   engine.max_buckets = reader.Number("--max-buckets", flags.max_buckets, kBucketsMax);
+  const GivenValues store = GivenStore(flags, reader);
   if (!flags.rules.empty() || !flags.rule.empty()) {
-    ReadStore(flags, reader, settings);
+    if (!store.empty()) ReadStore(store, reader, settings);
     return settings;
   }
   engine.max_buckets = engine.max_limits = 1;  // nothing is counted
@@ -60,7 +60,7 @@ SidecarRuleSettings ReadRules(const SidecarFlags& flags, FlagReader& reader) {
     reader.Refuse("--mappings without rules",
                   "add --rules PATH, or --rule TEXT; mappings say which rule a request meets");
   }
-  if (!flags.store.empty()) {
+  if (!store.empty()) {
     reader.Refuse("--store without rules",
                   "add --rules PATH, or --rule TEXT; the shares of clients are counted in this "
                   "process");

@@ -11,6 +11,7 @@ namespace {
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Read {
   std::optional<SidecarSettings> settings;
@@ -187,6 +188,36 @@ TEST(SidecarSettings, StoreOfRules) {
   EXPECT_THAT(with({"--on-store-failure", "guess"})("redis://a").err,
               HasSubstr("--on-store-failure"));
   EXPECT_THAT(WithFlags({"--store", "redis://a"}).err, HasSubstr("--store without rules"));
+  EXPECT_THAT(WithFlags({"--rule", "client: 1/second", "--store-timeout", "20ms"}).err,
+              HasSubstr("--store-timeout without --store"));
+  EXPECT_THAT(with({"--store-timeout", "1s", "--store-timeout", "2s"})("redis://a").err,
+              HasSubstr("--store-timeout is given 2 times"));
+}
+
+// Read as `headgate serve` reads it: the same names, bounds and files.
+TEST(SidecarSettings, TheStoreHasTheSettingsOfAServer) {
+  const std::vector<std::string> rule = {"--rule", "client: 1/second"};
+  const auto with = [&](std::vector<std::string> flags) {
+    flags.insert(flags.end(), rule.begin(), rule.end());
+    return WithFlags(std::move(flags));
+  };
+  const Read read = with({"--store", "rediss://a", "--store-breaker-open-max", "7s", "--sharing",
+                          "exact", "--store-retry-percent", "3", "--store-server-name", "b"});
+  ASSERT_TRUE(read.settings && read.settings->store) << read.err;
+  EXPECT_EQ(read.settings->store->backend.calls.breaker.open_max, seconds(7));
+  EXPECT_EQ(read.settings->store->backend.calls.retry_percent, 3u);
+  EXPECT_EQ(read.settings->store->backend.server_name, "b");
+  EXPECT_EQ(read.settings->engine.sharing, "exact");
+  EXPECT_THAT(with({"--store", "rediss://a", "--store-ca-file", "/nowhere/x"}).err,
+              HasSubstr("error: --store-ca-file: "));
+  EXPECT_THAT(with({"--store", "redis://a", "--sharing", "some"}).err,
+              HasSubstr("error: --sharing: "));
+  for (const Setting& setting : AllSettings()) {
+    const Read known = with({FlagOf(setting) + "=x"});
+    if (IsOfStore(setting)) {
+      EXPECT_THAT(known.err, Not(HasSubstr("unknown argument"))) << setting.name;
+    }
+  }
 }
 
 }  // namespace

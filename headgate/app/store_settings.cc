@@ -175,10 +175,9 @@ std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration) {
 }
 
 std::string SettingsWithoutStore(const Settings& settings) {
-  const std::string_view group = FindSetting("store")->group;
   std::string names;
   for (const Setting& setting : AllSettings()) {
-    if (setting.group != group || ShowValue(setting, settings) == ShowValue(setting, Settings{}))
+    if (!IsOfStore(setting) || ShowValue(setting, settings) == ShowValue(setting, Settings{}))
       continue;
     names += (names.empty() ? "" : ", ") + std::string(setting.name);
   }
