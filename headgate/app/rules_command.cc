@@ -388,11 +388,9 @@ class RulesCommand {
     dry.path += "?dry_run=true";
     const auto preview = Ask(dry);
     if (!preview) return code_;
-    const bool changes =
-        !json::parse(preview->body).at("diff").get_ref<const std::string&>().empty();
-    const std::string text = ChangeText(preview->body);
-    if (!arguments_.as_json) console_.out << text;
-    if (arguments_.dry_run || !changes) return arguments_.as_json ? Print(*preview) : kExitOk;
+    const ShownChange shown = ShowChange(preview->body);
+    if (!arguments_.as_json) console_.out << shown.text;
+    if (arguments_.dry_run || !shown.changes) return arguments_.as_json ? Print(*preview) : kExitOk;
     if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;
     const auto done = Ask(question);
     if (!done) return code_;

@@ -133,15 +133,15 @@ std::string HistoryText(std::string_view body) {
   return text;
 }
 
-std::string ChangeText(std::string_view body) {
+ShownChange ShowChange(std::string_view body) {
   const json answer = json::parse(body);
   const std::string diff = answer.at("diff").get<std::string>();
-  std::string text;
-  if (!diff.empty())
-    text = rule::Printable(answer.value("document", "")) + "\n" + PrintableLines(diff);
-  text += Differences(answer);
-  if (diff.empty()) text += "nothing changes\n";
-  return text;
+  ShownChange shown{.changes = !diff.empty(), .text = {}};
+  if (shown.changes)
+    shown.text = rule::Printable(answer.value("document", "")) + "\n" + PrintableLines(diff);
+  shown.text += Differences(answer);
+  if (!shown.changes) shown.text += "nothing changes\n";
+  return shown;
 }
 
 }  // namespace headgate::app

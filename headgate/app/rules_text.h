@@ -15,6 +15,10 @@ std::string DocumentsText(std::string_view body);
 // GET /v1/history, a line per change.
 std::string HistoryText(std::string_view body);
 // A change or its dry run: the lines that differ, and what that means for the rules.
-std::string ChangeText(std::string_view body);
+struct ShownChange {
+  bool changes = false;  // whether any line differs
+  std::string text;
+};
+ShownChange ShowChange(std::string_view body);
 
 }  // namespace headgate::app
