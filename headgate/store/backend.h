@@ -14,6 +14,10 @@
 #include "headgate/store/store_counters.h"
 #include "headgate/store/store_listener.h"
 
+namespace headgate::store::cas {
+class VersionedStore;
+}
+
 namespace headgate::store {
 
 // The objects and settings of the process that an adapter needs. All references must outlive the
@@ -46,6 +50,10 @@ class Backend {
 
   // The store for the event loop with this index. Use it only on that loop's thread.
   virtual SharedStore& store(uint32_t loop) = 0;
+
+  // Values with versions in the same store, for state that is not a bucket
+  // (cas/versioned_store.h). On the thread of this loop, too.
+  virtual cas::VersionedStore& values(uint32_t loop) = 0;
 
   // The store's URL without user and password, for logs.
   virtual std::string name() const = 0;

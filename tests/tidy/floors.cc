@@ -37,7 +37,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"jwt", {2, {"wire", "base"}}},
       {"mapping", {4, {"rule", "jwt", "wire", "base"}}},
       {"store/cas", {5, {"store", "algorithm", "permit", "net", "base"}}},
-      {"store/redis", {5, {"store", "algorithm", "permit", "wire", "net", "base"}}},
+      {"store/redis", {5, {"store/cas", "store", "algorithm", "permit", "wire", "net", "base"}}},
       {"store/zookeeper", {5, {"store/cas", "store", "zookeeper", "wire", "net", "base"}}},
       {"store/dynamodb", {5, {"store/cas", "store", "curl", "disk", "wire", "net", "base"}}},
       {"store/open",

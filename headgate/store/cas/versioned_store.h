@@ -1,5 +1,6 @@
 // The interface to a service in which buckets can live: it has values with versions, and replaces a
-// value if it has not changed since it was read. ZooKeeper and DynamoDB are such services.
+// value if it has not changed since it was read. ZooKeeper and DynamoDB are such services; Redis is
+// one by a script.
 //
 //   Get("k")                       → bytes, version 7
 //   Put("k", bytes, expected 7)    → version 8
@@ -71,6 +72,10 @@ class VersionedStore {
   // sent. ResourceExhausted: as for Get. OutOfRange: the value is too large for the service.
   using PutDone = std::function<void(absl::StatusOr<Version> answer)>;
   virtual void Put(const PutRequest& request, PutDone done) = 0;
+
+  // The service's clock, as far as calls have told it. Nothing: the service tells no time; then the
+  // clock of this machine is used.
+  virtual std::optional<base::Instant> TimeAt(base::BootTime /*now*/) const { return std::nullopt; }
 
   // Null if the service has no locks. Then requests that ask for one are decided without.
   virtual KeyLocks* locks() { return nullptr; }

@@ -201,6 +201,7 @@ class DynamoDbBackend final : public Backend {
   }
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
+  cas::VersionedStore& values(uint32_t loop) override { return sessions_.at(loop)->state(); }
   std::string name() const override { return name_; }
   uint32_t instances() const override {
     return context_.InstancesOf(instances_ == nullptr ? 1 : instances_->count());

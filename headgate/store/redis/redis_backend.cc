@@ -8,6 +8,7 @@
 #include "headgate/store/redis/heartbeat.h"
 #include "headgate/store/redis/redis_store.h"
 #include "headgate/store/redis/store_url.h"
+#include "headgate/store/redis/values.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -71,6 +72,8 @@ class RedisBackend final : public Backend {
       HEADGATE_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
                                 Client::Make(*loops[i], redis, random.Next(), listener));
       backend->clients_.push_back(std::move(client));
+      backend->values_.push_back(
+          std::make_unique<Values>(*backend->clients_.back(), random.Next()));
       if (i == 0) backend->StartHeartbeat(context.instance, listener.on_instances_error);
       backend->stores_.push_back(std::make_unique<RedisStore>(
           *backend->clients_.back(), context.limits,
@@ -82,6 +85,7 @@ class RedisBackend final : public Backend {
   }
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
+  cas::VersionedStore& values(uint32_t loop) override { return *values_.at(loop); }
   std::string name() const override { return name_; }
   void Leave(std::function<void()> done) override { heartbeat_->Leave(std::move(done)); }
   uint32_t instances() const override { return context_.InstancesOf(heartbeat_->instances()); }
@@ -109,7 +113,8 @@ class RedisBackend final : public Backend {
   const std::string name_;
   const BackendContext context_;
   std::vector<std::unique_ptr<Client>> clients_;  // one per loop, as the stores
-  std::unique_ptr<Heartbeat> heartbeat_;          // lives on the first loop
+  std::vector<std::unique_ptr<Values>> values_;
+  std::unique_ptr<Heartbeat> heartbeat_;  // lives on the first loop
   std::vector<std::unique_ptr<RedisStore>> stores_;
 };
 
