@@ -17,6 +17,7 @@
 #include "headgate/app/help.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/app/settings.h"
+#include "headgate/app/sidecar_flags.h"
 #include "headgate/disk/files.h"
 #include "tests/source_dir.h"
 
@@ -126,6 +127,19 @@ TEST_F(CommandLine, CompletesEachFlagOnce) {
       EXPECT_TRUE(!takes || names.contains(FlagOf(setting))) << command.name << ' ' << setting.name;
     }
   }
+}
+
+TEST_F(CommandLine, CompletesAllFlagsOfASidecar) {
+  const std::vector<CommandWords> commands = AllCommandWords();
+  const auto sidecar = std::find_if(commands.begin(), commands.end(),
+                                    [](const CommandWords& c) { return c.name == "sidecar"; });
+  ASSERT_NE(sidecar, commands.end());
+  std::set<std::string> completed;
+  for (const CommandFlag& flag : sidecar->flags) completed.insert(flag.name);
+  SidecarFlags flags;
+  std::set<std::string> taken;
+  for (const Flag& flag : SpecOf(flags).flags) taken.insert(flag.name);
+  EXPECT_EQ(completed, taken);
 }
 
 TEST_F(CommandLine, GuessesWhatWasMeant) {

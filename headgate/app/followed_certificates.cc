@@ -3,7 +3,6 @@
 #include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace headgate::app {
 namespace {
@@ -41,50 +40,33 @@ void CheckCertificates(Configuration& configuration) {
 
 FollowedCertificates::FollowedCertificates(net::TlsServerOptions options, net::EventLoop& loop,
                                            observe::Log& log)
-    : options_(std::move(options)), loop_(loop), log_(log) {}
+    : options_(std::move(options)),
+      files_(
+          "this server", [this] { return server_->Reload(); }, loop, log) {}
 
 absl::Status FollowedCertificates::LoadFirst() {
   if (options_.certificates.empty()) return absl::OkStatus();
   HEADGATE_ASSIGN_OR_RETURN(server_, net::TlsServer::Load(options_));
   // A certificate and its key may be in one file.
-  std::set<std::string> paths;
+  std::set<std::string> paths = {options_.client_ca_file};
   for (const net::TlsServerOptions::Certificate& files : options_.certificates) {
     paths.insert(files.certificate_file);
     paths.insert(files.key_file);
   }
-  if (!options_.client_ca_file.empty()) paths.insert(options_.client_ca_file);
-  paths_.assign(paths.begin(), paths.end());
-  source_ = std::make_unique<watch::file::FileSource>(paths_, loop_);
-  bool first = true;
-  source_->Subscribe([this, first](const rule::DocumentSet&) mutable {
-    // The first report is of the files that were just loaded.
-    if (!std::exchange(first, false)) OnChange();
-  });
+  files_.Follow(std::move(paths));
   return absl::OkStatus();
 }
 
-void FollowedCertificates::Reload() {
-  if (source_ != nullptr) source_->Refresh();
-}
-
-void FollowedCertificates::OnChange() {
-  const absl::Status status = server_->Reload();
-  if (status.ok()) {
-    loaded_.fetch_add(1, std::memory_order_relaxed);
-    log_.Info("certificates.loaded", {{"certificates", uint64_t{options_.certificates.size()}}});
-    return;
+void CollectCertificates(std::initializer_list<const FollowedTlsFiles*> followed,
+                         observe::Sink& sink) {
+  uint64_t loaded = 0;
+  uint64_t refused = 0;
+  for (const FollowedTlsFiles* files : followed) {
+    loaded += files->loaded();
+    refused += files->refused();
   }
-  refused_.fetch_add(1, std::memory_order_relaxed);
-  log_.Error("certificates.refused",
-             {{"reason", std::string(status.message())},
-              {"effect", std::string_view("new connections get the certificates in force")},
-              {"hint", std::string_view("write the certificate and its key again")}});
-}
-
-void FollowedCertificates::Collect(observe::Sink& sink) const {
-  using observe::Metric;
-  sink.Set(Metric::kCertificateReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
-  sink.Set(Metric::kCertificateReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
+  sink.Set(observe::Metric::kCertificateReloads, {"loaded"}, loaded);
+  sink.Set(observe::Metric::kCertificateReloads, {"refused"}, refused);
 }
 
 }  // namespace headgate::app

@@ -2,19 +2,17 @@
 // when one of their files changes.
 #pragma once
 
-#include <atomic>
+#include <initializer_list>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "headgate/app/configuration.h"
+#include "headgate/app/followed_tls_files.h"
 #include "headgate/app/settings.h"
 #include "headgate/base/status.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/tls_server.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
-#include "headgate/watch/file/file_source.h"
 
 namespace headgate::app {
 
@@ -33,22 +31,17 @@ class FollowedCertificates {
   // Null without certificates.
   std::shared_ptr<const net::TlsServer> server() const { return server_; }
   // Reads all files again, changed or not.
-  void Reload();
-
-  // From any thread.
-  void Collect(observe::Sink& sink) const;
+  void Reload() { files_.Reload(); }
+  const FollowedTlsFiles& files() const { return files_; }
 
  private:
-  void OnChange();
-
   const net::TlsServerOptions options_;
-  net::EventLoop& loop_;
-  observe::Log& log_;
   std::shared_ptr<net::TlsServer> server_;
-  std::vector<std::string> paths_;
-  std::unique_ptr<watch::file::FileSource> source_;
-  std::atomic<uint64_t> loaded_{0};
-  std::atomic<uint64_t> refused_{0};
+  FollowedTlsFiles files_;
 };
+
+// Reports the reloads of all of them. From any thread.
+void CollectCertificates(std::initializer_list<const FollowedTlsFiles*> followed,
+                         observe::Sink& sink);
 
 }  // namespace headgate::app

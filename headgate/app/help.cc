@@ -90,9 +90,10 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --credential-file PATH    the admin address asks other machines for its first line
   --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; with TLS https://HOST or
                             h2://HOST (HTTP/2); several with commas
-  --upstream-ca-file PATH   the authorities that sign the upstream's certificate (the system's)
+  --upstream-ca-file PATH   the authorities that sign the upstream's certificate, followed (the system's)
   --upstream-tls-name NAME  the name that must be in it (the host of --upstream)
-  --upstream-certificate-file PATH, --upstream-key-file PATH  the sidecar's own certificate for the upstream
+  --upstream-certificate-file PATH  the sidecar's own certificate for the upstream, followed
+  --upstream-key-file PATH  its key
   --capacity N              requests in each cycle, for all clients together; auto finds it
   --cycle DURATION          the shares are divided anew after this time (10s)
   --reservation PERCENT     the part of its even share that an idle client keeps (10%)

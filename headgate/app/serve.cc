@@ -179,7 +179,7 @@ class Process {
       CollectSessions(fronts_, sink);
       CollectAuth(front_options_, fronts_, sink);
       mappings_.Collect(sink);
-      certificates_.Collect(sink);
+      CollectCertificates({&certificates_.files()}, sink);
       users_.Collect(sink);
       if (shared_ != nullptr) shared_->Collect(sink);
     });

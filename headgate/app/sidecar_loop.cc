@@ -13,8 +13,9 @@ namespace {
 
 const http::http2::ClientOptions kHttp2Client;
 
-net::Stream::Options StreamOptionsOf(const SidecarSettings& settings) {
-  return {.tls = settings.tls.upstream,
+net::Stream::Options StreamOptionsOf(const SidecarSettings& settings,
+                                     std::shared_ptr<net::TlsContext> tls) {
+  return {.tls = std::move(tls),
           .server_name = settings.tls.upstream_name,
           .connect_timeout = settings.connect_timeout};
 }
@@ -41,7 +42,8 @@ std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upst
 proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
                                    http::http2::Counters& counters) {
   proxy::ProxyOptions options = settings.proxy;
-  options.addresses = AddressesOf(settings.upstreams, StreamOptionsOf(settings), counters);
+  options.addresses =
+      AddressesOf(settings.upstreams, StreamOptionsOf(settings, settings.tls.upstream), counters);
   return options;
 }
 
@@ -58,8 +60,10 @@ SidecarLoop::SidecarLoop(const SidecarSettings& settings,
       admin_("Headgate, the admin address of a sidecar", access,
              [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
 
-void SidecarLoop::SetUpstreams(const UpstreamList& upstreams) {
-  proxy_.SetAddresses(AddressesOf(upstreams, StreamOptionsOf(settings_), upstream_http2_));
+void SidecarLoop::SetUpstreams(const UpstreamList& upstreams,
+                               std::shared_ptr<net::TlsContext> tls) {
+  proxy_.SetAddresses(
+      AddressesOf(upstreams, StreamOptionsOf(settings_, std::move(tls)), upstream_http2_));
 }
 
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {

@@ -2,6 +2,8 @@
 // routes of the admin address.
 #pragma once
 
+#include <memory>
+
 #include "headgate/access/access.h"
 #include "headgate/app/sidecar_sessions.h"
 #include "headgate/app/sidecar_settings.h"
@@ -10,6 +12,7 @@
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/http/router.h"
 #include "headgate/net/event_loop.h"
+#include "headgate/net/tls_context.h"
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/proxy_loop.h"
 
@@ -25,8 +28,9 @@ class SidecarLoop {
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
   http::Router& admin() { return admin_; }
-  // Changes the upstreams of the requests that follow. Call it on the loop.
-  void SetUpstreams(const UpstreamList& upstreams);
+  // Changes the upstreams of the requests that follow, and the TLS of new connections to them
+  // (null: plain). Call it on the loop.
+  void SetUpstreams(const UpstreamList& upstreams, std::shared_ptr<net::TlsContext> tls);
 
  private:
   const SidecarSettings& settings_;

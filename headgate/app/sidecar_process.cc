@@ -45,6 +45,9 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
       session_options_(SessionOptionsOf(settings)),
       access_({.credential = settings.credential}),
       upstreams_(settings.upstreams),
+      upstream_tls_(settings.tls.upstream),
+      upstream_files_(
+          "the upstream", [this] { return ReloadUpstreamTls(); }, control_, log_),
       server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
       listeners_(settings.handover, server_, certificates_, console, log_) {
   if (settings.has_rules()) {
@@ -74,6 +77,8 @@ int SidecarProcess::Run() {
     console_.Error(std::string(status.message()), "see --tls-certificate-file");
     return kExitUsage;
   }
+  const net::TlsOptions& upstream = settings_.tls.upstream_files;
+  upstream_files_.Follow({upstream.ca_file, upstream.certificate_file, upstream.key_file});
   if (!ListenOnAll()) return kExitUnreachable;
   server_.Start();
   if (!listeners_.AwaitSuccessor(control_)) return kExitUnreachable;
@@ -81,6 +86,7 @@ int SidecarProcess::Run() {
   const auto reload = [this] {
     if (rules_) rules_->Reload();
     certificates_.Reload();
+    upstream_files_.Reload();
   };
   RunLoop(control_, signals_,
           {.tick = [this] { Tick(); },
@@ -172,8 +178,22 @@ void SidecarProcess::SetUpstreams(UpstreamList to) {
   const std::lock_guard lock(upstreams_mutex_);
   upstreams_ = std::move(to);
   log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(upstreams_))}});
+  PublishUpstreams();
+}
+
+absl::Status SidecarProcess::ReloadUpstreamTls() {
+  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.tls.upstream_files));
+  const std::lock_guard lock(upstreams_mutex_);
+  upstream_tls_ = std::move(loaded);
+  PublishUpstreams();
+  return absl::OkStatus();
+}
+
+void SidecarProcess::PublishUpstreams() {
   for (uint32_t i = 0; i < settings_.threads; ++i) {
-    server_.loop(i).Post([&loop = *loops_[i], list = upstreams_] { loop.SetUpstreams(list); });
+    server_.loop(i).Post([&loop = *loops_[i], list = upstreams_, tls = upstream_tls_] {
+      loop.SetUpstreams(list, tls);
+    });
   }
 }
 
@@ -191,7 +211,7 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   CollectShare(snapshot_, sink);
   if (rules_) rules_->Collect(sink);
   if (shared_ != nullptr) shared_->Collect(sink);
-  certificates_.Collect(sink);
+  CollectCertificates({&certificates_.files(), &upstream_files_}, sink);
 }
 
 void SidecarProcess::Tick() {

@@ -13,6 +13,7 @@
 #include "headgate/app/engine.h"
 #include "headgate/app/file_plan.h"
 #include "headgate/app/followed_certificates.h"
+#include "headgate/app/followed_tls_files.h"
 #include "headgate/app/shared_stores.h"
 #include "headgate/app/sidecar_listeners.h"
 #include "headgate/app/sidecar_loop.h"
@@ -57,6 +58,8 @@ class SidecarProcess {
   void SetMode(share::Mode mode);
   UpstreamList upstreams();
   void SetUpstreams(UpstreamList to);
+  absl::Status ReloadUpstreamTls();
+  void PublishUpstreams();  // to all loops, with upstreams_mutex_
 
   // Called by one thread at a time.
   void Collect(observe::Sink& sink);
@@ -82,7 +85,10 @@ class SidecarProcess {
   const http::Options admin_http_{};
   access::Access access_;
   std::mutex upstreams_mutex_;
-  UpstreamList upstreams_;             // guarded by upstreams_mutex_
+  // Guarded by upstreams_mutex_.
+  UpstreamList upstreams_;
+  std::shared_ptr<net::TlsContext> upstream_tls_;  // null: plain
+  FollowedTlsFiles upstream_files_;
   std::optional<SidecarRules> rules_;  // absent: there are none
   std::vector<std::unique_ptr<SidecarLoop>> loops_;
   // The loops use everything declared above.

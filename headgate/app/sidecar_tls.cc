@@ -30,18 +30,20 @@ absl::StatusOr<net::TlsServerOptions> ClientsOf(const SidecarTlsFlags& flags,
   return clients;
 }
 
-absl::StatusOr<std::shared_ptr<net::TlsContext>> UpstreamOf(const SidecarTlsFlags& flags,
-                                                            const TlsAddresses& addresses) {
+absl::Status ReadUpstream(const SidecarTlsFlags& flags, const TlsAddresses& addresses,
+                          SidecarTls& tls) {
   if (addresses.upstream) {
-    return net::TlsContext::Load({.ca_file = flags.upstream_ca_file,
-                                  .certificate_file = flags.upstream_certificate_file,
-                                  .key_file = flags.upstream_key_file,
-                                  .http2 = addresses.upstream_http2});
+    tls.upstream_files = {.ca_file = flags.upstream_ca_file,
+                          .certificate_file = flags.upstream_certificate_file,
+                          .key_file = flags.upstream_key_file,
+                          .http2 = addresses.upstream_http2};
+    HEADGATE_ASSIGN_OR_RETURN(tls.upstream, net::TlsContext::Load(tls.upstream_files));
+    return absl::OkStatus();
   }
   if (!flags.upstream_ca_file.empty() || !flags.upstream_certificate_file.empty() ||
       !flags.upstream_key_file.empty() || !flags.upstream_name.empty())
     return Wrong("TLS to the upstream needs an --upstream with https:// or h2://");
-  return nullptr;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -67,7 +69,7 @@ absl::StatusOr<SidecarTls> ReadSidecarTls(const SidecarTlsFlags& flags,
   if (flags.client_from_certificate && (!addresses.all_listen || flags.client_ca_file.empty()))
     return Wrong(
         "--client-from-certificate needs --tls-client-ca-file, and tls: before each --listen");
-  HEADGATE_ASSIGN_OR_RETURN(tls.upstream, UpstreamOf(flags, addresses));
+  HEADGATE_RETURN_IF_ERROR(ReadUpstream(flags, addresses, tls));
   return tls;
 }
 

@@ -30,6 +30,7 @@ struct SidecarTls {
   // The field with a client's id gets the name in the client's certificate.
   bool client_from_certificate = false;
   std::shared_ptr<net::TlsContext> upstream{};  // null: plain
+  net::TlsOptions upstream_files{};             // that `upstream` was loaded from
   std::string upstream_name{};                  // empty: the host
 };
 

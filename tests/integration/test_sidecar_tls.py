@@ -19,9 +19,9 @@ CLIENT = ("-H", "X-Client-Id: ann")
 class OnlyTls(Sidecar):
     """A sidecar whose only address for clients speaks TLS."""
 
-    def __init__(self, upstream_port, *args):
+    def __init__(self, upstream_port, *args, capacity=1_000_000):
         self.args = [BINARY, "sidecar", "--listen", "tls:127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-                     "--upstream", f"http://127.0.0.1:{upstream_port}", "--capacity", "1000000", *args]
+                     "--upstream", f"http://127.0.0.1:{upstream_port}", "--capacity", str(capacity), *args]
         self.log = log_file()
         self._said = ""
         self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=self.log)
@@ -144,6 +144,30 @@ class Upstreams(Certificates):
             with self.subTest(args):
                 self.start("https", *args, host=host)
                 self.assertEqual(self.ask()[0], 502)
+
+    def test_new_authorities_are_followed(self):
+        followed = os.path.join(self.folder, "followed.pem")
+
+        def write(text):
+            with open(followed + ".new", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(followed + ".new", followed)
+
+        def reloads(result):
+            return self.sidecar.metric(f'headgate_certificate_reloads_total{{result="{result}"}}')
+
+        other = Authority(self.folder, "other")
+        with open(other.file, encoding="utf-8") as file:
+            write(file.read())
+        self.start("https", "--upstream-ca-file", followed)
+        self.assertEqual(self.ask()[0], 502)
+        with open(self.authority.file, encoding="utf-8") as file:
+            write(file.read())
+        until(lambda: self.ask()[0] == 200, 10, "the upstream is trusted")
+        write("nonsense\n")
+        until(lambda: reloads("refused") == 1, 10, "the file is refused")
+        self.assertEqual(reloads("loaded"), 1)
+        self.assertEqual(self.ask()[0], 200)
 
     def test_the_name_may_differ_from_the_host(self):
         self.certificate, self.key = self.authority.sign("service", "DNS:service.example")
