@@ -75,7 +75,9 @@ void FairSharePool::EndFull(CycleEnd reason, Instant end) {
     client.demand_last = client.demand;
     client.counts_at_least_even = false;
     client.demand = client.used = 0;
+    client.turn -= std::min(client.turn, turn_);
   }
+  turn_ = 0;
   RemoveLeavers();
   CountEnd(reason, end, 1);
   full_before_ = std::exchange(full_since_, cycle_.number);
@@ -166,12 +168,12 @@ void FairSharePool::RemoveLeavers() {
 }
 
 void FairSharePool::FindEvenShares() {
-  uint64_t weights = 0;
-  for (const Client& client : clients_) weights += client.weight;
+  weights_ = 0;
+  for (const Client& client : clients_) weights_ += client.weight;
   for (Client& client : clients_) {
     const uint64_t weighted = options_.capacity * client.weight;
-    client.even = weighted / weights;
-    client.even_up = (weighted + weights - 1) / weights;
+    client.even = weighted / weights_;
+    client.even_up = (weighted + weights_ - 1) / weights_;
   }
 }
 

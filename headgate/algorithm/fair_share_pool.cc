@@ -13,6 +13,12 @@ uint64_t SaturatingSum(uint64_t demand, Cost cost) {
   return cost > kFairCapacityMax - demand ? kFairCapacityMax : demand + cost;
 }
 
+// A client may have this many requests at once before it is no longer behind, and is never further
+// ahead than twice as many.
+constexpr uint64_t kTurnBurst = 8;
+constexpr uint64_t kTurnLead = 2 * kTurnBurst;
+constexpr uint64_t kTurnUnit = 1024;
+
 uint32_t ClampWeight(uint32_t weight) { return std::clamp<uint32_t>(weight, 1, kFairWeightMax); }
 
 }  // namespace
@@ -55,6 +61,7 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
     if (decision.allowed) {
       client->used += cost;
       used_ += cost;
+      CountTurn(*client, cost);
       decision.remaining -= cost;
     }
   }
@@ -69,6 +76,7 @@ void FairSharePool::CountSentAnyway(std::string_view name, Cost cost) {
   if (client == nullptr) return;
   client->used = SaturatingSum(client->used, cost);
   client->counts.sent_anyway += Bounded(cost);
+  CountTurn(*client, cost);
 }
 
 bool FairSharePool::IsOnPace(std::string_view name, Cost cost, base::Instant now) {
@@ -77,6 +85,29 @@ bool FairSharePool::IsOnPace(std::string_view name, Cost cost, base::Instant now
   if (client == nullptr || cost > RoomOf(*client)) return false;
   const uint64_t own = std::max(client->capacity, client->even);
   return client->used + cost <= PartOfCycle(own, now - (due_ - options_.cycle)) + 1;
+}
+
+bool FairSharePool::IsBehind(std::string_view name, Cost cost) const {
+  const Client* client = Find(name);
+  // A pool that was read from bytes (FairShareState) has no turns before its first division.
+  if (client == nullptr || weights_ == 0 || cost > kTurnBurst) return false;
+  return std::max(client->turn, turn_) + cost * TurnLength(*client) <=
+         turn_ + kTurnBurst * TurnLength(*client);
+}
+
+// The progress of turn_ after which a client may have another request. It is a third longer than
+// that of clients with equal turns, so that nobody is behind if all of them ask for too much.
+uint64_t FairSharePool::TurnLength(const Client& client) const {
+  return weights_ * kTurnUnit * 4 / (uint64_t{client.weight} * 3);
+}
+
+// The bounds exclude overflow: turn_ begins anew in each full cycle.
+void FairSharePool::CountTurn(Client& client, Cost cost) {
+  const uint64_t length = TurnLength(client);
+  const uint64_t next = std::max(client.turn, turn_) + std::min<Cost>(cost, kTurnLead) * length;
+  turn_ += Bounded(cost) * kTurnUnit;
+  const uint64_t most = turn_ + kTurnLead * length;
+  client.turn = cost < kTurnLead ? std::min(next, most) : most;
 }
 
 ClientView FairSharePool::client(size_t index) const {
@@ -113,6 +144,8 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
   clients_.push_back({.name = std::string(request.client), .weight = ClampWeight(request.weight)});
   client_index_.emplace(clients_.back().name, clients_.size() - 1);
   Redivide();
+  // An invented name is worth one request.
+  clients_.back().turn = turn_ + (kTurnBurst - 1) * TurnLength(clients_.back());
   return &clients_.back();
 }
 

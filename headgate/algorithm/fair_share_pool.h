@@ -61,6 +61,11 @@ class FairSharePool {
   // capacity, so they may pass where those of a storm must wait. False for an unknown client.
   bool IsOnPace(std::string_view client, Cost cost, base::Instant now);
 
+  // Whether the client has had at most three quarters of its even part of what was admitted lately;
+  // about 8 requests at once count as this, too. Unlike IsOnPace, the answer does not depend on the
+  // capacity, so it is right while the capacity is wrong or unknown. False for an unknown client.
+  bool IsBehind(std::string_view client, Cost cost) const;
+
   // Changes the capacity at `now`, by a division of its own. This cycle has the old capacity for
   // the time that has passed and the new one for the rest; the next cycle has the new one. Clamped
   // to its bounds.
@@ -128,6 +133,8 @@ class FairSharePool {
     // client, one that wants its own back, or one that asked for as much before an early end.
     bool counts_at_least_even = true;
     base::Duration idle{0};  // without a request, at the end of the last full cycle
+    // Its turn in the order of turn_: what was admitted of it, divided by its part of the pool.
+    uint64_t turn = 0;
     FairShareCounts counts{};
   };
 
@@ -143,6 +150,8 @@ class FairSharePool {
   Decision PeekUnregistered(base::Instant now) const;
   uint64_t Room() const { return budget_ - std::min(used_, budget_); }
   uint64_t RoomOf(const Client& client) const;
+  uint64_t TurnLength(const Client& client) const;
+  void CountTurn(Client& client, Cost cost);
   void BeginBudget(uint64_t budget);
   bool MayReclaim(const Client& client, Cost cost) const;
   void DoReclaim(Client& client, base::Instant now);
@@ -177,6 +186,10 @@ class FairSharePool {
   uint64_t full_since_ = 1;
   uint64_t full_before_ = 1;
   base::Instant due_{0};  // cycle_.end, unless an early end is planned
+  // All that was admitted since the last full cycle, in units of 1/kTurnUnit, as a clock for
+  // IsBehind. This is the virtual time of fair queueing.
+  uint64_t turn_ = 0;
+  uint64_t weights_ = 0;  // of all clients, at the last division
   // All clients together may use this much in this cycle, at most the capacity, and have used that.
   // Two numbers, so that a capacity that falls and rises again gives nothing back.
   uint64_t budget_ = 0;
