@@ -41,12 +41,15 @@ set(HEADGATE_INNER_HEADERS
   limiter/pending_counts.h
   limiter/permit_hold.h
   limiter/settled.h
+  limiter/size_charge.h
+  limiter/size_debts.h
   permit/permit.h
   permit/permit_set.h
   permit/permit_table.h
   rule/document.h
   rule/joined_text.h
   rule/rule_tree.h
+  rule/size_cost.h
   rule/wildcard_index.h
   store/fair_victim.h
   store/hit_arena.h

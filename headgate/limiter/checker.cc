@@ -55,6 +55,20 @@ std::string Unasked(Operation operation, const rule::Rule* rule) {
   }
 }
 
+// A cost that the request states takes the place of its size.
+const rule::SizeCost* SizeOf(const rule::Descriptor& descriptor, const PublishedLimit& limit) {
+  return limit.cost && !descriptor.cost ? &*limit.cost : nullptr;
+}
+
+// The first request has passed, so this one does, whatever the limit says now.
+void MakeRepeated(DescriptorAnswer& answer) {
+  answer.outcome = Outcome::kRepeated;
+  answer.decision.allowed = true;
+  answer.decision.retry_after = base::Duration(0);
+}
+
+}  // namespace
+
 // The limits of this key. Which part it belongs to depends on the key alone, so it is the same on
 // every instance and after a restart; it needs no secret.
 const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
@@ -69,15 +83,6 @@ const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::stri
                       [&](const PublishedPart& part) { return place_ppm < part.end_ppm; })
       ->limits;
 }
-
-// The first request has passed, so this one does, whatever the limit says now.
-void MakeRepeated(DescriptorAnswer& answer) {
-  answer.outcome = Outcome::kRepeated;
-  answer.decision.allowed = true;
-  answer.decision.retry_after = base::Duration(0);
-}
-
-}  // namespace
 
 std::string_view Name(Outcome outcome) {
   constexpr std::array<std::string_view, kOutcomeCount> kNames{
@@ -140,6 +145,7 @@ absl::StatusOr<const PublishedRules*> Checker::BeginRound(const Request& request
 absl::Status Checker::Check(const Request& request, Response& response, base::Instant now,
                             Pending* pending) {
   response.waiting = response.repeated = false;
+  response.sized.clear();
   HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, BeginRound(request, pending));
   Pending* const asked = decider_.may_wait() ? pending : nullptr;
   const absl::Status status =
@@ -156,6 +162,8 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   response.descriptors.assign(call.request.descriptors.size(), DescriptorAnswer{});
   scratch_->permit_of.clear();
   response.concurrency.reset();
+  if (limiter_.size_debts_.any() && DenyByDebt(call, response)) [[unlikely]]
+    return absl::OkStatus();
   // Permits come first, because they can be given back exactly.
   if (call.rules.limits_concurrency && !call.request.skips_permits) [[unlikely]] {
     response.waiting = !AskPermits(call, nullptr);
@@ -310,17 +318,19 @@ absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const
           fmt::format("rule {}: {}", matched.rule->label(), reason));
     }
     scratch_->batch.push_back(
-        {.request =
-             {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain,
-                                   descriptor.entries, matched.match, static_cast<uint8_t>(k)),
-              .limit = limits[k].limit.get(),
-              .history = limits[k].history,
-              .cost = descriptor.cost.value_or(request.operation == Operation::kPeek ? 0 : 1),
-              .operation = request.operation,
-              .joined = k > 0 && request.operation == Operation::kTake ? store::Joined::kSameRule
-                                                                       : store::Joined::kNo},
+        {.request = {.key =
+                         RuleBucketKey(limiter_.store_.hash_secret(), request.domain,
+                                       descriptor.entries, matched.match, static_cast<uint8_t>(k)),
+                     .limit = limits[k].limit.get(),
+                     .history = limits[k].history,
+                     .cost = CostOf(request, descriptor, limits[k].cost),
+                     .operation = request.operation,
+                     .joined = k > 0 && request.operation == Operation::kTake
+                                   ? store::Joined::kSameRule
+                                   : store::Joined::kNo},
          .terms = terms});
-    scratch_->sources.push_back({descriptor_index, static_cast<uint32_t>(k), &limit});
+    scratch_->sources.push_back(
+        {descriptor_index, static_cast<uint32_t>(k), &limit, SizeOf(descriptor, limits[k])});
   }
   return absl::OkStatus();
 }
@@ -345,13 +355,14 @@ void Checker::AddShadowRollout(const Call& call, uint32_t descriptor_index,
                                           static_cast<uint8_t>(index)),
                      .limit = limits[k].limit.get(),
                      .history = limits[k].history,
-                     .cost = descriptor.cost.value_or(1),
+                     .cost = CostOf(request, descriptor, limits[k].cost),
                      .operation = request.operation,
                      .joined = !first && request.operation == Operation::kTake
                                    ? store::Joined::kSameRule
                                    : store::Joined::kNo},
          .terms = terms});
-    scratch_->sources.push_back({descriptor_index, static_cast<uint32_t>(index), &limit});
+    scratch_->sources.push_back(
+        {descriptor_index, static_cast<uint32_t>(index), &limit, SizeOf(descriptor, limits[k])});
     first = false;
   }
 }
@@ -389,6 +400,9 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
 }
 
 absl::Status Checker::Conclude(const Call& call, Response& response) {
+  ConcludeSizes(call, response);
+  if (limiter_.size_debts_.any()) [[unlikely]]
+    MarkDebts(call);
   if (!scratch_->permit_of.empty()) [[unlikely]]
     ConcludePermits(call, response);
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {

@@ -28,6 +28,7 @@
 #include "headgate/limiter/pending.h"
 #include "headgate/limiter/permit_hold.h"
 #include "headgate/limiter/settled.h"
+#include "headgate/limiter/size_charge.h"
 #include "headgate/rule/descriptor.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
@@ -52,6 +53,8 @@ struct Request {
   // kReset: makes the buckets as if never used.
   Operation operation = Operation::kTake;
   Once once{};  // only for kTake
+  // The size of the request's body, if it is known: a cost by size takes it, and not the reserve.
+  std::optional<uint64_t> request_bytes{};
   // For rules that limit concurrency. If set, a request to pass takes one permit for each of them,
   // whatever its cost, before it takes from any bucket, and the hold keeps the permits. If null,
   // such rules are only looked at: they deny if as many requests are in flight as may be.
@@ -101,7 +104,14 @@ struct Response {
   };
   std::optional<Concurrency> concurrency{};
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
+  // What limits with a cost by size have given to a request to pass, although it may be denied by
+  // others. It is for the caller to correct it.
+  std::vector<SizeTake> sized{};
 };
+
+// The charges of a request that was just decided, to be corrected when it has ended.
+std::vector<SizeCharge> KeepCharges(const Request& request, const Response& response,
+                                    base::Instant now);
 
 // Whether a rule applied to at least one descriptor.
 inline bool AnyRule(const Response& response) {
@@ -151,6 +161,14 @@ class Checker {
   absl::Status Release(const Request& request, const permit::Id& id, Released& released,
                        base::Instant now, Pending* pending = nullptr);
 
+  // Takes from, or gives back to, the bucket of one limit with a cost by size, whatever other
+  // limits say. Takes all of `cost` or nothing, at most the limit's capacity. Call it again with
+  // the same arguments if it waits.
+  Corrected Correct(const SizedLimit& place, Operation operation, algorithm::Cost cost,
+                    base::Instant now, Pending* pending);
+  // Of all checkers of the limiter.
+  SizeDebts& size_debts() const { return limiter_.size_debts(); }
+
   // The rules that this checker uses now; null before the first.
   const rule::RuleSet* rules();
 
@@ -180,6 +198,9 @@ class Checker {
   void AddPermits(const Call& call, uint32_t descriptor, const Matched& matched,
                   const permit::Id* released);
   void ObservePermits(const Call& call) const;
+  bool DenyByDebt(const Call& call, Response& response);
+  void MarkDebts(const Call& call);
+  void ConcludeSizes(const Call& call, Response& response) const;
   void SpareBuckets(const Call& call, bool joined);
   void ConcludePermits(const Call& call, Response& response) const;
   permit::Id NextPermitId();

@@ -24,6 +24,15 @@ inline bool Tighter(const algorithm::Decision& a, const algorithm::Decision& b) 
   return a.reset_after > b.reset_after;
 }
 
+// The limits of this key of a rule.
+const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
+                                            const rule::Descriptor& descriptor,
+                                            const rule::Match& match);
+
+// What the request costs for a limit with this cost by size, if it has one.
+algorithm::Cost CostOf(const Request& request, const rule::Descriptor& descriptor,
+                       const std::optional<rule::SizeCost>& size);
+
 struct Checker::Matched {
   rule::Match match;
   const rule::Rule* rule = nullptr;  // what applies after `replaces`
@@ -38,6 +47,7 @@ struct Checker::Scratch {
     uint32_t descriptor;
     uint32_t limit_index;  // in its rule; those of a roll-out in shadow follow
     const algorithm::Limit* limit;
+    const rule::SizeCost* size = nullptr;  // if the request costs as much as its size
 
     bool of_shadow_rollout() const { return limit_index >= rule::kLimitsPerRuleMax; }
   };

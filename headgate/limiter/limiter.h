@@ -9,6 +9,7 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/observer.h"
+#include "headgate/limiter/size_debts.h"
 #include "headgate/permit/permit_table.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
@@ -32,6 +33,8 @@ class Limiter {
   std::shared_ptr<const rule::RuleSet> rules() const;
 
   store::Store& store() const { return store_; }
+  // Of requests that were larger than what their buckets contained.
+  SizeDebts& size_debts() { return size_debts_; }
   // The permits of this process: all of them, or those given while a shared store is unreachable.
   permit::PermitTable& permits() { return permits_; }
 
@@ -41,6 +44,7 @@ class Limiter {
 
   store::Store& store_;
   Observer* const observer_;
+  SizeDebts size_debts_;
   permit::PermitTable permits_;
   mutable std::mutex mutex_;
   std::shared_ptr<const PublishedRules> published_;

@@ -72,6 +72,7 @@ class LimitPublisher {
                                   table_.Intern(next[i].limit, 0, owner_));
         out.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
       }
+      out.back().cost = next[i].cost;
     }
     return out;
   }
@@ -101,7 +102,8 @@ std::vector<uint32_t> EndsOf(const rule::Rule& rule, std::span<const PublishedPa
 bool HaveOneHistory(const PublishedPart& a, const PublishedPart& b) {
   return std::equal(a.limits.begin(), a.limits.end(), b.limits.begin(), b.limits.end(),
                     [](const PublishedLimit& one, const PublishedLimit& other) {
-                      return one.limit.get() == other.limit.get() && one.history == other.history;
+                      return one.limit.get() == other.limit.get() && one.cost == other.cost &&
+                             one.history == other.history;
                     });
 }
 

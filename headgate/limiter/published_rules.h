@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace headgate::limiter {
 // carried over as of the moment of each change.
 struct PublishedLimit {
   store::LimitHandle limit;
+  std::optional<rule::SizeCost> cost{};
   std::vector<store::LimitChange> history;  // oldest first
   std::vector<store::LimitHandle> pinned;   // the history's limits
 };

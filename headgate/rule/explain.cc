@@ -187,12 +187,12 @@ void DescribeRule(const Rule& rule, std::string& out) {
                      rule.name.empty() ? "" : fmt::format(" (name {})", Quote(rule.name)));
   for (const RuleLimit& limit : rule.limits) {
     const std::string_view nothing = NothingPasses(limit) ? ": nothing passes" : "";
-    out += fmt::format("limit     {}{}\n", Describe(limit.limit), nothing);
+    out += fmt::format("limit     {}{}\n", Describe(limit), nothing);
   }
   if (rule.unlimited) out += "limit     none: unlimited\n";
   if (rule.rollout != nullptr) {
     for (const RuleLimit& limit : rule.rollout->limits)
-      out += fmt::format("roll-out  {}, {}\n", Describe(limit.limit), DescribeReach(*rule.rollout));
+      out += fmt::format("roll-out  {}, {}\n", Describe(limit), DescribeReach(*rule.rollout));
   }
   if (rule.shadow_mode) out += "shadow    decides and counts, but allows every request\n";
   if (rule.quota_mode) out += "quota     quota_mode\n";

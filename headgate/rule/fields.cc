@@ -23,12 +23,14 @@ constexpr uint8_t kDescriptor = static_cast<uint8_t>(Context::kDescriptor);
 constexpr uint8_t kLimit = static_cast<uint8_t>(Context::kLimit);
 constexpr uint8_t kReplaced = static_cast<uint8_t>(Context::kReplaced);
 constexpr uint8_t kRollout = static_cast<uint8_t>(Context::kRollout);
+constexpr uint8_t kCost = static_cast<uint8_t>(Context::kCost);
 
 constexpr std::array<WordTraits, kWordCount> kWords{{
     {"algorithm", kLimit, true},
     {"align", kLimit, true},
     {"all_or_nothing", kFile, true},
     {"burst", kLimit, true},
+    {"cost", kLimit, true, Shape::kMapping},
     {"count_denied", kLimit, true},
     {"descriptors", kFile | kDescriptor, false, Shape::kList},
     {"detailed_metric", kDescriptor, false},
@@ -38,7 +40,9 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"max_delay", kLimit, true},
     {"metadata", kDescriptor, false, Shape::kFree},
     {"name", kLimit | kReplaced, false},
+    {"of", kCost, true},
     {"on_store_failure", kLimit, true},
+    {"per", kCost, true},
     {"percent", kRollout, true, Shape::kFree},
     {"period", kLimit, true},
     {"queue", kLimit, true},
@@ -47,6 +51,7 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"rate_limits", kDescriptor | kRollout, true, Shape::kList},
     {"replaces", kLimit, false, Shape::kList},
     {"requests_per_unit", kLimit, false},
+    {"reserve", kCost, true},
     {"rollout", kDescriptor, true, Shape::kMapping},
     {"shadow", kRollout, true},
     {"shadow_mode", kDescriptor, false},
@@ -77,6 +82,7 @@ std::string_view NameOf(uint8_t contexts) {
   if ((contexts & kLimit) != 0) return "under rate_limit";
   if ((contexts & kDescriptor) != 0) return "in a descriptor, next to its key";
   if ((contexts & kRollout) != 0) return "under rollout";
+  if ((contexts & kCost) != 0) return "under cost";
   return "at the top of the file, next to domain";
 }
 

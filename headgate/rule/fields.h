@@ -26,6 +26,7 @@ enum class Word : uint8_t {
   kAlign,
   kAllOrNothing,
   kBurst,
+  kCost,
   kCountDenied,
   kDescriptors,
   kDetailedMetric,
@@ -35,7 +36,9 @@ enum class Word : uint8_t {
   kMaxDelay,
   kMetadata,
   kName,
+  kOf,
   kOnStoreFailure,
+  kPer,
   kPercent,
   kPeriod,
   kQueue,
@@ -44,6 +47,7 @@ enum class Word : uint8_t {
   kRateLimits,
   kReplaces,
   kRequestsPerUnit,
+  kReserve,
   kRollout,
   kShadow,
   kShadowMode,
@@ -65,7 +69,8 @@ enum class Context : uint8_t {
   kDescriptor = 2,
   kLimit = 4,
   kReplaced = 8,
-  kRollout = 16
+  kRollout = 16,
+  kCost = 32
 };
 
 // The values of a mapping, indexed by word. If a word occurs twice, the last value counts.

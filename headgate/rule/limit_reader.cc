@@ -6,6 +6,7 @@
 #include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/rule_names.h"
+#include "headgate/rule/size_cost_reader.h"
 
 namespace headgate::rule {
 namespace {
@@ -118,8 +119,8 @@ class LimitReader {
       reader_.Report(fields_, Word::kUnit, "should not specify rate limit unit when unlimited",
                      "leave out unit, or unlimited");
     }
-    for (const Word word : {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCountDenied,
-                            Word::kMaxDelay, Word::kPeriod, Word::kQueue}) {
+    for (const Word word : {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCost,
+                            Word::kCountDenied, Word::kMaxDelay, Word::kPeriod, Word::kQueue}) {
       if (!fields_.has(word)) continue;
       reader_.Report(fields_, word,
                      fmt::format("should not specify {} when unlimited", TextOf(word)),
@@ -143,13 +144,18 @@ class LimitReader {
     words.max_delay = DurationOf(Word::kMaxDelay);
     words.align = OneOf(Word::kAlign, kAligns);
     words.count_denied = reader_.Truth(fields_, Word::kCountDenied);
+    std::optional<SizeCost> cost;
+    if (const DocumentNode* const node = fields_.value(Word::kCost))
+      cost = ReadSizeCost(reader_, fields_, *node);
     if (fields_.any_reported()) return;
 
     if (auto problem = ProblemWith(words)) {
       return reader_.Report(fields_, WordOf(problem->about), std::move(problem->message),
                             "docs/reference/rules.md lists the words that can be combined");
     }
-    const auto limit = MakeLimit(words);
+    auto limit = MakeLimit(words);
+    limit->cost = cost;
+    if (cost) CheckSizeCost(reader_, fields_, *limit);
     if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow &&
         fields_.has(Word::kPeriod)) {
       reader_.Warn(fields_.mark(Word::kPeriod),

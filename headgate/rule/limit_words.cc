@@ -144,6 +144,12 @@ std::string Describe(const algorithm::Limit& limit) {
   return out;
 }
 
+std::string Describe(const RuleLimit& limit) {
+  std::string out = Describe(limit.limit);
+  if (limit.cost) out += ", costs " + Describe(*limit.cost);
+  return out;
+}
+
 std::string DescribeReach(const Rollout& rollout) {
   if (rollout.shadow()) return "in shadow";
   constexpr uint32_t kPpmPerPercent = 10'000;

@@ -59,6 +59,9 @@ absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words);
 // Describes a limit for people: "100 per 1m, token_bucket, burst 20".
 std::string Describe(const algorithm::Limit& limit);
 
+// The same, with its cost: "…, costs 1 for each 1KiB of response_bytes, reserve 64KiB".
+std::string Describe(const RuleLimit& limit);
+
 // For whom the limits of a roll-out hold: "for 0.5 % of the keys", "in shadow".
 std::string DescribeReach(const Rollout& rollout);
 

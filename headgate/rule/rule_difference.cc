@@ -15,7 +15,8 @@ using RulesByIdentity =
 bool AreAlike(const std::vector<RuleLimit>& a, const std::vector<RuleLimit>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const RuleLimit& one, const RuleLimit& other) {
-                      return one.limit.spec() == other.limit.spec() && one.unit == other.unit;
+                      return one.limit.spec() == other.limit.spec() && one.unit == other.unit &&
+                             one.cost == other.cost;
                     });
 }
 

@@ -19,6 +19,7 @@
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
 #include "headgate/rule/descriptor.h"
+#include "headgate/rule/size_cost.h"
 
 namespace headgate::rule {
 
@@ -30,6 +31,8 @@ struct RuleLimit {
   algorithm::Limit limit;
   // For Envoy's protocol; absent if the period is not one of Envoy's units.
   std::optional<Unit> unit;
+  // If a request costs as much as its size: of the sidecar's requests, and without a stated cost.
+  std::optional<SizeCost> cost{};
 };
 
 // How instances share a rule's buckets. If the rule does not set it, the store's default applies.

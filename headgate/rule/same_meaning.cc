@@ -10,9 +10,9 @@ namespace headgate::rule {
 namespace {
 
 // The fields that the loader reads as they are written.
-constexpr std::array<std::string_view, 12> kTexts{
-    "algorithm", "align",  "domain",           "fallback_share", "key",  "max_delay",
-    "name",      "period", "on_store_failure", "sharing",        "unit", "value"};
+constexpr std::array<std::string_view, 15> kTexts{
+    "algorithm",        "align", "domain", "fallback_share", "key",     "max_delay", "name", "of",
+    "on_store_failure", "per",   "period", "reserve",        "sharing", "unit",      "value"};
 
 const DocumentNode& Target(const DocumentNode& node) { return node; }
 const SourceNode& Target(const SourceNode& node) { return node.target(); }
