@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headgate/base/check.h"
+#include "headgate/permit/permit_set.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/shared_store.h"
 
@@ -28,7 +29,7 @@ class ManualSharedStore final : public store::SharedStore {
     base::Instant now{0};
     std::optional<store::LeaseAsk> lease{};  // without its reports, which have been applied already
     Done done{};
-    std::function<void()> answer{};  // of a counter; all else is empty but the name
+    std::function<void()> answer{};  // of a counter or permits; all else is empty but the name
   };
 
   // Decides in `memory`, at the time in `now`.
@@ -68,6 +69,18 @@ class ManualSharedStore final : public store::SharedStore {
     if (at_once) return answer();
     asked_.push_back({.name = name, .limit = {}, .answer = std::move(answer)});
   }
+  void AskPermits(const store::SharedPermits& request, PermitsDone done) override {
+    const std::string name(request.name);
+    names_.push_back(name);
+    auto answer = [this, name, ask = request.ask, done = std::move(done)] {
+      if (!failure.ok()) return done(failure);
+      done(permits_[name].Do(ask, now_));
+    };
+    if (at_once) return answer();
+    asked_.push_back({.name = name, .limit = {}, .answer = std::move(answer)});
+  }
+  // The permits of a name that have not ended.
+  uint32_t PermitsIn(const std::string& name) { return permits_[name].CountAt(now_); }
   // Follows the time of decisions.
   base::BootTime Now() const override { return base::BootTime{now_.ns}; }
   uint32_t instances() const override { return instance_count; }
@@ -153,6 +166,7 @@ class ManualSharedStore final : public store::SharedStore {
   std::deque<Asked> asked_;
   std::vector<std::string> names_;
   std::map<uint64_t, uint64_t> grants_;  // by lease number
+  std::map<std::string, permit::PermitSet> permits_;
 };
 
 }  // namespace headgate::testing

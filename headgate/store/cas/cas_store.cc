@@ -40,8 +40,30 @@ void CasStore::Ask(const SharedRequest& request, Done done) {
   Done reply = [this, done = std::move(done)](const SharedAnswer& answer) {
     if (replies_.Put({.answer = answer, .done = done})) loop_.Post([this] { TakeReplies(); });
   };
-  auto waiting = std::make_unique<WaitingRequest>(request, Now() + timeout, std::move(reply));
-  if (owner.questions_.Put({.name = std::string(request.name), .request = std::move(waiting)}))
+  AskOwner(owner, request.name,
+           std::make_unique<WaitingRequest>(request, Now() + timeout, std::move(reply)));
+}
+
+void CasStore::AskPermits(const SharedPermits& request, PermitsDone done) {
+  const base::Duration timeout =
+      request.timeout.count() > 0 ? request.timeout : owner_.options().timeout;
+  CasStore& owner = OwnerOf(request.name);
+  if (&owner == this) {
+    return AskHere(request.name,
+                   std::make_unique<WaitingRequest>(request.ask, Now() + timeout, std::move(done)));
+  }
+  // Called on the owner's loop.
+  PermitsDone reply = [this, done = std::move(done)](const absl::StatusOr<permit::Answer>& answer) {
+    if (permits_replies_.Put({.answer = answer, .done = done}))
+      loop_.Post([this] { TakePermitsReplies(); });
+  };
+  AskOwner(owner, request.name,
+           std::make_unique<WaitingRequest>(request.ask, Now() + timeout, std::move(reply)));
+}
+
+void CasStore::AskOwner(CasStore& owner, std::string_view name,
+                        std::unique_ptr<WaitingRequest> request) {
+  if (owner.questions_.Put({.name = std::string(name), .request = std::move(request)}))
     owner.loop_.Post([&owner] { owner.TakeQuestions(); });
 }
 
@@ -61,6 +83,10 @@ void CasStore::TakeQuestions() {
 
 void CasStore::TakeReplies() {
   for (const Reply& reply : replies_.TakeAll()) reply.done(reply.answer);
+}
+
+void CasStore::TakePermitsReplies() {
+  for (const PermitsReply& reply : permits_replies_.TakeAll()) reply.done(reply.answer);
 }
 
 void CasStore::SetTimer() {

@@ -49,6 +49,7 @@ class CasStore final : public SharedStore {
                                                      const Context& context);
 
   void Ask(const SharedRequest& request, Done done) override;
+  void AskPermits(const SharedPermits& request, PermitsDone done) override;
   base::BootTime Now() const override { return loop_.Now(); }
   uint32_t instances() const override { return context_.instances ? context_.instances() : 1; }
   LimitTable& limits() override { return context_.limits; }
@@ -85,13 +86,19 @@ class CasStore final : public SharedStore {
     SharedAnswer answer;
     Done done;
   };
+  struct PermitsReply {
+    absl::StatusOr<permit::Answer> answer;
+    PermitsDone done;
+  };
 
   CasStore(const Parts& parts, const Context& context, uint64_t writer_id);
 
   CasStore& OwnerOf(std::string_view name);
+  void AskOwner(CasStore& owner, std::string_view name, std::unique_ptr<WaitingRequest> request);
   void AskHere(std::string_view name, std::unique_ptr<WaitingRequest> request);
   void TakeQuestions();
   void TakeReplies();
+  void TakePermitsReplies();
   void SetTimer();
 
   net::EventLoop& loop_;
@@ -100,6 +107,7 @@ class CasStore final : public SharedStore {
   KeyOwner owner_;
   Mailbox<Question> questions_;
   Mailbox<Reply> replies_;
+  Mailbox<PermitsReply> permits_replies_;
   net::EventLoop::Hook end_of_turn_;
   net::Timer timer_;
 };

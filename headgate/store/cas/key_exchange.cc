@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/store/cas/permit_round.h"
 #include "headgate/store/cas/removal.h"
 
 namespace headgate::store::cas {
@@ -16,6 +17,11 @@ using base::Instant;
 namespace {
 
 bool IsLocked(const std::unique_ptr<WaitingRequest>& request) { return request->request.locked; }
+
+// A key has a bucket or permits: their names differ.
+absl::Status OtherKind() {
+  return absl::UnimplementedError("a bucket and permits have the same name");
+}
 
 bool MayHaveBeenApplied(const absl::Status& status) {
   return absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
@@ -170,13 +176,36 @@ Changes KeyExchange::Decide(Instant instant) {
   } else if (known_->version) {
     bucket.reset();
   }
+  if (round_.front()->permit) return DecidePermits(bucket, instant);
   BucketRound round(bucket, instant, writer_.options.round);
-  for (const auto& request : round_) request->answer = round.Answer(request->request);
-  if (round.changes() == Changes::kState) MakePut(round);
+  for (const auto& request : round_) {
+    if (request->permit) {
+      request->answer.status = OtherKind();
+    } else {
+      request->answer = round.Answer(request->request);
+    }
+  }
+  if (round.changes() == Changes::kState) MakePut(round.bytes(), round.expires_at());
   return round.changes();
 }
 
-void KeyExchange::MakePut(const BucketRound& round) {
+Changes KeyExchange::DecidePermits(std::optional<std::string_view> bytes, Instant instant) {
+  PermitRound round(bytes, instant);
+  for (const auto& request : round_) {
+    request->answer = {};
+    if (request->permit) {
+      request->permit_answer = round.Answer(*request->permit);
+    } else {
+      request->answer.status = OtherKind();
+    }
+  }
+  round_.front()->answer.events.replaced_corrupt = round.has_replaced_corrupt();
+  if (!round.has_changed()) return Changes::kNothing;
+  MakePut(round.bytes(), round.expires_at());
+  return Changes::kState;
+}
+
+void KeyExchange::MakePut(std::string bytes, Instant expires_at) {
   put_ = Put{.id = {.writer = writer_.id, .number = ++writer_.number},
              .before = *known_,
              .envelope = {},
@@ -191,8 +220,8 @@ void KeyExchange::MakePut(const BucketRound& round) {
   }
   if (lock_ == Lock::kHeld) next.fence = std::max(next.fence, fence_);
   AddWrite(put_->id, next.writes);
-  next.expires_at = round.expires_at();
-  next.bucket = round.bytes();
+  next.expires_at = expires_at;
+  next.bucket = std::move(bytes);
   AppendEnvelope(next, put_->bytes);
 }
 

@@ -126,7 +126,8 @@ class KeyExchange {
   bool IsTooOld(base::BootTime now) const;
   void JoinWaiting();
   Changes Decide(base::Instant instant);
-  void MakePut(const BucketRound& round);
+  Changes DecidePermits(std::optional<std::string_view> bytes, base::Instant instant);
+  void MakePut(std::string bytes, base::Instant expires_at);
   Known KnownOf(std::optional<Versioned> found) const;
   void Resolve(base::BootTime now, Known found);
   void OnRefused(base::BootTime now);

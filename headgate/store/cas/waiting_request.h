@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,14 +21,25 @@ struct WaitingRequest {
     reports.assign(request.lease->reports.begin(), request.lease->reports.end());
     request.lease->reports = reports;
   }
+  // A question about permits.
+  WaitingRequest(const permit::Ask& ask, base::BootTime give_up_at, SharedStore::PermitsDone call)
+      : deadline(give_up_at),
+        done([this, to_call = std::move(call)](const SharedAnswer& given) {
+          if (!given.status.ok()) return to_call(given.status);
+          to_call(permit_answer);
+        }),
+        permit(ask) {}
   WaitingRequest(const WaitingRequest&) = delete;
 
-  SharedRequest request;  // without its name
+  SharedRequest request{};  // without its name
   std::vector<LeaseReport> reports{};
   base::BootTime deadline;
   SharedStore::Done done;
   uint32_t losses = 0;    // attempts that were in vain
   SharedAnswer answer{};  // of the present attempt
+  // If it is a question about permits: it, and its answer. The others are empty then.
+  std::optional<permit::Ask> permit{};
+  permit::Answer permit_answer{};
 };
 
 }  // namespace headgate::store::cas

@@ -12,6 +12,7 @@
 #include "headgate/store/redis/counter_call.h"
 #include "headgate/store/redis/error_text.h"
 #include "headgate/store/redis/heartbeat.h"
+#include "headgate/store/redis/permit_call.h"
 #include "headgate/store/shared_store.h"
 
 namespace headgate::store::redis {
@@ -45,6 +46,16 @@ class RedisStore final : public SharedStore {
           OnCount(reply, done);
         });
   }
+  void AskPermits(const SharedPermits& request, PermitsDone done) override {
+    const PermitCall call(request);
+    client_.Call(
+        {.script = &PermitCall::script(), .key = call.key(), .arguments = call.arguments()},
+        request.timeout, [this, done = std::move(done)](const PendingCall::Outcome& reply) {
+          if (!reply.ok()) return done(reply.status());
+          NoteError(**reply);
+          done(PermitCall::Read(**reply));
+        });
+  }
   base::BootTime Now() const override { return client_.loop().Now(); }
   uint32_t instances() const override {
     if (options_.instances != 0) return options_.instances;
@@ -56,25 +67,27 @@ class RedisStore final : public SharedStore {
   StoreCounters ReadCounters() const {
     StoreCounters counters = client_.ReadCounters();
     caller_.AddTo(counters);
-    counters.script_errors += count_errors_.value();
+    counters.script_errors += script_errors_.value();
     return counters;
   }
 
  private:
   void OnCount(const PendingCall::Outcome& reply, const CountDone& done) {
     if (!reply.ok()) return done(reply.status());
-    if ((*reply)->is_error()) {
-      count_errors_.Add();
-      if (options_.on_script_error) options_.on_script_error(WithoutArguments((*reply)->text));
-    }
+    NoteError(**reply);
     done(CounterCall::Read(**reply));
+  }
+  void NoteError(const wire::RespValue& reply) {
+    if (!reply.is_error()) return;
+    script_errors_.Add();
+    if (options_.on_script_error) options_.on_script_error(WithoutArguments(reply.text));
   }
 
   Client& client_;
   LimitTable& limits_;
   const Options options_;
   BucketCaller caller_;
-  base::Counter count_errors_;  // of the script of counters
+  base::Counter script_errors_;  // of counters and permits
 };
 
 }  // namespace headgate::store::redis

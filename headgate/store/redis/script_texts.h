@@ -11,5 +11,6 @@ extern const std::string_view kFixedWindowText;
 extern const std::string_view kSlidingCounterText;
 extern const std::string_view kSlidingLogText;
 extern const std::string_view kCounterText;
+extern const std::string_view kPermitsText;
 
 }  // namespace headgate::store::redis
