@@ -15,32 +15,10 @@ namespace {
 
 struct Case {
   std::string name;
-  std::string bytes;  // after the preface and SETTINGS
-  // "1:200" for each answer, "RST 1 PROTOCOL_ERROR", or "GOAWAY PROTOCOL_ERROR" alone, since the
-  // answers before it may be lost.
-  std::string expected;
+  std::string bytes;     // after the preface and SETTINGS
+  std::string expected;  // see Outcome
   enum Application { kAnswers, kSilent } application = kAnswers;
 };
-
-std::string Outcome(const std::vector<std::string>& lines) {
-  std::string outcome;
-  for (const std::string& line : lines) {
-    std::string word;
-    if (line.starts_with("GOAWAY ")) {
-      const std::string error = line.substr(line.find(' ', 7) + 1);
-      if (error != "NO_ERROR") return "GOAWAY " + error;
-    } else if (line.starts_with("RST ") && !line.ends_with(" NO_ERROR")) {
-      word = line;
-    } else if (line.starts_with("HEADERS ")) {
-      const size_t status = line.find(":status=") + 8;
-      word = line.substr(8, line.find(' ', 8) - 8) + ":" + line.substr(status, 3);
-    } else if (line == "PING ack" || line == "SETTINGS ack") {
-      word = line;
-    }
-    if (!word.empty()) outcome += (outcome.empty() ? "" : ", ") + word;
-  }
-  return outcome;
-}
 
 std::string Replay(const Case& test, size_t split) {
   RawServer server;
@@ -154,6 +132,8 @@ TEST(Conformance, StreamStates) {
       {"5.1 half closed: CONTINUATION", half_closed + fragment, kProtocol, Case::kSilent},
       {"5.1 half closed: WINDOW_UPDATE", half_closed + WindowUpdate(1, 1) + Ping(), "PING ack",
        Case::kSilent},
+      {"5.1 half closed: RST_STREAM", half_closed + Reset(1, 8) + Ping(), "PING ack",
+       Case::kSilent},
       {"5.1 half closed: PRIORITY", half_closed + Frame(kTPriority, 0, 1, Number(0, 5)) + Ping(),
        "PING ack", Case::kSilent},
       {"5.1 reset: DATA", reset + Data(1, "a", kEndStream), kClosed},
@@ -161,6 +141,7 @@ TEST(Conformance, StreamStates) {
       {"5.1 reset: CONTINUATION", reset + fragment, kProtocol},
       {"5.1 reset: RST_STREAM", reset + Reset(1, 8) + Ping(), "PING ack"},
       {"5.1 reset: WINDOW_UPDATE", reset + WindowUpdate(1, 1) + Ping(), "PING ack"},
+      {"5.1 reset: PRIORITY", reset + Frame(kTPriority, 0, 1, Number(0, 5)) + Ping(), "PING ack"},
       {"5.1 trailers without END_STREAM", open + Headers(1, {{"x", "y"}}, 0), kReset1},
       {"5.1.1 an even stream", Headers(2, Get()), kProtocol},
       {"5.1.1 a stream below the newest", Headers(5, Get()) + Headers(3, Get()), kProtocol,
@@ -248,6 +229,22 @@ TEST(Conformance, DataHeadersPriorityReset) {
        "1:200"},
       {"6.2 too short for a priority", HeadersWith(1, "1234", kEndStream | kWithPriority),
        kFrameSize},
+      // RFC 7540, 5.3.1 forbids both. RFC 9113, 5.3.2 deprecates priorities, and PRIORITY is
+      // ignored.
+      {"5.3 HEADERS that depend on their stream",
+       HeadersWith(1, Number(1, 4) + "\x10" + GetBlock(), kEndStream | kWithPriority), kProtocol},
+      {"5.3 PRIORITY that depends on its stream",
+       Frame(kTPriority, 0, 1, Number(1, 4) + "\x10") + Headers(1, Get()), "1:200"},
+      {"6.3 PRIORITY with the least and the largest weight",
+       Frame(kTPriority, 0, 1, Number(0, 5)) + Frame(kTPriority, 0, 1, Number(0, 4) + "\xff") +
+           Headers(1, Get()),
+       "1:200"},
+      {"6.3 PRIORITY that is exclusive",
+       Headers(1, Get()) + Frame(kTPriority, 0, 3, Number(0x80000001, 4) + "\x01") +
+           Headers(3, Get()),
+       "1:200, 3:200"},
+      {"6.3 PRIORITY of an idle stream opens no lower one",
+       Frame(kTPriority, 0, 7, Number(0, 5)) + Headers(3, Get()), "3:200"},
       {"6.3 PRIORITY of stream 0", Frame(kTPriority, 0, 0, Number(3, 5)), kProtocol},
       {"6.3 PRIORITY of 4 bytes", Frame(kTPriority, 0, 1, Number(0, 4)), kFrameSize},
       {"6.3 PRIORITY of 6 bytes", Frame(kTPriority, 0, 1, Number(0, 6)), kFrameSize},
@@ -416,6 +413,18 @@ TEST(Conformance, Messages) {
       {"8.1.1 a content-length", post({{"content-length", "3"}}, "abc"), "1:200"},
       {"8.1.1 less than the content-length", post({{"content-length", "4"}}, "abc"), kReset1},
       {"8.1.1 more than the content-length", post({{"content-length", "2"}}, "abc"), kReset1},
+      {"8.1.1 a content-length of several DATA",
+       Headers(1, Post({{"content-length", "3"}}), 0) + Data(1, "a") + Data(1, "b") +
+           Data(1, "c", kEndStream),
+       "1:200"},
+      {"8.1.1 less than the content-length in several DATA",
+       Headers(1, Post({{"content-length", "4"}}), 0) + Data(1, "a") + Data(1, "b") +
+           Data(1, "c", kEndStream),
+       kReset1},
+      {"8.1.1 more than the content-length in several DATA",
+       Headers(1, Post({{"content-length", "2"}}), 0) + Data(1, "a") + Data(1, "b") +
+           Data(1, "c", kEndStream),
+       kReset1},
       {"8.1.1 a content-length without a body", Headers(1, Post({{"content-length", "1"}})),
        kReset1},
       {"8.1.1 a content-length of 0 without a body", Headers(1, Post({{"content-length", "0"}})),
@@ -706,6 +715,34 @@ TEST(Conformance, Hpack) {
            HeadersWith(3, get + "\xbe"),
        kCompression},
   });
+}
+
+// Each representation of RFC 7541, 6.2, with a name from the static table and with a new one, plain
+// and with Huffman coding. `a` is 00011, so "a" is 0x1f; 'user-agent' is entry 58.
+TEST(Conformance, HpackLiterals) {
+  const std::string huffman = std::string("\x81\x1f");
+  for (const auto& [first, prefix_bits] :
+       {std::pair(0x40, 6), std::pair(0x00, 4), std::pair(0x10, 4)}) {
+    for (const std::string& value : {HpackText("a"), huffman}) {
+      for (const std::string& name : {HpackInteger(58, prefix_bits, first),
+                                      std::string(1, static_cast<char>(first)) + HpackText("a"),
+                                      std::string(1, static_cast<char>(first)) + huffman}) {
+        const std::string block = GetBlock() + name + value;
+        for (size_t split = 0; split < block.size(); ++split) {
+          RawServer server;
+          server.AnswerAll();
+          const std::string frame = HeadersWith(1, block);
+          (void)server.Say(std::string_view(frame).substr(0, split));
+          EXPECT_EQ(Outcome(server.Say(std::string_view(frame).substr(split))), "1:200");
+          ASSERT_EQ(server.application.requests.size(), 1u);
+          const auto& fields = server.application.requests[0]->head.fields;
+          const std::string_view expected =
+              name.ends_with(huffman) || name.ends_with('a') ? "a" : "user-agent";
+          EXPECT_EQ(fields.Find(expected), "a") << first << " split at " << split;
+        }
+      }
+    }
+  }
 }
 
 TEST(Conformance, TheDynamicTableLastsFromBlockToBlock) {

@@ -180,4 +180,27 @@ class FrameLog {
   std::string rest_;
 };
 
+// The errors, answers and acknowledgements among lines of a FrameLog:
+//   "1:200" for each answer, "RST 1 PROTOCOL_ERROR", "PING ack", "SETTINGS ack", or
+//   "GOAWAY PROTOCOL_ERROR" alone, since the answers before it may be lost.
+inline std::string Outcome(const std::vector<std::string>& lines) {
+  std::string outcome;
+  for (const std::string& line : lines) {
+    std::string word;
+    if (line.starts_with("GOAWAY ")) {
+      const std::string error = line.substr(line.find(' ', 7) + 1);
+      if (error != "NO_ERROR") return "GOAWAY " + error;
+    } else if (line.starts_with("RST ") && !line.ends_with(" NO_ERROR")) {
+      word = line;
+    } else if (line.starts_with("HEADERS ")) {
+      const size_t status = line.find(":status=") + 8;
+      word = line.substr(8, line.find(' ', 8) - 8) + ":" + line.substr(status, 3);
+    } else if (line == "PING ack" || line == "SETTINGS ack") {
+      word = line;
+    }
+    if (!word.empty()) outcome += (outcome.empty() ? "" : ", ") + word;
+  }
+  return outcome;
+}
+
 }  // namespace headgate::http::http2
