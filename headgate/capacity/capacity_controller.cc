@@ -23,8 +23,10 @@ constexpr int kWindowStretch = 10;
 constexpr uint32_t kFailedWindows = 30;
 // The capacity is known after this many saturated windows.
 constexpr size_t kRatesLeast = 3;
-// One window of this many sends more than the pool admits.
-constexpr uint32_t kPoolProbeEvery = 8;
+// After this many times the length of a window, a window sends more than the pool admits. Windows
+// of a small upstream are longer, so it is tried in more of them; otherwise growth would be noticed
+// after a minute.
+constexpr int kPoolProbeAfter = 7;
 // In quarters of the capacity: 1.5 times the capacity at first, which saturates an upstream that
 // cannot do more, then twice.
 constexpr uint32_t kPoolStepFirst = 2;
@@ -77,6 +79,12 @@ absl::StatusOr<CapacityController> CapacityController::Make(const CapacityOption
   return CapacityController(options);
 }
 
+CapacityController::CapacityController(const CapacityOptions& options)
+    : options_(options),
+      fall_watch_(options.window / 2, std::max<uint64_t>(options.window_answers * 2 / 5, 1)),
+      limit_(options.limit_first),
+      base_(options.seed) {}
+
 uint32_t CapacityController::limit() const {
   return base_.is_limiting() ? std::min(limit_, base_.limit()) : limit_;
 }
@@ -113,11 +121,13 @@ void CapacityController::OnSent(Instant now) {
 void CapacityController::OnEnd(Outcome outcome, Instant sent_at, Instant now) {
   now = Advance(now);
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
-  if (outcome == Outcome::kAnswered) window_.OnAnswer(now - sent_at);
-  if (outcome == Outcome::kFailed) window_.OnFailure();
+  for (LoadWindow* window : {&window_, &fall_watch_.window()}) {
+    if (outcome == Outcome::kAnswered) window->OnAnswer(now - sent_at);
+    if (outcome == Outcome::kFailed) window->OnFailure();
+  }
   const bool was_limiting = base_.is_limiting();
   base_.OnEnd(outcome == Outcome::kAnswered, sent_at, in_flight_, now);
-  if (was_limiting && !base_.is_limiting()) window_ = LoadWindow(now);
+  if (was_limiting && !base_.is_limiting()) RestartWindows(now);
 }
 
 void CapacityController::OnRefused(RefusedBy by, Instant now) {
@@ -129,17 +139,22 @@ Instant CapacityController::Advance(Instant now) {
   if (!has_begun_) {
     has_begun_ = true;
     seen_ = now;
-    window_ = LoadWindow(now);
+    RestartWindows(now);
   }
   now = seen_ = std::max(now, seen_);
   window_.Advance(now, in_flight_, limit());
+  fall_watch_.window().Advance(now, in_flight_, limit());
   if (base_.is_limiting()) {
     base_.Advance(now);
     // The load was reduced on purpose, so what was counted says nothing.
-    window_ = LoadWindow(now);
+    RestartWindows(now);
     return now;
   }
   base_.Advance(now);
+  if (rate_ > 0 && fall_watch_.HasFallen(rate_, now)) {
+    OnFall(now);
+    return now;
+  }
   const bool is_over = window_.Elapsed() >= options_.window &&
                        (window_.ended() >= window_.AnswersNeeded(options_.window_answers) ||
                         window_.Elapsed() >= options_.window * kWindowStretch);
@@ -149,6 +164,23 @@ Instant CapacityController::Advance(Instant now) {
     EndWindow(ended, now);
   }
   return now;
+}
+
+void CapacityController::RestartWindows(Instant now) {
+  window_ = LoadWindow(now);
+  fall_watch_.Restart(now);
+}
+
+void CapacityController::OnFall(Instant now) {
+  const uint64_t knee = KneeMilli(fall_watch_.rates().back());
+  // Otherwise the limit binds, not the upstream: OnSaturated raises it.
+  if (limit_ < LimitLow(knee)) return;
+  rate_count_ = rate_next_ = 0;
+  for (const uint64_t rate : fall_watch_.rates()) TakeRate(rate);
+  more_rate_ = 0;
+  pool_step_ = 0;
+  RestartWindows(now);
+  MeasureBase(knee, now);
 }
 
 void CapacityController::EndWindow(const LoadWindow& window, Instant now) {
@@ -241,18 +273,20 @@ void CapacityController::MeasureBase(uint64_t knee_milli, Instant now) {
   // Half of the knee; not much less if the knee seems to be small because the base latency is.
   const uint64_t limit = std::max<uint64_t>(knee_milli / (2 * kMilli), limit_ / 8);
   base_.Begin(static_cast<uint32_t>(limit), in_flight_, now);
-  window_ = LoadWindow(now);
+  RestartWindows(now);
 }
 
 void CapacityController::PlanPoolProbe(const LoadWindow& window, PoolProbe probe) {
   if (pool_step_ > 0) {
-    pool_windows_ = 0;
+    pool_time_ = Duration(0);
     if (probe == PoolProbe::kFollowed) pool_step_ = std::min(pool_step_ * 2, kPoolStepMax);
     if (probe == PoolProbe::kOver) pool_step_ = 0;
-  } else if (window.IsRefusedByPool() && ++pool_windows_ >= kPoolProbeEvery - 1) {
-    pool_step_ = kPoolStepFirst;
-    pool_windows_ = 0;
+    return;
   }
+  if (window.IsRefusedByPool()) pool_time_ += window.Elapsed();
+  if (pool_time_ < options_.window * kPoolProbeAfter) return;
+  pool_step_ = kPoolStepFirst;
+  pool_time_ = Duration(0);
 }
 
 // The requests that the upstream works on at once, in thousandths: rate·R (Little's law).

@@ -14,7 +14,8 @@
 //
 // Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
 // admits only the capacity, the limit never binds. So while the pool refuses requests, one window
-// of eight sends half as much again, and the capacity rises if the answers follow.
+// of eight sends half as much again, and the capacity rises if the answers follow. A fall is
+// noticed in shorter windows (fall_watch.h).
 //
 // docs/internals/capacity.md explains the cases. The limit is that of BBR (Cardwell et al., ACM
 // Queue 14(5), 2016); docs/decisions/0027 compares it with Gradient2, Vegas and AIMD.
@@ -30,6 +31,7 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/capacity/base_latency.h"
+#include "headgate/capacity/fall_watch.h"
 #include "headgate/capacity/load_window.h"
 
 namespace headgate::capacity {
@@ -81,6 +83,8 @@ class CapacityController {
 
   // How many requests may be in flight now; less than usual while the base latency is measured.
   uint32_t limit() const;
+  // The same while nothing is measured.
+  uint32_t limit_usual() const { return limit_; }
   // Sent requests without OnEnd.
   uint32_t in_flight() const { return in_flight_; }
   bool HasRoom() const { return in_flight_ < limit(); }
@@ -114,11 +118,13 @@ class CapacityController {
     kOver,         // the upstream is saturated, or the clients did not send more
   };
 
-  explicit CapacityController(const CapacityOptions& options)
-      : options_(options), limit_(options.limit_first), base_(options.seed) {}
+  explicit CapacityController(const CapacityOptions& options);
 
   // Counts time and ends a window that is over.
   base::Instant Advance(base::Instant now);
+  // Forgets what was counted before `now`.
+  void RestartWindows(base::Instant now);
+  void OnFall(base::Instant now);
   void EndWindow(const LoadWindow& window, base::Instant now);
   void OnFailing(const LoadWindow& window, uint64_t rate);
   PoolProbe OnUnsaturated(const LoadWindow& window, uint64_t rate);
@@ -141,6 +147,7 @@ class CapacityController {
   base::Instant seen_{0};
   bool has_begun_ = false;
   LoadWindow window_;
+  FallWatch fall_watch_;
   uint32_t in_flight_ = 0;
 
   uint32_t limit_;
@@ -161,7 +168,7 @@ class CapacityController {
   uint64_t more_rate_ = 0;  // of the last window, if it was more than was known; else 0
   uint64_t rate_ = 0;       // published, in thousandths per second; 0 while unknown
 
-  uint32_t pool_windows_ = 0;  // in which the pool refused, since the last probe
+  base::Duration pool_time_{0};  // of windows in which the pool refused, since the last probe
   uint32_t pool_step_ = 0;  // what is sent above the pool, in quarters of the capacity; 0: nothing
   base::Instant pool_next_{0};
 };

@@ -16,6 +16,9 @@ using base::Instant;
 // Until the latency of the upstream is known.
 constexpr Duration kRetryInFlight = std::chrono::seconds(1);
 
+// Requests of clients that are behind may be in flight up to this many times the limit.
+constexpr uint64_t kLimitBehind = 3;
+
 constexpr std::string_view kHashPrefix = "hash-";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
@@ -125,11 +128,17 @@ Verdict SharePool::Judge(std::string_view client, Cost cost, uint32_t weight, In
 }
 
 // Requests on pace come no faster than the capacity, so soon it is the storm that finds no room.
+// But if the upstream can do less than the pool believes, requests on pace come too fast, too.
+// Those of clients that are behind do not, however little the upstream can do. There is room for
+// them while others wait for a limit that has fallen by half.
 bool SharePool::HasRoom(std::string_view client, Cost cost, Instant now) {
   if (!controller_ || controller_->HasRoom()) return true;
-  const uint32_t limit = controller_->limit();
-  return is_capacity_known_ && controller_->in_flight() < limit + limit / 2 + 1 &&
-         pool_.IsOnPace(client, std::max<Cost>(cost, 1), now);
+  cost = std::max<Cost>(cost, 1);
+  const uint64_t in_flight = controller_->in_flight();
+  const uint64_t limit = controller_->limit();
+  if (in_flight <= limit + limit / 2 && is_capacity_known_ && pool_.IsOnPace(client, cost, now))
+    return true;
+  return in_flight < kLimitBehind * controller_->limit_usual() && pool_.IsBehind(client, cost);
 }
 
 // In Mode::kPassthrough everything passes, so nothing needs to be tried.

@@ -9,8 +9,13 @@
 // a new cycle begins, with shares that follow the demands so far.
 //
 // A limit of requests in flight is the same for all clients, so a storm would fill it for
-// everybody. So a client that is on pace with its share is let in above the limit, up to half as
-// much again (FairSharePool::IsOnPace).
+// everybody. So some requests are let in above the limit:
+//
+//   on pace    the client's share of the cycle so far is not used up (FairSharePool::IsOnPace).
+//              Up to half as much again as the limit
+//   behind     the client has had clearly less than its even part of what was admitted
+//              (IsBehind). Up to three times the limit, also while the capacity is wrong or
+//              unknown, and while the base latency is measured
 //
 // A call takes a lock for about 0.1 µs. The first one in a cycle, those of new clients, and those
 // that find another capacity divide the pool, which takes about 0.1 µs for each client that it has.

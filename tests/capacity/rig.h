@@ -60,7 +60,10 @@ struct Rig {
 };
 
 inline std::string ToString(Service kind) {
-  return kind == Service::kFixed ? "fixed" : kind == Service::kBimodal ? "bimodal" : "exponential";
+  return kind == Service::kFixed        ? "fixed"
+         : kind == Service::kBimodal    ? "bimodal"
+         : kind == Service::kTwoClasses ? "two classes"
+                                        : "exponential";
 }
 inline std::string ToString(Pool pool) {
   return pool == Pool::kNone ? "no pool" : pool == Pool::kPaced ? "paced pool" : "pool of 10 s";
