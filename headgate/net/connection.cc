@@ -129,6 +129,11 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   CountBuffers(now);
   NoteRequest(progress, now);
   progress_ = progress;
+  if (progress.reset) {
+    loop_.ReleaseOutput();
+    transport_->ResetAtEnd();
+    return CutOff();
+  }
   SetReadDeadline(now);
   if (progress.close || (input_ended_ && !duplex_ && !progress.waiting() && !progress.more)) {
     return SendThen(State::kLingering, now);

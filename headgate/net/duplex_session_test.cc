@@ -40,6 +40,7 @@ class DuplexSession final : public Session {
       if (letter == 's') output += 's';
       if (letter == 'f') finishes_ = true;
       if (letter == 'c') closes_ = true;
+      if (letter == 'r') resets_ = true;
     }
     if (std::exchange(last_words_, false)) {
       output += "bye";
@@ -48,6 +49,7 @@ class DuplexSession final : public Session {
     return {.consumed = input.size(),
             .close = closes_,
             .streaming = !protocol_.speaks_at_drain,
+            .reset = resets_,
             .finish_writing = finishes_};
   }
   void OnUnsent(size_t bytes, base::Instant) override { protocol_.unsent = bytes; }
@@ -66,6 +68,7 @@ class DuplexSession final : public Session {
   DuplexProtocol& protocol_;
   bool finishes_ = false;
   bool closes_ = false;
+  bool resets_ = false;
   bool last_words_ = false;
   std::function<void()> wake_;
 };
@@ -128,6 +131,26 @@ TEST(DuplexSession, ItsLastOutputIsSentBeforeTheConnectionCloses) {
   const std::string all = *client.ReadToEnd(2 * kLots);
   EXPECT_EQ(all.size(), kLots + 1);
   EXPECT_EQ(all.back(), 's');
+}
+
+TEST(DuplexSession, AResetIsNoEndForThePeer) {
+  DuplexServer server;
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("s").ok());
+  EXPECT_EQ(ReadBytes(client, 1), "s");
+  ASSERT_TRUE(client.Send("r").ok());
+  EXPECT_FALSE(client.ReadSome().ok());
+  server.Until([&] { return server.server->counters().connections_open == 0; });
+}
+
+TEST(DuplexSession, AResetDoesNotWaitForOutputThatIsUnsent) {
+  DuplexServer server;
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("L").ok());
+  server.Until([&] { return server.unsent > 0; });
+  ASSERT_TRUE(client.Send("sr").ok());
+  server.Until([&] { return server.server->counters().connections_open == 0; });
+  EXPECT_FALSE(client.ReadToEnd(2 * kLots).ok());
 }
 
 TEST(DuplexSession, APeerThatTakesNothingIsCutOff) {

@@ -46,6 +46,9 @@ class Session {
     // nobody waits for the answer then.
     bool ends_with_peer = false;
     bool protocol_error = false;  // closed because of invalid input; counted
+    // Reset the connection at once, whatever is unsent: its regular end would look like the end of
+    // an answer that has none.
+    bool reset = false;
     // For duplex sessions: once the output is written, close this end's direction, and go on
     // reading.
     bool finish_writing = false;

@@ -52,6 +52,11 @@ bool IsUnixSocket(int fd) {
 
 }  // namespace
 
+void Transport::ResetAtEnd() {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
                                            std::shared_ptr<const TlsContext> tls,
                                            const std::string& server_name) {

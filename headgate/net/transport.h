@@ -61,6 +61,8 @@ class Transport : private SocketPoller::Socket {
   virtual Io Write(std::string_view bytes) = 0;
   // Signals the peer that no more will be written.
   virtual void FinishWriting() = 0;
+  // From now on, the end of the transport resets the connection. A Unix socket only closes.
+  void ResetAtEnd();
   // Why the last call returned kFailed.
   virtual std::string error() const = 0;
   // Whether that was because the peer's certificate is not trusted, or has another name.

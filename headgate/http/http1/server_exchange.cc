@@ -75,6 +75,8 @@ void ServerSession::SendEnd(const Fields& trailers) {
 
 void ServerSession::Abort() {
   if (!open_) return;
+  const bool begun = outgoing_ == Outgoing::kBody || outgoing_ == Outgoing::kTunnel;
+  resets_ = resets_ || (begun && writer_.framing() == BodyWriter::Framing::kUntilEnd);
   outgoing_ = Outgoing::kAborted;
   Wake();
 }

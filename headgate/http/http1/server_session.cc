@@ -61,6 +61,7 @@ ServerSession::Progress ServerSession::Report(std::span<const char> input) {
   progress.answered = std::exchange(answered_, 0);
   progress.close = closing_;
   progress.protocol_error = refused_;
+  progress.reset = closing_ && resets_;
   progress.streaming = open_ || awaits_room_;
   progress.mid_request = !progress.streaming && rest_bytes_ > 0;
   // The rest of the input waits for the receiver, or for the end of the exchange.

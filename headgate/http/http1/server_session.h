@@ -122,6 +122,7 @@ class ServerSession final : public net::Session, private ServerExchange {
   bool draining_ = false;
   bool last_ = false;     // the connection closes after this exchange
   bool closing_ = false;  // the connection closes now
+  bool resets_ = false;   // because only the end of the connection would end the answer
   bool refused_ = false;
   uint64_t answered_ = 0;  // exchanges that ended in this call
 

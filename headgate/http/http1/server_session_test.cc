@@ -468,6 +468,34 @@ TEST(Http1Server, AnAbortedResponseHasNoEnd) {
   EXPECT_FALSE(d.application.last().alive);
 }
 
+// Its regular end would be that of the connection.
+TEST(Http1Server, AnAbortedResponseWithoutFramingResetsTheConnection) {
+  ServerDialogue d;
+  bool aborts = true;
+  d.application.on_end = [&](Received& received) {
+    received.exchange->SendHead({.status = 200, .fields = {}, .body = kUnsized});
+    received.exchange->SendData("a");
+    if (aborts) return received.exchange->Abort();
+    received.exchange->SendEnd({});
+  };
+  EXPECT_THAT(d.Say("GET / HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\na"));
+  EXPECT_TRUE(d.progress.close);
+  EXPECT_TRUE(d.progress.reset);
+
+  ServerDialogue chunked;
+  chunked.application.on_end = d.application.on_end;
+  chunked.Say(kGet);
+  EXPECT_TRUE(chunked.progress.close);
+  EXPECT_FALSE(chunked.progress.reset) << "the last chunk is missing";
+
+  aborts = false;
+  ServerDialogue whole;
+  whole.application.on_end = d.application.on_end;
+  whole.Say("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(whole.progress.close);
+  EXPECT_FALSE(whole.progress.reset);
+}
+
 TEST(Http1Server, AResponseThatIsShorterThanItsLengthIsAborted) {
   ServerDialogue d;
   d.application.on_end = [](Received& received) {
