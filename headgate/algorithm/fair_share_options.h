@@ -38,6 +38,8 @@ struct FairShareOptions {
   uint32_t leave_after_cycles = 10;
   uint32_t clients_max = 1024;  // further clients are refused
 
+  bool operator==(const FairShareOptions&) const = default;
+
   // InvalidArgument with a message for the person who configured these options.
   absl::Status Validate() const;
 };

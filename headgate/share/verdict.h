@@ -31,6 +31,8 @@ struct Verdict {
   // 0 unless refused. algorithm::kNever if the same request never passes.
   base::Duration retry_after{0};
   base::Duration reset_after{0};  // until the cycle ends
+  // Not 0: not refused yet. Ask again in a moment, with this ticket (fleet_pool.h).
+  uint64_t ticket = 0;
 };
 
 }  // namespace headgate::share

@@ -1,0 +1,239 @@
+// What a request is answered. The rounds are in fleet_pool_rounds.cc.
+#include "headgate/share/fleet_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headgate::share {
+
+using algorithm::Cost;
+using algorithm::FairSharePool;
+using base::Duration;
+using base::Instant;
+
+namespace {
+
+// After a denial without asking the store.
+constexpr Duration kRetryEarly = std::chrono::seconds(1);
+
+uint64_t Sum(uint64_t sum, Cost cost) {
+  return std::min(sum + std::min<Cost>(cost, algorithm::kFairCapacityMax),
+                  algorithm::kFairCapacityMax);
+}
+
+uint64_t& CountOf(Refusals& refusals, Reason reason) {
+  if (reason == Reason::kNeverFits) return refusals.never_fits;
+  if (reason == Reason::kNoClient) return refusals.no_client;
+  if (reason == Reason::kTooManyClients) return refusals.too_many_clients;
+  return refusals.share_used;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FleetPool>> FleetPool::Make(const ShareOptions& options) {
+  HEADGATE_RETURN_IF_ERROR(options.Validate());
+  if (options.find_capacity)
+    return absl::InvalidArgumentError("the capacity of a fleet is a number, it cannot be found");
+  HEADGATE_ASSIGN_OR_RETURN(FairSharePool pool, FairSharePool::Make(options.pool));
+  return std::unique_ptr<FleetPool>(new FleetPool(options, std::move(pool)));
+}
+
+FleetPool::FleetPool(const ShareOptions& options, FairSharePool pool)
+    : options_(options), names_(options_), mode_(options.mode), state_{.pool = std::move(pool)} {}
+
+Verdict FleetPool::Admit(std::string_view client_id, Cost cost, Asking asking, Instant now) {
+  ClientNames::Buffer buffer;
+  const std::string_view name = names_.NameOf(client_id, buffer);
+  bool needs_round = false;
+  Verdict verdict;
+  {
+    const std::lock_guard lock(mutex_);
+    Advance(now);
+    verdict = Judge(name, cost, asking, now, needs_round);
+  }
+  if (needs_round && on_need_) on_need_();
+  return verdict;
+}
+
+Verdict FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Instant now,
+                         bool& needs_round) {
+  if (name.empty())
+    return Settle(nullptr, cost, {.reason = Reason::kNoClient, .retry_after = algorithm::kNever});
+  if (alone_) return JudgeAlone(name, cost, now);
+  if (cost == 0) return Look(name, now);
+  Client* const client = EnsureClient(name);
+  if (client == nullptr || (client->is_told && client->refused)) {
+    return Settle(nullptr, cost,
+                  {.reason = Reason::kTooManyClients, .retry_after = LeftOfCycle(now)});
+  }
+  if (asking.ticket == 0) client->demand = Sum(client->demand, cost);
+  // Its demand has to be reported sometime.
+  if (std::exchange(is_idle_, false)) needs_round = true;
+  if (cost <= client->part) {
+    client->part -= cost;
+    client->admitted += cost;
+    Verdict verdict = Describe(*client, now);
+    verdict.admitted = true;
+    return Settle(client, cost, verdict);
+  }
+  Verdict verdict = Describe(*client, now);
+  verdict.retry_after = LeftOfCycle(now);
+  verdict.reason = Reason::kShareUsed;
+  if (cost > std::max(state_.pool.capacity(), state_.pool.options_next().capacity)) {
+    verdict.reason = Reason::kNeverFits;
+    verdict.retry_after = algorithm::kNever;
+    return Settle(client, cost, verdict);
+  }
+  // The last round has told whether there is more. If there is, the request waits for another one,
+  // unless the round that it waits for has not ended.
+  const bool is_used_up = client->is_told && client->room + client->part < cost;
+  if (!is_used_up) {
+    const bool asks_anew = asking.ticket == 0 || rounds_ended_ >= asking.ticket;
+    if (asks_anew) client->need = Sum(client->need, cost);
+    needs_round = needs_round || asks_anew;
+    if (asks_anew && asking.ticket != 0) asking.ticket = rounds_begun_ + 1;
+    return Defer(*client, cost, asking, verdict);
+  }
+  client->unmet = Sum(client->unmet, cost);
+  return Settle(client, cost, verdict);
+}
+
+Verdict FleetPool::Defer(Client& client, Cost cost, Asking asking, Verdict verdict) {
+  if (mode_ == Mode::kPassthrough) {
+    // It passes now. The round tells whether it would have been refused.
+    client.owed = Sum(client.owed, cost);
+    verdict.reason = Reason::kWithinShare;
+    verdict.retry_after = Duration(0);
+    verdict.admitted = true;
+    return verdict;
+  }
+  if (!asking.is_last) {
+    if (asking.ticket == 0) ++figures_.waited;
+    verdict.ticket = asking.ticket != 0 ? asking.ticket : rounds_begun_ + 1;
+    return verdict;
+  }
+  ++figures_.early_denials;
+  verdict.retry_after = kRetryEarly;
+  return Settle(&client, cost, verdict);
+}
+
+Verdict FleetPool::JudgeAlone(std::string_view name, Cost cost, Instant now) {
+  const uint64_t refused_clients = alone_->refused_clients();
+  const algorithm::Decision decision =
+      alone_->Decide({.client = name, .cost = cost, .weight = names_.WeightOf(name)}, now);
+  Verdict verdict{.admitted = decision.allowed,
+                  .has_limit = true,
+                  .limit = decision.limit,
+                  .remaining = decision.remaining,
+                  .retry_after = decision.retry_after,
+                  .reset_after = decision.reset_after};
+  if (alone_->refused_clients() != refused_clients) {
+    verdict.reason = Reason::kTooManyClients;
+    verdict.has_limit = false;
+  } else if (!decision.allowed) {
+    verdict.reason = decision.never_fits() ? Reason::kNeverFits : Reason::kShareUsed;
+  }
+  if (cost == 0) return verdict;
+  ++figures_.alone;
+  return Settle(EnsureClient(name), cost, verdict);
+}
+
+Verdict FleetPool::Look(std::string_view name, Instant now) const {
+  const auto found = clients_.find(absl::string_view(name.data(), name.size()));
+  Verdict verdict;
+  if (found != clients_.end()) verdict = Describe(found->second, now);
+  // Nothing is known: a round would have to tell.
+  if (found == clients_.end() || !found->second.is_told)
+    verdict.remaining = std::max<uint64_t>(1, verdict.remaining);
+  verdict.has_limit = true;
+  verdict.admitted = true;
+  return verdict;
+}
+
+Verdict FleetPool::Describe(const Client& client, Instant now) const {
+  return {.has_limit = client.limit > 0,
+          .limit = client.limit,
+          .remaining = client.part + (client.is_told ? client.room : 0),
+          .reset_after = LeftOfCycle(now)};
+}
+
+Verdict FleetPool::Settle(Client* client, Cost cost, Verdict verdict) {
+  if (cost == 0) return verdict;
+  cost = std::min<Cost>(cost, algorithm::kFairCapacityMax);
+  if (verdict.reason != Reason::kNoClient && verdict.reason != Reason::kTooManyClients) {
+    const auto count = verdict.admitted ? &algorithm::FairShareCounts::allowed
+                                        : &algorithm::FairShareCounts::rejected;
+    counts_.*count += cost;
+    if (client != nullptr) client->counts.*count += cost;
+  }
+  if (verdict.admitted) return verdict;
+  ++CountOf(refusals_, verdict.reason);
+  if (mode_ == Mode::kPassthrough) {
+    ++counted_only_;
+    verdict.admitted = verdict.counted_only = true;
+    verdict.retry_after = Duration(0);
+  }
+  return verdict;
+}
+
+FleetPool::Client* FleetPool::EnsureClient(std::string_view name) {
+  const absl::string_view key(name.data(), name.size());
+  if (const auto found = clients_.find(key); found != clients_.end()) return &found->second;
+  // Those that the pool has refused stay here until their cycle ends.
+  if (clients_.size() >= size_t{2} * options_.pool.clients_max) return nullptr;
+  return &clients_.emplace(key, Client{.weight = names_.WeightOf(name)}).first->second;
+}
+
+// At least a moment, because a round comes first.
+Duration FleetPool::LeftOfCycle(Instant now) const {
+  if (!is_current_) return std::chrono::milliseconds(100);
+  return std::max<Duration>(state_.cycle_end - now, std::chrono::milliseconds(1));
+}
+
+void FleetPool::SetMode(Mode mode) {
+  const std::lock_guard lock(mutex_);
+  mode_ = mode;
+}
+
+Mode FleetPool::mode() const {
+  const std::lock_guard lock(mutex_);
+  return mode_;
+}
+
+FleetFigures FleetPool::figures() const {
+  const std::lock_guard lock(mutex_);
+  FleetFigures figures = figures_;
+  figures.is_alone = alone_.has_value();
+  return figures;
+}
+
+uint64_t FleetPool::cycle() const {
+  const std::lock_guard lock(mutex_);
+  return is_current_ ? state_.pool.cycle().number : 0;
+}
+
+void FleetPool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
+  const std::lock_guard lock(mutex_);
+  Advance(now);
+  const FairSharePool& pool = alone_ ? *alone_ : state_.pool;
+  snapshot.mode = mode_;
+  snapshot.capacity = pool.capacity();
+  snapshot.cycle = pool.cycle();
+  snapshot.counts = counts_;
+  snapshot.refusals = refusals_;
+  snapshot.counted_only = counted_only_;
+  snapshot.upstream.reset();
+  snapshot.clients.resize(pool.client_count());
+  for (size_t i = 0; i < snapshot.clients.size(); ++i) {
+    const algorithm::ClientView view = pool.client(i);
+    snapshot.clients[i].name.assign(view.name);
+    snapshot.clients[i].figures = view.figures;
+    const auto found = clients_.find(absl::string_view(view.name.data(), view.name.size()));
+    snapshot.clients[i].figures.counts =
+        found == clients_.end() ? algorithm::FairShareCounts() : found->second.counts;
+  }
+  snapshot.others_count = 0;
+  snapshot.others = {};
+}
+
+}  // namespace headgate::share
