@@ -45,7 +45,10 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   uint64_t connects = 0;
   uint64_t connect_failures = 0;
   uint64_t queued = 0;
-  uint64_t queue_refusals = 0;
+  uint64_t waits_for_place = 0;
+  uint64_t waits_for_client = 0;
+  uint64_t refusals_full = 0;
+  uint64_t refusals_client = 0;
   uint64_t out = 0;
   uint64_t checks_passed = 0;
   uint64_t checks_failed = 0;
@@ -61,7 +64,10 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
     connects += counters.upstreams.connects.value();
     connect_failures += counters.upstreams.connect_failures.value();
     queued += counters.upstreams.queued.value();
-    queue_refusals += counters.upstreams.queue_refusals.value();
+    waits_for_place += counters.upstreams.waits_for_place.value();
+    waits_for_client += counters.upstreams.waits_for_client.value();
+    refusals_full += counters.upstreams.refusals_full.value();
+    refusals_client += counters.upstreams.refusals_client.value();
     out += counters.upstreams.out.value();
     checks_passed += counters.upstreams.checks_passed.value();
     checks_failed += counters.upstreams.checks_failed.value();
@@ -83,7 +89,10 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   sink.Set(Metric::kUpstreamConnects, {"failed"}, connect_failures);
   sink.Set(Metric::kUpstreamConnects, {"begun"}, connects);
   sink.Set(Metric::kUpstreamQueue, {}, queued);
-  sink.Set(Metric::kUpstreamQueueRefusals, {}, queue_refusals);
+  sink.Set(Metric::kUpstreamWaits, {"no_place"}, waits_for_place);
+  sink.Set(Metric::kUpstreamWaits, {"client_share"}, waits_for_client);
+  sink.Set(Metric::kUpstreamQueueRefusals, {"full"}, refusals_full);
+  sink.Set(Metric::kUpstreamQueueRefusals, {"client_share"}, refusals_client);
   sink.Set(Metric::kUpstreamOut, {}, out);
   sink.Set(Metric::kUpstreamChecks, {"passed"}, checks_passed);
   sink.Set(Metric::kUpstreamChecks, {"failed"}, checks_failed);

@@ -371,8 +371,20 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"result"}},
     {Metric::kUpstreamQueue, "headgate_upstream_queue", kGauge, "requests",
      "Requests that wait for a connection to an upstream."},
-    {Metric::kUpstreamQueueRefusals, "headgate_upstream_queue_refusals_total", kCounter, "requests",
-     "Requests refused because too many waited for a connection."},
+    {Metric::kUpstreamWaits,
+     "headgate_upstream_waits_total",
+     kCounter,
+     "requests",
+     "Requests that had to wait until others ended, by reason: no_place (no connection was free), "
+     "client_share (their client had its part of the connections).",
+     {"reason"}},
+    {Metric::kUpstreamQueueRefusals,
+     "headgate_upstream_queue_refusals_total",
+     kCounter,
+     "requests",
+     "Requests refused because too many waited for a connection, by reason: full (all together), "
+     "client_share (those of one client).",
+     {"reason"}},
     {Metric::kUpstreamOut, "headgate_upstream_out_total", kCounter, "events",
      "How often an address of the upstream got no requests for a time, because it had failed "
      "several times in a row. Each event loop judges by itself."},

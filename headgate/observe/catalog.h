@@ -102,6 +102,7 @@ enum class Metric : uint8_t {
   kUpstreamConnections,
   kUpstreamConnects,
   kUpstreamQueue,
+  kUpstreamWaits,
   kUpstreamQueueRefusals,
   kUpstreamOut,
   kUpstreamChecks,

@@ -33,17 +33,18 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
 std::unique_ptr<http::RequestReceiver> Application::Enter(
     Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
     http::ServerExchange& exchange, base::Instant now) {
-  const Verdict verdict = arrival.admitted
-                              ? *arrival.admitted
-                              : relays_.admission.Admit(ClientOf(arrival.head, *arrival.peer), now);
+  const std::string_view client = ClientOf(arrival.head, *arrival.peer);
+  const Verdict verdict =
+      arrival.admitted ? *arrival.admitted : relays_.admission.Admit(client, now);
   if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
   counters_.admitted.Add();
+  const std::optional<uint64_t> client_key = KeyOf(client);
   SetForwardedFields(options_.forwarded, *arrival.peer, arrival.head, scratch_);
   if (arrival.head.authority.empty()) arrival.head.authority = options_.default_authority;
   http::Fields fields;
   if (options_.describes_admitted) fields = Describe(verdict, rule_limit, now);
-  auto relay =
-      std::make_unique<Relay>(relays_, std::move(arrival.head), std::move(fields), exchange, now);
+  auto relay = std::make_unique<Relay>(relays_, client_key, std::move(arrival.head),
+                                       std::move(fields), exchange, now);
   relay->Begin(now);
   return relay;
 }
@@ -67,6 +68,11 @@ std::string_view Application::ClientOf(const http::RequestHead& head, const net:
   address_.clear();
   base::AppendIpAddress(*peer.ip, address_);
   return address_;
+}
+
+std::optional<uint64_t> Application::KeyOf(std::string_view client) const {
+  if (!relays_.admission.refuses()) return std::nullopt;
+  return base::HashBytes(secret_, base::KeyKind::kRaw, client).low;
 }
 
 http::Fields Application::Describe(const Verdict& verdict,

@@ -8,10 +8,13 @@
 //   it shows none ───▶ the pool, which may find a way ──▶ rules ──▶ upstream
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "headgate/base/random_secret.h"
 #include "headgate/http/exchange.h"
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/forwarded_fields.h"
@@ -69,6 +72,8 @@ class Application final : public http::Application, private Entrance {
   // To the pool, if it was asked before the rules.
   void GiveBack(const Arrival& arrival, base::Instant now);
   std::string_view ClientOf(const http::RequestHead& head, const net::Peer& peer);
+  // For the places of upstreams. Absent if every request is to pass.
+  std::optional<uint64_t> KeyOf(std::string_view client) const;
   http::Fields Describe(const Verdict& verdict,
                         const std::optional<wire::RateLimitState>& rule_limit, base::Instant now);
   std::unique_ptr<http::RequestReceiver> Refuse(const http::RequestHead& head,
@@ -78,7 +83,8 @@ class Application final : public http::Application, private Entrance {
   const ApplicationOptions& options_;
   const RelayContext& relays_;
   ApplicationCounters& counters_;
-  RuleGate* rules_ = nullptr;  // null: there are none
+  const base::HashSecret secret_ = base::RandomHashSecret();  // for KeyOf
+  RuleGate* rules_ = nullptr;                                 // null: there are none
   std::string address_;
   std::string scratch_;
 };

@@ -1,5 +1,5 @@
 // The place of an exchange on a connection to an upstream. Relays take places; Upstreams
-// (upstreams.h) has them.
+// (upstreams.h) has them, and divides them among clients.
 #pragma once
 
 #include <cstddef>
@@ -21,35 +21,27 @@ enum class Ended : uint8_t {
   kCancelled,  // nobody wants the answer any more: no statement about the upstream
 };
 
-class Place {
- public:
-  // Has room for one more exchange.
-  virtual http::ClientSession& session() = 0;
-  // Whether the connection has carried an exchange before: the upstream may have closed it
-  // meanwhile.
-  virtual bool reused() const = 0;
-  virtual bool speaks_http2() const = 0;
-  // Gives the place back, once. May be called from within a call of the session's receivers.
-  virtual void Leave(Ended ended, base::Instant now) = 0;
-
- protected:
-  ~Place() = default;
-};
-
 // Why there is no place.
 enum class NoPlace : uint8_t {
   kRefused,    // no connection could be made
   kTimeout,    // the upstream did not accept a connection in time
-  kQueueFull,  // too many requests wait already
+  kQueueFull,  // too many requests wait already, or too many of this client
   kClosed,     // the process shuts down
 };
 
+class Place;
+struct PlaceClient;  // waiter_queue.h
+
 class Places {
  public:
-  // A request that waits for a place.
+  // A request that waits for a place, or has one. Requests of one client have the same `client`,
+  // the hash of its name, and share its part of the places. A request without a client is not
+  // limited to a part.
   class Waiter {
    public:
+    explicit Waiter(std::optional<uint64_t> client = std::nullopt) : key_(client) {}
     virtual ~Waiter() = default;
+    Waiter(const Waiter&) = delete;
     // Exactly one of these is called, unless Forget is called before. An exchange must begin on the
     // place before OnPlace returns, or the place must be left.
     virtual void OnPlace(Place& place, base::Instant now) = 0;
@@ -59,6 +51,8 @@ class Places {
    private:
     friend class WaiterQueue;
     friend class Upstreams;
+    const std::optional<uint64_t> key_;
+    PlaceClient* client_ = nullptr;  // null: it neither waits nor has a place
     Waiter* next_ = nullptr;
     Waiter* previous_ = nullptr;
     bool waits_ = false;
@@ -76,6 +70,22 @@ class Places {
 
  protected:
   ~Places() = default;
+};
+
+class Place {
+ public:
+  // Has room for one more exchange.
+  virtual http::ClientSession& session() = 0;
+  // Whether the connection has carried an exchange before: the upstream may have closed it
+  // meanwhile.
+  virtual bool reused() const = 0;
+  virtual bool speaks_http2() const = 0;
+  // Gives back the place that `waiter` has, once. May be called from within a call of the session's
+  // receivers.
+  virtual void Leave(Places::Waiter& waiter, Ended ended, base::Instant now) = 0;
+
+ protected:
+  ~Place() = default;
 };
 
 }  // namespace headgate::proxy

@@ -24,9 +24,11 @@ std::optional<base::Instant> DeadlineOf(const http::RequestHead& head, base::Ins
 
 }  // namespace
 
-Relay::Relay(const RelayContext& context, http::RequestHead head, http::Fields response_fields,
-             http::ServerExchange& client, base::Instant now)
-    : context_(context),
+Relay::Relay(const RelayContext& context, std::optional<uint64_t> client_key,
+             http::RequestHead head, http::Fields response_fields, http::ServerExchange& client,
+             base::Instant now)
+    : Places::Waiter(client_key),
+      context_(context),
       head_(std::move(head)),
       response_fields_(std::move(response_fields)),
       client_(client),
@@ -202,7 +204,7 @@ size_t Relay::HeldBytes() const {
 void Relay::LeavePlace(Ended ended, base::Instant now) {
   upstream_ = nullptr;
   upstream_uncredited_ = 0;
-  if (place_ != nullptr) std::exchange(place_, nullptr)->Leave(ended, now);
+  if (place_ != nullptr) std::exchange(place_, nullptr)->Leave(*this, ended, now);
 }
 
 void Relay::GiveUpUpstream(Ended ended, base::Instant now) {

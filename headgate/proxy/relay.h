@@ -66,9 +66,10 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   // The part of a body that is kept for another attempt, beyond what has not been sent yet.
   static constexpr size_t kReplayBytesMax = size_t{16} << 10;
 
-  // `response_fields` are added to the upstream's answer, and to the proxy's own.
-  Relay(const RelayContext& context, http::RequestHead head, http::Fields response_fields,
-        http::ServerExchange& client, base::Instant now);
+  // `response_fields` are added to the upstream's answer, and to the proxy's own. `client_key` is
+  // the client's for Places::Waiter.
+  Relay(const RelayContext& context, std::optional<uint64_t> client_key, http::RequestHead head,
+        http::Fields response_fields, http::ServerExchange& client, base::Instant now);
   ~Relay() override;
   // Call it once, first.
   void Begin(base::Instant now);

@@ -151,7 +151,9 @@ struct StrictUpstream final : http::ClientSession, http::ClientExchange, Place {
   http::ClientSession& session() override { return *this; }
   bool reused() const override { return is_reused; }
   bool speaks_http2() const override { return http2; }
-  void Leave(Ended, base::Instant) override { HEADGATE_CHECK(taken && !std::exchange(left, true)); }
+  void Leave(Places::Waiter&, Ended, base::Instant) override {
+    HEADGATE_CHECK(taken && !std::exchange(left, true));
+  }
 
   bool taken = false;
   bool left = false;
@@ -205,7 +207,7 @@ class World final : Places {
     }
     head.expects_continue = head.body.kind != Kind::kNone && choices.Flip();
     body_ = head.body;
-    relay_.emplace(context_, std::move(head), http::Fields(), client_, now_);
+    relay_.emplace(context_, std::nullopt, std::move(head), http::Fields(), client_, now_);
     relay_->Begin(now_);
   }
 

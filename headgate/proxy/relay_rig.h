@@ -107,7 +107,7 @@ class PlayedUpstream final : public http::ClientSession, public http::ClientExch
   http::ClientSession& session() override { return *this; }
   bool reused() const override { return is_reused; }
   bool speaks_http2() const override { return http2; }
-  void Leave(Ended ended, base::Instant) override { left.push_back(ended); }
+  void Leave(Places::Waiter&, Ended ended, base::Instant) override { left.push_back(ended); }
 
   std::vector<std::string> TakeGot() { return std::exchange(got, {}); }
 
@@ -168,7 +168,7 @@ struct RelayRig : Places {
                            .scheme = "http",
                            .authority = "example.com"};
     change(head);
-    relay.emplace(context, std::move(head), response_fields, client, now);
+    relay.emplace(context, std::nullopt, std::move(head), response_fields, client, now);
     relay->Begin(now);
   }
   void Begin(std::string_view method) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/proxy/dynamic_threshold.h"
 
 namespace headgate::proxy {
 
@@ -22,7 +23,9 @@ void Upstreams::SetAddresses(std::span<const size_t> ids, base::Instant now) {
   for (const size_t id : ids) {
     const auto known =
         std::find_if(old.begin(), old.end(), [&](const auto& a) { return a && a->id == id; });
-    addresses_.push_back(known != old.end() ? std::move(*known) : std::make_unique<Address>(id));
+    addresses_.push_back(known != old.end()
+                             ? std::move(*known)
+                             : std::make_unique<Address>(id, options_.exchanges_per_connection));
   }
   for (auto& address : old) {
     if (address == nullptr) continue;
@@ -45,23 +48,55 @@ bool Upstreams::IsOut(const Address& address, base::Instant now) const {
   return address.failed_checks >= options_.failed_checks_max || address.health.IsOut(now);
 }
 
+bool Upstreams::AllAreOut(base::Instant now) const {
+  return std::all_of(addresses_.begin(), addresses_.end(),
+                     [&](const auto& address) { return IsOut(*address, now); });
+}
+
 // ---- Requests
+
+uint64_t Upstreams::FreePlaces(base::Instant now) const {
+  const bool all_out = AllAreOut(now);
+  uint64_t free = 0;
+  for (const auto& address : addresses_) {
+    if (!all_out && IsOut(*address, now)) continue;
+    const uint64_t places = options_.connections_max * address->connection_places;
+    free += places - std::min(places, address->outstanding);
+  }
+  return free;
+}
+
+bool Upstreams::IsWithinPart(const Waiter& waiter, uint64_t free) const {
+  return !WaiterQueue::IsLimited(waiter) || MayTakeOne(queue_.HeldBy(waiter), free);
+}
 
 Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
   if (closed_) return {.refused = NoPlace::kClosed};
-  // Nobody overtakes the queue.
-  if (queue_.empty()) {
+  const uint64_t free = FreePlaces(now);
+  const bool within_part = IsWithinPart(waiter, free);
+  // Whether a connection may be made for it.
+  bool may_connect = false;
+  // Nobody overtakes the others of the same client, nor a request that may have the next place.
+  if (within_part && !MayServe(free) && queue_.WaitingOf(waiter) == 0) {
     Address* const address = Choose(Need::kPlaceOrConnection, now);
+    may_connect = address != nullptr;
     Link* const link = address == nullptr ? nullptr : FreeLink(*address);
-    if (link != nullptr) return {.place = &Occupy(*link)};
+    if (link != nullptr) return {.place = &Occupy(*link, waiter)};
   }
-  if (queue_.size() >= options_.queue_max) {
-    counters_.queue_refusals.Add();
+  const size_t room = options_.queue_max - std::min(options_.queue_max, queue_.size());
+  if (room == 0) {
+    counters_.refusals_full.Add();
+    return {.refused = NoPlace::kQueueFull};
+  }
+  if (WaiterQueue::IsLimited(waiter) && !MayTakeOne(queue_.WaitingOf(waiter), room)) {
+    counters_.refusals_client.Add();
     return {.refused = NoPlace::kQueueFull};
   }
   waiter.failed_connects_ = 0;
   queue_.Append(waiter);
   counters_.queued.Add();
+  if (!may_connect)
+    (within_part || free == 0 ? counters_.waits_for_place : counters_.waits_for_client).Add();
   OpenForQueue(now);
   return {};
 }
@@ -73,21 +108,20 @@ void Upstreams::Forget(Waiter& waiter) {
 }
 
 void Upstreams::OnWoken(base::Instant now) {
-  while (!queue_.empty()) {
+  while (MayServe(FreePlaces(now))) {
     Address* const address = Choose(Need::kPlace, now);
     if (address == nullptr) break;
     Link& link = *FreeLink(*address);
     counters_.queued.Subtract();
     Waiter& waiter = queue_.TakeFirst();
-    waiter.OnPlace(Occupy(link), now);
+    waiter.OnPlace(Occupy(link, waiter), now);
   }
   OpenForQueue(now);
   dead_.clear();
 }
 
 Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
-  const bool all_out = std::all_of(addresses_.begin(), addresses_.end(),
-                                   [&](const auto& a) { return IsOut(*a, now); });
+  const bool all_out = AllAreOut(now);
   Address* best = nullptr;
   for (size_t i = 0; i < addresses_.size(); ++i) {
     Address& address = *addresses_[(first_ + i) % addresses_.size()];
@@ -110,8 +144,10 @@ Upstreams::Link* Upstreams::FreeLink(Address& address) {
   return nullptr;
 }
 
-Place& Upstreams::Occupy(Link& link) {
+Place& Upstreams::Occupy(Link& link, Waiter& waiter) {
   NoteUsed(link.address);
+  queue_.Hold(waiter);
+  link.address.connection_places = link.outstanding + link.connection->session().free_places();
   ++link.used;
   ++link.outstanding;
   ++link.address.outstanding;
@@ -126,8 +162,9 @@ void Upstreams::NoteUsed(const Address& address) {
   first_ = static_cast<size_t>(at - addresses_.begin() + 1) % addresses_.size();
 }
 
-void Upstreams::OnLeft(Link& link, Ended ended, base::Instant now) {
+void Upstreams::OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant now) {
   HEADGATE_CHECK(link.outstanding > 0);
+  queue_.Release(waiter);
   --link.outstanding;
   --link.address.outstanding;
   counters_.outstanding.Subtract();
@@ -155,8 +192,14 @@ void Upstreams::Open(Address& address) {
   link.connection = connect_(address.id, link);
 }
 
+// Connections that are being made are as good as used, by clients that have no more than the first.
 void Upstreams::OpenForQueue(base::Instant now) {
-  while (!closed_ && connecting_ * options_.exchanges_per_connection < queue_.size()) {
+  const auto may_open = [&] {
+    const uint64_t promised = connecting_ * options_.exchanges_per_connection;
+    const uint64_t free = FreePlaces(now);
+    return promised < queue_.size() && MayServe(free - std::min(free, promised));
+  };
+  while (!closed_ && may_open()) {
     Address* const address = Choose(Need::kPlaceOrConnection, now);
     if (address == nullptr) return;
     // The end of the turn gives this place to the first that waits.

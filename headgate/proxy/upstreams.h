@@ -5,6 +5,11 @@
 // (health.h) or down by active checks (health_check.h); if all are, among all. A request that waits
 // for a connection that is being made counts as outstanding. On an address a request takes the
 // connection that was used last, so that the others become idle and are closed.
+//
+// A pool of requests says nothing about time: a client whose requests last long, since it uploads
+// slowly for example, could have all places. So a client gets another place only within its part
+// (dynamic_threshold.h); its requests beyond that wait, and others pass them (waiter_queue.h). The
+// queue is divided in the same way.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +53,13 @@ struct UpstreamsCounters {
   base::Counter connections{};  // open, or being made
   base::Counter connects{};     // attempts
   base::Counter connect_failures{};
-  base::Counter outstanding{};     // requests on connections
-  base::Counter queued{};          // requests that wait now
-  base::Counter queue_refusals{};  // because the queue was full
-  base::Counter out{};             // how often an address was put out
+  base::Counter outstanding{};       // requests on connections
+  base::Counter queued{};            // requests that wait now
+  base::Counter waits_for_place{};   // requests that had to wait, because no place was free
+  base::Counter waits_for_client{};  // the same, because their client had its part of the places
+  base::Counter refusals_full{};     // requests refused because the queue was full
+  base::Counter refusals_client{};   // the same, because their client had its part of the queue
+  base::Counter out{};               // how often an address was put out
   base::Counter checks_passed{};
   base::Counter checks_failed{};
 };
@@ -90,7 +98,9 @@ class Upstreams final : public Places {
     http::ClientSession& session() override { return connection->session(); }
     bool reused() const override { return used > 1; }
     bool speaks_http2() const override { return connection->speaks_http2(); }
-    void Leave(Ended ended, base::Instant now) override { upstreams.OnLeft(*this, ended, now); }
+    void Leave(Waiter& waiter, Ended ended, base::Instant now) override {
+      upstreams.OnLeft(*this, waiter, ended, now);
+    }
     void OnConnected(base::Instant now) override { upstreams.OnConnected(*this, now); }
     void OnChanged(base::Instant now) override { upstreams.NoteFree(*this, now); }
     void OnClosed(UpstreamConnection::End end, std::string_view why, base::Instant now) override {
@@ -111,7 +121,8 @@ class Upstreams final : public Places {
     base::Instant idle_since{};
   };
   struct Address {
-    explicit Address(size_t number) : id(number) {}
+    Address(size_t number, uint64_t places_expected)
+        : id(number), connection_places(places_expected) {}
 
     const size_t id;
     bool retired = false;         // gets no more requests
@@ -120,7 +131,8 @@ class Upstreams final : public Places {
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
-    uint64_t connecting = 0;  // connections that are being made, for requests that wait
+    uint64_t connecting = 0;         // connections that are being made, for requests that wait
+    uint64_t connection_places = 0;  // of the connection that was used last
     Health health;
 
     uint64_t load() const { return outstanding + connecting; }
@@ -130,15 +142,21 @@ class Upstreams final : public Places {
   void NoteConnectEnd(Link& link);
   void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
   bool IsOut(const Address& address, base::Instant now) const;
-  void OnLeft(Link& link, Ended ended, base::Instant now);
+  bool AllAreOut(base::Instant now) const;
+  void OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant now);
   void OnHealth(Address& address, Ended ended, base::Instant now);
   void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);
+  // Places on connections, those that do not exist yet included.
+  uint64_t FreePlaces(base::Instant now) const;
+  // Whether one of `free` places is within the part of the waiter's client.
+  bool IsWithinPart(const Waiter& waiter, uint64_t free) const;
+  bool MayServe(uint64_t free) { return !queue_.empty() && IsWithinPart(queue_.front(), free); }
   enum class Need : uint8_t { kPlace, kPlaceOrConnection };
   // The address for the next request; null if none has what is needed.
   Address* Choose(Need need, base::Instant now);
   // The connection for the next request to this address, or null. Forgets those without a place.
   Link* FreeLink(Address& address);
-  Place& Occupy(Link& link);
+  Place& Occupy(Link& link, Waiter& waiter);
   void Open(Address& address);
   // Opens connections for requests that wait, if some are allowed.
   void OpenForQueue(base::Instant now);

@@ -10,8 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "headgate/base/check.h"
-#include "headgate/proxy/relay_rig.h"
+#include "headgate/proxy/upstreams_rig.h"
 
 namespace headgate::proxy {
 namespace {
@@ -20,114 +19,12 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// A connection whose session has `places`.
-struct PlayedConnection final : UpstreamConnection, http::ClientSession {
-  http::ClientSession& session() override { return *this; }
-  bool may_begin() const override { return !in_call; }
-  bool speaks_http2() const override { return false; }
-  void Close(base::Instant) override { closed = true; }
-
-  size_t free_places() const override { return places; }
-  bool finished() const override { return false; }
-  size_t open_exchanges() const override { return 0; }
-  http::ClientExchange& Begin(const http::RequestHead&, http::ResponseReceiver&,
-                              base::Instant) override {
-    HEADGATE_CHECK(false);
-  }
-  void OnBytes(std::string_view, base::Instant) override {}
-  void OnInputEnd(base::Instant) override {}
-  void OnBroken(std::string_view, base::Instant) override {}
-  std::string& output() override { return output_; }
-  void OnUnsent(size_t, base::Instant) override {}
-  bool wants_input() const override { return true; }
-  bool output_ended() const override { return false; }
-  void SetWaker(std::function<void()>) override {}
-
-  size_t address = 0;
-  Owner* owner = nullptr;
-  size_t places = 1;
-  bool in_call = false;
-  bool closed = false;
-  std::string output_;
-};
-
-struct PlayedWaiter final : Places::Waiter {
-  void OnPlace(Place& given, base::Instant) override {
-    place = &given;
-    if (on_place) on_place(given);
-  }
-  void OnNoPlace(NoPlace why, std::string_view, base::Instant) override { refused = why; }
-  Place* place = nullptr;
-  std::optional<NoPlace> refused;
-  std::function<void(Place&)> on_place;
-};
-
-struct UpstreamsTest : testing::Test {
-  void Make(size_t addresses) {
-    upstreams.emplace(
-        options,
-        [this](size_t address, UpstreamConnection::Owner& owner) {
-          auto connection = std::make_unique<PlayedConnection>();
-          connection->address = address;
-          connection->owner = &owner;
-          made.push_back(connection.get());
-          return connection;
-        },
-        counters, [this] { woken = true; });
-    std::vector<size_t> ids(addresses);
-    std::iota(ids.begin(), ids.end(), size_t{0});
-    upstreams->SetAddresses(ids, now);
-  }
-  void TearDown() override {
-    if (upstreams) upstreams->Close(now);
-  }
-  // Ends the turn of the loop.
-  void Turn() {
-    while (std::exchange(woken, false)) upstreams->OnWoken(now);
-  }
-  // A request takes the place of a connection of HTTP/1.
-  Place* Occupy(Place* place) {
-    if (place != nullptr) Played(*place).places = 0;
-    return place;
-  }
-  static PlayedConnection& Played(Place& place) {
-    return dynamic_cast<PlayedConnection&>(place.session());
-  }
-  // Connects, and serves the queue.
-  void Connected(size_t number) {
-    made[number]->owner->OnConnected(now);
-    Turn();
-  }
-  void Leave(Place& place, Ended ended = Ended::kWell) {
-    Played(place).places = 1;
-    place.Leave(ended, now);
-    Turn();
-  }
-  // Takes a place, which may need a connection first.
-  Place& Take() {
-    auto& waiter = *waiters.emplace_back(std::make_unique<PlayedWaiter>());
-    waiter.on_place = [this](Place& place) { Occupy(&place); };
-    const size_t before = made.size();
-    const auto taken = upstreams->Take(waiter, now);
-    if (taken.place != nullptr) return *Occupy(taken.place);
-    if (made.size() > before) Connected(made.size() - 1);
-    HEADGATE_CHECK(waiter.place != nullptr);
-    return *waiter.place;
-  }
-
-  UpstreamsOptions options;
-  UpstreamsCounters counters;
-  base::Instant now = kStart;
-  bool woken = false;
-  std::vector<PlayedConnection*> made;
-  std::vector<std::unique_ptr<PlayedWaiter>> waiters;
-  std::optional<Upstreams> upstreams;
-};
+using UpstreamsTest = UpstreamsRig;
 
 TEST_F(UpstreamsTest, RequestWaitsForItsConnectionAndTheNextUsesItAgain) {
   Make(1);
   PlayedWaiter waiter;
-  EXPECT_EQ(upstreams->Take(waiter, now).place, nullptr);
+  EXPECT_EQ(TakeFor(waiter).place, nullptr);
   EXPECT_EQ(waiter.place, nullptr);
   EXPECT_EQ(counters.queued.value(), 1u);
   Connected(0);
@@ -136,7 +33,7 @@ TEST_F(UpstreamsTest, RequestWaitsForItsConnectionAndTheNextUsesItAgain) {
   EXPECT_EQ(counters.queued.value(), 0u);
   EXPECT_EQ(counters.outstanding.value(), 1u);
   Leave(*waiter.place);
-  const auto again = upstreams->Take(waiter, now);
+  const auto again = TakeFor(waiter);
   ASSERT_NE(again.place, nullptr);
   EXPECT_TRUE(again.place->reused());
   EXPECT_EQ(made.size(), 1u);
@@ -168,7 +65,7 @@ TEST_F(UpstreamsTest, RequestsThatWaitForAConnectionCountToo) {
   std::array<PlayedWaiter, 5> burst;
   for (PlayedWaiter& waiter : burst) {
     waiter.on_place = [this](Place& place) { Occupy(&place); };
-    (void)upstreams->Take(waiter, now);
+    (void)TakeFor(waiter);
   }
   std::vector<size_t> opened(2);
   for (const PlayedConnection* connection : made) ++opened[connection->address];
@@ -197,10 +94,10 @@ TEST_F(UpstreamsTest, QueueIsServedInOrderAndBounded) {
   PlayedWaiter second;
   PlayedWaiter third;
   first.on_place = second.on_place = [this](Place& place) { Occupy(&place); };
-  (void)upstreams->Take(first, now);
-  (void)upstreams->Take(second, now);
-  EXPECT_EQ(upstreams->Take(third, now).refused, NoPlace::kQueueFull);
-  EXPECT_EQ(counters.queue_refusals.value(), 1u);
+  (void)TakeFor(first);
+  (void)TakeFor(second);
+  EXPECT_EQ(TakeFor(third).refused, NoPlace::kQueueFull);
+  EXPECT_EQ(counters.refusals_full.value(), 1u);
   EXPECT_EQ(made.size(), 1u);
   Leave(only);
   EXPECT_EQ(first.place, &only);
@@ -218,7 +115,7 @@ TEST_F(UpstreamsTest, RequestThatGivesUpLeavesTheQueueFromAnyPosition) {
   PlayedWaiter second;
   PlayedWaiter third;
   first.on_place = third.on_place = [this](Place& place) { Occupy(&place); };
-  for (PlayedWaiter* waiter : {&first, &second, &third}) (void)upstreams->Take(*waiter, now);
+  for (PlayedWaiter* waiter : {&first, &second, &third}) (void)TakeFor(*waiter);
   upstreams->Forget(second);
   upstreams->Forget(second);
   EXPECT_EQ(counters.queued.value(), 2u);
@@ -235,11 +132,11 @@ TEST_F(UpstreamsTest, NewRequestDoesNotOvertakeTheQueue) {
   Place& only = Take();
   PlayedWaiter first;
   PlayedWaiter second;
-  (void)upstreams->Take(first, now);
+  (void)TakeFor(first);
   Played(only).places = 1;
-  only.Leave(Ended::kWell, now);
+  LeaveInTurn(only, Ended::kWell);
   // The turn is not over yet.
-  EXPECT_EQ(upstreams->Take(second, now).place, nullptr);
+  EXPECT_EQ(TakeFor(second).place, nullptr);
   Turn();
   EXPECT_EQ(first.place, &only);
   Leave(only);
@@ -252,9 +149,9 @@ TEST_F(UpstreamsTest, SessionThatIsBeingCalledHasNoPlace) {
   Place& place = Take();
   Played(place).in_call = true;
   Played(place).places = 1;
-  place.Leave(Ended::kNotBegun, now);
+  LeaveInTurn(place, Ended::kNotBegun);
   PlayedWaiter waiter;
-  EXPECT_EQ(upstreams->Take(waiter, now).place, nullptr);
+  EXPECT_EQ(TakeFor(waiter).place, nullptr);
   Played(place).in_call = false;
   made[0]->owner->OnChanged(now);
   Turn();
@@ -267,15 +164,15 @@ TEST_F(UpstreamsTest, ConnectionOfManyPlacesCarriesManyRequests) {
   Make(1);
   PlayedWaiter first;
   PlayedWaiter second;
-  (void)upstreams->Take(first, now);
-  (void)upstreams->Take(second, now);
+  (void)TakeFor(first);
+  (void)TakeFor(second);
   EXPECT_EQ(made.size(), 1u);
   made[0]->places = 100;
   Connected(0);
   EXPECT_EQ(first.place, second.place);
   EXPECT_EQ(counters.outstanding.value(), 2u);
-  first.place->Leave(Ended::kWell, now);
-  second.place->Leave(Ended::kWell, now);
+  first.place->Leave(first, Ended::kWell, now);
+  second.place->Leave(second, Ended::kWell, now);
 }
 
 // ---- Failures
@@ -283,7 +180,7 @@ TEST_F(UpstreamsTest, ConnectionOfManyPlacesCarriesManyRequests) {
 TEST_F(UpstreamsTest, ConnectIsTriedOnceForEachAddress) {
   Make(2);
   PlayedWaiter waiter;
-  (void)upstreams->Take(waiter, now);
+  (void)TakeFor(waiter);
   made[0]->owner->OnClosed(UpstreamConnection::End::kNotConnected, "refused", now);
   EXPECT_EQ(waiter.refused, std::nullopt);
   ASSERT_EQ(made.size(), 2u);
@@ -300,7 +197,7 @@ TEST_F(UpstreamsTest, ConnectIsTriedOnceForEachAddress) {
 TEST_F(UpstreamsTest, NobodyIsRefusedWhileAnotherAddressMayConnect) {
   Make(2);
   std::array<PlayedWaiter, 12> crowd;
-  for (PlayedWaiter& waiter : crowd) upstreams->Take(waiter, now);
+  for (PlayedWaiter& waiter : crowd) TakeFor(waiter);
   // Address 1 refuses all connections, until it is out.
   std::vector<size_t> open;
   for (size_t i = 0; i < made.size(); ++i) {
@@ -460,7 +357,7 @@ TEST_F(UpstreamsTest, AddressThatStaysKeepsItsConnections) {
 TEST_F(UpstreamsTest, QueueGoesToTheNewAddresses) {
   Make(1);
   PlayedWaiter waiter;
-  (void)upstreams->Take(waiter, now);
+  (void)TakeFor(waiter);
   upstreams->SetAddresses(std::array<size_t, 1>{7}, now);
   EXPECT_TRUE(made[0]->closed);
   ASSERT_EQ(made.size(), 2u);
@@ -476,11 +373,11 @@ TEST_F(UpstreamsTest, CloseEndsEverything) {
   Make(1);
   Place& place = Take();
   PlayedWaiter waiter;
-  (void)upstreams->Take(waiter, now);
-  place.Leave(Ended::kWell, now);
+  (void)TakeFor(waiter);
+  LeaveInTurn(place, Ended::kWell);
   upstreams->Close(now);
   EXPECT_EQ(waiter.refused, NoPlace::kClosed);
-  EXPECT_EQ(upstreams->Take(waiter, now).refused, NoPlace::kClosed);
+  EXPECT_EQ(TakeFor(waiter).refused, NoPlace::kClosed);
   EXPECT_EQ(counters.connections.value(), 0u);
 }
 

@@ -287,9 +287,10 @@ class WithUpstream(unittest.TestCase):
         self.start(serve, "--upstream-connections", "4", "--threads", "1")
         for method in (b"GET", b"POST"):
             clients = [self.sidecar.connect() for _ in range(12)]  # some wait for a connection
-            for client in clients:
+            for number, client in enumerate(clients):
                 body = b"Content-Length: 100000\r\n\r\n" + b"y" * 5000 if method == b"POST" else b"\r\n"
-                client.sendall(method + b" / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n" + body)
+                # One client alone does not get all connections.
+                client.sendall(method + b" / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann%d\r\n" % number + body)
             until(lambda: self.sidecar.metric("headgate_upstream_connections") == 4, 10, "all connections are in use")
             # A client that only closes its direction still gets its answer; these are gone.
             for client in clients:

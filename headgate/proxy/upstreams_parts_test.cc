@@ -1,0 +1,199 @@
+// What one client may have of the places and of the queue.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+#include "headgate/proxy/dynamic_threshold.h"
+#include "headgate/proxy/upstreams_rig.h"
+
+namespace headgate::proxy {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr uint64_t kHog = 1;
+constexpr uint64_t kAnn = 2;
+constexpr uint64_t kBob = 3;
+
+struct UpstreamsPartsTest : UpstreamsRig {
+  PlayedWaiter& Ask(std::optional<uint64_t> client) {
+    PlayedWaiter& waiter = requests.emplace_back(client);
+    waiter.on_place = [this, &waiter](Place& place) {
+      Occupy(&place);
+      served.push_back(&waiter);
+    };
+    const auto taken = TakeFor(waiter);
+    waiter.refused = taken.refused;
+    if (taken.place != nullptr) waiter.OnPlace(*taken.place, now);
+    ConnectAll();
+    return waiter;
+  }
+  // All connections that are being made.
+  void ConnectAll() {
+    for (; connected < made.size(); ++connected) Connected(connected);
+  }
+  // Returns how many of the requests have a place.
+  size_t AskOften(std::optional<uint64_t> client, int times) {
+    const size_t before = requests.size();
+    for (int i = 0; i < times; ++i) Ask(client);
+    size_t with_place = 0;
+    for (size_t i = before; i < requests.size(); ++i) with_place += requests[i].holds != nullptr;
+    return with_place;
+  }
+  void TearDown() override {
+    for (PlayedWaiter& waiter : requests)
+      if (waiter.holds == nullptr) upstreams->Forget(waiter);
+    for (PlayedWaiter& waiter : requests)
+      if (waiter.holds != nullptr) Leave(*waiter.holds);
+    UpstreamsRig::TearDown();
+  }
+
+  std::deque<PlayedWaiter> requests;
+  std::vector<PlayedWaiter*> served;  // in order
+  size_t connected = 0;
+};
+
+TEST_F(UpstreamsPartsTest, ClientAloneGetsMostPlacesAndANewcomerGetsOneAtOnce) {
+  options.connections_max = 90;
+  Make(1);
+  // 8 × (90 - 1 - 80) = 72 < 80, and 79 < 8 × (90 - 1 - 79).
+  EXPECT_EQ(AskOften(kHog, 200), 80u);
+  EXPECT_EQ(counters.queued.value(), 120u);
+  EXPECT_EQ(counters.waits_for_client.value(), 120u);
+  EXPECT_EQ(counters.outstanding.value(), 80u);
+  EXPECT_NE(Ask(kAnn).place, nullptr);
+  EXPECT_NE(Ask(kBob).place, nullptr);
+}
+
+TEST_F(UpstreamsPartsTest, RequestsBeyondThePartWaitUntilOthersOfTheClientHaveEnded) {
+  options.connections_max = 4;
+  Make(1);
+  EXPECT_EQ(AskOften(kHog, 4), 3u);
+  EXPECT_EQ(requests[3].place, nullptr);
+  Leave(*requests[1].place);
+  EXPECT_NE(requests[3].place, nullptr);
+  EXPECT_EQ(made.size(), 3u) << "nothing waits that another connection would help";
+}
+
+TEST_F(UpstreamsPartsTest, ClientWithFewerPlacesIsServedFirst) {
+  options.connections_max = 3;
+  Make(1);
+  EXPECT_EQ(AskOften(kHog, 5), 2u);
+  PlayedWaiter& ann = Ask(kAnn);
+  ASSERT_NE(ann.place, nullptr);
+  PlayedWaiter& bob = Ask(kBob);
+  EXPECT_EQ(bob.place, nullptr);
+  EXPECT_EQ(counters.waits_for_place.value(), 1u);
+  Leave(*requests[0].place);
+  EXPECT_NE(bob.place, nullptr) << "although three requests came earlier";
+  EXPECT_EQ(requests[2].place, nullptr);
+}
+
+TEST_F(UpstreamsPartsTest, RequestsOfOneClientStayInOrder) {
+  options.connections_max = 2;
+  Make(1);
+  EXPECT_EQ(AskOften(kHog, 3), 1u);
+  LeaveInTurn(*requests[0].place, Ended::kWell);
+  Played(*requests[0].place).places = 1;
+  // The turn is not over yet.
+  PlayedWaiter& late = Ask(kHog);
+  EXPECT_EQ(late.place, nullptr);
+  Turn();
+  EXPECT_NE(requests[1].place, nullptr);
+  EXPECT_EQ(requests[2].place, nullptr);
+}
+
+TEST_F(UpstreamsPartsTest, QueueIsDividedToo) {
+  options.connections_max = 1;
+  options.queue_max = 10;
+  Make(1);
+  EXPECT_EQ(AskOften(kHog, 20), 1u);
+  EXPECT_EQ(counters.queued.value(), 8u);
+  EXPECT_EQ(counters.refusals_client.value(), 11u);
+  EXPECT_EQ(requests.back().refused, NoPlace::kQueueFull);
+  EXPECT_EQ(Ask(kAnn).refused, std::nullopt);
+  EXPECT_EQ(Ask(kBob).refused, std::nullopt);
+  EXPECT_EQ(Ask(4).refused, NoPlace::kQueueFull);
+  EXPECT_EQ(counters.refusals_full.value(), 1u);
+}
+
+TEST_F(UpstreamsPartsTest, RequestsWithoutAClientAreNotLimited) {
+  options.connections_max = 5;
+  Make(1);
+  EXPECT_EQ(AskOften(std::nullopt, 9), 5u);
+  EXPECT_EQ(counters.waits_for_client.value(), 0u);
+  EXPECT_EQ(counters.waits_for_place.value(), 4u);
+}
+
+// An address that is out gives no places that a client could have a part of.
+TEST_F(UpstreamsPartsTest, PlacesOfAnAddressThatIsOutDoNotCount) {
+  options.connections_max = 9;
+  options.failed_checks_max = 1;
+  Make(2);
+  upstreams->OnChecked(1, false);
+  EXPECT_EQ(AskOften(kHog, 20), 8u);
+  upstreams->OnChecked(1, true);
+  // 8 × (18 - 1 - 15) = 16 > 15.
+  EXPECT_NE(Ask(kAnn).place, nullptr);
+  EXPECT_NE(Ask(kAnn).place, nullptr);
+}
+
+TEST_F(UpstreamsPartsTest, PlacesOfAConnectionAreThoseThatTheUpstreamAllows) {
+  options.connections_max = 1;
+  options.exchanges_per_connection = 100;
+  Make(1);
+  std::deque<PlayedWaiter> hog;
+  const auto ask = [&](uint64_t client) -> PlayedWaiter& {
+    PlayedWaiter& waiter = hog.emplace_back(client);
+    waiter.on_place = [this](Place& place) { --Played(place).places; };
+    const auto taken = upstreams->Take(waiter, now);
+    if (taken.place != nullptr) waiter.OnPlace(*taken.place, now);
+    return waiter;
+  };
+  ask(kHog);
+  made[0]->places = 9;
+  Connected(0);
+  for (int i = 0; i < 20; ++i) ask(kHog);
+  EXPECT_EQ(counters.outstanding.value(), 8u) << "8 of 9, as if each were a connection";
+  EXPECT_NE(ask(kAnn).place, nullptr);
+  for (PlayedWaiter& waiter : hog) {
+    if (waiter.place == nullptr) upstreams->Forget(waiter);
+  }
+  for (PlayedWaiter& waiter : hog) {
+    if (waiter.place != nullptr) waiter.place->Leave(waiter, Ended::kWell, now);
+  }
+}
+
+// Two clients whose requests last equally long, of which one always has many waiting.
+TEST_F(UpstreamsPartsTest, PatientClientGetsAsMuchAsOneWithALongLine) {
+  options.connections_max = 10;
+  Make(1);
+  AskOften(kHog, 200);
+  AskOften(kAnn, 40);
+  for (size_t ended = 0; ended < 50; ++ended) {
+    Leave(*served[ended]->holds);
+    ConnectAll();
+  }
+  size_t of_ann = 0;
+  for (size_t i = 200; i < requests.size(); ++i) of_ann += requests[i].place != nullptr;
+  EXPECT_GE(of_ann, 25u);
+}
+
+// The steady state makes no connections and wakes nobody in vain.
+TEST_F(UpstreamsPartsTest, ClientBeyondItsPartOpensNoConnections) {
+  options.connections_max = 90;
+  Make(1);
+  AskOften(kHog, 100);
+  const size_t before = made.size();
+  for (int i = 0; i < 10; ++i) {
+    now += seconds(1);
+    upstreams->OnTick(now);
+    Turn();
+  }
+  EXPECT_EQ(made.size(), before);
+}
+
+}  // namespace
+}  // namespace headgate::proxy
