@@ -1,6 +1,7 @@
 // A pool that several instances share: each of them takes parts, spends them, and says what its
 // clients asked for.
 #include <algorithm>
+#include <iterator>
 
 #include "headgate/algorithm/fair_share_pool.h"
 
@@ -69,6 +70,17 @@ void FairSharePool::ChargePart(std::string_view name, uint64_t amount) {
 uint64_t FairSharePool::RoomFor(std::string_view name) const {
   const Client* const client = Find(name);
   return client == nullptr ? 0 : RoomOf(*client);
+}
+
+bool FairSharePool::ShiftTimes(base::Duration by) {
+  // Each is in [0, kInstantMax], so the sums do not overflow.
+  base::Instant* const times[] = {&seen_, &cycle_.start, &cycle_.end, &due_};
+  const bool fits = std::all_of(std::begin(times), std::end(times), [&](const base::Instant* time) {
+    return time->ns + by.count() >= 0 && time->ns + by.count() <= base::kInstantMax.ns;
+  });
+  if (!fits || due_.ns + by.count() < options_.cycle.count()) return false;
+  for (base::Instant* time : times) *time += by;
+  return true;
 }
 
 void FairSharePool::SetOptions(const FairShareOptions& options) {

@@ -103,6 +103,9 @@ class FairSharePool {
   uint64_t full_since() const { return full_since_; }
   uint64_t full_before() const { return full_before_; }
 
+  // Adds this to all times, for a pool that comes from another clock. False, and nothing changes,
+  // if a time would leave its bounds.
+  bool ShiftTimes(base::Duration by);
   // Other settings, from the next full cycle on. They must be valid.
   void SetOptions(const FairShareOptions& options);
   // Those that apply from the next full cycle on.

@@ -361,4 +361,22 @@ void CapacityController::Publish(uint64_t rate) {
   if (rate_ == 0 || difference * 40 > rate_) rate_ = rate;
 }
 
+std::optional<FoundCapacity> CapacityController::Found() const {
+  if (rate_ == 0) return std::nullopt;
+  return FoundCapacity{.per_1000_s = rate_, .limit = limit_, .latency_base = base_.value()};
+}
+
+void CapacityController::BeginWith(const FoundCapacity& found, Instant now) {
+  now = Advance(now);
+  if (found.per_1000_s == 0) return;
+  const uint64_t rate = std::clamp(found.per_1000_s, options_.per_second_min * kMilli,
+                                   options_.per_second_max * kMilli);
+  rate_ = 0;
+  rate_count_ = rate_next_ = 0;
+  // It counts as measured, so a window that differs by chance does not replace it.
+  for (size_t i = 0; i < kRatesLeast; ++i) TakeRate(rate);
+  SetLimit(found.limit);
+  base_.OnUpperBound(found.latency_base, now);
+}
+
 }  // namespace headgate::capacity

@@ -32,6 +32,7 @@
 #include "headgate/base/time.h"
 #include "headgate/capacity/base_latency.h"
 #include "headgate/capacity/fall_watch.h"
+#include "headgate/capacity/found_capacity.h"
 #include "headgate/capacity/load_window.h"
 
 namespace headgate::capacity {
@@ -99,6 +100,13 @@ class CapacityController {
 
   // The mean latency of requests that do not wait for each other; empty before the first window.
   std::optional<base::Duration> LatencyBase() const;
+
+  // ---- A restart of the process that has the controller
+
+  // For the next controller; empty until the upstream has been saturated once.
+  std::optional<FoundCapacity> Found() const;
+  // Begins with the findings of another controller, clamped to the bounds.
+  void BeginWith(const FoundCapacity& found, base::Instant now);
 
   // ---- Events
 

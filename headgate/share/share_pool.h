@@ -37,6 +37,7 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/capacity/capacity_controller.h"
+#include "headgate/share/handed_pool.h"
 #include "headgate/share/pool_snapshot.h"
 #include "headgate/share/share_options.h"
 #include "headgate/share/verdict.h"
@@ -61,6 +62,12 @@ class SharePool {
   void SetMode(Mode mode);
   Mode mode() const;
 
+  // For the pool of the next process, at a restart: the state, and taking it over. What this pool
+  // has admitted before is counted too. A cycle that has begun goes on with the settings that it
+  // has; another capacity is in force for the rest of it. InvalidArgument if the state is not one.
+  HandedPool HandOver(base::Instant now);
+  absl::Status TakeOver(const HandedPool& handed, base::Instant now);
+
   // Copies the state into `snapshot`, whose memory is used again. Takes the lock for about 50 ns
   // for each client.
   void TakeSnapshot(base::Instant now, PoolSnapshot& snapshot);
@@ -82,6 +89,7 @@ class SharePool {
   bool MayExceed(Reason reason, base::Instant now);
   void CountRefusal(Reason reason, base::Instant now);
   void FollowCapacity(base::Instant now);
+  void TakeOverShares(algorithm::FairSharePool taken, base::Instant now);
 
   const ShareOptions options_;
   const bool has_controller_;
