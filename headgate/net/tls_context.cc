@@ -160,8 +160,8 @@ struct TlsContext::State {
   // Settings that clients and servers share.
   static void Prepare(SSL_CTX* context) {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    // The protocols above define themselves where a message ends, so an end without close_notify
-    // truncates nothing. A renegotiation makes a server work for nothing.
+    // An end without close_notify is not an error of OpenSSL's, after which nothing could be sent:
+    // TlsTransport judges it. A renegotiation makes a server work for nothing.
     SSL_CTX_set_options(context,
                         SSL_OP_ALL | SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     // A write may be retried from another buffer, and an idle connection keeps no buffers.

@@ -18,6 +18,9 @@ namespace headgate::net {
 namespace {
 
 constexpr std::string_view kEnded = "the other end closed the connection";
+constexpr std::string_view kEndedUnannounced =
+    "the other end closed the connection without a TLS close_notify; what it sent may be "
+    "incomplete";
 
 // One call receives at most this much, so that a client whose records carry no data holds up
 // nobody.
@@ -132,9 +135,14 @@ void TlsTransport::ExpectServer(const std::string& name) {
 
 void TlsTransport::OnMessage(int is_written, int /*version*/, int type, const void* bytes,
                              size_t size, ssl_st* /*ssl*/, void* transport) {
-  const bool is_key_update = is_written == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
-                             *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
-  if (is_key_update) ++static_cast<TlsTransport*>(transport)->key_updates_;
+  if (is_written != 0) return;
+  TlsTransport& self = *static_cast<TlsTransport*>(transport);
+  const std::span message(static_cast<const unsigned char*>(bytes), size);
+  if (type == SSL3_RT_HANDSHAKE && size > 0 && message[0] == SSL3_MT_KEY_UPDATE)
+    ++self.key_updates_;
+  // An alert is a level and a description.
+  if (type == SSL3_RT_ALERT && size == 2 && message[1] == SSL_AD_CLOSE_NOTIFY)
+    self.close_notified_ = true;
 }
 
 Transport::Io TlsTransport::Handshake() {
@@ -172,14 +180,19 @@ bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0;
 
 bool TlsTransport::distrusts_peer() const { return SSL_get_verify_result(ssl_) != X509_V_OK; }
 
-// A record has at most 16 KiB; a larger buffer takes several records.
+// A record has at most 16 KiB; a larger buffer takes several records. What a server sends may end
+// with the connection, and anybody on the way can end that (RFC 8446, 6.1; RFC 9112, 9.8).
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   size_t filled = 0;
   receive_budget_ = kReceivedPerCall;
   do {
     ERR_clear_error();
     const int count = SSL_read(ssl_, buffer.data() + filled, IntSize(buffer.size() - filled));
-    const Io io = Result(count, read_needs_);
+    Io io = Result(count, read_needs_);
+    if (io.state == State::kEnd && !close_notified_ && !context_->is_server()) {
+      io.state = State::kFailed;
+      error_ = kEndedUnannounced;
+    }
     if (io.state != State::kDone) {
       is_over_ = io.state != State::kWouldBlock;
       return filled > 0 ? Io{.bytes = filled} : io;

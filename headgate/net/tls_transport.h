@@ -47,6 +47,7 @@ class TlsTransport final : public Transport {
   size_t receive_budget_ = 0;  // bytes that this call may still receive
   int key_updates_ = 0;        // since the last data
   bool input_ended_ = false;
+  bool close_notified_ = false;
   bool wants_input_ = false;  // the last call used up what was received
   bool is_over_ = false;      // the next read returns the end, or why the connection failed
   Ready read_needs_ = Ready::kToRead;

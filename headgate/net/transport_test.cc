@@ -324,6 +324,40 @@ TEST_P(TlsPair, AClientsCertificateNeedsOneOfTheNames) {
   EXPECT_THAT(server.error, HasSubstr("certificate verify failed (hostname mismatch)"));
 }
 
+// An answer without a length ends with the connection, which anybody on the way can end.
+TEST_P(TlsPair, AServersEndWithoutCloseNotifyIsAnErrorBehindItsBytes) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  server.Send("part");
+  server.Stop();
+  EXPECT_TRUE(Until([&] { return client.ended || !client.error.empty(); }));
+  EXPECT_EQ(client.received, "part");
+  EXPECT_THAT(client.error, HasSubstr("without a TLS close_notify"));
+  EXPECT_FALSE(client.ended);
+}
+
+TEST_P(TlsPair, AServersEndWithCloseNotifyIsAnEnd) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  server.Send("all");
+  server.transport().FinishWriting();
+  server.Stop();
+  EXPECT_TRUE(Until([&] { return client.ended || !client.error.empty(); }));
+  EXPECT_EQ(client.received, "all");
+  EXPECT_EQ(client.error, "");
+}
+
+// Requests say how long they are, so a client's end truncates none.
+TEST_P(TlsPair, AClientsEndWithoutCloseNotifyIsAnEnd) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  client.Send("request");
+  client.Stop();
+  EXPECT_TRUE(Until([&] { return server.ended || !server.error.empty(); }));
+  EXPECT_EQ(server.received, "request");
+  EXPECT_EQ(server.error, "");
+}
+
 TEST_P(TlsPair, AServerWithSeveralCertificatesHasOneForEachName) {
   const TestCertificate other("DNS:*.example.com");
   server_options.certificates.push_back(FilesOf(other));
