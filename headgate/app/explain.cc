@@ -16,6 +16,7 @@
 #include "headgate/base/text.h"
 #include "headgate/front/auth/judge.h"
 #include "headgate/http/token.h"
+#include "headgate/rule/concurrency.h"
 #include "headgate/rule/explain.h"
 #include "headgate/rule/limit_words.h"
 
@@ -63,15 +64,17 @@ void AddRule(const rule::Rule& rule, ordered_json& answer) {
   answer["name"] = rule.name.empty() ? ordered_json(nullptr) : ordered_json(rule.name);
   answer["limits"] = ordered_json::array();
   for (const rule::RuleLimit& limit : rule.limits)
-    answer["limits"].push_back(rule::Describe(limit.limit));
+    answer["limits"].push_back(rule::Describe(limit));
+  if (rule.concurrency) answer["limits"].push_back(rule::Describe(*rule.concurrency));
   answer["nothing_passes"] =
-      std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses);
+      std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses) ||
+      (rule.concurrency && rule.concurrency->max == 0);
   answer["unlimited"] = rule.unlimited;
   if (rule.rollout != nullptr) {
     nlohmann::ordered_json& rollout = answer["rollout"];
     rollout["reach"] = rule::DescribeReach(*rule.rollout);
     for (const rule::RuleLimit& limit : rule.rollout->limits)
-      rollout["limits"].push_back(rule::Describe(limit.limit));
+      rollout["limits"].push_back(rule::Describe(limit));
   }
   answer["shadow_mode"] = rule.shadow_mode;
   answer["quota_mode"] = rule.quota_mode;

@@ -62,6 +62,10 @@ std::string LimitsOf(const json& rule, bool with_algorithm) {
                         rule::Printable(limit.value("period", limit.value("align", ""))),
                         with_algorithm ? " " + AlgorithmOf(limit) : "");
   }
+  if (const json limit = rule.value("concurrency", json()); limit.is_object()) {
+    text += fmt::format("{}{} in flight (ttl {})", text.empty() ? "" : " and ",
+                        limit.value("requests", 0), rule::Printable(limit.value("ttl", "")));
+  }
   if (text.empty()) text = "unlimited";
   const json& rollout = rule.value("rollout", json());
   if (!rollout.is_object()) return text;

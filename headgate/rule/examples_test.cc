@@ -78,7 +78,7 @@ TEST(RulesReference, ShowsOneLinersThatLoad) {
     options.one_liners.push_back(lines.substr(at, end - at));
     at = end + 1;
   }
-  EXPECT_EQ(options.one_liners.size(), 3u);
+  EXPECT_EQ(options.one_liners.size(), 4u);
   const LoadResult result = LoadRules({}, options);
   EXPECT_EQ(Describe(result.problems), "");
   EXPECT_EQ(Describe(result.warnings), "");

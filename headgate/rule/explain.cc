@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "headgate/rule/concurrency.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/quote.h"
 
@@ -188,6 +189,10 @@ void DescribeRule(const Rule& rule, std::string& out) {
   for (const RuleLimit& limit : rule.limits) {
     const std::string_view nothing = NothingPasses(limit) ? ": nothing passes" : "";
     out += fmt::format("limit     {}{}\n", Describe(limit), nothing);
+  }
+  if (rule.concurrency) {
+    out += fmt::format("limit     {}{}\n", Describe(*rule.concurrency),
+                       rule.concurrency->max == 0 ? ": nothing passes" : "");
   }
   if (rule.unlimited) out += "limit     none: unlimited\n";
   if (rule.rollout != nullptr) {

@@ -50,6 +50,7 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"rate_limit", kDescriptor | kRollout, false, Shape::kMapping},
     {"rate_limits", kDescriptor | kRollout, true, Shape::kList},
     {"replaces", kLimit, false, Shape::kList},
+    {"requests", kLimit, true},
     {"requests_per_unit", kLimit, false},
     {"reserve", kCost, true},
     {"rollout", kDescriptor, true, Shape::kMapping},
@@ -58,6 +59,7 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"share_threshold", kDescriptor, false},
     {"sharing", kLimit, true},
     {"strict", kLimit, true},
+    {"ttl", kLimit, true},
     {"unit", kLimit, false},
     {"unlimited", kLimit, false},
     {"value", kDescriptor, false},
@@ -97,7 +99,7 @@ std::string NumberHint(Word word) {
            "is half of one a "
            "second";
   }
-  if (word == Word::kBurst) return "write a whole number";
+  if (word == Word::kBurst || word == Word::kRequests) return "write a whole number";
   return "put the value in quotes if it is meant as text";
 }
 
@@ -106,7 +108,6 @@ std::string KeyHint(std::string_view text) {
   std::vector<std::string_view> words;
   for (const WordTraits& word : kWords) words.push_back(word.text);
   std::string hint = DidYouMean(text, words);
-  if (hint.empty() && text == "requests") hint = "did you mean 'requests_per_unit'?";
   return hint.empty() ? "see docs/reference/rules.md for the words of a rule file" : hint;
 }
 

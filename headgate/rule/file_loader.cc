@@ -251,7 +251,9 @@ void FileLoader::ReadRollout(Fields& fields, const StoreFields& inherited, Rule&
                               "'rollout' is a mapping: percent or shadow, and rate_limit");
   }
   if (rule.limits.empty() && !rule.unlimited && !fields.reported(Word::kRateLimit)) {
-    return reader_.Report(fields, Word::kRollout, "a roll-out of a rule that has no limit",
+    return reader_.Report(fields, Word::kRollout,
+                          rule.concurrency ? "a roll-out of a rule that limits only concurrency"
+                                           : "a roll-out of a rule that has no limit",
                           "add the rate_limit that holds until it is promoted");
   }
   Fields rollout = reader_.Read(*node, Context::kRollout);
@@ -273,6 +275,10 @@ void FileLoader::ReadRollout(Fields& fields, const StoreFields& inherited, Rule&
     if (!rollout.any_reported())
       reader_.Report(fields, Word::kRollout, "a roll-out without a limit", "add rate_limit");
     return;
+  }
+  if (tried.concurrency) {
+    return reader_.Report(fields, Word::kRollout, "a roll-out cannot try a limit of concurrency",
+                          "change the limit of the rule itself; requests in flight stay in flight");
   }
   if (tried.unlimited || !tried.name.empty() || !tried.replaces.empty() || tried.sharing ||
       tried.on_store_failure || tried.fallback_share_ppm) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/rule/concurrency.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_words.h"
@@ -45,7 +46,10 @@ class LimitReader {
     const bool unlimited = reader_.Truth(fields_, Word::kUnlimited);
     if (unlimited) {
       ReadUnlimited(form);
+    } else if (SaysConcurrency(fields_)) {
+      ReadConcurrency(reader_, fields_, rule_);
     } else {
+      RefuseConcurrencyWords(reader_, fields_);
       ReadWords();
     }
     ReadStoreWords();
@@ -119,8 +123,9 @@ class LimitReader {
       reader_.Report(fields_, Word::kUnit, "should not specify rate limit unit when unlimited",
                      "leave out unit, or unlimited");
     }
-    for (const Word word : {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCost,
-                            Word::kCountDenied, Word::kMaxDelay, Word::kPeriod, Word::kQueue}) {
+    for (const Word word :
+         {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCost, Word::kCountDenied,
+          Word::kMaxDelay, Word::kPeriod, Word::kQueue, Word::kRequests, Word::kTtl}) {
       if (!fields_.has(word)) continue;
       reader_.Report(fields_, word,
                      fmt::format("should not specify {} when unlimited", TextOf(word)),

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   for (const Rule& rule : result.rules->rules()) {
     HEADGATE_CHECK(&rule == &result.rules->rules()[rule.index]);
-    HEADGATE_CHECK(rule.unlimited == rule.limits.empty());
+    HEADGATE_CHECK(rule.unlimited == (rule.limits.empty() && !rule.concurrency));
     HEADGATE_CHECK(!rule.label().empty() && !rule.domain.empty());
     for (const std::vector<Entry>& entries :
          {std::vector<Entry>{{"k", "v"}},

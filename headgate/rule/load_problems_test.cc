@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:3: config error, unknown key 'ratelimit'\n"
              "  hint: did you mean 'rate_limit'?\n"},
         Case{"- key: k\n  rate_limit: {unit: day, requests: 1}\n",
-             "f.yaml:4:27: config error, unknown key 'requests'\n"
+             "f.yaml:4:37: requests belongs to algorithm: concurrency\n"
              "  hint: did you mean 'requests_per_unit'?\n"},
         Case{"- key: k\n  colour: blue\n",
              "f.yaml:4:3: config error, unknown key 'colour'\n"

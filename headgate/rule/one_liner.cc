@@ -1,11 +1,14 @@
 #include "headgate/rule/one_liner.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "headgate/rule/concurrency.h"
+#include "headgate/rule/duration.h"
 #include "headgate/rule/file_loader.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/quote.h"
@@ -15,6 +18,9 @@ namespace headgate::rule {
 namespace {
 
 using algorithm::Algorithm;
+
+constexpr std::string_view kConcurrencyForm =
+    "write it as REQUESTS concurrency ttl DURATION, such as 'api_key: 20 concurrency ttl 30s'";
 
 constexpr std::string_view kForm =
     "write it as key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] "
@@ -151,7 +157,33 @@ class OneLinerParser {
         TakePlainWord(word);
       }
     }
+    if (error_) return;
+    if (concurrency_at_) return TakeConcurrency(rate);
+    if (in_flight_) return FailUnknown(*in_flight_);
+    if (ttl_) return Fail(ttl_->at, "ttl is for concurrency", kConcurrencyForm);
     if (!rate) Fail(text_.size(), "REQUESTS/PERIOD is missing", kForm);
+  }
+
+  // REQUESTS concurrency ttl DURATION.
+  void TakeConcurrency(bool rate) {
+    const LimitWords& words = rule_.words;
+    if (rate || words.algorithm || words.burst || words.align || words.queue) {
+      return Fail(*concurrency_at_, "concurrency goes with REQUESTS and ttl alone",
+                  kConcurrencyForm);
+    }
+    if (!in_flight_ || !ttl_) {
+      return Fail(*concurrency_at_,
+                  in_flight_ ? "concurrency needs a ttl" : "concurrency needs a number of requests",
+                  kConcurrencyForm);
+    }
+    const auto ttl = ParseDuration(ttl_->text);
+    if (!ttl.ok()) return Fail(ttl_->at, std::string(ttl.status().message()), kConcurrencyForm);
+    const uint64_t max = WholeNumber(in_flight_->text).value_or(UINT64_MAX);
+    const ConcurrencyLimit limit{.max = static_cast<uint32_t>(std::min<uint64_t>(max, UINT32_MAX)),
+                                 .ttl = *ttl};
+    if (auto problem = ProblemWith(limit))
+      return Fail(*concurrency_at_, *std::move(problem), kConcurrencyForm);
+    rule_.concurrency = limit;
   }
 
   void TakeRate(Said word) {
@@ -188,16 +220,29 @@ class OneLinerParser {
         Fail(number.at, fmt::format("{} is not a burst", Quote(number.text)),
              "a whole number, as in burst 20");
       }
+    } else if (word.text == kConcurrency) {
+      if (concurrency_at_) return Fail(word.at, "a second algorithm", "name one");
+      concurrency_at_ = word.at;
+    } else if (word.text == "ttl") {
+      if (ttl_) return Fail(word.at, "a second ttl", "name one");
+      ttl_ = TakeWord();
+    } else if (!in_flight_ && WholeNumber(word.text)) {
+      in_flight_ = word;
     } else if (word.text == "first_hit") {
       rule_.words.align = algorithm::Align::kFirstHit;
     } else if (word.text == "queue") {
       rule_.words.queue = true;
     } else {
-      std::string hint = DidYouMean(
-          word.text, {"burst", "first_hit", "queue", "token_bucket", "gcra", "leaky_bucket",
-                      "fixed_window", "sliding_window_counter", "sliding_window_log"});
-      Fail(word.at, fmt::format("unknown word {}", Quote(word.text)), hint.empty() ? kForm : hint);
+      FailUnknown(word);
     }
+  }
+
+  void FailUnknown(Said word) {
+    std::string hint =
+        DidYouMean(word.text, {"burst", "first_hit", "queue", "token_bucket", "gcra",
+                               "leaky_bucket", "fixed_window", "sliding_window_counter",
+                               "sliding_window_log", "concurrency", "ttl"});
+    Fail(word.at, fmt::format("unknown word {}", Quote(word.text)), hint.empty() ? kForm : hint);
   }
 
   // Only digits, below 2^63.
@@ -213,6 +258,7 @@ class OneLinerParser {
   }
 
   void MakeRule() {
+    if (rule_.concurrency) return;
     const auto limit = MakeLimit(rule_.words);
     if (!limit.ok()) return Fail(rate_at_, std::string(limit.status().message()), kForm);
     rule_.limit = *limit;
@@ -221,6 +267,9 @@ class OneLinerParser {
   const std::string_view text_;
   size_t at_ = 0;
   size_t rate_at_ = 0;
+  std::optional<size_t> concurrency_at_;
+  std::optional<Said> in_flight_;  // a number alone
+  std::optional<Said> ttl_;
   OneLiner rule_;
   std::optional<OneLinerError> error_;
 };
@@ -264,6 +313,11 @@ void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& 
                                          kOneLinerDomain, Shown(rule.path)),
                              "another rule has these keys; write several limits of one rule in a "
                              "file, under rate_limits"));
+    return;
+  }
+  if (parsed.rule.concurrency) {
+    rule.concurrency = parsed.rule.concurrency;
+    state.builder.SetRule(node, std::move(rule));
     return;
   }
   const std::optional<Unit> calendar = parsed.rule.words.period.calendar;

@@ -2,7 +2,10 @@
 //
 //   key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] [queue]
 //
+//   key[=value][,key[=value]…]: REQUESTS concurrency ttl DURATION
+//
 //   api_key: 100/minute burst 20
+//   api_key: 20 concurrency ttl 30s
 //   api_key=gold,path="/a, b": 10/20s sliding_window_log
 //
 // It belongs to the domain `default`. A value or key that contains one of `,:"` or a space is
@@ -11,6 +14,7 @@
 // token_bucket, or leaky_bucket if `queue` is present.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +37,8 @@ struct OneLiner {
   std::vector<Step> steps;
   LimitWords words;
   RuleLimit limit;  // the limit that the words define
+  // Set if it limits concurrency. `words` and `limit` have no meaning then.
+  std::optional<ConcurrencyLimit> concurrency{};
 };
 
 // A problem of a one-liner; the column counts bytes from 1.

@@ -25,6 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Match match;
   HEADGATE_CHECK(result.rules->Find(kOneLinerDomain, entries, match));
   HEADGATE_CHECK(match.rule != nullptr);
+  HEADGATE_CHECK(match.rule->concurrency == parsed.rule.concurrency);
+  if (parsed.rule.concurrency) return 0;
   HEADGATE_CHECK(match.rule->limits.size() == 1);
   HEADGATE_CHECK(match.rule->limits[0].limit.spec() == parsed.rule.limit.limit.spec());
   return 0;

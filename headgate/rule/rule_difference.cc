@@ -36,6 +36,7 @@ RulesByIdentity ByIdentity(const RuleSet& set) {
 bool AreAlike(const Rule& a, const Rule& b) {
   return a.name == b.name && a.path == b.path && AreAlike(a.limits, b.limits) &&
          AreAlike(a.rollout.get(), b.rollout.get()) && a.unlimited == b.unlimited &&
+         a.concurrency == b.concurrency &&
          a.shadow_mode == b.shadow_mode && a.quota_mode == b.quota_mode &&
          a.detailed_metric == b.detailed_metric && a.value_to_metric == b.value_to_metric &&
          a.replaces == b.replaces && a.metadata_json == b.metadata_json && a.sharing == b.sharing &&

@@ -10,9 +10,22 @@ namespace headgate::rule {
 namespace {
 
 // The fields that the loader reads as they are written.
-constexpr std::array<std::string_view, 15> kTexts{
-    "algorithm",        "align", "domain", "fallback_share", "key",     "max_delay", "name", "of",
-    "on_store_failure", "per",   "period", "reserve",        "sharing", "unit",      "value"};
+constexpr std::array<std::string_view, 16> kTexts{"algorithm",
+                                                  "align",
+                                                  "domain",
+                                                  "fallback_share",
+                                                  "key",
+                                                  "max_delay",
+                                                  "name",
+                                                  "of",
+                                                  "on_store_failure",
+                                                  "per",
+                                                  "period",
+                                                  "reserve",
+                                                  "sharing",
+                                                  "ttl",
+                                                  "unit",
+                                                  "value"};
 
 const DocumentNode& Target(const DocumentNode& node) { return node; }
 const SourceNode& Target(const SourceNode& node) { return node.target(); }

@@ -1,0 +1,33 @@
+// Limits of concurrency in the words of people:
+//
+//   rate_limit: {algorithm: concurrency, requests: 20, ttl: 30s}
+//
+// At most 20 requests of a key are in flight at the same time, and one that never ends counts for
+// 30 s.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/rule/fields.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::rule {
+
+inline constexpr std::string_view kConcurrency = "concurrency";
+
+// Why the limit is invalid, if it is.
+std::optional<std::string> ProblemWith(const ConcurrencyLimit& limit);
+
+// "20 in flight, concurrency, ttl 30s".
+std::string Describe(const ConcurrencyLimit& limit);
+
+// Whether these are the fields of a limit of concurrency.
+bool SaysConcurrency(const Fields& fields);
+// Adds the limit to the rule, or reports its problems.
+void ReadConcurrency(FieldReader& reader, Fields& fields, Rule& rule);
+// Reports the words that only limits of concurrency have, of another limit.
+void RefuseConcurrencyWords(FieldReader& reader, Fields& fields);
+
+}  // namespace headgate::rule
