@@ -1,6 +1,7 @@
 #include "headgate/app/sidecar_handover.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -26,6 +27,7 @@ constexpr size_t kMessageBytesMax = 4096;
 constexpr size_t kAddressesMax = 1024;
 constexpr std::string_view kEnd = "end";
 constexpr std::string_view kReady = "ready";
+constexpr std::string_view kState = "state";
 
 absl::Status Failed(std::string_view what, const std::string& path) {
   return absl::UnavailableError(
@@ -100,6 +102,33 @@ std::optional<Message> Receive(int socket) {
   return received;
 }
 
+// Empty if the system has no memory for it.
+net::FileDescriptor FileWith(std::string_view bytes) {
+  net::FileDescriptor file(::memfd_create("headgate-state", MFD_CLOEXEC));
+  while (file && !bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written <= 0) return net::FileDescriptor();
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return file;
+}
+
+// Nothing if it is not a file, or is too long.
+std::optional<std::string> BytesOf(const net::FileDescriptor& file) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 0 ||
+      static_cast<uint64_t>(info.st_size) > kSidecarStateBytesMax)
+    return std::nullopt;
+  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  for (size_t read = 0; read < bytes.size();) {
+    const ssize_t more =
+        ::pread(file.get(), bytes.data() + read, bytes.size() - read, static_cast<off_t>(read));
+    if (more <= 0) return std::nullopt;
+    read += static_cast<size_t>(more);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // ---- The new process
@@ -130,12 +159,9 @@ absl::Status Predecessor::ReceiveAddresses() {
     if (!message)
       return absl::UnavailableError("the process that runs has not handed over its addresses");
     if (message->text == kEnd) return absl::OkStatus();
-    const size_t line_end = std::min(message->text.find('\n'), message->text.size());
-    auto bound = net::ParseEndpoint(
-        std::string_view(message->text).substr(std::min(line_end + 1, message->text.size())));
-    if (!bound.ok()) return bound.status();
-    addresses_.push_back({.name = message->text.substr(0, line_end),
-                          .bound = *std::move(bound),
+    HEADGATE_ASSIGN_OR_RETURN(AddressMessage address, ParseAddressMessage(message->text));
+    addresses_.push_back({.name = std::move(address.name),
+                          .bound = std::move(address.bound),
                           .sockets = std::move(message->descriptors)});
   }
   return absl::ResourceExhaustedError("the process that runs has too many addresses");
@@ -159,10 +185,16 @@ std::optional<Predecessor::Address> Predecessor::Take(std::string_view name) {
   return taken;
 }
 
-absl::Status Predecessor::SayReady() {
+absl::StatusOr<SidecarState> Predecessor::SayReady() {
   addresses_.clear();
-  if (Send(connection_.get(), kReady, {})) return absl::OkStatus();
-  return absl::UnavailableError("the process that ran before has gone");
+  if (!Send(connection_.get(), kReady, {}))
+    return absl::UnavailableError("the process that ran before has gone");
+  const std::optional<Message> message = Receive(connection_.get());
+  if (!message || message->text != kState || message->descriptors.size() != 1)
+    return absl::UnavailableError("the process that ran before has not passed on its state");
+  const std::optional<std::string> bytes = BytesOf(message->descriptors.front());
+  if (!bytes) return absl::InvalidArgumentError("the state is not a file that can be read");
+  return ParseSidecarState(*bytes);
 }
 
 // ---- The old process
@@ -170,7 +202,7 @@ absl::Status Predecessor::SayReady() {
 absl::StatusOr<std::unique_ptr<HandoverPoint>> HandoverPoint::Open(const std::string& path,
                                                                    std::vector<Address> addresses,
                                                                    net::EventLoop& loop,
-                                                                   std::function<void()> leave) {
+                                                                   Calls calls) {
   // Bound under another name first, so that there is always a process at the path.
   const std::string made = path + ".new";
   if (made.size() >= sizeof(sockaddr_un::sun_path))
@@ -183,16 +215,16 @@ absl::StatusOr<std::unique_ptr<HandoverPoint>> HandoverPoint::Open(const std::st
       ::rename(made.c_str(), path.c_str()) != 0)
     return Failed("cannot listen on", path);
   return std::unique_ptr<HandoverPoint>(
-      new HandoverPoint(path, std::move(addresses), loop, std::move(listener), std::move(leave)));
+      new HandoverPoint(path, std::move(addresses), loop, std::move(listener), std::move(calls)));
 }
 
 HandoverPoint::HandoverPoint(std::string path, std::vector<Address> addresses, net::EventLoop& loop,
-                             net::FileDescriptor listener, std::function<void()> leave)
+                             net::FileDescriptor listener, Calls calls)
     : path_(std::move(path)),
       file_(FileNumber(path_)),
       addresses_(std::move(addresses)),
       loop_(loop),
-      leave_(std::move(leave)),
+      calls_(std::move(calls)),
       listener_(std::move(listener)),
       connections_(loop, listener_.get(), [this] { OnConnection(); }) {}
 
@@ -216,7 +248,7 @@ void HandoverPoint::OnConnection() {
 
 bool HandoverPoint::SendAddresses() const {
   for (const Address& address : addresses_) {
-    const std::string text = fmt::format("{}\n{}", address.name, address.bound.ToString());
+    const std::string text = Write({.name = address.name, .bound = address.bound});
     for (size_t i = 0; i < address.sockets.size(); i += kSocketsPerMessage) {
       const std::span<const int> rest = std::span(address.sockets).subspan(i);
       if (!Send(successor_.get(), text, rest.first(std::min(rest.size(), kSocketsPerMessage))))
@@ -229,9 +261,17 @@ bool HandoverPoint::SendAddresses() const {
 void HandoverPoint::OnWord() {
   const std::optional<Message> message = Receive(successor_.get());
   if (!message && (errno == EAGAIN || errno == EINTR)) return;
+  const bool is_ready = message && message->text == kReady;
+  if (is_ready) SendState();
   word_.reset();
   successor_ = net::FileDescriptor();
-  if (message && message->text == kReady) leave_();
+  if (is_ready) calls_.leave();
+}
+
+// A successor that does not get it goes on without it.
+void HandoverPoint::SendState() const {
+  const net::FileDescriptor file = FileWith(Write(calls_.state()));
+  if (file) (void)Send(successor_.get(), kState, std::array{file.get()});
 }
 
 }  // namespace headgate::app

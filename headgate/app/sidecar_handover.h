@@ -3,11 +3,11 @@
 //
 //   new: connects to the Unix socket of the old one ──▶ old: sends each address with its sockets
 //   new: listens on them, puts its own Unix socket in place ──▶ "ready"
-//   old: stops accepting, answers what has begun, leaves
+//   old: passes on its state, stops accepting, answers what has begun, leaves
 //
 // Each side checks that the other one runs as the same user. If the new process ends before it is
-// ready, the old one goes on as before. Only sockets are handed over: the new process begins with
-// the settings of its own flags, and with even shares.
+// ready, the old one goes on as before. handover_messages.h has what the messages say. The state is
+// a file in memory, because it may be larger than a message.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/app/handover_messages.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/endpoint.h"
@@ -30,7 +31,7 @@ namespace headgate::app {
 class Predecessor {
  public:
   struct Address {
-    std::string name;  // what it is for, and as its flag has it: "listen 127.0.0.1:0"
+    std::string name;
     net::Endpoint bound;
     std::vector<net::FileDescriptor> sockets;
   };
@@ -41,8 +42,8 @@ class Predecessor {
                                                          base::Duration timeout);
   // The first address with this name, which is then not there any more.
   std::optional<Address> Take(std::string_view name);
-  // Makes the old process leave.
-  absl::Status SayReady();
+  // Makes the old process leave. Returns its state, or why there is none. Blocks as Find does.
+  absl::StatusOr<SidecarState> SayReady();
 
  private:
   explicit Predecessor(net::FileDescriptor connection) : connection_(std::move(connection)) {}
@@ -61,27 +62,33 @@ class HandoverPoint {
     std::vector<int> sockets;  // stay open while the point exists
   };
 
-  // Replaces what is at the path. `leave` is called on the thread of `loop`, once.
+  // Called on the thread of the loop, once, when the successor is ready.
+  struct Calls {
+    std::function<SidecarState()> state;
+    std::function<void()> leave;
+  };
+
+  // Replaces what is at the path.
   static absl::StatusOr<std::unique_ptr<HandoverPoint>> Open(const std::string& path,
                                                              std::vector<Address> addresses,
-                                                             net::EventLoop& loop,
-                                                             std::function<void()> leave);
+                                                             net::EventLoop& loop, Calls calls);
   // Removes the file, unless it is the successor's.
   ~HandoverPoint();
   HandoverPoint(const HandoverPoint&) = delete;
 
  private:
   HandoverPoint(std::string path, std::vector<Address> addresses, net::EventLoop& loop,
-                net::FileDescriptor listener, std::function<void()> leave);
+                net::FileDescriptor listener, Calls calls);
   void OnConnection();
   void OnWord();
   bool SendAddresses() const;
+  void SendState() const;
 
   const std::string path_;
   const uint64_t file_;  // its number
   const std::vector<Address> addresses_;
   net::EventLoop& loop_;
-  const std::function<void()> leave_;
+  const Calls calls_;
   const net::FileDescriptor listener_;
   net::FileDescriptor successor_;
   std::optional<net::Readable> word_;  // of the successor

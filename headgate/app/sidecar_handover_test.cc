@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <thread>
 
 #include "headgate/base/clock.h"
+#include "headgate/net/socket_address.h"
 
 namespace headgate::app {
 namespace {
@@ -43,7 +45,9 @@ struct SidecarHandoverTest : testing::Test {
     return address;
   }
   void Open(std::vector<HandoverPoint::Address> addresses) {
-    auto opened = HandoverPoint::Open(path, std::move(addresses), loop, [this] { ++left; });
+    auto opened =
+        HandoverPoint::Open(path, std::move(addresses), loop,
+                            {.state = [this] { return state; }, .leave = [this] { ++left; }});
     ASSERT_TRUE(opened.ok()) << opened.status();
     point = *std::move(opened);
   }
@@ -69,12 +73,20 @@ struct SidecarHandoverTest : testing::Test {
     return found;
   }
 
+  // What the new process gets for its word.
+  absl::StatusOr<SidecarState> SayReady(Predecessor& found) {
+    absl::StatusOr<SidecarState> received;
+    WhileItRuns([&] { received = found.SayReady(); });
+    return received;
+  }
+
   std::string folder;
   std::string path;
   base::SystemClock clock;
   net::EventLoop loop{clock};
   std::vector<net::FileDescriptor> sockets;
   std::unique_ptr<HandoverPoint> point;
+  SidecarState state;
   int left = 0;
 };
 
@@ -103,9 +115,51 @@ TEST_F(SidecarHandoverTest, SocketsArriveInTheirOrder) {
   EXPECT_FALSE(found->Take("listen 127.0.0.1:0").has_value()) << "it was taken";
   EXPECT_EQ(found->Take("admin :0")->sockets.size(), 1u);
   EXPECT_EQ(left, 0);
-  EXPECT_TRUE(found->SayReady().ok());
-  EXPECT_TRUE(loop.RunUntil([&] { return left > 0; }, 10s));
+  EXPECT_TRUE(SayReady(*found).ok());
   EXPECT_EQ(left, 1);
+}
+
+TEST_F(SidecarHandoverTest, TheStateIsThatOfTheMomentWhenTheSuccessorIsReady) {
+  Open({});
+  auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  state.mode = {.now = share::Mode::kPassthrough, .flag = share::Mode::kEnforce};
+  state.pool = {.at = base::Instant::FromNanos(7), .shares = std::string(1 << 20, '\0')};
+  const auto received = SayReady(*found);
+  ASSERT_TRUE(received.ok()) << received.status();
+  EXPECT_EQ(*received, state);
+}
+
+// Another program at the path, or another version.
+TEST_F(SidecarHandoverTest, AProcessThatSendsSomethingElseIsAnError) {
+  const net::FileDescriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const net::SocketAddress address = net::UnixSocket(path);
+  ASSERT_EQ(::bind(listener.get(), address.get(), address.size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  // Sends these messages to whoever connects, and reads what it says.
+  const auto answer = [&](std::vector<std::string> messages) {
+    return std::thread([&listener, messages = std::move(messages)] {
+      const net::FileDescriptor peer(::accept(listener.get(), nullptr, nullptr));
+      for (const std::string& message : messages)
+        EXPECT_EQ(::send(peer.get(), message.data(), message.size(), MSG_NOSIGNAL),
+                  std::ssize(message));
+      std::array<char, 16> word{};
+      (void)::recv(peer.get(), word.data(), word.size(), 0);
+    });
+  };
+  for (const auto* message : {"nonsense", "listen\n", "listen\n127.0.0.1", "listen\n:99999"}) {
+    std::thread other = answer({message});
+    EXPECT_TRUE(absl::IsInvalidArgument(Predecessor::Find(path, 10s).status())) << message;
+    other.join();
+  }
+  for (const auto* message : {"state", "left"}) {
+    std::thread other = answer({"end", message});
+    auto found = Predecessor::Find(path, 10s);
+    ASSERT_TRUE(found.ok() && found->has_value());
+    EXPECT_FALSE((*found)->SayReady().ok()) << message;
+    found->reset();
+    other.join();
+  }
 }
 
 TEST_F(SidecarHandoverTest, TwoAddressesMayHaveTheSameName) {
@@ -127,8 +181,8 @@ TEST_F(SidecarHandoverTest, ASuccessorThatEndsLeavesTheProcessAlone) {
   auto second = Find();
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(left, 0);
-  EXPECT_TRUE(second->SayReady().ok());
-  EXPECT_TRUE(loop.RunUntil([&] { return left > 0; }, 10s));
+  EXPECT_TRUE(SayReady(*second).ok());
+  EXPECT_EQ(left, 1);
 }
 
 TEST_F(SidecarHandoverTest, OneSuccessorAtATime) {
@@ -155,10 +209,10 @@ TEST_F(SidecarHandoverTest, ItsFileIsForItsUserAndGoesWithIt) {
 }
 
 TEST_F(SidecarHandoverTest, APathThatCannotBeUsedIsAnError) {
-  const auto nowhere = HandoverPoint::Open("/nowhere/point", {}, loop, [] {});
+  const auto nowhere = HandoverPoint::Open("/nowhere/point", {}, loop, {});
   EXPECT_THAT(std::string(nowhere.status().message()),
               HasSubstr("cannot listen on /nowhere/point"));
-  const auto too_long = HandoverPoint::Open(std::string(200, 'a'), {}, loop, [] {});
+  const auto too_long = HandoverPoint::Open(std::string(200, 'a'), {}, loop, {});
   EXPECT_THAT(std::string(too_long.status().message()), HasSubstr("too long"));
 }
 

@@ -11,6 +11,13 @@ constexpr base::Duration kHandoverTimeout = std::chrono::seconds(5);
 
 }  // namespace
 
+void LogNoState(observe::Log& log, const absl::Status& why) {
+  log.Warning(
+      "sidecar.state_not_taken",
+      {{"reason", std::string(why.message())},
+       {"effect", std::string_view("the clients begin with even shares and a whole cycle")}});
+}
+
 bool SidecarListeners::FindPredecessor() {
   if (handover_.empty()) return true;
   auto found = Predecessor::Find(handover_, kHandoverTimeout);
@@ -23,9 +30,12 @@ bool SidecarListeners::FindPredecessor() {
   return false;
 }
 
-bool SidecarListeners::AwaitSuccessor(net::EventLoop& loop) {
+bool SidecarListeners::AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
+                                      const std::function<void(const SidecarState&)>& take_over) {
   if (handover_.empty()) return true;
-  auto point = HandoverPoint::Open(handover_, addresses_, loop, [this] { has_successor_ = true; });
+  auto point =
+      HandoverPoint::Open(handover_, addresses_, loop,
+                          {.state = std::move(state), .leave = [this] { has_successor_ = true; }});
   if (!point.ok()) {
     console_.Error(fmt::format("--handover: {}", std::string(point.status().message())),
                    "name a path in a directory that this user may write");
@@ -33,11 +43,14 @@ bool SidecarListeners::AwaitSuccessor(net::EventLoop& loop) {
   }
   point_ = *std::move(point);
   if (!predecessor_) return true;
-  const absl::Status status = predecessor_->SayReady();
-  log_.Info("sidecar.sockets_taken",
-            {{"addresses", uint64_t{addresses_.size()}},
-             {"old_process", std::string_view(status.ok() ? "leaves" : "has gone before")}});
+  const absl::StatusOr<SidecarState> taken = predecessor_->SayReady();
   predecessor_.reset();
+  log_.Info("sidecar.sockets_taken", {{"addresses", uint64_t{addresses_.size()}}});
+  if (taken.ok()) {
+    take_over(*taken);
+  } else {
+    LogNoState(log_, taken.status());
+  }
   return true;
 }
 

@@ -18,6 +18,9 @@
 
 namespace headgate::app {
 
+// A restart goes on without the state of the old process, or without a part of it.
+void LogNoState(observe::Log& log, const absl::Status& why);
+
 class SidecarListeners {
  public:
   using Sessions = std::function<net::SessionChooser(uint32_t loop)>;
@@ -38,8 +41,10 @@ class SidecarListeners {
   bool FindPredecessor();
   bool Listen(const ListenAddress& address, std::string_view announced, const Sessions& sessions,
               net::ListenOptions options);
-  // Makes the predecessor leave, if there is one, and waits for a successor on `loop`.
-  bool AwaitSuccessor(net::EventLoop& loop);
+  // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. Then
+  // `state` is asked for what the successor gets. `take_over` gets the state of the predecessor.
+  bool AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
+                      const std::function<void(const SidecarState&)>& take_over);
 
   // Whether a process has taken over the addresses. On the thread of the loop.
   bool has_successor() const { return has_successor_; }

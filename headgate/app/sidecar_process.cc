@@ -81,7 +81,9 @@ int SidecarProcess::Run() {
   upstream_files_.Follow({upstream.ca_file, upstream.certificate_file, upstream.key_file});
   if (!ListenOnAll()) return kExitUnreachable;
   server_.Start();
-  if (!listeners_.AwaitSuccessor(control_)) return kExitUnreachable;
+  const auto state = [this] { return StateForSuccessor(); };
+  const auto take_over = [this](const SidecarState& taken) { TakeOver(taken); };
+  if (!listeners_.AwaitSuccessor(control_, state, take_over)) return kExitUnreachable;
   log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
   const auto reload = [this] {
     if (rules_) rules_->Reload();
@@ -162,6 +164,26 @@ void SidecarProcess::AddAdminRoutes(http::Router& router) {
                     .upstreams = [this] { return upstreams(); },
                     .set_upstreams = [this](UpstreamList to) { SetUpstreams(std::move(to)); }},
                    router);
+}
+
+SidecarState SidecarProcess::StateForSuccessor() {
+  return {.mode = LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
+          .upstream = LiveSetting<std::string>{.now = ToString(upstreams()),
+                                               .flag = ToString(settings_.upstreams)},
+          .pool = pool_.HandOver(engine_.clock().Now())};
+}
+
+// What was changed while the old process ran stays, unless the flag has changed, too.
+void SidecarProcess::TakeOver(const SidecarState& state) {
+  if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_.mode())
+    SetMode(state.mode->now);
+  if (state.upstream && state.upstream->flag == ToString(settings_.upstreams) &&
+      state.upstream->now != state.upstream->flag) {
+    auto list = ParseUpstreams(state.upstream->now);
+    if (list.ok() && list->SameScheme(settings_.upstreams)) SetUpstreams(*std::move(list));
+  }
+  if (const absl::Status status = pool_.TakeOver(state.pool, engine_.clock().Now()); !status.ok())
+    LogNoState(log_, status);
 }
 
 void SidecarProcess::SetMode(share::Mode mode) {

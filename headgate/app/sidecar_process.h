@@ -54,6 +54,10 @@ class SidecarProcess {
   // Lets the requests end that have begun.
   void Drain();
 
+  // The state that a restart passes on.
+  SidecarState StateForSuccessor();
+  void TakeOver(const SidecarState& state);
+
   // Changes, from any loop.
   void SetMode(share::Mode mode);
   UpstreamList upstreams();

@@ -9,13 +9,18 @@ import tempfile
 import threading
 import unittest
 
-from harness import BINARY, START_SECONDS, Sidecar, free_port, require, run, until
+from harness import BINARY, START_SECONDS, Sidecar, free_port, require, run, until, wait
 from test_tls import Authority
-from upstreams import Nginx, read_exactly
+from upstreams import Nginx, Upstream, read_exactly
 
 REQUEST = b"GET /small HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n"
 # The event loops of the processes after the first one: as many, fewer, more.
 THREADS = (2, 1, 3, 2)
+# For wrk: each connection thinks for a while, so that they do not ask together.
+LOAD = """
+wrk.headers["X-Client-Id"] = "ann"
+delay = function() return math.random(0, 200) end
+"""
 
 
 def ask(connection):
@@ -82,18 +87,20 @@ class Http2:
         return json.loads(self.process.communicate(timeout=60)[0])
 
 
-class Restart(unittest.TestCase):
+class Restarts(unittest.TestCase):
     def setUp(self):
         require("nginx", "node", "openssl")
         self.nginx = Nginx(self)
         self.path = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "handover")
 
-    def start(self, threads=2, *args):
-        sidecar = self.enterContext(
-            Sidecar(self.nginx.port, args=("--handover", self.path, "--threads", str(threads), *args))
-        )
+    def start(self, threads=2, *args, upstream=None, capacity=1_000_000):
+        words = ("--handover", self.path, "--threads", str(threads), *args)
+        sidecar = self.enterContext(Sidecar(upstream or self.nginx.port, args=words, capacity=capacity))
         until(lambda: "sidecar.started" in sidecar.errors(), START_SECONDS, "the sidecar waits for a successor")
         return sidecar
+
+
+class Restart(Restarts):
 
     def test_no_request_fails(self):
         authority = Authority(self.enterContext(tempfile.TemporaryDirectory()))
@@ -164,6 +171,87 @@ class Restart(unittest.TestCase):
         self.assertEqual(new.request("GET", "/small", headers={"X-Client-Id": "ann"})[0], 200)
         self.assertEqual(new.stop(), 0)
         self.assertFalse(os.path.exists(self.path))
+
+
+def ask_as(sidecar, client):
+    return sidecar.request("GET", "/small", headers={"X-Client-Id": client})
+
+
+class State(Restarts):
+    """What the new process knows from the old one."""
+
+    def restart(self, old, *args, **more):
+        new = self.start(2, *args, **more)
+        self.assertEqual(old.process.wait(START_SECONDS), 0, old.errors())
+        self.assertNotIn("sidecar.state_not_taken", new.errors())
+        return new
+
+    def test_the_use_of_the_cycle_is_still_counted(self):
+        args = ("--cycle", "5m")
+        sidecar = self.start(2, *args, capacity=20)
+        for client in ("ann", "bob"):
+            self.assertEqual(ask_as(sidecar, client)[0], 200)
+        used = 1
+        while ask_as(sidecar, "ann")[0] == 200:
+            used += 1
+        self.assertEqual(used, 10)
+        for _ in range(2):
+            sidecar = self.restart(sidecar, *args, capacity=20)
+            status, fields, _ = ask_as(sidecar, "ann")
+            self.assertEqual(status, 429)
+            self.assertLessEqual(int(fields["retry-after"]), 300)
+        self.assertEqual([ask_as(sidecar, "bob")[0] for _ in range(10)], [200] * 9 + [429])
+        # Another capacity holds for the rest of the cycle, of which nearly everything is left.
+        sidecar = self.restart(sidecar, *args, capacity=40)
+        used = 0
+        while ask_as(sidecar, "ann")[0] == 200:
+            used += 1
+        self.assertIn(used, range(5, 11))
+
+    def test_what_was_changed_live_stays(self):
+        other = Nginx(self)
+        sidecar = self.start()
+        change = json.dumps({"mode": "passthrough", "upstream": f"http://127.0.0.1:{other.port}"})
+        status, _, state = sidecar.request("PATCH", "/v1/sidecar", body=change, port=sidecar.admin_port)
+        self.assertEqual(status, 200)
+        for _ in range(2):
+            sidecar = self.restart(sidecar)
+            self.assertEqual(sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2], state)
+            self.assertEqual(ask_as(sidecar, "ann")[0], 200)
+        # A flag that is not as before is what the operator wants now.
+        sidecar = self.restart(sidecar, upstream=other.port)
+        sidecar = self.restart(sidecar, "--mode", "passthrough")
+        sidecar = self.restart(sidecar)
+        now = json.loads(sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2])
+        self.assertEqual(now, {"mode": "enforce", "upstream": f"http://127.0.0.1:{self.nginx.port}"})
+
+    def test_the_found_capacity_is_there_at_once(self):
+        require("wrk")
+        busy = threading.Semaphore(4)
+
+        def serve(connection, _):
+            with busy:
+                wait(0.02)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            return True
+
+        upstream = Upstream(self, serve).port
+        sidecar = self.start(upstream=upstream, capacity="auto")
+        script = os.path.join(self.nginx.folder, "load.lua")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(LOAD)
+        words = ("wrk", "-t1", "-c60", "-d300s", "-s", script, f"http://127.0.0.1:{sidecar.port}/")
+        load = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        self.addCleanup(load.wait)
+        self.addCleanup(load.kill)
+        found = lambda: sidecar.metric("headgate_share_pool_capacity")
+        until(found, 120, "the capacity is found")
+        load.kill()
+        load.wait()
+        before = found()
+        sidecar = self.restart(sidecar, upstream=upstream, capacity="auto")
+        self.assertAlmostEqual(found(), before, delta=before / 5)
+        self.assertGreater(sidecar.metric("headgate_upstream_base_seconds"), 0)
 
 
 if __name__ == "__main__":
