@@ -66,15 +66,15 @@ uint64_t Upstreams::FreePlaces(base::Instant now) const {
   return free;
 }
 
-bool Upstreams::IsWithinPart(const Waiter& waiter, uint64_t free) const {
-  return !WaiterQueue::IsLimited(waiter) || MayTakeOne(queue_.HeldBy(waiter), free);
+bool Upstreams::IsWithinPart(const Waiter& waiter, uint64_t free, uint64_t promised) const {
+  return !WaiterQueue::IsLimited(waiter) ||
+         MayTakeOne(queue_.HeldBy(waiter) + promised, free - std::min(free, promised));
 }
 
 Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
   if (closed_) return {.refused = NoPlace::kClosed};
   const uint64_t free = FreePlaces(now);
   const bool within_part = IsWithinPart(waiter, free);
-  // Whether a connection may be made for it.
   bool may_connect = false;
   // Nobody overtakes the others of the same client, nor a request that may have the next place.
   if (within_part && !MayServe(free) && queue_.WaitingOf(waiter) == 0) {
@@ -92,12 +92,17 @@ Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
     counters_.refusals_client.Add();
     return {.refused = NoPlace::kQueueFull};
   }
+  const bool waits_for_client = !IsWithinPart(waiter, free, queue_.WaitingOf(waiter));
   waiter.failed_connects_ = 0;
   queue_.Append(waiter);
   counters_.queued.Add();
-  if (!may_connect)
-    (within_part || free == 0 ? counters_.waits_for_place : counters_.waits_for_client).Add();
   OpenForQueue(now);
+  may_connect = may_connect || connecting_ * options_.exchanges_per_connection >= queue_.size();
+  if (waits_for_client && free > 0) {
+    counters_.waits_for_client.Add();
+  } else if (!may_connect) {
+    counters_.waits_for_place.Add();
+  }
   return {};
 }
 

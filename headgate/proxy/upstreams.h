@@ -148,8 +148,9 @@ class Upstreams final : public Places {
   void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);
   // Places on connections, those that do not exist yet included.
   uint64_t FreePlaces(base::Instant now) const;
-  // Whether one of `free` places is within the part of the waiter's client.
-  bool IsWithinPart(const Waiter& waiter, uint64_t free) const;
+  // Whether one of `free` places is within the part of the waiter's client, after it will have got
+  // `promised` of them.
+  bool IsWithinPart(const Waiter& waiter, uint64_t free, uint64_t promised = 0) const;
   bool MayServe(uint64_t free) { return !queue_.empty() && IsWithinPart(queue_.front(), free); }
   enum class Need : uint8_t { kPlace, kPlaceOrConnection };
   // The address for the next request; null if none has what is needed.

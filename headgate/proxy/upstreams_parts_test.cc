@@ -1,4 +1,4 @@
-// What one client may have of the places and of the queue.
+// The part of the places, and of the queue, that one client may have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,6 +103,22 @@ TEST_F(UpstreamsPartsTest, RequestsOfOneClientStayInOrder) {
   Turn();
   EXPECT_NE(requests[1].place, nullptr);
   EXPECT_EQ(requests[2].place, nullptr);
+}
+
+// A burst comes before any connection is made.
+TEST_F(UpstreamsPartsTest, RequestsOfABurstKnowWhyTheyWait) {
+  options.connections_max = 8;
+  Make(1);
+  for (int i = 0; i < 20; ++i) {
+    PlayedWaiter& waiter = requests.emplace_back(kHog);
+    waiter.on_place = [this](Place& place) { Occupy(&place); };
+    (void)TakeFor(waiter);
+  }
+  ConnectAll();
+  // 6 < 8 × (8 - 6 - 1), and 7 > 8 × (8 - 7 - 1).
+  EXPECT_EQ(counters.outstanding.value(), 7u);
+  EXPECT_EQ(counters.waits_for_client.value(), 13u);
+  EXPECT_EQ(counters.waits_for_place.value(), 0u);
 }
 
 TEST_F(UpstreamsPartsTest, QueueIsDividedToo) {

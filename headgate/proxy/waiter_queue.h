@@ -39,7 +39,7 @@ class WaiterQueue {
  public:
   using Waiter = Places::Waiter;
 
-  // Of all clients: whether nobody waits, and how many do.
+  // The requests of all clients that wait.
   bool empty() const { return order_.empty(); }
   size_t size() const { return size_; }
 

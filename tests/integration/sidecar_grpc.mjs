@@ -1,5 +1,6 @@
 // A gRPC server, and a client that asks it through a sidecar. Prints the server's port, reads the
-// sidecar's from stdin, and prints what the client got as JSON.
+// sidecar's from stdin, and prints what the client got as JSON. The client of tests/grpc_client asks
+// the same server.
 import * as grpc from '@grpc/grpc-js';
 import readline from 'node:readline';
 
@@ -24,6 +25,12 @@ server.addService(service, {
   Unary: (call, done) => {
     if (call.request === 'missing') return done({ code: grpc.status.NOT_FOUND, details: 'no such thing' });
     if (call.request === 'never') return undefined;
+    const [echo] = call.metadata.get('x-echo');
+    if (echo) {
+      const metadata = new grpc.Metadata();
+      metadata.set('x-echo', echo);
+      call.sendMetadata(metadata);
+    }
     const trailers = new grpc.Metadata();
     trailers.add('x-trailer', 'at the end');
     return done(null, call.request, trailers);

@@ -1,36 +1,41 @@
-"""Clients and servers of others through the sidecar: gRPC (@grpc/grpc-js) and WebSocket (ws), unmodified."""
+"""Clients and servers of others through the sidecar, unmodified: gRPC (@grpc/grpc-js and grpc++),
+WebSocket (ws), Chromium, wrk and h2load."""
 
 import json
 import os
+import re
+import select
+import signal
 import subprocess
+import tempfile
 import unittest
 
-from harness import INTEGRATION, Sidecar, require
+from harness import INTEGRATION, Sidecar, require, run, until
+from test_sidecar_tls import Certificates, OnlyTls
+from upstreams import Nginx
+
+GRPC_CLIENT = os.environ.get("GRPC_CLIENT") or os.path.join(INTEGRATION, "../../build/dev/tests/grpc_client/grpc_client")
 
 
-class Clients(unittest.TestCase):
-    def start(self, script):
-        require("node")
-        if not os.path.isdir(os.path.join(INTEGRATION, "node_modules", "ws")):
-            self.skipTest("run `npm ci` in tests/integration, or ./dev setup test")
-        process = self.enterContext(
-            subprocess.Popen(
-                ["node", os.path.join(INTEGRATION, script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        )
-        self.addCleanup(process.kill)
-        return process, int(process.stdout.readline())
+def start_node(test, script):
+    """Starts a script that prints its port first, and returns the process and the port."""
+    require("node")
+    if not os.path.isdir(os.path.join(INTEGRATION, "node_modules", "ws")):
+        test.skipTest("run `npm ci` in tests/integration, or ./dev setup test")
+    process = test.enterContext(
+        subprocess.Popen(["node", os.path.join(INTEGRATION, script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    )
+    test.addCleanup(process.kill)
+    return process, int(process.stdout.readline())
 
-    def result(self, process, sidecar):
-        process.stdin.write(f"{sidecar.port}\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
 
-    def test_grpc(self):
-        process, port = self.start("sidecar_grpc.mjs")
+class Grpc(unittest.TestCase):
+    def setUp(self):
+        self.server, port = start_node(self, "sidecar_grpc.mjs")
         sidecar = Sidecar(port, scheme="h2c", capacity=20, args=("--cycle", "1h"))
-        got = self.result(process, self.enterContext(sidecar))
-        self.assertEqual(got["unary"], {"code": 0, "reply": "hello", "trailer": "at the end"})
+        self.sidecar = self.enterContext(sidecar)
+
+    def check(self, got):
         self.assertEqual(got["large"], 1 << 20)
         self.assertEqual((got["missing"]["code"], got["missing"]["details"]), (5, "no such thing"))
         self.assertEqual(got["deadline"], 4)
@@ -39,13 +44,118 @@ class Clients(unittest.TestCase):
         # RESOURCE_EXHAUSTED
         self.assertEqual(got["refused"]["code"], 8)
 
-    def test_websocket(self):
-        process, port = self.start("sidecar_websocket.mjs")
-        got = self.result(process, self.enterContext(Sidecar(port)))
+    def test_grpc_js(self):
+        self.server.stdin.write(f"{self.sidecar.port}\n")
+        self.server.stdin.flush()
+        got = json.loads(self.server.stdout.readline())
+        self.assertEqual(got["unary"], {"code": 0, "reply": "hello", "trailer": "at the end"})
+        self.check(got)
+
+    def test_grpc_cpp(self):
+        done = run(GRPC_CLIENT, f"127.0.0.1:{self.sidecar.port}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        got = json.loads(done.stdout)
+        unary = {"code": 0, "details": "", "reply": "hello", "trailer": "at the end", "echo": "who is there"}
+        self.assertEqual(got["unary"], unary)
+        self.assertEqual(got["cancelled"], 1)
+        self.check(got)
+        gone = 'headgate_proxy_requests_total{outcome="client_gone"}'
+        until(lambda: self.sidecar.metric(gone) >= 1, 10, "the call that was cancelled has ended")
+        until(lambda: self.sidecar.metric("headgate_proxy_in_flight") == 0, 10, "all calls have ended")
+
+
+class WebSocket(unittest.TestCase):
+    def test_ws(self):
+        server, port = start_node(self, "sidecar_websocket.mjs")
+        sidecar = self.enterContext(Sidecar(port))
+        server.stdin.write(f"{sidecar.port}\n")
+        server.stdin.flush()
         self.assertEqual(
-            got,
+            json.loads(server.stdout.readline()),
             {"text": "hello", "large": True, "inOrder": True, "pong": "are you there", "close": [4000, "done"], "refused": 429},
         )
+
+
+class Browser(Certificates):
+    """Chromium opens a page of the upstream through the sidecar. The page cannot name a client in its first
+    request, nor in the handshake of a WebSocket, so the address is the client."""
+
+    ARGS = ("--client-header", "none", "--cycle", "1h")
+    CAPACITY = 40
+
+    def browse(self, server, url):
+        """The findings of the page."""
+        require("chromium")
+        folder = self.enterContext(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        words = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                 "--no-proxy-server", "--disable-background-networking", "--disable-component-update",
+                 "--ignore-certificate-errors", f"--user-data-dir={folder}", "--remote-debugging-port=0", url)
+        # A session of its own, because it has many processes.
+        browser = subprocess.Popen(
+            ("chromium", *words), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True)
+        self.addCleanup(browser.wait)
+        self.addCleanup(os.killpg, browser.pid, signal.SIGKILL)
+        ready, _, _ = select.select([server.stdout], [], [], 60)
+        self.assertTrue(ready, "the page says what it has found")
+        return json.loads(server.stdout.readline())
+
+    def check(self, got, protocol):
+        self.assertEqual(
+            got,
+            {
+                "download": 8 << 20,
+                "upload": True,
+                "socket": {"text": "hello", "large": True, "code": 4000, "reason": "done"},
+                "refusal": {"status": 429, "retryAfter": True, "rateLimit": True},
+                "protocols": [protocol],
+            },
+        )
+
+    def test_http1(self):
+        server, port = start_node(self, "sidecar_browser.mjs")
+        sidecar = self.enterContext(Sidecar(port, args=self.ARGS, capacity=self.CAPACITY))
+        self.check(self.browse(server, f"http://127.0.0.1:{sidecar.port}/"), "http/1.1")
+
+    def test_http2_by_tls(self):
+        server, port = start_node(self, "sidecar_browser.mjs")
+        files = ("--tls-certificate-file", self.certificate, "--tls-key-file", self.key)
+        sidecar = self.enterContext(OnlyTls(port, *self.ARGS, *files, capacity=self.CAPACITY))
+        self.check(self.browse(server, f"https://127.0.0.1:{sidecar.port}/"), "h2")
+
+
+class LoadGenerators(unittest.TestCase):
+    """They send as fast as they can, over several connections, and check what they get."""
+
+    def setUp(self):
+        self.nginx = Nginx(self)
+        self.sidecar = self.enterContext(Sidecar(self.nginx.port, capacity=100_000_000))
+        self.url = f"http://127.0.0.1:{self.sidecar.port}/small"
+
+    def answered(self):
+        return self.sidecar.metric('headgate_proxy_requests_total{outcome="answered"}')
+
+    def test_wrk(self):
+        require("wrk")
+        done = run("wrk", "-t", "1", "-c", "16", "-d", "1s", "-H", "X-Client-Id: ann", self.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Socket errors", done.stdout)
+        self.assertNotIn("Non-2xx", done.stdout)
+        requests = int(re.search(r"(\d+) requests in", done.stdout).group(1))
+        self.assertGreater(requests, 0)
+        # Those that were open at the end are not in its count.
+        until(lambda: requests <= self.answered() <= requests + 16, 10, "the sidecar has counted the same")
+
+    def test_h2load(self):
+        require("h2load")
+        for words in ((), ("--h1",)):
+            with self.subTest(words):
+                before = self.answered()
+                done = run("h2load", *words, "-n", "2000", "-c", "4", "-m", "8", "-H", "X-Client-Id: ann", self.url)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("2000 succeeded, 0 failed, 0 errored, 0 timeout", done.stdout)
+                self.assertIn("status codes: 2000 2xx", done.stdout)
+                until(lambda: self.answered() - before == 2000, 10, "the sidecar has counted the same")
 
 
 if __name__ == "__main__":
