@@ -77,6 +77,8 @@ void Engine::Collect(observe::Sink& sink) {
   sink.Set(Metric::kClientLimitsForgotten, {}, stats.client_limits_forgotten);
   sink.Set(Metric::kBucketsRebased, {}, stats.rebased);
   sink.Set(Metric::kSnapshotBucketsLeftOut, {}, stats.left_out);
+  sink.Set(Metric::kPermitsHere, {}, limiter_.permits().CountAt(clock_.Now()));
+  sink.Set(Metric::kPermitsNoRoom, {}, limiter_.permits().refused());
 
   if (snapshot_.enabled()) {
     sink.Set(Metric::kSnapshotWrites, {"written"}, snapshot_.writes_done());

@@ -111,6 +111,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
       .instances = [backend = shared->backend_.get()] { return backend->store(0).instances(); }});
   limiter::SharedDeciderOptions options =
       SharedOptionsOf(settings, *shared->leases_, shared->rests_);
+  options.permits = &engine.limiter().permits();
   options.loops = loops;
   for (uint32_t i = 0; i < loops; ++i) {
     options.loop = i;

@@ -28,6 +28,28 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "others "
      "are counted together.",
      {"domain", "rule", "current", "rollout"}},
+    {Metric::kPermits,
+     "headgate_permits_total",
+     kCounter,
+     "permits",
+     "What happened to the permits of rules that limit concurrency. `taken` and `given_back`: by "
+     "requests that end here; `ended`: before such a request did, because the ttl of the rule is "
+     "too short or the store was not reached; `acquired` and `released`: by id; `unknown`: an id "
+     "was released that held none; `refused`: no permit was free; `looked_at`: by a front that "
+     "cannot give one back; `expired`: found to have ended without being given back. From 256 such "
+     "rules on, the others are counted together.",
+     {"domain", "rule", "event"}},
+    {Metric::kPermitsHeld,
+     "headgate_permits_held",
+     kGauge,
+     "permits",
+     "Permits that requests in flight here hold. Those acquired by id are not among them.",
+     {"domain", "rule"}},
+    {Metric::kPermitsHere, "headgate_permits_in_memory", kGauge, "permits",
+     "Permits in the memory of this process that have not ended: all of them, or with a shared "
+     "store those that were given while it was unreachable."},
+    {Metric::kPermitsNoRoom, "headgate_permits_no_room_total", kCounter, "requests",
+     "Requests refused because the process kept as many permits, or keys with permits, as it may."},
     {Metric::kSeries, "headgate_series", kGauge, "series",
      "Series of headgate_decisions_total in use. From 2000 on, new ones are counted under "
      "`other`."},

@@ -18,6 +18,10 @@ std::string_view Name(MetricType type);
 enum class Metric : uint8_t {
   kDecisions,
   kRolloutDecisions,
+  kPermits,
+  kPermitsHeld,
+  kPermitsHere,
+  kPermitsNoRoom,
   kSeries,
   kSeriesDropped,
   kRequests,

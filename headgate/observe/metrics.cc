@@ -136,6 +136,7 @@ struct alignas(64) Metrics::Worker {
   base::Counter series_dropped;
   // By roll-out, then by what the rule allows and what the roll-out allows.
   std::array<std::array<std::array<base::Counter, 2>, 2>, kRolloutsMax + 1> rollouts;
+  std::array<std::array<base::Counter, limiter::kPermitEventKinds>, kRolloutsMax + 1> permits;
   std::array<FrontCounters, kFrontsMax> fronts;
 };
 
@@ -161,13 +162,27 @@ uint32_t Metrics::OnRule(const rule::Rule& rule) {
   return series_.AddRule(rule.domain, rule.label());
 }
 
-uint32_t Metrics::OnRollout(const rule::Rule& rule) {
-  const std::lock_guard lock(rollouts_mutex_);
-  for (uint32_t i = 1; i < rollouts_.size(); ++i)
-    if (rollouts_[i].domain == rule.domain && rollouts_[i].rule == rule.label()) return i;
-  if (rollouts_.size() > kRolloutsMax) return 0;
-  rollouts_.push_back({.domain = rule.domain, .rule = std::string(rule.label())});
-  return static_cast<uint32_t>(rollouts_.size() - 1);
+uint32_t Metrics::FewRules::Add(const rule::Rule& rule) {
+  const std::lock_guard lock(mutex_);
+  for (uint32_t i = 1; i < names_.size(); ++i)
+    if (names_[i].domain == rule.domain && names_[i].rule == rule.label()) return i;
+  if (names_.size() > kRolloutsMax) return 0;
+  names_.push_back({.domain = rule.domain, .rule = std::string(rule.label())});
+  return static_cast<uint32_t>(names_.size() - 1);
+}
+
+std::vector<SeriesTable::Name> Metrics::FewRules::List() const {
+  const std::lock_guard lock(mutex_);
+  return names_;
+}
+
+uint32_t Metrics::OnRollout(const rule::Rule& rule) { return rollouts_.Add(rule); }
+
+uint32_t Metrics::OnConcurrency(const rule::Rule& rule) { return concurrency_.Add(rule); }
+
+void Metrics::OnPermits(uint32_t worker_index, const limiter::PermitEvent& event) {
+  HEADGATE_CHECK(worker_index < worker_count_ && event.series <= kRolloutsMax);
+  workers_[worker_index].permits[event.series][static_cast<size_t>(event.kind)].Add(event.count);
 }
 
 void Metrics::OnShadowRollout(uint32_t worker_index, const limiter::RolloutEvent& event) {
@@ -216,6 +231,31 @@ void Metrics::OnProtocolError(uint32_t worker, Front front) {
   workers_[worker].fronts[static_cast<size_t>(front)].protocol_errors.Add(1);
 }
 
+void Metrics::CollectPermits(FamilySink& sink) {
+  using Kind = limiter::PermitEvent::Kind;
+  constexpr std::array<std::string_view, limiter::kPermitEventKinds> kNames{
+      "taken",   "given_back", "ended",     "acquired", "released",
+      "unknown", "refused",    "looked_at", "expired"};
+  const std::vector<SeriesTable::Name> rules = concurrency_.List();
+  for (size_t i = 0; i < rules.size(); ++i) {
+    std::array<uint64_t, limiter::kPermitEventKinds> totals{};
+    for (uint32_t w = 0; w < worker_count_; ++w) {
+      for (size_t kind = 0; kind < totals.size(); ++kind)
+        totals[kind] += workers_[w].permits[i][kind].value();
+    }
+    for (size_t kind = 0; kind < totals.size(); ++kind) {
+      if (totals[kind] > 0)
+        sink.Set(Metric::kPermits, {rules[i].domain, rules[i].rule, kNames[kind]}, totals[kind]);
+    }
+    const auto total = [&](Kind kind) { return totals[static_cast<size_t>(kind)]; };
+    const uint64_t gone = total(Kind::kGivenBack) + total(Kind::kEnded);
+    if (total(Kind::kTaken) > 0) {
+      sink.Set(Metric::kPermitsHeld, {rules[i].domain, rules[i].rule},
+               std::max(total(Kind::kTaken), gone) - gone);
+    }
+  }
+}
+
 void Metrics::CollectOwn(FamilySink& sink) {
   const std::span<const Worker> workers(workers_.get(), worker_count_);
   const auto sum = [&](auto&& counter_of) {
@@ -241,8 +281,8 @@ void Metrics::CollectOwn(FamilySink& sink) {
         .counter.value = static_cast<double>(total);
   }
   const auto word = [](size_t allows) { return allows == 0 ? "denied" : "allowed"; };
-  const std::lock_guard rollouts_lock(rollouts_mutex_);
-  for (size_t i = 0; i < rollouts_.size(); ++i) {
+  const std::vector<SeriesTable::Name> rollouts = rollouts_.List();
+  for (size_t i = 0; i < rollouts.size(); ++i) {
     for (const size_t rule_allows : {0u, 1u}) {
       for (const size_t rollout_allows : {0u, 1u}) {
         const uint64_t total = sum([&](const Worker& w) -> const auto& {
@@ -250,11 +290,12 @@ void Metrics::CollectOwn(FamilySink& sink) {
         });
         if (total == 0) continue;
         sink.Set(Metric::kRolloutDecisions,
-                 {rollouts_[i].domain, rollouts_[i].rule, word(rule_allows), word(rollout_allows)},
+                 {rollouts[i].domain, rollouts[i].rule, word(rule_allows), word(rollout_allows)},
                  total);
       }
     }
   }
+  CollectPermits(sink);
   sink.Set(Metric::kSeries, {}, series_.series_count());
   sink.Set(Metric::kSeriesDropped, {},
            sum([](const Worker& w) -> const auto& { return w.series_dropped; }));

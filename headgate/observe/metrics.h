@@ -77,10 +77,13 @@ class Metrics final : public limiter::Observer {
   uint32_t OnRule(const rule::Rule& rule) override;
   // The first kRolloutsMax rules with a roll-out are counted each for itself, the others together.
   uint32_t OnRollout(const rule::Rule& rule) override;
+  // As OnRollout, for rules that limit concurrency.
+  uint32_t OnConcurrency(const rule::Rule& rule) override;
   void OnDecision(uint32_t worker, const limiter::DecisionEvent& event) override;
   // Counted under the empty domain, which no rule file can have.
   void OnOwnLimits(uint32_t worker, limiter::Outcome outcome, uint64_t count) override;
   void OnShadowRollout(uint32_t worker, const limiter::RolloutEvent& event) override;
+  void OnPermits(uint32_t worker, const limiter::PermitEvent& event) override;
 
   // ---- Events of the fronts. No lock, no allocation.
   // `requests` requests were decided together, which took `elapsed`.
@@ -101,8 +104,21 @@ class Metrics final : public limiter::Observer {
   const std::unique_ptr<Worker[]> workers_;
   SeriesTable series_;
   const uint32_t own_limits_row_;
-  std::mutex rollouts_mutex_;
-  std::vector<SeriesTable::Name> rollouts_{{.domain = "other", .rule = "other"}};
+  // Rules that are counted each for itself, after one for all others.
+  class FewRules {
+   public:
+    uint32_t Add(const rule::Rule& rule);
+    std::vector<SeriesTable::Name> List() const;
+
+   private:
+    mutable std::mutex mutex_;
+    std::vector<SeriesTable::Name> names_{{.domain = "other", .rule = "other"}};
+  };
+
+  void CollectPermits(FamilySink& sink);
+
+  FewRules rollouts_;
+  FewRules concurrency_;
   std::vector<std::string> fronts_;
   std::vector<std::function<void(Sink&)>> collectors_;
   std::mutex render_mutex_;

@@ -67,6 +67,30 @@ TEST(Metrics, CountsFurtherRolloutsTogether) {
   EXPECT_EQ(metrics.OnRollout(MakeRule("one more")), 0u);
 }
 
+TEST(Metrics, CountsPermitsAndShowsThoseThatAreHeld) {
+  using Kind = limiter::PermitEvent::Kind;
+  Metrics metrics({.workers = 2});
+  const uint32_t series = metrics.OnConcurrency(MakeRule("api_key"));
+  EXPECT_EQ(metrics.OnConcurrency(MakeRule("api_key")), series);
+  const auto count = [&](uint32_t worker, Kind kind, uint32_t times = 1) {
+    metrics.OnPermits(worker, {.series = series, .kind = kind, .count = times});
+  };
+  for (int i = 0; i < 5; ++i) count(i % 2 == 0 ? 0 : 1, Kind::kTaken);
+  count(0, Kind::kGivenBack);
+  count(1, Kind::kEnded);
+  count(1, Kind::kExpired, 7);
+  count(1, Kind::kAcquired);
+  const std::string text = metrics.Render();
+  const std::string begin = R"(headgate_permits_total{domain="edge",rule="api_key",event=)";
+  EXPECT_EQ(ValueOf(text, begin + R"("taken"})"), "5");
+  EXPECT_EQ(ValueOf(text, begin + R"("given_back"})"), "1");
+  EXPECT_EQ(ValueOf(text, begin + R"("ended"})"), "1");
+  EXPECT_EQ(ValueOf(text, begin + R"("expired"})"), "7");
+  EXPECT_EQ(ValueOf(text, begin + R"("acquired"})"), "1");
+  EXPECT_THAT(text, Not(HasSubstr(begin + R"("released"})")));
+  EXPECT_EQ(ValueOf(text, R"(headgate_permits_held{domain="edge",rule="api_key"})"), "3");
+}
+
 TEST(Metrics, CountsDecisionsByDomainRuleAndOutcome) {
   Metrics metrics({});
   const rule::Rule rule = MakeRule("api_key");

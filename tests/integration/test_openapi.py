@@ -22,6 +22,8 @@ descriptors:
   rate_limit: {unlimited: true}
 - key: month
   rate_limit: {unit: month, requests_per_unit: 3}
+- key: pool
+  rate_limit: {algorithm: concurrency, requests: 1, ttl: 60s}
 """
 
 # One change each that makes a valid body invalid.
@@ -144,6 +146,14 @@ class OpenApi(unittest.TestCase):
         for body in ({}, {"reservation": "abcd"}, {"reservation": "abcd", "cost": 1, "costs": [1]}, {"reservation": "abcd", "costs": []}):
             self.assertFalse(self.schema(self.api["components"]["schemas"]["Settle"]).is_valid(body), body)
             self.ask("POST", "/v1/settle", body=body, expect=400)
+        for more in ({"id": ""}, {"ttl_ms": 999}, {"ttl_ms": 86400001}, {"expires_ms": 1000}):
+            body = body_of("pool", **more)
+            self.assertFalse(self.schema(self.api["components"]["schemas"]["Acquire"]).is_valid(body), body)
+            self.ask("POST", "/v1/acquire", body=body, expect=400)
+        self.ask("POST", "/v1/acquire", body=body_of("pool", "r", id="x", ttl_ms=1000), expect=200)
+        for body in (body_of("pool"), body_of("pool", id=""), body_of("pool", id="x", ttl_ms=1000)):
+            self.assertFalse(self.schema(self.api["components"]["schemas"]["Release"]).is_valid(body), body)
+            self.ask("POST", "/v1/release", body=body, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": []}, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": 1001 * [body_of("k")]}, expect=400)
 
@@ -157,7 +167,7 @@ class OpenApi(unittest.TestCase):
             return {"Authorization": "Basic " + base64.b64encode(f"{user}:{word}".encode()).decode()}
 
         self.serve("--users-file", users, "--auth-header", "X-API-Key")
-        changing = ("/v1/check", "/v1/checks", "/v1/peek", "/v1/reserve", "/v1/refund", "/v1/reset")
+        changing = ("/v1/check", "/v1/checks", "/v1/peek", "/v1/reserve", "/v1/acquire", "/v1/refund", "/v1/reset")
         ann = login("ann")
         for path in changing:
             body = body_of("api_key", path)
@@ -177,6 +187,17 @@ class OpenApi(unittest.TestCase):
         self.ask("POST", "/v1/settle", body={**settlement, "cost": -1}, headers=ann, expect=400)
         self.ask("POST", "/v1/settle", body=settlement, headers=ann, expect=200)
         self.ask("POST", "/v1/settle", body=settlement, headers=ann, expect=409)
+        held = json.loads(self.ask("POST", "/v1/acquire", body=body_of("pool", "p"), headers=ann, expect=200))
+        self.assertEqual((held["in_flight"], held["limit"], held["expires_in_ms"]), (1, 1, 60000))
+        self.ask("POST", "/v1/acquire", body=body_of("pool", "p"), headers=ann, expect=429)
+        release = body_of("pool", "p", id=held["id"])
+        self.ask("POST", "/v1/release", body=release, expect=401)
+        self.ask("POST", "/v1/release", body=release, headers=login("bob"), expect=403)
+        self.ask("POST", "/v1/release", body=release, headers={**ann, "Content-Encoding": "gzip"}, expect=415)
+        self.ask("POST", "/v1/release", body=body_of("pool", "p"), headers=ann, expect=400)
+        for was_held in (True, False):
+            answer = json.loads(self.ask("POST", "/v1/release", body=release, headers=ann, expect=200))
+            self.assertEqual(answer["released"], was_held)
         short = json.loads(self.ask("POST", "/v1/reserve", body=body_of("api_key", "s", expires_ms=1000), headers=ann, expect=200))
         named = body_of("api_key", "n", id="named", expires_ms=1000)
         first = json.loads(self.ask("POST", "/v1/reserve", body=named, headers=ann, expect=200))
@@ -201,8 +222,8 @@ class OpenApi(unittest.TestCase):
             """Uses up the logins of bob that may fail, also one that has come back meanwhile."""
             until(lambda: self.send("GET", "/metrics", headers=login("bob", "guess"))[0] == 429, 20, "bob is limited")
 
-        for path in (*changing, "/v1/settle"):
-            body = settlement if path == "/v1/settle" else body_of("api_key", "c")
+        for path in (*changing, "/v1/settle", "/v1/release"):
+            body = {"/v1/settle": settlement, "/v1/release": release}.get(path, body_of("api_key", "c"))
             guess()
             self.ask("POST", path, body={"checks": [body]} if path == "/v1/checks" else body, headers=login("bob"), expect=429)
         for path in ("/v1/rules", "/metrics"):
@@ -231,8 +252,9 @@ class OpenApi(unittest.TestCase):
         redis.kill()
         self.ask("POST", "/v1/settle", body={"reservation": reserved["reservation"], "cost": 0}, expect=503)
         body = body_of("api_key", "new")
-        for path in ("/v1/check", "/v1/peek", "/v1/reserve", "/v1/refund", "/v1/reset"):
+        for path in ("/v1/check", "/v1/peek", "/v1/reserve", "/v1/acquire", "/v1/refund", "/v1/reset"):
             self.ask("POST", path, body=body, expect=503)
+        self.ask("POST", "/v1/release", body=body_of("pool", "p", id="x"), expect=503)
         self.ask("GET", "/auth/{path}", path="/auth/a", headers={"X-API-Key": "other"}, expect=503)
         self.ask("GET", "/auth", headers={"X-API-Key": "other"}, expect=503)
         results = json.loads(self.ask("POST", "/v1/checks", body={"checks": [body]}, expect=200))["results"]

@@ -113,6 +113,13 @@ TEST_F(AdminWithCredential, RevealsStateOnlyToWhoHasIt) {
   EXPECT_EQ(Get("/healthz").status, 200);
 }
 
+TEST_F(Admin, ShowsCostsBySize) {
+  rules->Add("api_key", {{.requests = 10, .period = 1s}}).limits[0].cost =
+      rule::SizeCost{.per_bytes = 1024, .reserve_bytes = 65'536};
+  EXPECT_THAT(Get("/v1/rules").body,
+              HasSubstr(R"("burst":10,"cost":{"of":"response_bytes","per":1024,"reserve":65536}})"));
+}
+
 TEST_F(Admin, ShowsRulesWithTheirLimits) {
   rules
       ->Add("api_key",
@@ -125,7 +132,7 @@ TEST_F(Admin, ShowsRulesWithTheirLimits) {
       R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
       R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
       R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
-      R"("unlimited":false,"shadow":false,"quota":false,"replaces":[],"rollout":null,"metadata":null}],)"
+      R"("concurrency":null,"unlimited":false,"shadow":false,"quota":false,"replaces":[],"rollout":null,"metadata":null}],)"
       R"("next":null})"
       "\n");
 }
@@ -177,9 +184,18 @@ TEST_F(Admin, ShowsHowRulesAreHandled) {
   rule.metadata_json = R"({"k":[1]})";
   const auto json = nlohmann::json::parse(Get("/v1/rules").body);
   EXPECT_EQ(json["rules"][0],
-            nlohmann::json::parse(R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
-                                  R"("limits":[],"unlimited":true,"shadow":true,"quota":true,)"
-                                  R"("replaces":["a","b"],"rollout":null,"metadata":{"k":[1]}})"));
+            nlohmann::json::parse(
+                R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
+                R"("limits":[],"concurrency":null,"unlimited":true,"shadow":true,"quota":true,)"
+                R"("replaces":["a","b"],"rollout":null,"metadata":{"k":[1]}})"));
+}
+
+TEST_F(Admin, ShowsALimitOfConcurrency) {
+  rules->Add("client", {}).concurrency =
+      rule::ConcurrencyLimit{.max = 20, .ttl = std::chrono::seconds(90)};
+  const auto json = nlohmann::json::parse(Get("/v1/rules").body)["rules"][0];
+  EXPECT_EQ(json["concurrency"], nlohmann::json::parse(R"({"requests":20,"ttl":"1m30s"})"));
+  EXPECT_EQ(json["limits"], nlohmann::json::array());
 }
 
 TEST_F(Admin, ShowsManyRulesPageByPage) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "headgate/base/json.h"
 #include "headgate/rule/duration.h"
@@ -33,7 +34,8 @@ void AppendField(std::string_view name, std::string_view value, std::string& out
   base::AppendJsonString(value, out);
 }
 
-void AppendLimit(const algorithm::Limit& limit, std::string& out) {
+void AppendLimit(const rule::RuleLimit& rule_limit, std::string& out) {
+  const algorithm::Limit& limit = rule_limit.limit;
   const algorithm::LimitSpec& spec = limit.spec();
   // Uses the words of a rule file, in which the queue is a mode of the leaky bucket.
   const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
@@ -48,6 +50,11 @@ void AppendLimit(const algorithm::Limit& limit, std::string& out) {
   if (queue) out.append(R"(,"queue":true)");
   if (spec.algorithm == Algorithm::kFixedWindow) AppendField("align", Name(spec.align), out);
   if (spec.count_denied) out.append(R"(,"count_denied":true)");
+  if (rule_limit.cost) {
+    fmt::format_to(std::back_inserter(out), R"(,"cost":{{"of":"{}","per":{},"reserve":{}}})",
+                   rule::Name(rule_limit.cost->of), rule_limit.cost->per_bytes,
+                   rule_limit.cost->reserve_bytes);
+  }
   out.append("}");
 }
 
@@ -55,9 +62,19 @@ void AppendLimits(const std::vector<rule::RuleLimit>& limits, std::string& out) 
   out.append("[");
   for (const rule::RuleLimit& limit : limits) {
     if (&limit != &limits.front()) out.append(",");
-    AppendLimit(limit.limit, out);
+    AppendLimit(limit, out);
   }
   out.append("]");
+}
+
+void AppendConcurrency(const std::optional<rule::ConcurrencyLimit>& limit, std::string& out) {
+  if (!limit) {
+    out.append("null");
+    return;
+  }
+  fmt::format_to(std::back_inserter(out), R"({{"requests":{})", limit->max);
+  AppendField("ttl", rule::FormatDuration(limit->ttl), out);
+  out.append("}");
 }
 
 void AppendRollout(const rule::Rollout* rollout, std::string& out) {
@@ -85,6 +102,8 @@ void AppendRule(const rule::Rule& rule, std::string& out) {
   AppendField("path", rule.path, out);
   out.append(R"(,"limits":)");
   AppendLimits(rule.limits, out);
+  out.append(R"(,"concurrency":)");
+  AppendConcurrency(rule.concurrency, out);
   fmt::format_to(std::back_inserter(out), R"(,"unlimited":{},"shadow":{},"quota":{},"replaces":[)",
                  rule.unlimited, rule.shadow_mode, rule.quota_mode);
   for (const std::string& name : rule.replaces) {

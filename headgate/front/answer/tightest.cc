@@ -68,7 +68,8 @@ std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) 
   return wire::RateLimitState{
       .policy = tightest->rule != nullptr ? tightest->rule->label() : kOverridePolicy,
       .quota = spec.requests,
-      .window = calendar ? base::Duration(0) : spec.period,
+      // A limit of requests in flight has no window.
+      .window = calendar || tightest->of_permits ? base::Duration(0) : spec.period,
       .limit = tightest->decision.limit,
       .remaining = tightest->decision.remaining,
       .reset_after = tightest->decision.reset_after,

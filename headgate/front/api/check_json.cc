@@ -128,6 +128,7 @@ std::optional<BodyError> CheckParser::Parse(std::string_view body, limiter::Requ
 std::optional<BodyError> Misplaced(limiter::Operation operation, const limiter::Request& request,
                                    const CheckParser& parser) {
   if (parser.expires()) return BodyError{.detail = "only /v1/reserve takes expires_ms", .hint = ""};
+  if (parser.ttl()) return BodyError{.detail = "only /v1/acquire takes ttl_ms", .hint = ""};
   if (operation != limiter::Operation::kTake && !request.once.id.empty())
     return BodyError{.detail = "only checks and reservations have an id", .hint = ""};
   return std::nullopt;

@@ -29,6 +29,8 @@ class CheckParser {
   std::string_view id() const { return reader_.id(); }
   // How long a reservation can be settled; absent if the last body does not say.
   const std::optional<base::Duration>& expires() const { return reader_.expires(); }
+  // After which time a permit ends; absent if the last body does not say.
+  const std::optional<base::Duration>& ttl() const { return reader_.ttl(); }
 
  private:
   CheckReader reader_;

@@ -9,6 +9,7 @@
 #include "headgate/base/text.h"
 #include "headgate/front/api/reservation.h"
 #include "headgate/http/handler.h"
+#include "headgate/permit/permit.h"
 #include "headgate/rule/rule_names.h"
 #include "headgate/wire/digest.h"
 
@@ -18,6 +19,10 @@ namespace {
 constexpr uint64_t kExpiresMsMin = 1000;
 constexpr uint64_t kExpiresMsMax =
     std::chrono::duration_cast<std::chrono::milliseconds>(kReservationExpiresMax).count();
+constexpr uint64_t kTtlMsMin =
+    std::chrono::duration_cast<std::chrono::milliseconds>(permit::kTtlMin).count();
+constexpr uint64_t kTtlMsMax =
+    std::chrono::duration_cast<std::chrono::milliseconds>(permit::kTtlMax).count();
 constexpr size_t kIdBytesMax = 128;
 // 128 bits: nobody finds two requests with the same.
 constexpr size_t kContentDigits = 32;
@@ -44,6 +49,7 @@ constexpr FieldRow kFields[] = {
     {Where::kTop, "cost", Field::kRequestCost, JsonKind::kNumber},
     {Where::kTop, "id", Field::kId, JsonKind::kString, BodyKind::kCheck},
     {Where::kTop, "expires_ms", Field::kExpires, JsonKind::kNumber, BodyKind::kReserve},
+    {Where::kTop, "ttl_ms", Field::kTtl, JsonKind::kNumber, BodyKind::kAcquire},
     {Where::kDescriptor, "entries", Field::kEntries, JsonKind::kArray},
     {Where::kDescriptor, "cost", Field::kCost, JsonKind::kNumber},
     {Where::kDescriptor, "limit", Field::kLimit, JsonKind::kObject},
@@ -86,7 +92,8 @@ constexpr uint32_t Bit(Field field) { return 1u << static_cast<uint32_t>(field);
 std::string FieldNames(Where where, BodyKind kind) {
   std::string names;
   for (const FieldRow& row : kFields) {
-    if (row.where == where && row.least <= kind)
+    const bool of_reservation = row.field == Field::kExpires && kind != BodyKind::kReserve;
+    if (row.where == where && row.least <= kind && !of_reservation)
       names.append(names.empty() ? "" : ", ").append(row.name);
   }
   return names;
@@ -99,6 +106,7 @@ void CheckReader::Begin(BodyKind kind) {
   domain_ = rule::kDefaultDomain;
   id_ = {};
   expires_.reset();
+  ttl_.reset();
   cost_.reset();
   entries_.clear();
   building_.clear();
@@ -256,6 +264,7 @@ bool CheckReader::Number(std::optional<uint64_t> value) {
   const auto [least, most] = field_ == Field::kRequestsPerUnit
                                  ? std::pair{uint64_t{0}, kRequestsMax}
                              : field_ == Field::kExpires ? std::pair{kExpiresMsMin, kExpiresMsMax}
+                             : field_ == Field::kTtl     ? std::pair{kTtlMsMin, kTtlMsMax}
                                                          : std::pair{uint64_t{0}, kCostMax};
   if (!value || *value < least || *value > most) {
     return Fail(fmt::format("{} must be a whole number from {} to {}", Path(), least, most));
@@ -266,6 +275,9 @@ bool CheckReader::Number(std::optional<uint64_t> value) {
       break;
     case Field::kExpires:
       expires_ = std::chrono::milliseconds(*value);
+      break;
+    case Field::kTtl:
+      ttl_ = std::chrono::milliseconds(*value);
       break;
     case Field::kCost:
       building_.back().cost = value;

@@ -29,6 +29,7 @@ enum class BodyKind : uint8_t {
   kQuestion,  // /v1/peek, /v1/refund, /v1/reset
   kCheck,     // with an id
   kReserve,   // with the time in which it can be settled
+  kAcquire,   // with the time after which a permit ends
 };
 
 // Reusable, together with its memory. Each event returns false if it is not allowed at this point;
@@ -56,6 +57,8 @@ class CheckReader {
   std::string_view id() const { return id_; }
   // How long a reservation can be settled, if the document says so.
   const std::optional<base::Duration>& expires() const { return expires_; }
+  // The time after which a permit ends, if the document says so.
+  const std::optional<base::Duration>& ttl() const { return ttl_; }
   const std::optional<BodyError>& error() const { return error_; }
 
   // The object or array that the next event belongs to, and the field in it. Public for the table
@@ -77,6 +80,7 @@ class CheckReader {
     kRequestCost,
     kId,
     kExpires,
+    kTtl,
     kEntries,
     kCost,
     kLimit,
@@ -114,6 +118,7 @@ class CheckReader {
   std::string bound_id_;
   std::string content_;  // of the request, for bound_id_
   std::optional<base::Duration> expires_;
+  std::optional<base::Duration> ttl_;
   std::optional<uint64_t> cost_;
   std::vector<rule::Entry> entries_;  // of all descriptors
   std::vector<Building> building_;

@@ -10,7 +10,8 @@ CheckHandler::CheckHandler(limiter::Checker& checker, const answer::LimitAnswerO
     : checker_(checker),
       answer_(checker, options),
       batch_(checker, answer_),
-      reserve_(checker, answer_, std::move(reservation_secret)) {}
+      reserve_(checker, answer_, std::move(reservation_secret)),
+      permits_(checker, answer_) {}
 
 void CheckHandler::AddRoutes(http::Router& router) {
   using Request = http::Request;
@@ -49,6 +50,20 @@ void CheckHandler::AddRoutes(http::Router& router) {
               .needs = access::Right::kCheck,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 reserve_.Settle(request, response, now);
+              }});
+  router.Add({.methods = {"POST"},
+              .path = "/v1/acquire",
+              .what = "take a permit of a rule that limits concurrency",
+              .needs = access::Right::kCheck,
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                permits_.Acquire(request, response, now);
+              }});
+  router.Add({.methods = {"POST"},
+              .path = "/v1/release",
+              .what = "give the permit back",
+              .needs = access::Right::kCheck,
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                permits_.Release(request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/refund",

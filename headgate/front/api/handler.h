@@ -3,6 +3,7 @@
 //   POST /v1/check    decides and consumes              200 or 429
 //   POST /v1/checks   the same for up to 1,000        200
 //   POST /v1/reserve, /v1/settle: see reserve_handler.h
+//   POST /v1/acquire, /v1/release: see permit_handler.h
 //   POST /v1/peek     decides without consuming         200 or 429
 //   POST /v1/refund   gives back                        200; needs access to state
 //   POST /v1/reset    resets to the unused state        200; needs access to state
@@ -11,6 +12,7 @@
 #include "headgate/front/answer/limit_answer.h"
 #include "headgate/front/api/batch_handler.h"
 #include "headgate/front/api/check_json.h"
+#include "headgate/front/api/permit_handler.h"
 #include "headgate/front/api/reserve_handler.h"
 #include "headgate/http/router.h"
 #include "headgate/limiter/checker.h"
@@ -45,6 +47,7 @@ class CheckHandler {
   answer::LimitAnswer answer_;
   BatchHandler batch_;
   ReserveHandler reserve_;
+  PermitHandler permits_;
   CheckParser parser_;
   limiter::Request request_;
   limiter::Response decided_;

@@ -75,7 +75,7 @@ std::optional<StatedCosts> CostsIn(const json::object& body) {
 // limits, one cost goes back to all of them, so the limit of which most has come back decides.
 uint64_t StillTaken(const limiter::DescriptorAnswer& answer, uint64_t reserved,
                     base::Instant taken_at, base::Instant now) {
-  if (answer.limit == nullptr) return 0;
+  if (answer.limit == nullptr || answer.of_permits) return 0;
   if (answer.rule == nullptr || answer.rule->limits.empty())
     return algorithm::StillTaken(*answer.limit, reserved, taken_at, now);
   uint64_t still = reserved;
@@ -129,8 +129,14 @@ std::string_view ReserveHandler::secret() const {
 
 void ReserveHandler::Reserve(const http::Request& request, http::Response& response,
                              base::Instant now) {
-  if (const auto error = parser_.Parse(request.body, check_))
-    return http::AnswerProblem(400, error->detail, error->hint, response);
+  std::optional<BodyError> error = parser_.Parse(request.body, check_);
+  if (!error && parser_.ttl())
+    error = BodyError{.detail = "only /v1/acquire takes ttl_ms", .hint = "write expires_ms"};
+  if (error) return http::AnswerProblem(400, error->detail, error->hint, response);
+  // Settled by the cost that is stated, whatever the rule says about sizes.
+  descriptors_.assign(check_.descriptors.begin(), check_.descriptors.end());
+  for (rule::Descriptor& descriptor : descriptors_) descriptor.cost = descriptor.cost.value_or(1);
+  check_.descriptors = descriptors_;
   // A reservation may be settled once, so it needs an id of its own.
   const std::string given = fmt::format("{}-{}", id_begin_, ids_given_ + 1);
   const bool named = !parser_.id().empty();
@@ -256,6 +262,8 @@ bool ReserveHandler::Ask(Operation operation, Settling& settling, base::Instant 
                          http::Response& response) {
   check_.descriptors = descriptors_;
   check_.operation = operation;
+  // The request that is settled has passed, however many are in flight now.
+  check_.skips_permits = true;
   check_.once = {};
   if (settling.step == Settling::Step::kUseUp)
     check_.once = {.id = settling.once, .window = kSettledRemembered};

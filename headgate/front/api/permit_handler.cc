@@ -1,0 +1,171 @@
+#include "headgate/front/api/permit_handler.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "headgate/base/check.h"
+#include "headgate/base/json.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/base/text.h"
+#include "headgate/front/api/check_answer.h"
+#include "headgate/http/problem.h"
+#include "headgate/wire/digest.h"
+
+namespace headgate::front::api {
+namespace {
+
+std::string RandomHex() {
+  const base::HashSecret random = base::RandomHashSecret();
+  std::string hex;
+  for (size_t i = 0; i < 12; ++i) base::AppendHex(random.bytes[i], hex);
+  return hex;
+}
+
+// The same on all instances, so that any of them releases what another one has granted.
+permit::Id IdOf(std::string_view text) {
+  const std::string digits = wire::DigestHex(wire::Digest::kSha256, text);
+  permit::Id id{};
+  for (const auto& [place, half] : {std::pair{size_t{0}, &id.high}, {size_t{16}, &id.low}}) {
+    const char* const begin = digits.data() + place;
+    const auto [end, error] = std::from_chars(begin, begin + 16, *half, 16);
+    HEADGATE_CHECK(error == std::errc() && end == begin + 16);
+  }
+  return id;
+}
+
+void AppendField(std::string_view name, uint64_t value, std::string& out) {
+  fmt::format_to(std::back_inserter(out), R"(,"{}":{})", name, value);
+}
+
+}  // namespace
+
+// A request for a permit. While it waits for the shared store, the hold gives back what comes too
+// late.
+struct PermitHandler::Acquiring {
+  explicit Acquiring(std::function<void()> wake) : pending(std::move(wake)) {}
+
+  limiter::Pending pending;
+  bool begun = false;
+  std::string id;
+  limiter::PermitHold hold;
+};
+
+PermitHandler::PermitHandler(limiter::Checker& checker, answer::LimitAnswer& answer)
+    : checker_(checker), answer_(answer), id_begin_(RandomHex()) {}
+
+bool PermitHandler::Parse(const http::Request& request, http::Response& response) {
+  std::optional<BodyError> error = parser_.Parse(request.body, check_, BodyKind::kAcquire);
+  if (!error && parser_.expires())
+    error = BodyError{.detail = "only /v1/reserve takes expires_ms", .hint = "write ttl_ms"};
+  if (error) http::AnswerProblem(400, error->detail, error->hint, response);
+  // The id names the permit.
+  check_.once = {};
+  return !error;
+}
+
+void PermitHandler::Acquire(const http::Request& request, http::Response& response,
+                            base::Instant now) {
+  if (!Parse(request, response)) return;
+  if (!checker_.may_wait()) {
+    Acquiring acquiring([] {});
+    if (Ask(acquiring, response, now)) AnswerAcquired(acquiring, response, now);
+    return;
+  }
+  HEADGATE_CHECK(request.suspension != nullptr);
+  http::Suspension& suspension = *request.suspension;
+  Acquiring& acquiring = suspension.Ensure<Acquiring>([&suspension] { suspension.wake(); });
+  const bool answered = Ask(acquiring, response, now);
+  if (answered) AnswerAcquired(acquiring, response, now);
+  if (!response.later) acquiring.begun = false;
+}
+
+bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::Instant now) {
+  if (!std::exchange(acquiring.begun, true)) {
+    acquiring.id = parser_.id().empty() ? fmt::format("{}-{}", id_begin_, ++ids_given_)
+                                        : std::string(parser_.id());
+    acquiring.hold =
+        limiter::PermitHold(IdOf(acquiring.id), parser_.ttl().value_or(permit::kTtlMax));
+  }
+  check_.operation = limiter::Operation::kTake;
+  check_.permits = &acquiring.hold;
+  limiter::Pending* const pending = checker_.may_wait() ? &acquiring.pending : nullptr;
+  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  check_.permits = nullptr;
+  response.later = status.ok() && decided_.waiting;
+  if (response.later) return false;
+  if (!status.ok()) answer_.AnswerError(status, 503, response);
+  const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
+  if (reached) answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
+  if (status.ok()) acquiring.hold.Keep();
+  return status.ok();
+}
+
+void PermitHandler::AnswerAcquired(const Acquiring& acquiring, http::Response& response,
+                                   base::Instant now) {
+  response.status = decided_.allowed ? 200 : 429;
+  response.AddField("Content-Type", "application/json");
+  std::string& body = response.body;
+  body.push_back('{');
+  AppendAnswerFields(decided_, body);
+  body.append(R"(,"id":)");
+  base::AppendJsonString(acquiring.id, body);
+  if (decided_.concurrency) {
+    const limiter::Response::Concurrency& concurrency = *decided_.concurrency;
+    AppendField("in_flight", concurrency.in_flight, body);
+    AppendField("limit", concurrency.max, body);
+    if (decided_.allowed) {
+      const auto ttl = std::chrono::floor<std::chrono::milliseconds>(concurrency.ttl);
+      AppendField("expires_in_ms", static_cast<uint64_t>(ttl.count()), body);
+    }
+  } else {
+    body.append(R"(,"in_flight":null,"limit":null,"expires_in_ms":null)");
+  }
+  body.append("}\n");
+  if (const auto state = answer_.StateOf(check_, 1, decided_, now)) {
+    answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
+      response.AddField(name, value);
+    });
+  }
+}
+
+void PermitHandler::Release(const http::Request& request, http::Response& response,
+                            base::Instant now) {
+  if (!Parse(request, response)) return;
+  if (parser_.id().empty()) {
+    return http::AnswerProblem(400, "id is missing", "send the id that /v1/acquire has answered",
+                               response);
+  }
+  if (parser_.ttl()) return http::AnswerProblem(400, "only /v1/acquire takes ttl_ms", "", response);
+  limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
+  const absl::Status status = checker_.Release(check_, IdOf(parser_.id()), released_, now, pending);
+  if (!status.ok()) return answer_.AnswerError(status, 503, response);
+  response.later = released_.waiting;
+  if (response.later) return;
+  bool any = false;
+  std::string permits;
+  for (const limiter::Released::OfDescriptor& released : released_.descriptors) {
+    any = any || released.was_held;
+    permits.append(permits.empty() ? "{" : ",{").append(R"("released":)");
+    base::AppendJsonBool(released.was_held, permits);
+    if (released.rule != nullptr) {
+      AppendField("in_flight", released.decision.limit - released.decision.remaining, permits);
+      AppendField("limit", released.decision.limit, permits);
+      permits.append(R"(,"rule":)");
+      base::AppendJsonString(released.rule->label(), permits);
+    } else {
+      permits.append(R"(,"in_flight":null,"limit":null,"rule":null)");
+    }
+    permits.push_back('}');
+  }
+  response.AddField("Content-Type", "application/json");
+  response.body.append(R"({"released":)");
+  base::AppendJsonBool(any, response.body);
+  response.body.append(R"(,"permits":[)").append(permits).append("]}\n");
+}
+
+}  // namespace headgate::front::api

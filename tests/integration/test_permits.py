@@ -1,0 +1,194 @@
+"""Limits of concurrency: three instances that share a real store, many callers at once, and holders
+that are killed."""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+import unittest
+
+from dynamodb import KEYS, NO_KEYS, Dynalite
+from harness import BINARY, PATIENT, Headgate, RedisServer, require_redis, run, until
+from zookeeper import ZooKeeperServer
+
+LIMIT = 5
+TTL_SECONDS = 2
+# Nobody gets a permit that the store has not given.
+STRICT = ("--on-store-failure", "deny")
+RULE = ("--rule", f"pool: {LIMIT} concurrency ttl {TTL_SECONDS}s")
+
+
+def body(**more):
+    return {"descriptors": [{"entries": [{"key": "pool", "value": "db"}]}], **more}
+
+
+def post(server, path, content):
+    status, _, text = server.request("POST", path, json.dumps(content))
+    return status, json.loads(text)
+
+
+def acquire(server, **more):
+    status, answer = post(server, "/v1/acquire", body(**more))
+    return answer["id"] if status == 200 else None
+
+
+def release(server, permit):
+    """Whether it was held. A store that is too slow is asked again, and has perhaps done it."""
+    repeated = False
+    for _ in range(5):
+        status, answer = post(server, "/v1/release", body(id=permit))
+        if status == 200:
+            return answer["released"] or repeated
+        assert status == 503, answer
+        repeated = True
+    raise AssertionError(answer)
+
+
+class Held:
+    """How many permits callers hold: from the answer until they ask to release, so never more than
+    the server counts."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.now = self.most = self.granted = 0
+
+    def take(self):
+        with self.lock:
+            self.now += 1
+            self.granted += 1
+            self.most = max(self.most, self.now)
+
+    def give_back(self):
+        with self.lock:
+            self.now -= 1
+
+
+class Permits(unittest.TestCase):
+    def fleet(self, size=3, *more):
+        require_redis()
+        self.redis = self.enterContext(RedisServer())
+        store = ("--store", f"redis://127.0.0.1:{self.redis.port}", *PATIENT)
+        return [self.enterContext(Headgate(*RULE, *store, *more)) for _ in range(size)]
+
+    def call_all_at_once(self, servers, callers, rounds):
+        held = Held()
+        failures = []
+
+        def caller(seed):
+            choice = random.Random(seed)
+            try:
+                for _ in range(rounds):
+                    permit = acquire(choice.choice(servers))
+                    if permit is None:
+                        continue
+                    held.take()
+                    held.give_back()
+                    # Any instance releases what another one has granted.
+                    if not release(choice.choice(servers), permit):
+                        failures.append(f"{permit} was not held")
+            except Exception as error:  # pylint: disable=broad-except
+                failures.append(repr(error))
+
+        threads = [threading.Thread(target=caller, args=(seed,)) for seed in range(callers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        return held
+
+    def test_three_instances_never_hold_more_than_the_limit_together(self):
+        servers = self.fleet(3, *STRICT)
+        held = self.call_all_at_once(servers, callers=24, rounds=40)
+        self.assertLessEqual(held.most, LIMIT)
+        self.assertGreater(held.granted, 24)
+        # All have been given back.
+        permits = [acquire(servers[i % 3]) for i in range(LIMIT)]
+        self.assertNotIn(None, permits)
+        self.assertIsNone(acquire(servers[0]))
+        for permit in permits:
+            self.assertTrue(release(servers[1], permit))
+
+    def check_strict_store(self, url):
+        """The same over a store that can only compare and set."""
+        environment = {**NO_KEYS, **KEYS}
+        words = (*RULE, "--store", url, "--store-timeout", "2s", *STRICT)
+        servers = [self.enterContext(Headgate(*words, env=environment)) for _ in range(3)]
+        for server in servers:
+            until(lambda server=server: server.check(path="/v1/peek", pool="db")[0] == 200, 20, "it is ready")
+        held = self.call_all_at_once(servers, callers=9, rounds=12)
+        self.assertLessEqual(held.most, LIMIT)
+        self.assertGreater(held.granted, 0)
+        begun = time.monotonic()
+        until(lambda: all(acquire(servers[0], id=f"lost-{i}") for i in range(LIMIT)), 20, "all are taken")
+        servers[0].stop(signal.SIGKILL)
+        until(lambda: acquire(servers[1], id="next") is not None, 20, "a permit comes back")
+        self.assertGreaterEqual(time.monotonic() - begun, TTL_SECONDS - 0.1)
+
+    def test_in_zookeeper(self):
+        server = self.enterContext(ZooKeeperServer())
+        self.check_strict_store(server.url())
+
+    def test_in_dynamodb(self):
+        server = self.enterContext(Dynalite(persistent=True))
+        done = run(BINARY, "store", "create-table", server.url(), env={**os.environ, **NO_KEYS, **KEYS})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_strict_store(server.url())
+
+    def test_the_permits_of_a_killed_holder_come_back_after_the_ttl(self):
+        servers = self.fleet()
+        begun = time.monotonic()
+        for _ in range(LIMIT):
+            self.assertIsNotNone(acquire(servers[0]))
+        servers[0].stop(signal.SIGKILL)
+        self.assertIsNone(acquire(servers[1]))
+        until(lambda: acquire(servers[1]) is not None, 20, "a permit comes back")
+        # The server's clock and this one may differ by a little.
+        self.assertGreaterEqual(time.monotonic() - begun, TTL_SECONDS - 0.1)
+        self.assertGreaterEqual(servers[1].metric('headgate_permits_total{domain="default",rule="pool",event="expired"}'), 0)
+        # The key goes with its last permit.
+        until(lambda: self.redis.command("EXISTS", "hg:{p|default|pool=db}") == "0", 20, "the key is gone")
+
+    def test_a_check_only_looks(self):
+        first, second, _ = self.fleet()
+        for _ in range(2 * LIMIT):
+            self.assertEqual(first.check(pool="db")[0], 200)
+        permits = [acquire(second) for _ in range(LIMIT)]
+        status, fields, answer = first.check(pool="db")
+        self.assertEqual((status, answer["decisions"][0]["remaining"]), (429, 0))
+        self.assertLessEqual(int(fields["retry-after"]), TTL_SECONDS)
+        self.assertTrue(release(first, permits[0]))
+        self.assertEqual(second.check(pool="db")[0], 200)
+        looked = 'headgate_permits_total{domain="default",rule="pool",event="looked_at"}'
+        self.assertEqual(first.metric(looked), 2 * LIMIT + 1)
+
+    def test_a_restarted_store_lets_nobody_wait_for_ever(self):
+        servers = self.fleet(2)
+        permit = acquire(servers[0])
+        self.redis.kill()
+        # Without the store each instance gives out its share, at least one.
+        until(lambda: acquire(servers[0], id="alone") is not None, 20, "the policy decides")
+        self.redis.start()
+        until(lambda: post(servers[0], "/v1/release", body(id="alone"))[0] == 200, 20, "the store is back")
+        # The store has forgotten it.
+        until(lambda: post(servers[0], "/v1/release", body(id=permit))[0] == 200, 20, "a release is answered")
+        until(lambda: acquire(servers[1]) is not None, 20, "a permit of the store")
+
+    def test_one_process_alone(self):
+        server = self.enterContext(Headgate(*RULE))
+        held = self.call_all_at_once([server], callers=12, rounds=40)
+        self.assertLessEqual(held.most, LIMIT)
+        self.assertEqual(server.metric("headgate_permits_in_memory"), 0)
+        # A caller that never releases.
+        self.assertIsNotNone(acquire(server, id="lost"))
+        self.assertEqual(server.metric("headgate_permits_in_memory"), 1)
+        until(lambda: server.metric("headgate_permits_in_memory") == 0, 20, "it ends after its ttl")
+        self.assertFalse(release(server, "lost"))
+        unknown = 'headgate_permits_total{domain="default",rule="pool",event="unknown"}'
+        self.assertEqual(server.metric(unknown), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
