@@ -37,6 +37,7 @@ void CollectClient(std::string_view name, const algorithm::ClientFigures& figure
 void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink) {
   std::array<uint64_t, proxy::kOutcomeCount> outcomes{};
   uint64_t refused = 0;
+  uint64_t looping = 0;
   uint64_t begun = 0;
   uint64_t retries = 0;
   uint64_t tunnels = 0;
@@ -56,6 +57,7 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
     const proxy::ProxyCounters& counters = *loop;
     for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += counters.relays.outcomes[i].value();
     refused += counters.application.refused.value();
+    looping += counters.application.loops.value();
     begun += counters.relays.begun.value();
     retries += counters.relays.retries.value();
     tunnels += counters.relays.tunnels.value();
@@ -78,6 +80,7 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
     sink.Set(Metric::kProxyRequests, {proxy::Name(static_cast<proxy::Outcome>(i))}, outcomes[i]);
   }
   sink.Set(Metric::kProxyRequests, {"refused"}, refused);
+  sink.Set(Metric::kProxyRequests, {"looping"}, looping);
   // The counters are read one after the other, while they change.
   sink.Set(Metric::kProxyInFlight, {}, begun - std::min(begun, ended));
   sink.Set(Metric::kProxyRetries, {}, retries);

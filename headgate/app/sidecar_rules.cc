@@ -36,7 +36,10 @@ SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoo
              .secret = rules.repeats_secret_,
              .is_own_proxy = true},
             counters.verdicts),
-      gate(judge, rules.options_.dialect, proxy.held(), counters) {}
+      settler(checker, proxy.wheel(), proxy.held(), settled),
+      gate(judge, rules.options_.dialect, proxy.held(), counters) {
+  gate.SetSettler(settler);
+}
 
 void SidecarRules::ShowIn(SharedStores& shared) {
   shared.ShowRules(rules_.in_force());
@@ -64,6 +67,7 @@ void SidecarRules::Collect(observe::Sink& sink) const {
   uint64_t held_refused = 0;
   uint64_t held_left = 0;
   uint64_t let_through = 0;
+  std::array<uint64_t, 4> settled{};
   for (const auto& loop : loops_) {
     const front::auth::Counters& verdicts = loop->counters.verdicts;
     for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += verdicts.outcomes[i].value();
@@ -72,6 +76,11 @@ void SidecarRules::Collect(observe::Sink& sink) const {
     held_refused += loop->counters.held_refused.value();
     held_left += loop->counters.held_left.value();
     let_through += loop->counters.let_through.value();
+    const proxy::SettleCounters& units = loop->settled;
+    settled[0] += units.taken.value();
+    settled[1] += units.returned.value();
+    settled[2] += units.lapsed.value();
+    settled[3] += units.forgotten.value();
   }
   for (size_t i = 0; i < outcomes.size(); ++i) {
     sink.Set(Metric::kAuthRequests, {front::auth::Name(static_cast<front::auth::Outcome>(i))},
@@ -83,6 +92,9 @@ void SidecarRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kHeldRefused, {}, held_refused);
   sink.Set(Metric::kHeldLeft, {}, held_left);
   sink.Set(Metric::kLetThrough, {}, let_through);
+  constexpr std::array<std::string_view, 4> kWhat = {"taken", "returned", "lapsed", "forgotten"};
+  for (size_t i = 0; i < settled.size(); ++i) sink.Set(Metric::kSizeUnits, {kWhat[i]}, settled[i]);
+  sink.Set(Metric::kSizeDebts, {}, engine_.limiter().size_debts().keys());
 }
 
 }  // namespace headgate::app

@@ -20,6 +20,7 @@
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/proxy_loop.h"
 #include "headgate/proxy/rule_gate.h"
+#include "headgate/proxy/settler.h"
 
 namespace headgate::app {
 
@@ -59,6 +60,8 @@ class SidecarRules {
     limiter::Checker checker;
     front::answer::LimitAnswer answer;
     front::auth::Judge judge;
+    proxy::SettleCounters settled;
+    proxy::Settler settler;
     proxy::RuleGate gate;
   };
 

@@ -104,8 +104,8 @@ struct Response {
   };
   std::optional<Concurrency> concurrency{};
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
-  // What limits with a cost by size have given to a request to pass, although it may be denied by
-  // others. It is for the caller to correct it.
+  // The takes from limits with a cost by size, for a request to pass that may yet be denied by
+  // others. The caller corrects them.
   std::vector<SizeTake> sized{};
 };
 
@@ -166,7 +166,7 @@ class Checker {
   // the same arguments if it waits.
   Corrected Correct(const SizedLimit& place, Operation operation, algorithm::Cost cost,
                     base::Instant now, Pending* pending);
-  // Of all checkers of the limiter.
+  // The debts of all checkers of the limiter.
   SizeDebts& size_debts() const { return limiter_.size_debts(); }
 
   // The rules that this checker uses now; null before the first.

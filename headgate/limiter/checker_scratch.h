@@ -29,7 +29,7 @@ const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::stri
                                             const rule::Descriptor& descriptor,
                                             const rule::Match& match);
 
-// What the request costs for a limit with this cost by size, if it has one.
+// The cost of the request for a limit with this cost by size, if it has one.
 algorithm::Cost CostOf(const Request& request, const rule::Descriptor& descriptor,
                        const std::optional<rule::SizeCost>& size);
 

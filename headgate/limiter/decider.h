@@ -102,6 +102,8 @@ class Decider {
   const std::shared_ptr<PermitSource>& permit_source() const { return permit_source_; }
   // Gives a permit back. Nobody waits for the answer.
   virtual void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) = 0;
+  // Moves the end of a permit. Nobody waits for the answer.
+  virtual void Renew(HeldPermit& held, base::Instant now) = 0;
 
  private:
   const SharedTerms default_terms_;

@@ -33,7 +33,7 @@ class Limiter {
   std::shared_ptr<const rule::RuleSet> rules() const;
 
   store::Store& store() const { return store_; }
-  // Of requests that were larger than what their buckets contained.
+  // The debts of requests that were larger than what their buckets contained.
   SizeDebts& size_debts() { return size_debts_; }
   // The permits of this process: all of them, or those given while a shared store is unreachable.
   permit::PermitTable& permits() { return permits_; }

@@ -15,8 +15,8 @@ bool MemoryDecider::AskPermits(std::span<PermitEntry> batch, Namer, Pending*, ba
     PermitHold& hold = *entry.hold;
     if (!Gives(answer, hold.is_named_)) continue;
     entry.watch(hold.is_named_ ? Event::kAcquired : Event::kTaken);
-    hold.Add({.key = entry.key, .watch = entry.watch, .is_named = hold.is_named_}, permit_source(),
-             now);
+    hold.Add({.key = entry.key, .ask = entry.ask, .watch = entry.watch, .is_named = hold.is_named_},
+             permit_source(), now);
   }
   return true;
 }
@@ -31,6 +31,10 @@ void MemoryDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Insta
   } else {
     held.watch(was_held ? Event::kGivenBack : Event::kEnded);
   }
+}
+
+void MemoryDecider::Renew(HeldPermit& held, base::Instant now) {
+  held.watch(Event::kExpired, permits_.Do(held.key, held.ask, now).expired);
 }
 
 }  // namespace headgate::limiter

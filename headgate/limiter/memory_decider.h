@@ -37,6 +37,7 @@ class MemoryDecider final : public Decider {
 
  private:
   void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) override;
+  void Renew(HeldPermit& held, base::Instant now) override;
 
   store::Store& store_;
   permit::PermitTable& permits_;

@@ -1,5 +1,6 @@
 #include "headgate/limiter/permit_hold.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "headgate/limiter/decider.h"
@@ -34,6 +35,19 @@ void PermitHold::Release(base::Instant now) {
   for (HeldPermit& permit : held) {
     if (source_->decider != nullptr) source_->decider->GiveBack(permit, id_, now);
   }
+}
+
+void PermitHold::Renew(base::Instant now) {
+  for (HeldPermit& permit : held_) {
+    if (source_->decider != nullptr) source_->decider->Renew(permit, now);
+  }
+}
+
+std::optional<base::Duration> PermitHold::ttl() const {
+  std::optional<base::Duration> shortest;
+  for (const HeldPermit& permit : held_)
+    shortest = std::min(shortest.value_or(permit.ask.ttl), permit.ask.ttl);
+  return shortest;
 }
 
 void PermitHold::Keep() { held_.clear(); }

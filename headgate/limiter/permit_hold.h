@@ -8,13 +8,14 @@
 //
 // If the request is denied, Check leaves the hold empty. If the request is given up while Check
 // waits for the store, the destructor gives back what the store grants later. A permit that nobody
-// gives back, because the process was killed, ends after the ttl of its rule. So the ttl must be
-// longer than the longest request; a permit that ends too early does no harm but that it does not
-// count any more.
+// gives back, because the process was killed, ends after the ttl of its rule. A request that lasts
+// longer must renew its permits (the sidecar does). A permit that ends too early does no harm but
+// that it does not count any more.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/inlined_vector.h"
@@ -61,6 +62,7 @@ struct SharedPermit {
 struct HeldPermit {
   base::Hash128 key;                       // in this process
   std::shared_ptr<SharedPermit> shared{};  // null without a shared store
+  permit::Ask ask{};                       // that acquired it
   PermitWatch watch{};
   bool is_named = false;  // as in its hold
 };
@@ -79,6 +81,11 @@ class PermitHold {
   bool empty() const { return held_.empty(); }
   // Gives back all permits.
   void Release(base::Instant now);
+  // Lets all permits end one ttl from now, for a request that goes on for long. A permit that has
+  // ended already is acquired again if there is room.
+  void Renew(base::Instant now);
+  // The shortest ttl of the permits, in which they must be renewed. None if it is empty.
+  std::optional<base::Duration> ttl() const;
   // Leaves the permits to whoever releases them by id, or to their end.
   void Keep();
 

@@ -132,6 +132,7 @@ class SharedDecider final : public Decider {
   };
 
   void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) override;
+  void Renew(HeldPermit& held, base::Instant now) override;
   void OnPermits(const PermitQuestion& question, const absl::StatusOr<permit::Answer>& answer);
   Settled PermitsWithoutStore(const PermitQuestion& question, const absl::Status& why);
   void ReleaseAtStore(const std::string& name, const permit::Id& id, const PermitWatch& watch,

@@ -58,6 +58,7 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
       question.permit->name = text;
       entry.hold->Add({.key = entry.key,
                        .shared = question.permit,
+                       .ask = entry.ask,
                        .watch = entry.watch,
                        .is_named = question.is_named},
                       permit_source(), now);
@@ -174,6 +175,18 @@ void SharedDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Insta
     if (was_held) held.watch(Event::kReleased);
   } else {
     held.watch(was_held ? Event::kGivenBack : Event::kEnded);
+  }
+}
+
+// Answers that are lost are made up for by the next renewal.
+void SharedDecider::Renew(HeldPermit& held, base::Instant now) {
+  if (held.shared->place == Place::kHere) {
+    held.watch(Event::kExpired, permits_.Do(held.key, held.ask, now).expired);
+  } else if (held.shared->place == Place::kStore) {
+    shared_.AskPermits({.name = held.shared->name, .ask = held.ask, .timeout = options_.timeout},
+                       [watch = held.watch](const absl::StatusOr<permit::Answer>& answer) {
+                         if (answer.ok()) watch(Event::kExpired, answer->expired);
+                       });
   }
 }
 

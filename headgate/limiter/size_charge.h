@@ -1,4 +1,4 @@
-// What a request has taken from limits with a cost by size (rule/size_cost.h). The size is known
+// The charges of a request by limits with a cost by size (rule/size_cost.h). The size is known
 // when the request has ended; then the charge is corrected.
 //
 //   Check ──▶ Response::sized: the reserve is taken
@@ -23,7 +23,7 @@
 
 namespace headgate::limiter {
 
-// What one limit gave to a request.
+// A request has taken this from one limit.
 struct SizeTake {
   uint32_t descriptor = 0;   // of the request
   uint32_t limit_index = 0;  // in its rule; those of a roll-out in shadow follow
@@ -65,7 +65,7 @@ class SizeCharge {
   const SizedLimit& place() const { return place_; }
   rule::SizeCost::Of of() const { return take_.cost.of; }
 
-  // What has to be done so that the charge is that of `bytes`. The charge counts it as done.
+  // The work that makes the charge that of `bytes`. The charge counts it as done.
   struct Correction {
     algorithm::Cost missing = 0;  // to take
     algorithm::Cost surplus = 0;  // taken or owed in excess

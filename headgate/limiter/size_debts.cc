@@ -11,7 +11,7 @@ using algorithm::Cost;
 
 namespace {
 
-// Of a calendar window: the longest one.
+// The longest one of a calendar window.
 uint64_t PeriodOf(const algorithm::Limit& limit) {
   using std::chrono::hours;
   switch (limit.spec().align) {

@@ -38,7 +38,7 @@ class SizeDebts {
   };
   // `cost` is above 0.
   Added Add(const base::Hash128& key, algorithm::Cost cost);
-  // What is owed; the caller pays this key.
+  // The units that are owed; the caller pays this key.
   algorithm::Cost OwedBy(const base::Hash128& key) const;
   // A part was taken from the bucket. Returns what was taken in excess, because a part of the debt
   // was cancelled meanwhile. The debt stays in the table, at 0 too.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ struct MappedEntry {
 
 struct MappedDescriptor {
   std::vector<MappedEntry> entries;
-  uint64_t cost = 1;
+  std::optional<uint64_t> cost{};  // absent: 1, or what the rule says about sizes
   // Whether the descriptor is left out if an attribute is missing. Otherwise the request is
   // refused.
   bool optional = false;

@@ -312,12 +312,10 @@ class Loader {
 
   MappedDescriptor LoadDescriptor(const DocumentNode& node) {
     YamlFields fields(node, "a descriptor", kDescriptorWords, problems_);
-    MappedDescriptor descriptor{
-        .entries = {},
-        .cost =
-            fields.Number("cost", 0, uint64_t{1} << 62, "cost: 1 is the default; 0 takes nothing")
-                .value_or(1),
-        .optional = fields.Truth("optional", false)};
+    MappedDescriptor descriptor{.entries = {},
+                                .cost = fields.Number("cost", 0, uint64_t{1} << 62,
+                                                      "cost: 1 is the default; 0 takes nothing"),
+                                .optional = fields.Truth("optional", false)};
     static const std::vector<std::string_view> words = WordsWithAttributes({"key"});
     for (const DocumentNode* entry : fields.Mappings("entries")) {
       YamlFields entry_fields(*entry, "an entry", words, problems_);

@@ -68,7 +68,7 @@ struct MappingRig {
         if (&entry != &descriptor.entries.front()) text += ",";
         text.append(entry.key).append("=").append(entry.value);
       }
-      if (descriptor.cost != 1) text += " x" + std::to_string(*descriptor.cost);
+      if (descriptor.cost.value_or(1) != 1) text += " x" + std::to_string(*descriptor.cost);
     }
     return text;
   }

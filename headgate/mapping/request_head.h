@@ -1,6 +1,7 @@
 // The head of a request that a proxy asks about, in the words of the client's request.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -24,6 +25,8 @@ struct RequestHead {
   // The other end of the proxy's connection, if the proxy's protocol states it. It is the client,
   // unless it is a trusted proxy itself: then the forwarding headers name the client.
   std::optional<base::IpAddress> client{};
+  // The size of the body, if this process is the proxy and it is known before the body comes.
+  std::optional<uint64_t> body_bytes{};
   // Whether a proxy wrote the forwarding headers. Otherwise they are the client's own words, and
   // only `client` or `peer` counts.
   bool is_forwarded = true;

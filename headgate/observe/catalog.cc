@@ -347,8 +347,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "requests",
      "Requests to the sidecar, by outcome: answered (by the upstream, completely), refused (429: "
-     "its client's share was used up, for example), unreachable (502 or 504: no connection to the "
-     "upstream), broken (502: the upstream closed the connection, or violated HTTP), too_slow "
+     "its client's share was used up, for example), looping (508: it has passed through this "
+     "sidecar too often), unreachable (502 or 504: no connection to the upstream), broken (502: "
+     "the upstream closed the connection, or violated HTTP), too_slow "
      "(504), no_place (503: too many requests waited for a connection, or this one waited too "
      "long), slow_client (408), unsuitable (501: gRPC to an upstream without HTTP/2), cut_short "
      "(the answer ended in the middle), client_gone.",
@@ -367,6 +368,18 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
     {Metric::kLetThrough, "headgate_proxy_let_through_total", kCounter, "requests",
      "Requests that a rule refused and that passed because of mode passthrough."},
     {Metric::kHttp2Floods,
+    {Metric::kSizeUnits,
+     "headgate_size_units_total",
+     kCounter,
+     "units",
+     "Units of rules with a cost by size that were corrected when requests ended: taken (beyond "
+     "the "
+     "reserve), returned (of the reserve), lapsed (of the reserve, but they had come back to the "
+     "bucket by themselves, or the store could not be reached), forgotten (not taken, because the "
+     "limit is gone or too many keys owe).",
+     {"what"}},
+    {Metric::kSizeDebts, "headgate_size_debts", kGauge, "keys",
+     "Keys that owe units to a rule with a cost by size."},
      "headgate_http2_floods_total",
      kCounter,
      "connections",

@@ -100,6 +100,8 @@ enum class Metric : uint8_t {
   kHeldRefused,
   kHeldLeft,
   kLetThrough,
+  kSizeUnits,
+  kSizeDebts,
   kHttp2Floods,
   kHttp2Refusals,
   kUpstreamSeconds,

@@ -19,6 +19,18 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
                                                               const net::Peer& peer,
                                                               http::ServerExchange& exchange,
                                                               base::Instant now) {
+  if (!options_.forwarded.via.empty() &&
+      CountInVia(head.fields, options_.forwarded.via) >= kViaMax) {
+    counters_.loops.Add();
+    SendOwnAnswer(
+        head,
+        {.status = 508,
+         .detail = "the request goes in circles: its Via names this proxy too often",
+         .hint = "the upstream of a sidecar must not lead back to it",
+         .error = relays_.options.says_reason ? "proxy_loop_detected" : std::string_view()},
+        exchange, now);
+    return DropRest(exchange);
+  }
   Arrival arrival{.head = std::move(head), .peer = &peer};
   if (rules_ == nullptr) return Enter(std::move(arrival), std::nullopt, exchange, now);
   const std::string_view client = ClientOf(arrival.head, peer);
@@ -39,12 +51,14 @@ std::unique_ptr<http::RequestReceiver> Application::Enter(
   if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
   counters_.admitted.Add();
   const std::optional<uint64_t> client_key = KeyOf(client);
+  if (!options_.client_field.empty()) RemoveLookAlikes(options_.client_field, arrival.head.fields);
   SetForwardedFields(options_.forwarded, *arrival.peer, arrival.head, scratch_);
   if (arrival.head.authority.empty()) arrival.head.authority = options_.default_authority;
   http::Fields fields;
   if (options_.describes_admitted) fields = Describe(verdict, rule_limit, now);
   auto relay = std::make_unique<Relay>(relays_, client_key, std::move(arrival.head),
                                        std::move(fields), exchange, now);
+  relay->SetEnd(std::move(arrival.end));
   relay->Begin(now);
   return relay;
 }

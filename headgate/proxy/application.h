@@ -39,10 +39,14 @@ struct ApplicationOptions {
   bool describes_admitted = true;
 };
 
+// A request that has passed this many proxies of this name is taken to go in circles.
+inline constexpr size_t kViaMax = 8;
+
 // One per loop; the loop writes, any thread reads.
 struct ApplicationCounters {
   base::Counter admitted{};
   base::Counter refused{};
+  base::Counter loops{};  // refused because they go in circles; not in `refused`
 };
 
 // One per loop.

@@ -47,6 +47,49 @@ TEST_F(ApplicationTest, AdmittedRequestIsPassedOn) {
   EXPECT_EQ(counters.admitted.value(), 1u);
 }
 
+// The client would see two answers to one question.
+TEST_F(ApplicationTest, OwnLimitReplacesThatOfTheUpstream) {
+  Ask({{"x-client-id", "ann"}});
+  http::ResponseHead head;
+  head.fields.Add("ratelimit", "\"theirs\";r=1");
+  head.fields.Add("RateLimit-Policy", "\"theirs\";q=2");
+  head.fields.Add("Retry-After", "7");
+  rig.Answer(rig.upstream).OnHead(std::move(head), rig.now);
+  EXPECT_THAT(rig.client.got,
+              ElementsAre("head 200 Retry-After=7 RateLimit-Policy=\"fair-share\";q=10;w=10 "
+                          "RateLimit=\"fair-share\";r=7;t=4"));
+}
+
+TEST_F(ApplicationTest, LimitOfTheUpstreamPassesIfThereIsNoOwn) {
+  table.verdict.has_limit = false;
+  Ask({{"x-client-id", "ann"}});
+  http::ResponseHead head;
+  head.fields.Add("RateLimit", "\"theirs\";r=1");
+  rig.Answer(rig.upstream).OnHead(std::move(head), rig.now);
+  EXPECT_THAT(rig.client.got, ElementsAre("head 200 RateLimit=\"theirs\";r=1"));
+}
+
+// The upstream might fold `_` to `-`, and believe the second.
+TEST_F(ApplicationTest, LookAlikeOfTheClientsFieldIsRemoved) {
+  Ask({{"X_Client_Id", "bob"}, {"x-client-id", "ann"}});
+  EXPECT_THAT(table.asked, ElementsAre("ann"));
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
+}
+
+TEST_F(ApplicationTest, RequestThatGoesInCirclesIsRefused) {
+  options.forwarded.via = "headgate";
+  std::string via = "1.1 headgate";
+  for (size_t i = 1; i + 1 < kViaMax; ++i) via += ", 1.1 headgate";
+  Ask({{"x-client-id", "ann"}, {"via", via}});
+  EXPECT_THAT(rig.upstream.got, ElementsAre(HasSubstr(via + ", 1.1 headgate")));
+  Ask({{"x-client-id", "ann"}, {"via", via + ", 1.1 headgate"}});
+  EXPECT_THAT(rig.client.got.front(), StartsWith("head 508 "));
+  EXPECT_THAT(rig.client.got.front(),
+              HasSubstr("Proxy-Status=headgate; error=proxy_loop_detected"));
+  EXPECT_THAT(table.asked, ElementsAre("ann")) << "it takes nothing from the pool";
+  EXPECT_EQ(counters.loops.value(), 1u);
+}
+
 TEST_F(ApplicationTest, AdmittedAnswersNeedNotDescribeTheShare) {
   options.describes_admitted = false;
   Ask({{"x-client-id", "ann"}});

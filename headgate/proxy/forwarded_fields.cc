@@ -80,12 +80,54 @@ void SetXForwarded(Forwarding forwarding, const net::Peer& peer, http::RequestHe
                    std::string& scratch) {
   if (forwarding == Forwarding::kOff) return;
   const bool keep = forwarding == Forwarding::kAppend;
+  for (const std::string_view name : {"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"})
+    RemoveLookAlikes(name, head.fields);
   SetList("X-Forwarded-For", keep, peer.ip ? base::ToString(*peer.ip) : "", head.fields, scratch);
   SetOnce("X-Forwarded-Proto", keep, head.scheme, head.fields);
   SetOnce("X-Forwarded-Host", keep, head.authority, head.fields);
 }
 
+bool IsLookAlike(std::string_view a, std::string_view b) {
+  const auto folded = [](char c) { return c == '_' ? '-' : base::ToLower(c); };
+  return !base::EqualsIgnoreCase(a, b) &&
+         std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return folded(x) == folded(y); });
+}
+
 }  // namespace
+
+void RemoveLookAlikes(std::string_view name, Fields& fields) {
+  for (size_t i = 0; i < fields.size();) {
+    if (IsLookAlike(fields[i].name, name)) {
+      const std::string found(fields[i].name);
+      fields.Remove(found);
+    } else {
+      ++i;
+    }
+  }
+}
+
+// RFC 9110, 7.6.3: members of a protocol, a name and perhaps a comment.
+size_t CountInVia(const Fields& fields, std::string_view name) {
+  size_t count = 0;
+  for (const auto [field, value] : fields) {
+    if (!base::EqualsIgnoreCase(field, "Via")) continue;
+    for (std::string_view rest = value; !rest.empty();) {
+      const size_t comma = std::min(rest.find(','), rest.size());
+      std::string_view member = rest.substr(0, comma);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      const auto take_word = [&] {
+        member.remove_prefix(std::min(member.find_first_not_of(" \t"), member.size()));
+        const std::string_view word = member.substr(0, member.find_first_of(" \t"));
+        member.remove_prefix(word.size());
+        return word;
+      };
+      take_word();
+      if (base::EqualsIgnoreCase(take_word(), name)) ++count;
+    }
+  }
+  return count;
+}
 
 std::string_view Name(Forwarding forwarding) { return kNames[static_cast<size_t>(forwarding)]; }
 

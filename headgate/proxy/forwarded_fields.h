@@ -32,7 +32,15 @@ struct ForwardedOptions {
   std::string via = "headgate";
 };
 
-// `scratch` is memory to reuse.
+// Removes fields whose name differs from `name` only in that one has `_` where the other has `-`.
+// Many servers take the two for one field (CGI makes HTTP_X_CLIENT_ID of both), so a client could
+// speak for the proxy.
+void RemoveLookAlikes(std::string_view name, http::Fields& fields);
+
+// How often `via` names this proxy, which is called `name`.
+size_t CountInVia(const http::Fields& fields, std::string_view name);
+
+// Removes look-alikes of the fields that it sets, too. `scratch` is memory to reuse.
 void SetForwardedFields(const ForwardedOptions& options, const net::Peer& peer,
                         http::RequestHead& head, std::string& scratch);
 

@@ -40,6 +40,39 @@ constexpr auto kOff = Forwarding::kOff;
 constexpr auto kAppend = Forwarding::kAppend;
 constexpr auto kReplace = Forwarding::kReplace;
 
+// Many servers fold `_` to `-`, so these would count as the proxy's own.
+TEST(ForwardedFields, LookAlikesOfWhatIsSetAreRemoved) {
+  const std::initializer_list<Given> given = {{"X_Forwarded_For", "1.1.1.1"},
+                                              {"x-forwarded_proto", "https"},
+                                              {"X_FORWARDED-HOST", "evil"},
+                                              {"X_Other", "stays"}};
+  EXPECT_EQ(Changed({.x_forwarded = kAppend, .via = ""}, "192.0.2.7", given),
+            "X_Other: stays\nX-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: https\n"
+            "X-Forwarded-Host: example.com:8443\n");
+  EXPECT_EQ(Changed({.x_forwarded = kOff, .via = ""}, "192.0.2.7", given),
+            "X_Forwarded_For: 1.1.1.1\nx-forwarded_proto: https\nX_FORWARDED-HOST: evil\n"
+            "X_Other: stays\n");
+}
+
+TEST(ForwardedFields, OnlyOtherSpellingsAreLookAlikes) {
+  http::Fields fields;
+  for (const std::string_view name :
+       {"X-Client-Id", "x-client-id", "X_Client_Id", "X-Client_Id", "X_Client_Ids", "XClientId"})
+    fields.Add(name, "v");
+  RemoveLookAlikes("X-Client-Id", fields);
+  EXPECT_EQ(fields.size(), 4u);
+  EXPECT_EQ(fields.CountOf("X_Client_Id") + fields.CountOf("X-Client_Id"), 0u);
+  EXPECT_EQ(fields.CountOf("X-Client-Id"), 2u);
+}
+
+TEST(ForwardedFields, ViaIsCountedByName) {
+  http::Fields fields;
+  EXPECT_EQ(CountInVia(fields, "headgate"), 0u);
+  fields.Add("Via", "1.1 headgate, 2 Headgate (a comment),HTTP/1.1\theadgate");
+  fields.Add("via", "1.1 headgate:80, 1.1 other (headgate), headgate,, 1.0 headgate");
+  EXPECT_EQ(CountInVia(fields, "headgate"), 4u);
+}
+
 TEST(ForwardedFields, XForwardedIsAppended) {
   const ForwardedOptions options{.x_forwarded = kAppend, .forwarded = kOff, .via = ""};
   EXPECT_EQ(Changed(options, "192.0.2.7", {}),

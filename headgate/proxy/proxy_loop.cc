@@ -78,6 +78,7 @@ void ProxyLoop::LeaveLoop() {
   checks_.clear();
   upstreams_.Close(clock_.Now());
   on_loop_.reset();
+  if (rules_ != nullptr) rules_->LeaveLoop();
 }
 
 }  // namespace headgate::proxy

@@ -47,9 +47,13 @@ class ProxyLoop {
   http::Application& application() { return application_; }
   const ProxyCounters& counters() const { return counters_; }
 
-  // For rules that hold requests, and for their gate.
+  // For rules that hold requests, for the settlement of their costs, and for their gate.
   HeldRequests& held() { return held_; }
-  void SetRules(RuleGate& rules) { application_.SetRules(rules); }
+  TickWheel& wheel() { return wheel_; }
+  void SetRules(RuleGate& rules) {
+    rules_ = &rules;
+    application_.SetRules(rules);
+  }
 
   // Replaces the addresses of the upstream; at least one. On the loop's thread. Exchanges that have
   // begun are not disturbed.
@@ -88,6 +92,7 @@ class ProxyLoop {
   Upstreams upstreams_;
   const RelayContext relays_;
   Application application_;
+  RuleGate* rules_ = nullptr;
   std::map<size_t, HealthCheck> checks_;  // by id of the address
   std::optional<OnLoop> on_loop_;
 };

@@ -120,6 +120,7 @@ void Relay::OnNoPlace(NoPlace why, std::string_view /*detail*/, base::Instant no
 void Relay::OnData(std::string_view bytes, base::Instant now) {
   moved_ = now;
   if (stage_ == Stage::kDone) return client_.Consumed(bytes.size());
+  sizes_.request += bytes.size();
   client_uncredited_ += bytes.size();
   // Before it is sent, all of the body is kept: at most a window, because it is not credited.
   if (stage_ == Stage::kTunnel || (upstream_ != nullptr && !holds_body())) {
@@ -184,6 +185,7 @@ void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
 
 void Relay::OnAbort(base::Instant now) {
   if (stage_ == Stage::kDone) return;
+  TakeBackUnsent();
   GiveUpUpstream(Ended::kCancelled, now);
   Finish(Outcome::kClientGone, now);
 }
@@ -234,9 +236,14 @@ void Relay::CutShort(Outcome outcome, base::Instant now) {
                                                                  : GrpcStatus::kUnavailable)));
     client_.SendEnd(trailers);
   } else {
+    TakeBackUnsent();
     client_.Abort();
   }
   Finish(outcome, now);
+}
+
+void Relay::TakeBackUnsent() {
+  sizes_.response -= std::min<uint64_t>(sizes_.response, client_.unsent_bytes());
 }
 
 void Relay::LeavePool(Left how, base::Instant now) {
@@ -251,6 +258,7 @@ void Relay::Finish(Outcome outcome, base::Instant now) {
   const bool failed = outcome == Outcome::kUnreachable || outcome == Outcome::kBroken ||
                       outcome == Outcome::kTooSlow;
   LeavePool(failed ? Left::kFailed : Left::kUnasked, now);
+  end_.Tell(sizes_, now);
   body_.clear();
   if (client_uncredited_ > 0 && outcome != Outcome::kClientGone)
     client_.Consumed(std::exchange(client_uncredited_, 0));

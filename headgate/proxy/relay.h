@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/base/random.h"
 #include "headgate/base/time.h"
@@ -30,6 +31,7 @@
 #include "headgate/proxy/own_answer.h"
 #include "headgate/proxy/places.h"
 #include "headgate/proxy/relay_counters.h"
+#include "headgate/proxy/request_end.h"
 #include "headgate/proxy/tick_wheel.h"
 #include "headgate/proxy/websocket.h"
 
@@ -66,11 +68,13 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   // The part of a body that is kept for another attempt, beyond what has not been sent yet.
   static constexpr size_t kReplayBytesMax = size_t{16} << 10;
 
-  // `response_fields` are added to the upstream's answer, and to the proxy's own. `client_key` is
-  // the client's for Places::Waiter.
+  // `response_fields` are added to the upstream's answer, in which they replace those of the same
+  // name, and to the proxy's own. `client_key` is the client's for Places::Waiter.
   Relay(const RelayContext& context, std::optional<uint64_t> client_key, http::RequestHead head,
         http::Fields response_fields, http::ServerExchange& client, base::Instant now);
   ~Relay() override;
+  // Told about the end of this request. Call it before Begin.
+  void SetEnd(RequestEnd end) { end_ = std::move(end); }
   // Call it once, first.
   void Begin(base::Instant now);
 
@@ -130,6 +134,8 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void CutShort(Outcome outcome, base::Instant now);
   // Nothing is expected from either side any more. The rest of the request is dropped.
   void Finish(Outcome outcome, base::Instant now);
+  // Bytes that were not sent to the client, which has gone, are not its own.
+  void TakeBackUnsent();
   // Tells the pool, once, that the upstream is done with the request.
   void LeavePool(Left how, base::Instant now);
 
@@ -160,6 +166,9 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   http::Fields trailers_;
   size_t client_uncredited_ = 0;    // received from the client, and not credited
   size_t upstream_uncredited_ = 0;  // the same of the upstream
+
+  RequestEnd end_;
+  BodySizes sizes_;
 
   WebSocketHandshake websocket_;
   bool holds_for_continue_ = false;

@@ -20,6 +20,11 @@ bool IsIdempotent(std::string_view method) {
 // A server that cannot do its work says so fast, which is not a sign of speed.
 bool IsFailure(int status) { return status == 502 || status == 503 || status == 504; }
 
+// Whether the body that a length announces is sent (RFC 9110, 6.4.1).
+bool HasBody(std::string_view method, int status) {
+  return method != "HEAD" && status != 204 && status != 304;
+}
+
 }  // namespace
 
 void Relay::Answer::OnInformational(const http::ResponseHead& head, base::Instant now) {
@@ -38,6 +43,8 @@ void Relay::Answer::OnHead(http::ResponseHead head, base::Instant now) {
   relay.moved_ = now;
   relay.context_.counters.head_seconds.Add(
       static_cast<uint64_t>(std::max<int64_t>(0, (now - relay.asked_).count())));
+  // The proxy's own words replace those of the upstream about the same thing.
+  for (const auto [name, value] : relay.response_fields_) head.fields.Remove(name);
   for (const auto [name, value] : relay.response_fields_) head.fields.Add(name, value);
   const bool tunnel = head.body.kind == http::BodyLength::Kind::kTunnel;
   if (tunnel && !relay.websocket_.Answer(head.fields)) return relay.FailInvalid(now);
@@ -45,6 +52,8 @@ void Relay::Answer::OnHead(http::ResponseHead head, base::Instant now) {
                   : IsFailure(head.status) ? Left::kFailed
                                            : Left::kAnswered,
                   now);
+  if (head.body.kind == http::BodyLength::Kind::kSized && HasBody(relay.head_.method, head.status))
+    relay.end_.TellResponseSize(head.body.bytes, now);
   relay.may_have_trailers_ = head.body.kind == http::BodyLength::Kind::kUnsized;
   relay.stage_ = tunnel ? Stage::kTunnel : Stage::kAnswering;
   relay.client_.SendHead(head);
@@ -78,6 +87,7 @@ void Relay::ForgetBody() {
 void Relay::Answer::OnData(std::string_view bytes, base::Instant now) {
   Relay& relay = relay_;
   relay.moved_ = now;
+  relay.sizes_.response += bytes.size();
   relay.upstream_uncredited_ += bytes.size();
   relay.client_.SendData(bytes);
   relay.CreditUpstream();

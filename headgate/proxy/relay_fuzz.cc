@@ -179,6 +179,24 @@ struct Once final : Admission {
   int left = 0;
 };
 
+// Told about the end of the exchange.
+struct OneEnd final : EndListener {
+  struct Told {
+    int sizes = 0;
+    int ends = 0;
+    BodySizes bodies;
+  };
+  explicit OneEnd(Told& t) : told(t) {}
+  void OnResponseSize(uint64_t, base::Instant) override {
+    HEADGATE_CHECK(++told.sizes == 1 && told.ends == 0);
+  }
+  void OnEnded(const BodySizes& sizes, base::Instant) override {
+    HEADGATE_CHECK(++told.ends == 1);
+    told.bodies = sizes;
+  }
+  Told& told;
+};
+
 class World final : Places {
  public:
   explicit World(Choices& choices) : choices_(choices) {
@@ -208,6 +226,9 @@ class World final : Places {
     head.expects_continue = head.body.kind != Kind::kNone && choices.Flip();
     body_ = head.body;
     relay_.emplace(context_, std::nullopt, std::move(head), http::Fields(), client_, now_);
+    RequestEnd end;
+    end.Add(std::make_unique<OneEnd>(told_), now_);
+    relay_->SetEnd(std::move(end));
     relay_->Begin(now_);
   }
 
@@ -215,6 +236,8 @@ class World final : Places {
     for (int steps = 0; steps < 1000 && !choices_.empty() && relay_; ++steps) Step();
     relay_.reset();
     HEADGATE_CHECK(admission_.left == 1 && waiting_ == nullptr);
+    HEADGATE_CHECK(told_.ends == 1 && told_.bodies.request <= request_sent_ &&
+                   told_.bodies.response <= client_.response.sent);
     for (const auto& upstream : upstreams_) {
       HEADGATE_CHECK(upstream->left || !upstream->taken);
       HEADGATE_CHECK(upstream->receiver == nullptr);
@@ -388,6 +411,7 @@ class World final : Places {
   base::Instant now_ = kStart;
   RelayOptions options_;
   Once admission_;
+  OneEnd::Told told_;
   TickWheel wheel_{kStart};
   RelayCounters counters_;
   base::Random random_{1};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headgate/proxy/grpc.h"
+#include "headgate/proxy/held_permits.h"
 #include "headgate/proxy/own_answer.h"
 #include "headgate/proxy/waiting_request.h"
 #include "headgate/wire/request_path.h"
@@ -11,6 +12,23 @@
 namespace headgate::proxy {
 
 namespace auth = front::auth;
+
+namespace {
+
+std::optional<uint64_t> KnownSizeOf(const http::BodyLength& body) {
+  switch (body.kind) {
+    case http::BodyLength::Kind::kNone:
+      return 0;
+    case http::BodyLength::Kind::kSized:
+      return body.bytes;
+    case http::BodyLength::Kind::kUnsized:
+    case http::BodyLength::Kind::kTunnel:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entrance& entrance,
                                                          http::ServerExchange& exchange,
@@ -30,6 +48,7 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entran
     waiting->Keep(std::move(arrival), now);
     return waiting;
   }
+  Follow(arrival, now);
   switch (NextOf(arrival, entrance)) {
     case Next::kEnter:
       return entrance.Enter(std::move(arrival), verdict_.limit, exchange, now);
@@ -55,7 +74,19 @@ mapping::RequestHead RuleGate::Describe(const Arrival& arrival) {
           .target = head.target,
           .fields = fields_,
           .client = ip,
+          .body_bytes = KnownSizeOf(head.body),
           .is_forwarded = ip || (set != nullptr && set->unix_peers)};
+}
+
+void RuleGate::Follow(Arrival& arrival, base::Instant now) {
+  // Without a settler, nobody learns of the end.
+  limiter::PermitHold permits = judge_.TakePermits();
+  std::vector<limiter::SizeCharge> charges = judge_.TakeCharges();
+  if (settler_ == nullptr) return;
+  if (!permits.empty()) {
+    arrival.end.Add(std::make_unique<HeldPermits>(std::move(permits), settler_->wheel(), now), now);
+  }
+  if (!charges.empty()) arrival.end.Add(settler_->Follow(std::move(charges)), now);
 }
 
 void RuleGate::UseMatchedPath(std::string& target) {

@@ -21,6 +21,8 @@
 #include "headgate/http/exchange.h"
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/held_requests.h"
+#include "headgate/proxy/request_end.h"
+#include "headgate/proxy/settler.h"
 #include "headgate/wire/http_fields.h"
 
 namespace headgate::proxy {
@@ -30,6 +32,8 @@ struct Arrival {
   const net::Peer* peer = nullptr;  // valid during the call
   // If the pool was asked before the rules: its verdict, which admits the request.
   std::optional<Verdict> admitted{};
+  // Told when the request has ended, in whatever way.
+  RequestEnd end{};
 };
 
 // The way on for a request that the rules let pass.
@@ -66,6 +70,14 @@ class RuleGate {
            RuleCounters& counters)
       : judge_(judge), dialect_(dialect), held_(held), counters_(counters) {}
 
+  // For what requests hold until they end: costs by size are corrected then, and permits given
+  // back. Without it, the reserve is the cost, and no permit is kept. It must outlive this object.
+  void SetSettler(Settler& settler) { settler_ = &settler; }
+  // Nothing is asked any more, because the loop does not run any more.
+  void LeaveLoop() {
+    if (settler_ != nullptr) settler_->Close();
+  }
+
   // The receiver of a new request. `entrance` must outlive it.
   std::unique_ptr<http::RequestReceiver> Receive(Arrival arrival, Entrance& entrance,
                                                  http::ServerExchange& exchange, base::Instant now);
@@ -82,6 +94,8 @@ class RuleGate {
   };
 
   mapping::RequestHead Describe(const Arrival& arrival);
+  // Takes over what the judge's last request holds until its end: permits, and charges by size.
+  void Follow(Arrival& arrival, base::Instant now);
   // Changes the target so that its path is the one that was matched.
   void UseMatchedPath(std::string& target);
   // The next step of this request, by verdict_. Sets refusal_ with kRefuse.
@@ -95,6 +109,7 @@ class RuleGate {
   const wire::RateLimitDialect dialect_;
   HeldRequests& held_;
   RuleCounters& counters_;
+  Settler* settler_ = nullptr;
   front::auth::Verdict verdict_;
   Refusal refusal_;
   std::vector<mapping::HeaderField> fields_;

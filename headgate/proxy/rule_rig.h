@@ -41,11 +41,19 @@ struct RuleRig : RelayRig {
             .mappings = mappings, .repeats = repeats, .secret = secret, .is_own_proxy = true},
         rule_counters.verdicts);
     gate.emplace(*judge, wire::RateLimitDialect::kDraft, held, rule_counters);
+    settler.emplace(*checker, wheel, held, settled);
+    gate->SetSettler(*settler);
     application.SetRules(*gate);
   }
 
   void SetRules(std::vector<std::string> one_liners) {
     const rule::LoadResult rules = rule::LoadRules({}, {.one_liners = std::move(one_liners)});
+    HEADGATE_CHECK(rules.ok());
+    HEADGATE_CHECK(limiter.OnRules(rules.rules, now).ok());
+  }
+  void SetRuleFile(std::string_view text) {
+    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
+    const rule::LoadResult rules = rule::LoadRules(files);
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, now).ok());
   }
@@ -106,6 +114,8 @@ struct RuleRig : RelayRig {
   RuleCounters rule_counters;
   std::optional<front::auth::Judge> judge;
   HeldRequests held{4, [](base::Instant) {}};
+  SettleCounters settled;
+  std::optional<Settler> settler;
   std::optional<RuleGate> gate;
   ApplicationOptions application_options{.forwarded = {.x_forwarded = Forwarding::kOff, .via = ""},
                                          .cycle = std::chrono::seconds(10)};

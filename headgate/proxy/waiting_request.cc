@@ -51,10 +51,12 @@ void WaitingRequest::OnDue(base::Instant now) {
 
 void WaitingRequest::OnAnswer(base::Instant now) {
   if (!gate_.judge_.Continue(*asked_, now, gate_.verdict_)) return;
+  gate_.Follow(arrival_, now);
   switch (gate_.NextOf(arrival_, entrance_)) {
     case RuleGate::Next::kHold:
       return Hold(gate_.verdict_, now);
     case RuleGate::Next::kRefuse:
+      arrival_.end.Tell({}, now);
       return Become(gate_.Refuse(arrival_, entrance_, exchange_, now), now);
     case RuleGate::Next::kEnter:
       break;
@@ -83,6 +85,7 @@ void WaitingRequest::Leave(base::Instant now) {
   body_.clear();
   if (arrival_.peer == nullptr) return;  // the rules have refused it at once
   gate_.counters_.held_left.Add();
+  arrival_.end.Tell({}, now);
   entrance_.OnClientLeft(arrival_, now);
 }
 

@@ -79,6 +79,8 @@ const mapping::MappingSet* Judge::mappings() {
 bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
                    base::Instant now, Verdict& verdict) {
   verdict = {};
+  charges_.clear();
+  permits_ = {};
   const mapping::MappingSet* const set = mappings();
   has_read_path_ = false;
   if (set == nullptr || (!options_.is_own_proxy && !set->Trusts(request))) {
@@ -110,13 +112,16 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
   }
   Asked* const asked = checker_.may_wait() ? &make_asked() : nullptr;
   const limiter::Request question{.domain = mapped.mapping->domain,
-                                  .descriptors = mapped.descriptors};
+                                  .descriptors = mapped.descriptors,
+                                  .request_bytes = request.body_bytes,
+                                  .permits = HoldFor(asked)};
   if (!Ask(question, *mapped.mapping, asked, now, verdict)) {
     asked->under_way = true;
     asked->set = set_;
     asked->mapping = mapped.mapping;
     asked->has_id = has_id;
     asked->id = id;
+    asked->body_bytes = request.body_bytes;
     Keep(mapped.descriptors, *asked);
     return false;
   }
@@ -137,7 +142,9 @@ void Judge::RefuseHead(std::string_view why, Verdict& verdict) {
 bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict) {
   verdict = {};
   const limiter::Request question{.domain = asked.mapping->domain,
-                                  .descriptors = asked.descriptors};
+                                  .descriptors = asked.descriptors,
+                                  .request_bytes = asked.body_bytes,
+                                  .permits = HoldFor(&asked)};
   if (!Ask(question, *asked.mapping, &asked, now, verdict)) return false;
   if (asked.has_id) options_.repeats.Remember(asked.id, verdict, now);
   asked.under_way = false;
@@ -191,6 +198,9 @@ bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping
   const absl::Status status =
       checker_.Check(request, decided_, now, asked == nullptr ? nullptr : &asked->pending);
   if (status.ok() && decided_.waiting) return false;
+  if (asked != nullptr) permits_ = std::move(asked->permits);
+  if (!decided_.sized.empty() && options_.is_own_proxy) [[unlikely]]
+    charges_ = limiter::KeepCharges(request, decided_, now);
   if (status.ok()) {
     Conclude(request, mapping, now, verdict);
   } else {

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -17,6 +19,7 @@
 #include "headgate/front/auth/repeats.h"
 #include "headgate/front/auth/verdict.h"
 #include "headgate/limiter/checker.h"
+#include "headgate/limiter/size_charge.h"
 #include "headgate/mapping/mapping.h"
 
 namespace headgate::front::auth {
@@ -35,6 +38,8 @@ struct Asked {
   std::string texts{};
   std::vector<rule::Entry> entries{};
   std::vector<rule::Descriptor> descriptors{};
+  std::optional<uint64_t> body_bytes{};
+  limiter::PermitHold permits{};
 };
 
 // Shared by the judges of all loops, and outlives them.
@@ -77,8 +82,19 @@ class Judge {
   void RefuseHead(std::string_view why, Verdict& verdict);
   // For a request that waits.
   bool Continue(Asked& asked, base::Instant now, Verdict& verdict);
+  // The permits of the last request, if it passes. Only for the judge of its own proxy: others
+  // cannot give them back, so rules that limit concurrency are only looked at.
+  limiter::PermitHold TakePermits() { return std::move(permits_); }
+  // The charges of the last request by limits with a cost by size, even if it is denied. Whoever
+  // proxies it corrects this when the size is known; for others the reserve is the cost.
+  std::vector<limiter::SizeCharge> TakeCharges() { return std::exchange(charges_, {}); }
 
  private:
+  // The hold for the permits of a request; null if nobody can give them back.
+  limiter::PermitHold* HoldFor(Asked* asked) {
+    if (!options_.is_own_proxy) return nullptr;
+    return asked != nullptr ? &asked->permits : &permits_;
+  }
   bool Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
            base::Instant now, Verdict& verdict);
   void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
@@ -103,6 +119,8 @@ class Judge {
   bool has_read_path_ = false;
   limiter::Response decided_;
   std::string policy_;  // of a repeated verdict
+  limiter::PermitHold permits_;
+  std::vector<limiter::SizeCharge> charges_;
 };
 
 }  // namespace headgate::front::auth
