@@ -93,7 +93,7 @@ class SeveralUpstreams(unittest.TestCase):
             return answer
 
         sick, healthy = Upstream(self, serve("sick")), Upstream(self, serve("healthy"))
-        checks = ("--check-path", "/healthz", "--check-interval", "100ms", "--threads", "1")
+        checks = ("--check-path", "/healthz", "--check-interval", "200ms", "--threads", "1")
         sidecar = self.enterContext(Sidecar(sick.port, healthy.port, args=checks))
         failed = 'headgate_upstream_checks_total{result="failed"}'
         until(lambda: sidecar.metric(failed) >= 2, 10, "two checks have failed")
@@ -132,6 +132,9 @@ class Http2Upstream(unittest.TestCase):
         )
         self.addCleanup(self.process.wait, timeout=START_SECONDS)
         self.addCleanup(self.process.terminate)
+        self.start()
+
+    def start(self):
         self.sidecar = self.enterContext(Sidecar(self.port, scheme="h2c"))
         until(lambda: self.sidecar.request("GET", "/page", headers=CLIENT)[0] == 200, START_SECONDS, "nghttpd answers")
 
@@ -158,6 +161,53 @@ class Http2Upstream(unittest.TestCase):
         self.process.terminate()
         self.process.wait()
         self.assertEqual(self.sidecar.request("GET", "/page", headers=CLIENT)[0], 502)
+
+
+class Http2BehindAGate(Http2Upstream):
+    """The gate stands between the sidecar and nghttpd."""
+
+    def start(self):
+        self.gate = self.enterContext(Gate(self.port))
+        args = ("--answer-timeout", "500ms", "--threads", "1")
+        self.sidecar = self.enterContext(Sidecar(self.gate.port, scheme="h2c", args=args))
+        until(lambda: self.get()[0] == 200, START_SECONDS, "nghttpd answers")
+
+    def get(self):
+        return self.sidecar.request("GET", "/page", headers=CLIENT)
+
+    def recovers(self):
+        self.gate.heal()
+        until(lambda: self.get()[0] == 200, 10, "the sidecar answers again")
+        self.assertEqual(self.get()[2], "0123456789" * 500_000)
+
+    def test_small_pieces(self):
+        self.gate.slice_bytes = 1000
+        self.assertEqual(self.get()[2], "0123456789" * 500_000)
+
+    def test_cut_connections_are_502_until_the_upstream_is_back(self):
+        self.gate.cut()
+        self.assertEqual(self.get()[0], 502)
+        self.recovers()
+
+    def test_reset_in_the_body_is_no_complete_answer(self):
+        self.gate.reset(after_bytes=100_000)
+        with self.assertRaises(BROKEN):
+            self.get()
+        self.recovers()
+
+    def test_stalled_answer_is_504(self):
+        self.gate.hold("to_client")
+        self.assertEqual(self.get()[0], 504)
+        self.recovers()
+
+    def test_corrupt_frame_is_502_or_no_complete_answer(self):
+        # The first byte belongs to the length of a frame.
+        self.gate.corrupt(1)
+        try:
+            self.assertEqual(self.get()[0], 502)
+        except BROKEN:
+            pass
+        self.recovers()
 
 
 if __name__ == "__main__":
