@@ -1,8 +1,11 @@
 #include "headgate/app/followed_certificates.h"
 
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "headgate/base/clock.h"
 
 namespace headgate::app {
 namespace {
@@ -41,12 +44,20 @@ void CheckCertificates(Configuration& configuration) {
 FollowedCertificates::FollowedCertificates(net::TlsServerOptions options, net::EventLoop& loop,
                                            observe::Log& log)
     : options_(std::move(options)),
+      log_(log),
       files_(
-          "this server", [this] { return server_->Reload(); }, loop, log) {}
+          "this server",
+          [this]() -> absl::Status {
+            HEADGATE_RETURN_IF_ERROR(server_->Reload());
+            WarnOfDates();
+            return absl::OkStatus();
+          },
+          loop, log) {}
 
 absl::Status FollowedCertificates::LoadFirst() {
   if (options_.certificates.empty()) return absl::OkStatus();
   HEADGATE_ASSIGN_OR_RETURN(server_, net::TlsServer::Load(options_));
+  WarnOfDates();
   // A certificate and its key may be in one file.
   std::set<std::string> paths = {options_.client_ca_file};
   for (const net::TlsServerOptions::Certificate& files : options_.certificates) {
@@ -55,6 +66,16 @@ absl::Status FollowedCertificates::LoadFirst() {
   }
   files_.Follow(std::move(paths));
   return absl::OkStatus();
+}
+
+void FollowedCertificates::WarnOfDates() const {
+  for (const std::string& reason :
+       server_->current()->CertificatesOutOfDate(base::SystemClock().WallNow())) {
+    log_.Warning("certificates.out_of_date",
+                 {{"reason", reason},
+                  {"effect", std::string_view("clients that check it do not connect")},
+                  {"hint", std::string_view("renew it, or set the clock of this machine")}});
+  }
 }
 
 void CollectCertificates(std::initializer_list<const FollowedTlsFiles*> followed,

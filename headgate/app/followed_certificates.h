@@ -35,7 +35,10 @@ class FollowedCertificates {
   const FollowedTlsFiles& files() const { return files_; }
 
  private:
+  void WarnOfDates() const;
+
   const net::TlsServerOptions options_;
+  observe::Log& log_;
   std::shared_ptr<net::TlsServer> server_;
   FollowedTlsFiles files_;
 };

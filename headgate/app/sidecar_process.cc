@@ -223,11 +223,14 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   CollectConnections(server_.counters(), sink);
   std::vector<const proxy::ProxyCounters*> proxies;
   std::vector<const http::http2::Counters*> http2;
+  uint64_t misnamed = 0;
   for (const auto& loop : loops_) {
     proxies.push_back(&loop->proxy().counters());
     http2.push_back(&loop->sessions().http2_counters());
+    misnamed += loop->sessions().misnamed();
   }
   CollectProxy(proxies, sink);
+  sink.Set(observe::Metric::kProxyRequests, {"misnamed"}, misnamed);
   CollectHttp2(http2, sink);
   pool_.TakeSnapshot(engine_.clock().Now(), snapshot_);
   CollectShare(snapshot_, sink);

@@ -5,6 +5,7 @@
 
 #include "headgate/front/mux/protocol_sniff.h"
 #include "headgate/front/mux/refusal_text.h"
+#include "headgate/proxy/own_answer.h"
 
 namespace headgate::app {
 namespace {
@@ -23,9 +24,12 @@ bool MayUse(net::Alpn agreed, Protocol protocol) {
   return true;
 }
 
-// Whether it can be the value of a field as it is.
-bool IsVisible(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+// Whether it can be the value of a field as it is (RFC 9110, 5.5). A receiver removes spaces at
+// both ends, and would see the name of somebody else.
+bool CanBeValue(std::string_view name) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  return name.size() <= kCertificateNameBytesMax && name.front() != ' ' && name.back() != ' ' &&
+         std::none_of(name.begin(), name.end(), is_control);
 }
 
 }  // namespace
@@ -37,7 +41,19 @@ std::unique_ptr<http::RequestReceiver> ConnectionApplication::OnRequest(
   if (!certificate_field_.empty()) {
     head.fields.Remove(certificate_field_);
     const std::string& name = peer.certificate_name;
-    if (!name.empty() && IsVisible(name)) head.fields.Add(certificate_field_, name);
+    if (!name.empty() && !CanBeValue(name)) {
+      misnamed_.Add();
+      proxy::SendOwnAnswer(head,
+                           {.status = 403,
+                            .detail = "the name in the client's certificate cannot be a client's "
+                                      "id: it has a control character or a space at an end, or is "
+                                      "too long",
+                            .hint = "a certificate with another first name of the kinds DNS, URI "
+                                    "and email, or without them another common name"},
+                           exchange, now);
+      return proxy::DropRest(exchange);
+    }
+    if (!name.empty()) head.fields.Add(certificate_field_, name);
   }
   return next_.OnRequest(std::move(head), peer, exchange, now);
 }

@@ -2,8 +2,10 @@
 // which; with TLS they must be of the protocol that ALPN has agreed on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "headgate/base/counter.h"
 #include "headgate/http/exchange.h"
 #include "headgate/http/http1/server_session.h"
 #include "headgate/http/http2/flood_guard.h"
@@ -12,13 +14,17 @@
 
 namespace headgate::app {
 
+// Long enough for SPIFFE, whose ids have at most 2048 bytes.
+inline constexpr size_t kCertificateNameBytesMax = 2048;
+
 // Shared by all loops.
 struct SidecarSessionOptions {
   http::http1::ServerOptions http1{};
   http::http1::ServerOptions http1_over_tls{.scheme = "https"};
   http::http2::ServerOptions http2{};
   // If not empty: with TLS, this field gets the name in the client's certificate, whatever the
-  // client has sent in it.
+  // client has sent in it. If the certificate has a name that cannot be the value of a field, or
+  // one of more than kCertificateNameBytesMax, its requests are refused with 403.
   std::string certificate_field{};
 };
 
@@ -33,10 +39,14 @@ class ConnectionApplication final : public http::Application {
                                                    http::ServerExchange& exchange,
                                                    base::Instant now) override;
 
+  // Requests refused because of the name in the client's certificate. From any thread.
+  uint64_t misnamed() const { return misnamed_.value(); }
+
  private:
   http::Application& next_;
   const std::string_view scheme_;
   const std::string certificate_field_;  // empty: none
+  base::Counter misnamed_;
 };
 
 class SidecarSessions {
@@ -50,6 +60,7 @@ class SidecarSessions {
   // For an address, with TLS or without.
   net::SessionChooser Chooser(bool tls);
   const http::http2::Counters& http2_counters() const { return http2_counters_; }
+  uint64_t misnamed() const { return over_tls_.misnamed(); }
 
  private:
   const SidecarSessionOptions& options_;

@@ -61,14 +61,39 @@ TEST_F(SidecarSessionsTest, TheCertificateReplacesWhatTheClientClaims) {
   EXPECT_EQ(fields.Find("X-Client-Id"), "spiffe://fleet/ann");
 }
 
-TEST_F(SidecarSessionsTest, ACertificateWithoutAUsableNameNamesNobody) {
+TEST_F(SidecarSessionsTest, ANameMayHaveWhatAFieldMayHave) {
   options.certificate_field = "X-Client-Id";
-  for (const std::string& name : {std::string(), std::string("a b"), std::string("a\r\nB: c"),
-                                  std::string("a\0b", 3), std::string("\xc3\xa9")}) {
+  for (const std::string& name : {std::string("Alice Smith"), std::string("Jos\xc3\xa9"),
+                                  std::string(kCertificateNameBytesMax, 'a')}) {
     peer.certificate_name = name;
     application.requests.clear();
-    EXPECT_EQ(Receive(true, kRequest).fields.CountOf("X-Client-Id"), 0u) << name;
+    EXPECT_EQ(Receive(true, kRequest).fields.Find("X-Client-Id"), name);
   }
+  EXPECT_EQ(sessions->misnamed(), 0u);
+}
+
+TEST_F(SidecarSessionsTest, ACertificateWithoutANameNamesNobody) {
+  options.certificate_field = "X-Client-Id";
+  EXPECT_EQ(Receive(true, kRequest).fields.CountOf("X-Client-Id"), 0u);
+}
+
+// The client must not pass as the one whose name is left when its own is cut to what a field may
+// have, nor as one without a name.
+TEST_F(SidecarSessionsTest, ANameThatNoFieldMayHaveIsRefused) {
+  options.certificate_field = "X-Client-Id";
+  uint64_t refused = 0;
+  for (const std::string& name :
+       {std::string("a\r\nB: c"), std::string("a\0b", 3), std::string("a\tb"), std::string(" a"),
+        std::string("a "), std::string("a\x7f"), std::string(kCertificateNameBytesMax + 1, 'a')}) {
+    peer.certificate_name = name;
+    const net::SessionChoice choice = Choose(true, kRequest);
+    std::string output;
+    (void)choice.session->OnBytes(kRequest, output, kNow);
+    EXPECT_TRUE(output.starts_with("HTTP/1.1 403 ")) << output;
+    EXPECT_NE(output.find("cannot be a client's id"), std::string::npos) << output;
+    EXPECT_EQ(sessions->misnamed(), ++refused);
+  }
+  EXPECT_TRUE(application.requests.empty());
 }
 
 TEST_F(SidecarSessionsTest, WithoutThatSettingTheFieldIsTheClients) {

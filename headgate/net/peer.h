@@ -19,7 +19,7 @@ struct Peer {
   // The protocol that a client with TLS has agreed on, once the handshake is complete.
   Alpn alpn = Alpn::kNone;
   // The name in its certificate, if that was verified: its first subject alternative name of the
-  // kinds DNS, URI and email, or else its common name.
+  // kinds DNS, URI and email, or else its common name in UTF-8. May have any bytes.
   std::string certificate_name{};
 };
 

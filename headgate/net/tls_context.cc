@@ -129,6 +129,31 @@ TlsOptions FilesOf(const TlsServerOptions::Certificate& certificate) {
           .key_file = certificate.key_file};
 }
 
+// In OpenSSL's form: "Nov 25 10:13:55 2026 GMT".
+std::string TextOf(const ASN1_TIME* time) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new(BIO_s_mem()), &BIO_free);
+  ASN1_TIME_print(text.get(), time);
+  std::string printed(64, '\0');
+  printed.resize(static_cast<size_t>(
+      std::max(0, BIO_read(text.get(), printed.data(), static_cast<int>(printed.size())))));
+  return printed;
+}
+
+// Why peers refuse the certificate of this context at this time. Empty if they do not, or if it has
+// none.
+std::string WhyOutOfDate(const SSL_CTX* context, std::string_view file, time_t now_s) {
+  const X509* const certificate = SSL_CTX_get0_certificate(context);
+  if (certificate == nullptr) return "";
+  const ASN1_TIME* const from = X509_get0_notBefore(certificate);
+  const ASN1_TIME* const until = X509_get0_notAfter(certificate);
+  // ASN1_TIME_cmp_time_t returns -2 for a time that cannot be read.
+  if (ASN1_TIME_cmp_time_t(from, now_s) == 1)
+    return fmt::format("the certificate in '{}' is not valid before {}", file, TextOf(from));
+  if (ASN1_TIME_cmp_time_t(until, now_s) == -1)
+    return fmt::format("the certificate in '{}' expired on {}", file, TextOf(until));
+  return "";
+}
+
 absl::Status FirstOf(const std::vector<TlsProblem>& problems) {
   return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems[0].what);
 }
@@ -179,6 +204,7 @@ struct TlsContext::State {
   const bool is_server;
   Context context;  // of a server: with the first certificate
   std::vector<Context> others;
+  std::vector<std::string> certificate_files;  // of `context`, and of `others`
   std::vector<std::string> client_names;
   std::vector<std::string_view> protocols{kAlpnHttp11};  // of a server, the preferred one first
   bool needs_http2 = false;                              // of a client
@@ -188,6 +214,8 @@ absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options
   if (options.certificates.empty()) {
     return absl::InvalidArgumentError("a TLS server needs a certificate and its key; give both");
   }
+  for (const TlsServerOptions::Certificate& files : options.certificates)
+    certificate_files.push_back(files.certificate_file);
   for (size_t i = 0; i < options.certificates.size(); ++i) {
     const TlsServerOptions::Certificate& files = options.certificates[i];
     if (files.certificate_file.empty() || files.key_file.empty()) {
@@ -258,6 +286,17 @@ TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 TlsContext::~TlsContext() = default;
 
+std::vector<std::string> TlsContext::CertificatesOutOfDate(base::WallTime now) const {
+  std::vector<std::string> problems;
+  const time_t now_s = now.ns / 1'000'000'000;
+  for (size_t i = 0; i < state_->certificate_files.size(); ++i) {
+    const Context& context = i == 0 ? state_->context : state_->others[i - 1];
+    std::string why = WhyOutOfDate(context.get(), state_->certificate_files[i], now_s);
+    if (!why.empty()) problems.push_back(std::move(why));
+  }
+  return problems;
+}
+
 bool TlsContext::is_server() const { return state_->is_server; }
 
 bool TlsContext::needs_http2() const { return state_->needs_http2; }
@@ -276,6 +315,7 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
   }
   auto state = std::make_unique<State>(false);
   HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(options, state->context.get())));
+  state->certificate_files.push_back(options.certificate_file);
   SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER, nullptr);
   if (options.ca_file.empty()) SSL_CTX_set_default_verify_paths(state->context.get());
   if (options.http2) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headgate/base/status.h"
+#include "headgate/base/time.h"
 
 struct ssl_st;
 
@@ -38,7 +39,8 @@ struct TlsServerOptions {
   // If not empty, clients need a certificate that one of these authorities (PEM) has signed.
   std::string client_ca_file{};
   // If not empty, one of these names must be among the names of the client's certificate: its
-  // subject alternative names of the kinds DNS, URI and email, compared as a whole.
+  // subject alternative names of the kinds DNS, URI and email, compared as a whole. The common name
+  // does not count: it has no kind (RFC 9525, 2).
   std::vector<std::string> client_names{};
   // Whether clients that offer HTTP/2 by ALPN get it, rather than HTTP/1.1.
   bool http2 = false;
@@ -67,6 +69,10 @@ class TlsContext {
   static absl::StatusOr<std::shared_ptr<TlsContext>> LoadServer(const TlsServerOptions& options,
                                                                 const TlsTicketKeys& ticket_keys);
   ~TlsContext();
+
+  // A sentence for each of its certificates that peers refuse at this time, because it has expired
+  // or is not valid yet.
+  std::vector<std::string> CertificatesOutOfDate(base::WallTime now) const;
 
  private:
   friend class TlsTransport;

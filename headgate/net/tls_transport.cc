@@ -33,6 +33,17 @@ std::string TextOf(const ASN1_STRING* text) {
           static_cast<size_t>(ASN1_STRING_length(text))};
 }
 
+// A common name may be in one of several encodings. Bytes that are invalid in theirs stay as they
+// are.
+std::string InUtf8(const ASN1_STRING* text) {
+  unsigned char* converted = nullptr;
+  const int size = ASN1_STRING_to_UTF8(&converted, text);
+  if (size < 0) return TextOf(text);
+  std::string utf8(reinterpret_cast<const char*>(converted), static_cast<size_t>(size));
+  OPENSSL_free(converted);
+  return utf8;
+}
+
 // See Peer::certificate_name. Empty if it has none.
 std::string NameIn(const X509* certificate) {
   std::string found;
@@ -47,7 +58,7 @@ std::string NameIn(const X509* certificate) {
   if (!found.empty()) return found;
   const X509_NAME* const subject = X509_get_subject_name(certificate);
   const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  return at < 0 ? found : TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  return at < 0 ? found : InUtf8(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
 int IntSize(size_t size) {
@@ -180,8 +191,8 @@ bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0;
 
 bool TlsTransport::distrusts_peer() const { return SSL_get_verify_result(ssl_) != X509_V_OK; }
 
-// A record has at most 16 KiB; a larger buffer takes several records. What a server sends may end
-// with the connection, and anybody on the way can end that (RFC 8446, 6.1; RFC 9112, 9.8).
+// A record has at most 16 KiB; a larger buffer takes several records. A server's bytes may end with
+// the connection, and anybody on the way can end that (RFC 8446, 6.1; RFC 9112, 9.8).
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   size_t filled = 0;
   receive_budget_ = kReceivedPerCall;

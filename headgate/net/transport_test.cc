@@ -18,7 +18,9 @@ namespace headgate::net {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Io = Transport::Io;
 using State = Transport::State;
 
@@ -444,6 +446,29 @@ TEST(TlsContext, AServerNeedsACertificateAndItsKey) {
                               .status()
                               .message()),
               HasSubstr("the certificate file '/nowhere/c.pem' cannot be used"));
+}
+
+// Test certificates are valid from an hour ago for a day.
+TEST(TlsContext, SaysWhichCertificatesAreOutOfDate) {
+  const TestCertificate first;
+  const TestCertificate second;
+  std::vector<TlsServerOptions::Certificate> certificates;
+  for (const TestCertificate* one : {&first, &second})
+    certificates.push_back(
+        {.certificate_file = one->certificate_file(), .key_file = one->key_file()});
+  const auto server = (*TlsServer::Load({.certificates = certificates}))->current();
+  const base::WallTime now = base::SystemClock().WallNow();
+  EXPECT_THAT(server->CertificatesOutOfDate(now), IsEmpty());
+  EXPECT_THAT(
+      server->CertificatesOutOfDate(now + 25h),
+      ElementsAre(HasSubstr("the certificate in '" + first.certificate_file() + "' expired on "),
+                  HasSubstr(second.certificate_file())));
+  EXPECT_THAT(server->CertificatesOutOfDate(now - 2h),
+              ElementsAre(HasSubstr("is not valid before "), HasSubstr("is not valid before ")));
+  const auto client = *TlsContext::Load(
+      {.certificate_file = first.certificate_file(), .key_file = first.key_file()});
+  EXPECT_THAT(client->CertificatesOutOfDate(now + 25h), ElementsAre(HasSubstr("expired on ")));
+  EXPECT_THAT((*TlsContext::Load({}))->CertificatesOutOfDate(now), IsEmpty());
 }
 
 TEST(TlsServer, KeepsItsCertificatesIfNewOnesCannotBeUsed) {

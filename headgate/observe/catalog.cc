@@ -352,7 +352,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "the upstream closed the connection, or violated HTTP), too_slow "
      "(504), no_place (503: too many requests waited for a connection, or this one waited too "
      "long), slow_client (408), unsuitable (501: gRPC to an upstream without HTTP/2), cut_short "
-     "(the answer ended in the middle), client_gone.",
+     "(the answer ended in the middle, or over TLS without close_notify), client_gone, misnamed "
+     "(403: the name in the client's certificate cannot be an id).",
      {"outcome"}},
     {Metric::kProxyInFlight, "headgate_proxy_in_flight", kGauge, "requests",
      "Requests that the sidecar has let through and that have not ended."},

@@ -115,6 +115,50 @@ class Clients(Certificates):
         self.assertNotEqual(without.returncode, 0)
 
 
+    def ask_as(self, common_name):
+        certificate, key = self.authority.sign("client", common_name=common_name)
+        return self.curl("--cert", certificate, "--key", key, "-H", "X-Client-Id: bob", "--include", f"{self.url}/")
+
+    def test_a_name_may_have_what_a_field_may_have(self):
+        self.start("--tls-client-ca-file", self.authority.file, "--client-from-certificate")
+        for common_name in ("Alice Smith", "José"):
+            with self.subTest(common_name):
+                text = self.ask_as(common_name)
+                self.assertEqual(re.findall(r"(?im)^x-client-id: (.*)$", text), [common_name])
+        self.assertEqual(self.sidecar.metric('headgate_share_requests_total{client="Alice Smith",outcome="allowed"}'), 1)
+
+    def test_a_name_that_no_field_may_have_is_refused(self):
+        self.start("--tls-client-ca-file", self.authority.file, "--client-from-certificate", "--anonymous", "nobody")
+        text = self.ask_as("a\tb")
+        self.assertIn(" 403", text.splitlines()[0])
+        self.assertIn("the name in the client's certificate cannot be a client's id", text)
+        self.assertEqual(self.upstream.heads, [])
+        self.assertEqual(self.sidecar.metric('headgate_proxy_requests_total{outcome="misnamed"}'), 1)
+
+    def test_a_common_name_does_not_let_a_client_in(self):
+        self.start("--tls-client-ca-file", self.authority.file, "--tls-client-name", "ann")
+        for names, lets_in in ((("DNS:ann",), True), ((), False)):
+            certificate, key = self.authority.sign("ann", *names)
+            words = ("--cacert", self.authority.file, "--cert", certificate, "--key", key, *CLIENT, f"{self.url}/")
+            done = run("curl", "--silent", "--max-time", "30", *words)
+            self.assertEqual(done.returncode == 0, lets_in, names)
+
+    def test_a_certificate_that_is_out_of_date_is_logged(self):
+        self.certificate, self.key = self.authority.sign("old", "DNS:localhost", days=-1)
+        self.start()
+        until(lambda: "certificates.out_of_date" in self.sidecar.errors(), 10, "the log says so")
+        self.assertIn("old.crt' expired on ", self.sidecar.errors())
+
+
+def answer_without_length(connection, head):
+    """Ends its answer with the connection, and announces that end if the path says so."""
+    sized = b"Content-Length: 4\r\n" if " /sized" in head else b""
+    connection.sendall(b"HTTP/1.1 200 OK\r\n%s\r\npart" % sized)
+    if " /announced" in head:
+        connection.unwrap()  # sends close_notify
+    return False
+
+
 class Upstreams(Certificates):
     def start(self, scheme, *args, host="127.0.0.1"):
         self.nginx = Nginx(self, tls=(self.certificate, self.key))
@@ -168,6 +212,25 @@ class Upstreams(Certificates):
         until(lambda: reloads("refused") == 1, 10, "the file is refused")
         self.assertEqual(reloads("loaded"), 1)
         self.assertEqual(self.ask()[0], 200)
+
+    def test_an_answer_without_a_length_is_complete_only_if_its_end_is_announced(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, self.key)
+        port = Upstream(self, answer_without_length, tls=context).port
+        words = ("--upstream", f"https://127.0.0.1:{port}", "--upstream-ca-file", self.authority.file)
+        sidecar = self.enterContext(Sidecar(args=words))
+        versions = ("--http1.0", "--http1.1", "--http2-prior-knowledge")
+        for version in versions:
+            for path, complete in (("announced", True), ("sized", True), ("cut", False)):
+                with self.subTest(f"{version} {path}"):
+                    url = f"http://127.0.0.1:{sidecar.port}/{path}"
+                    done = run("curl", "--silent", "--max-time", "30", version, *CLIENT, url)
+                    self.assertEqual(done.returncode == 0, complete, done)
+                    if complete:
+                        self.assertEqual(done.stdout, "part")
+        for outcome, paths in (("answered", 2), ("cut_short", 1)):
+            metric = f'headgate_proxy_requests_total{{outcome="{outcome}"}}'
+            until(lambda: sidecar.metric(metric) == paths * len(versions), 10, metric)
 
     def test_the_name_may_differ_from_the_host(self):
         self.certificate, self.key = self.authority.sign("service", "DNS:service.example")

@@ -23,15 +23,16 @@ class Authority:
         new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
         openssl("req", "-x509", *new_key, "-subj", f"/CN={name}", "-days", "2", "-keyout", self._key, "-out", self.file)
 
-    def sign(self, name, *alternatives):
+    def sign(self, name, *alternatives, common_name=None, days=2):
         """The files of a certificate with these subject alternative names, and of its key."""
         certificate, key = (os.path.join(self.folder, f"{name}.{kind}") for kind in ("crt", "key"))
         request, extensions = certificate + ".csr", certificate + ".ext"
         new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-        openssl("req", "-new", *new_key, "-subj", f"/CN={name}", "-keyout", key + ".new", "-out", request)
+        subject = ("-utf8", "-subj", f"/CN={common_name or name}")
+        openssl("req", "-new", *new_key, *subject, "-keyout", key + ".new", "-out", request)
         with open(extensions, "w", encoding="utf-8") as file:
-            file.write(f"subjectAltName={','.join(alternatives)}\n")
-        openssl("x509", "-req", "-in", request, "-CA", self.file, "-CAkey", self._key, "-CAcreateserial", "-days", "2",
+            file.write(f"subjectAltName={','.join(alternatives)}\n" if alternatives else "")
+        openssl("x509", "-req", "-in", request, "-CA", self.file, "-CAkey", self._key, "-CAcreateserial", "-days", str(days),
                 "-extfile", extensions, "-out", certificate + ".new")
         os.rename(key + ".new", key)
         os.rename(certificate + ".new", certificate)
