@@ -84,7 +84,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --tls-certificate-file PATH  for tls: addresses; a certificate chain (PEM), followed while it runs; repeatable
   --tls-key-file PATH       the key of the certificate at the same position
   --tls-client-ca-file PATH    clients need a certificate that one of these authorities has signed
-  --tls-client-name NAME    a name of which clients' certificates must have one; repeatable
+  --tls-client-name NAME    a DNS, URI or email name; clients' certificates must have one of them; repeatable
   --client-from-certificate    a client is the name in its certificate; --client-header passes it on
   --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
   --credential-file PATH    the admin address asks other machines for its first line
@@ -125,7 +125,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets of the
                             old one, which then leaves, so that a restart fails no request
   --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails
-  --check-interval DURATION   between two checks of an address by an event loop (5s)
+  --check-interval DURATION   between two checks of an address by an event loop, from 200ms (5s)
   --upstream-connections N    to each address of the upstream (512)
   --queue N                 requests that wait for a connection (1024)
   --max-connections N       of clients (10000)

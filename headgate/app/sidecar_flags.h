@@ -43,7 +43,7 @@ struct SidecarFlags {
   std::string tunnel_idle_timeout = "1h";
   std::string queue_timeout = "5s";
   std::string drain_timeout = "10s";
-  std::string handover;
+  std::optional<std::string> handover;
   std::string check_path;
   std::string check_interval = "5s";
   uint64_t upstream_connections = 512;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "headgate/replay/share_plan.h"
@@ -17,9 +20,19 @@ namespace {
 constexpr size_t kRows = 20;
 constexpr size_t kBlockBytes = size_t{64} << 10;
 constexpr size_t kNameWidth = 32;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of a file in UTF-8 from Windows
 
-// Calls `take` with each line, without its end. A line that is too long to be read is passed cut
-// off, and is then too long still.
+// The program that unpacks a file with this beginning; empty if it is not compressed.
+std::string_view UnpackerOf(std::string_view beginning) {
+  if (beginning.starts_with("\x1f\x8b")) return "zcat";
+  if (beginning.starts_with("\x28\xb5\x2f\xfd")) return "zstdcat";
+  if (beginning.starts_with("\xfd\x37zXZ")) return "xzcat";
+  // The third byte is the size of the blocks.
+  return beginning.starts_with("BZh") && beginning.substr(4).starts_with("1AY&SY") ? "bzcat" : "";
+}
+
+// Calls `take` with each line, without its end, as long as it returns true. A line that is too long
+// to be read is passed cut off, and is then too long still.
 template <typename Take>
 void ForEachLine(std::istream& in, const Take& take) {
   std::vector<char> block(kBlockBytes);
@@ -31,7 +44,7 @@ void ForEachLine(std::istream& in, const Take& take) {
       if (line.size() <= replay::kLogLineBytesMax) line.append(rest.substr(0, end));
       if (end == rest.size()) break;
       rest.remove_prefix(end + 1);
-      take(line);
+      if (!take(line)) return;
       line.clear();
     }
   }
@@ -96,6 +109,12 @@ int SidecarPlan(const std::string& file, const replay::ClientPlace& client,
   }
   std::ifstream log;
   if (file != "-") {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored)) {
+      console.Error(fmt::format("{} is a directory", rule::Quote(file)),
+                    "--plan FILE, or - for stdin: cat logs/*.log | headgate sidecar --plan -");
+      return kExitUsage;
+    }
     log.open(file, std::ios::binary);
     if (!log) {
       console.Error(fmt::format("cannot open {}", rule::Quote(file)),
@@ -112,13 +131,25 @@ int SidecarPlan(const std::string& file, const replay::ClientPlace& client,
   }
   replay::AccessLogReader reader(client);
   uint64_t unread = 0;
+  bool is_first = true;
+  std::string_view unpacker;
   ForEachLine(file == "-" ? std::cin : log, [&](std::string_view line) {
+    if (std::exchange(is_first, false)) {
+      unpacker = UnpackerOf(line);
+      if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    }
     if (const auto request = reader.Read(line)) {
       planner->Take(request->client, request->at);
     } else {
       ++unread;
     }
+    return unpacker.empty();
   });
+  if (!unpacker.empty()) {
+    console.Error(fmt::format("{} is compressed", rule::Quote(file)),
+                  fmt::format("{} FILE | headgate sidecar --plan -", unpacker));
+    return kExitUsage;
+  }
   const replay::SharePlan plan = planner->Finish();
   if (plan.requests == 0) {
     console.Error(fmt::format("none of {} lines has a time and a client", unread),

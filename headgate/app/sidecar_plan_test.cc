@@ -78,6 +78,35 @@ TEST(SidecarPlan, LongLinesAreLeftOut) {
   EXPECT_THAT(done.err, HasSubstr("1 lines without"));
 }
 
+TEST(SidecarPlan, AByteOrderMarkIsNotPartOfTheFirstClient) {
+  const Done done = Plan(
+      "\xef\xbb\xbf"
+      "alice 1795601635\nalice 1795601635\n",
+      {"--capacity", "4"});
+  EXPECT_THAT(done.out, ContainsRegex("\nalice +2 +0"));
+}
+
+TEST(SidecarPlan, SaysHowToUnpackACompressedLog) {
+  for (const auto& [beginning, unpacker] :
+       {std::pair("\x1f\x8b\x08\n", "zcat"), std::pair("\x28\xb5\x2f\xfd\n", "zstdcat"),
+        std::pair("\xfd\x37zXZ", "xzcat"), std::pair("BZh91AY&SY", "bzcat")}) {
+    const Done done = Plan(std::string(beginning) + "\nx\n", {"--capacity", "4"});
+    EXPECT_EQ(done.status, kExitUsage);
+    EXPECT_THAT(done.err, HasSubstr("is compressed"));
+    EXPECT_THAT(done.err, HasSubstr(std::string(unpacker) + " "));
+  }
+}
+
+TEST(SidecarPlan, ADirectoryIsNotALog) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(SidecarPlan(::testing::TempDir(), {},
+                        {.pool = {.capacity = 1, .cycle = std::chrono::seconds(1)}},
+                        {.out = out, .err = err}),
+            kExitUsage);
+  EXPECT_THAT(err.str(), HasSubstr("is a directory"));
+}
+
 TEST(SidecarPlan, SaysWhatIsWrong) {
   EXPECT_THAT(Plan("a 1795601635\n", {}).err, HasSubstr("--capacity is not given"));
   EXPECT_THAT(Plan("a 1795601635\n", {"--capacity", "auto"}).err, HasSubstr("needs a capacity"));

@@ -27,6 +27,8 @@ constexpr size_t kHttp2Streams = 100;
 constexpr std::string_view kFieldsOfConnections[] = {
     "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "Proxy-Connection", "TE",
     "Trailer",    "Transfer-Encoding", "Upgrade"};
+// The timers of the proxy tick each 100 ms, so a check could not keep a shorter one.
+constexpr base::Duration kCheckIntervalMin = std::chrono::milliseconds(200);
 constexpr uint64_t kThreadsMax = 256;
 constexpr uint64_t kCountMax = 1'000'000;
 
@@ -135,9 +137,16 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   }
   proxy.checks.path = flags.check_path;
   proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);
+  if (proxy.checks.interval < kCheckIntervalMin) {
+    reader.Refuse(fmt::format("--check-interval {} is shorter than 200ms",
+                              rule::Quote(flags.check_interval)),
+                  "each event loop asks each address once in this time");
+  }
   settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
   settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
-  settings.handover = flags.handover;
+  if (flags.handover && flags.handover->empty())
+    reader.Refuse("--handover needs a path", "--handover /run/headgate/handover, or leave it out");
+  settings.handover = flags.handover.value_or("");
 }
 
 void ReadSizes(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {

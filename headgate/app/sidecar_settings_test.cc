@@ -129,6 +129,8 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--threads", "1000"}, "--threads must be from 1 to 256"},
            Case{{"--rate-limit-fields", "draft-1"}, "--rate-limit-fields \"draft-1\" is not"},
            Case{{"--credential-file", "/nowhere/x"}, "/nowhere/x"},
+           Case{{"--handover", ""}, "--handover needs a path"},
+           Case{{"--check-interval", "199ms"}, "--check-interval \"199ms\" is shorter than 200ms"},
        }) {
     const auto [settings, err] = WithFlags(c.flags);
     EXPECT_FALSE(settings);
