@@ -99,6 +99,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --reservation PERCENT     the part of its even share that an idle client keeps (10%)
   --on-new-client WORD      redivide the running cycle, or restart it (redivide)
   --reclaim WORD            a client gets its own back in the next_cycle, or at_once (next_cycle)
+  --scope WORD              replica: a pool for this one; fleet: all with the same --pool share it (replica)
+  --pool NAME               the pool in --store that a fleet shares (default)
   --client-header NAME      the field with the client's id (X-Client-Id); none: its address is its id
   --anonymous NAME          requests without an id are one client of this name; else they are refused
   --clients N               the most clients that share (1024)
@@ -107,7 +109,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
   --mappings FILE           which rules a request meets, as with `serve --auth`; without it: client=ID
   --max-buckets N           the most buckets of rules in memory (1048576)
-  --store URL               rules count in this store, together with other instances: redis://HOST:PORT, zk://…
+  --store URL               rules, and with --scope fleet the pool, count in this store, together with other
+                            instances: redis://HOST:PORT, zk://…
   --store-password-file PATH  its first line is the store's password
   --store-timeout DURATION  for one call of the store; then --on-store-failure decides (10ms; zk: 250ms)
   --on-store-failure WORD   local, allow or deny (local; zk: deny)

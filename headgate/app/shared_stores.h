@@ -38,6 +38,8 @@ class SharedStores {
 
   limiter::SharedDecider& decider(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
+  // For state that is not a bucket, on this loop's thread.
+  store::cas::VersionedStore& values(uint32_t loop) { return backend_->values(loop); }
 
   // While the loops still run: returns the unspent leases, tells the other instances that this one
   // is gone, stops the loops, and logs what became of the leases. Takes as long as the store takes

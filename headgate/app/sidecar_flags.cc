@@ -13,6 +13,8 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--reservation", &flags.reservation},
                               {"--on-new-client", &flags.on_new_client},
                               {"--reclaim", &flags.reclaim},
+                              {"--scope", &flags.scope},
+                              {"--pool", &flags.pool},
                               {"--client-header", &flags.client_header},
                               {"--anonymous", &flags.anonymous},
                               {"--clients", &flags.clients},

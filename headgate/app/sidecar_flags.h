@@ -28,6 +28,8 @@ struct SidecarFlags {
   std::optional<std::string> anonymous;
   uint64_t clients = 1024;
   std::string mode = "enforce";
+  std::string scope = "replica";
+  std::optional<std::string> pool;
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   std::string mappings;

@@ -56,9 +56,12 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
                                        .dialect = settings.proxy.application.dialect},
                    engine_, control_, log_);
   }
+  if (!settings.fleet_pool.empty())
+    fleet_.emplace(settings.fleet_pool, settings.share, engine_.clock(), log_);
+  proxy::Admission& admission = fleet_ ? fleet_->admission() : admission_;
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
   for (uint32_t i = 0; i < settings_.threads; ++i) {
-    loops_.push_back(std::make_unique<SidecarLoop>(settings, session_options_, admission_, access_,
+    loops_.push_back(std::make_unique<SidecarLoop>(settings, session_options_, admission, access_,
                                                    server_.loop(i), engine_.clock()));
     AddAdminRoutes(loops_.back()->admin());
   }
@@ -68,10 +71,11 @@ SidecarProcess::~SidecarProcess() {
   server_.Stop();
   access_.End();
   for (const auto& loop : loops_) loop->proxy().LeaveLoop();
+  if (fleet_) fleet_->LeaveLoop();
 }
 
 int SidecarProcess::Run() {
-  if (rules_ && (!rules_->LoadFirst(console_) || !ApplyRules())) return kExitUsage;
+  if ((rules_ && !rules_->LoadFirst(console_)) || !OpenStore()) return kExitUsage;
   if (!listeners_.FindPredecessor()) return kExitUnreachable;
   if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
     console_.Error(std::string(status.message()), "see --tls-certificate-file");
@@ -110,17 +114,20 @@ void SidecarProcess::Drain() {
   log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
 }
 
-bool SidecarProcess::ApplyRules() {
+bool SidecarProcess::OpenStore() {
   if (settings_.store) {
-    auto shared = SharedStores::Make(*settings_.store, settings_.engine, rules_->instance(),
-                                     engine_, server_, settings_.threads, log_);
+    const Instance instance = rules_ ? rules_->instance() : Instance{.name = RandomInstanceName()};
+    auto shared = SharedStores::Make(*settings_.store, settings_.engine, instance, engine_, server_,
+                                     settings_.threads, log_);
     if (!shared.ok()) {
       console_.Error(std::string(shared.status().message()));
       return false;
     }
     shared_ = *std::move(shared);
-    rules_->ShowIn(*shared_);
+    if (rules_) rules_->ShowIn(*shared_);
+    if (fleet_) fleet_->Begin(*shared_, server_.loop(0));
   }
+  if (!rules_) return true;
   for (const auto& loop : loops_) rules_->Apply(loop->proxy(), shared_.get());
   return true;
 }
@@ -188,6 +195,7 @@ void SidecarProcess::TakeOver(const SidecarState& state) {
 
 void SidecarProcess::SetMode(share::Mode mode) {
   pool_.SetMode(mode);
+  if (fleet_) fleet_->pool().SetMode(mode);
   log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
 }
 
@@ -232,7 +240,9 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   CollectProxy(proxies, sink);
   sink.Set(observe::Metric::kProxyRequests, {"misnamed"}, misnamed);
   CollectHttp2(http2, sink);
-  pool_.TakeSnapshot(engine_.clock().Now(), snapshot_);
+  const base::Instant now = engine_.clock().Now();
+  fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
+  if (fleet_) fleet_->Collect(sink);
   CollectShare(snapshot_, sink);
   if (rules_) rules_->Collect(sink);
   if (shared_ != nullptr) shared_->Collect(sink);

@@ -15,6 +15,7 @@
 #include "headgate/app/followed_certificates.h"
 #include "headgate/app/followed_tls_files.h"
 #include "headgate/app/shared_stores.h"
+#include "headgate/app/sidecar_fleet.h"
 #include "headgate/app/sidecar_listeners.h"
 #include "headgate/app/sidecar_loop.h"
 #include "headgate/app/sidecar_rules.h"
@@ -47,7 +48,7 @@ class SidecarProcess {
 
  private:
   // The calls of a start. Each returns false if it fails; the error is then on the console.
-  bool ApplyRules();
+  bool OpenStore();
   bool ListenOnAll();
 
   void AddAdminRoutes(http::Router& router);
@@ -84,6 +85,7 @@ class SidecarProcess {
   share::SharePool& pool_;
   share::PoolSnapshot snapshot_;
   proxy::PoolAdmission admission_;
+  std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
   FollowedCertificates certificates_;
   const SidecarSessionOptions session_options_;
   const http::Options admin_http_{};
@@ -98,7 +100,7 @@ class SidecarProcess {
   // The loops use everything declared above.
   net::Server server_;
   SidecarListeners listeners_;
-  // Lives on the loops, so it is destroyed before them. Null: the rules count in this process.
+  // Lives on the loops, so it is destroyed before them. Null: everything counts in this process.
   std::unique_ptr<SharedStores> shared_;
 };
 

@@ -51,19 +51,22 @@ SidecarRuleSettings ReadRules(const SidecarFlags& flags, FlagReader& reader) {
   engine.auth = flags.mappings;
   engine.max_buckets = reader.Number("--max-buckets", flags.max_buckets, kBucketsMax);
   const GivenValues store = GivenStore(flags, reader);
+  const bool is_fleet = flags.scope == "fleet";
+  if (is_fleet && store.empty())
+    reader.Refuse("--scope fleet without --store", "add --store redis://HOST:PORT");
   if (!flags.rules.empty() || !flags.rule.empty()) {
     if (!store.empty()) ReadStore(store, reader, settings);
     return settings;
   }
   engine.max_buckets = engine.max_limits = 1;  // nothing is counted
+  if (is_fleet && !store.empty()) ReadStore(store, reader, settings);
   if (!flags.mappings.empty()) {
     reader.Refuse("--mappings without rules",
                   "add --rules PATH, or --rule TEXT; mappings say which rule a request meets");
   }
-  if (!store.empty()) {
+  if (!store.empty() && !is_fleet) {
     reader.Refuse("--store without rules",
-                  "add --rules PATH, or --rule TEXT; the shares of clients are counted in this "
-                  "process");
+                  "add --rules PATH or --rule TEXT, or --scope fleet: replicas share the pool");
   }
   return settings;
 }

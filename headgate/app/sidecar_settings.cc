@@ -184,6 +184,7 @@ std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& 
   FlagReader reader(console);
   ReadPlan(flags, reader, settings);
   settings.share = ReadShare(flags, reader);
+  settings.fleet_pool = ReadFleet(flags, reader, settings.share);
   if (settings.plan && reader.ok()) return settings;
   ReadAddresses(flags, reader, settings);
   ReadTls(flags, reader, settings);

@@ -34,10 +34,12 @@ struct SidecarSettings {
   base::Duration connect_timeout{0};
   SidecarTls tls{};
   share::ShareOptions share{};
+  std::string fleet_pool{};     // the pool that the fleet shares; empty: this replica has its own
   proxy::ProxyOptions proxy{};  // without addresses
   // For rules: their sources, the mapping file (`auth`), and the memory of the engine.
   Settings engine{};
-  std::optional<StoreSettings> store{};  // that the rules count in; absent: in this process
+  // That the rules, and a fleet's pool, count in; absent: in this process.
+  std::optional<StoreSettings> store{};
   base::Duration drain_timeout{0};
   std::string handover{};  // the Unix socket for a successor; empty: none
   uint64_t connections_max = 0;

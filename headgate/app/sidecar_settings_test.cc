@@ -196,6 +196,33 @@ TEST(SidecarSettings, StoreOfRules) {
               HasSubstr("--store-timeout is given 2 times"));
 }
 
+TEST(SidecarSettings, AFleetSharesAPoolInAStore) {
+  const auto [settings, err] =
+      WithFlags({"--scope", "fleet", "--pool", "search", "--store", "redis://127.0.0.1:6379"});
+  ASSERT_TRUE(settings) << err;
+  EXPECT_EQ(settings->fleet_pool, "search");
+  EXPECT_TRUE(settings->store);
+  EXPECT_FALSE(settings->has_rules());
+  EXPECT_EQ(settings->share.client_id_bytes_max, 64u);
+  const Read again = WithFlags({"--scope", "fleet", "--pool", "search", "--store", "redis://a"});
+  const Read other = WithFlags({"--scope", "fleet", "--store", "redis://a"});
+  ASSERT_TRUE(again.settings && other.settings);
+  EXPECT_EQ(other.settings->fleet_pool, "default");
+  EXPECT_EQ(again.settings->share.secret, settings->share.secret) << "all instances have it";
+  EXPECT_NE(other.settings->share.secret, settings->share.secret);
+  EXPECT_EQ(WithFlags({}).settings->fleet_pool, "");
+
+  EXPECT_THAT(WithFlags({"--scope", "fleet"}).err, HasSubstr("--scope fleet without --store"));
+  EXPECT_THAT(WithFlags({"--scope", "planet"}).err, HasSubstr("--scope"));
+  EXPECT_THAT(WithFlags({"--pool", "x"}).err, HasSubstr("--pool without --scope fleet"));
+  const auto fleet = [](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--scope", "fleet", "--store", "redis://a"});
+    return WithFlags(flags).err;
+  };
+  EXPECT_THAT(fleet({"--clients", "1025"}), HasSubstr("--clients is at most 1024"));
+  EXPECT_THAT(fleet({"--pool", std::string(65, 'x')}), HasSubstr("--pool has from 1 to 64 bytes"));
+}
+
 // Read as `headgate serve` reads it: the same names, bounds and files.
 TEST(SidecarSettings, TheStoreHasTheSettingsOfAServer) {
   const std::vector<std::string> rule = {"--rule", "client: 1/second"};

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string>
 
+#include "headgate/app/sidecar_fleet.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
 #include "headgate/rule/quote.h"
@@ -27,6 +28,12 @@ void ReadCapacity(const std::string& text, FlagReader& reader, share::ShareOptio
                   "how many the upstream can take");
   }
 }
+
+// The clients of a fleet's pool are in one value of a store, of which ZooKeeper and DynamoDB take
+// some hundred kilobytes.
+constexpr uint64_t kFleetClientsMax = 1024;
+constexpr size_t kFleetClientIdBytesMax = 64;
+constexpr size_t kPoolNameBytesMax = 64;
 
 }  // namespace
 
@@ -80,6 +87,31 @@ share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader) {
   if (const absl::Status status = share.Validate(); !status.ok())
     reader.Refuse(std::string(status.message()), "`headgate help sidecar` explains each flag");
   return share;
+}
+
+std::string ReadFleet(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share) {
+  if (reader.Choice("--scope", flags.scope, {"replica", "fleet"}) == 0) {
+    if (flags.pool)
+      reader.Refuse("--pool without --scope fleet", "add --scope fleet, or remove it");
+    return "";
+  }
+  const std::string pool = flags.pool.value_or("default");
+  if (pool.empty() || pool.size() > kPoolNameBytesMax) {
+    reader.Refuse(fmt::format("--pool has from 1 to {} bytes", kPoolNameBytesMax),
+                  "instances with the same name share a pool");
+  }
+  if (share.find_capacity) {
+    reader.Refuse("--scope fleet with --capacity auto",
+                  "a replica can find the capacity of its own upstream only; name the fleet's, for "
+                  "example --capacity 400");
+  }
+  if (flags.clients > kFleetClientsMax) {
+    reader.Refuse(fmt::format("--clients is at most {} with --scope fleet", kFleetClientsMax),
+                  "all clients of the pool are in one value of the store");
+  }
+  share.client_id_bytes_max = kFleetClientIdBytesMax;
+  share.secret = SecretOfPool(pool);
+  return pool;
 }
 
 }  // namespace headgate::app

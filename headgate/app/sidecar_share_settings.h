@@ -16,4 +16,8 @@ std::optional<algorithm::Ratio> ParsePercentage(std::string_view text);
 
 share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader);
 
+// The name of the pool that the fleet shares, and what it needs in `share`; empty if this replica
+// has a pool of its own.
+std::string ReadFleet(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share);
+
 }  // namespace headgate::app

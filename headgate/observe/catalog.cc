@@ -495,6 +495,31 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Requests that the pool refused and that passed because of mode passthrough."},
     {Metric::kSharePassthrough, "headgate_share_passthrough", kGauge, "pools",
      "Pools whose refusals are only counted: 1 while the mode is passthrough, otherwise 0."},
+    {Metric::kFleetRounds,
+     "headgate_fleet_pool_rounds_total",
+     kCounter,
+     "rounds",
+     "Rounds of this instance with the pool that a fleet shares, by outcome: written, lost (another "
+     "instance was faster; done again), failed (the store did not answer, or refused).",
+     {"outcome"}},
+    {Metric::kFleetWaits, "headgate_fleet_pool_waits_total", kCounter, "requests",
+     "Requests that waited for a round of the fleet's pool."},
+    {Metric::kFleetEarlyDenials, "headgate_fleet_pool_early_denials_total", kCounter, "requests",
+     "Requests refused although the fleet's pool might have had room: no round has told in time."},
+    {Metric::kFleetPartsExpired, "headgate_fleet_pool_parts_expired_total", kCounter, "requests",
+     "Parts of the fleet's pool that this instance took and had not spent when their cycle ended."},
+    {Metric::kFleetAlone, "headgate_fleet_pool_alone", kGauge, "pools",
+     "1 while this instance divides its part of the capacity without the store, otherwise 0."},
+    {Metric::kFleetAloneRequests, "headgate_fleet_pool_alone_requests_total", kCounter, "requests",
+     "Requests decided without the store in the place of the fleet's pool."},
+    {Metric::kFleetEvents,
+     "headgate_fleet_pool_events_total",
+     kCounter,
+     "events",
+     "What happened to the fleet's pool: left (this instance went on without the store), "
+     "settings_changed (instances have different settings), replaced_corrupt (a foreign or damaged "
+     "value), clock_reset (a value far ahead of the clock).",
+     {"event"}},
 
     // Bytes
     {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",

@@ -23,6 +23,14 @@ struct Verdict {
   std::optional<base::Duration> retry_after{};
   // If it was not admitted: one sentence for people. Must have static lifetime.
   std::string_view reason{};
+  // Not 0: it is not decided yet. Ask again in a moment, with this ticket.
+  uint64_t ticket = 0;
+};
+
+// How a request asks.
+struct Asking {
+  uint64_t ticket = 0;   // of the last verdict; 0 at first
+  bool is_last = false;  // it does not ask again
 };
 
 // How a request left the upstream.
@@ -38,6 +46,10 @@ class Admission {
   virtual ~Admission() = default;
   // `client` is empty if the request names no client.
   virtual Verdict Admit(std::string_view client, base::Instant now) = 0;
+  // The same for a request that can wait: the verdict may have a ticket.
+  virtual Verdict Ask(std::string_view client, Asking /*asking*/, base::Instant now) {
+    return Admit(client, now);
+  }
   // Whether Admit would find room for the client, as far as can be seen without taking it. False
   // promises nothing: Admit may still find a way.
   virtual bool SeesRoom(std::string_view /*client*/, base::Instant /*now*/) { return true; }

@@ -45,12 +45,25 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
 std::unique_ptr<http::RequestReceiver> Application::Enter(
     Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
     http::ServerExchange& exchange, base::Instant now) {
-  const std::string_view client = ClientOf(arrival.head, *arrival.peer);
+  const bool can_wait = held_ != nullptr && !held_->full();
   const Verdict verdict =
-      arrival.admitted ? *arrival.admitted : relays_.admission.Admit(client, now);
+      arrival.admitted ? *arrival.admitted : AskAgain(arrival, {.is_last = !can_wait}, now);
+  if (verdict.ticket == 0) return Proceed(std::move(arrival), verdict, rule_limit, exchange, now);
+  PartWait::Owner& owner = *this;
+  return std::make_unique<PartWait>(owner, *held_, std::move(arrival), rule_limit, verdict.ticket,
+                                    exchange, now);
+}
+
+Verdict Application::AskAgain(const Arrival& arrival, Asking asking, base::Instant now) {
+  return relays_.admission.Ask(ClientOf(arrival.head, *arrival.peer), asking, now);
+}
+
+std::unique_ptr<http::RequestReceiver> Application::Proceed(
+    Arrival arrival, const Verdict& verdict, const std::optional<wire::RateLimitState>& rule_limit,
+    http::ServerExchange& exchange, base::Instant now) {
   if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
   counters_.admitted.Add();
-  const std::optional<uint64_t> client_key = KeyOf(client);
+  const std::optional<uint64_t> client_key = KeyOf(ClientOf(arrival.head, *arrival.peer));
   if (!options_.client_field.empty()) RemoveLookAlikes(options_.client_field, arrival.head.fields);
   SetForwardedFields(options_.forwarded, *arrival.peer, arrival.head, scratch_);
   if (arrival.head.authority.empty()) arrival.head.authority = options_.default_authority;

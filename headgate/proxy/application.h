@@ -18,6 +18,7 @@
 #include "headgate/http/exchange.h"
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/forwarded_fields.h"
+#include "headgate/proxy/part_wait.h"
 #include "headgate/proxy/relay.h"
 #include "headgate/proxy/rule_gate.h"
 #include "headgate/wire/http_fields.h"
@@ -50,7 +51,7 @@ struct ApplicationCounters {
 };
 
 // One per loop.
-class Application final : public http::Application, private Entrance {
+class Application final : public http::Application, private Entrance, private PartWait::Owner {
  public:
   // Everything must outlive this object.
   Application(const ApplicationOptions& options, const RelayContext& relays,
@@ -59,6 +60,8 @@ class Application final : public http::Application, private Entrance {
 
   // Applies rules too, from the next request on. `rules` must outlive this object.
   void SetRules(RuleGate& rules) { rules_ = &rules; }
+  // Requests can wait in this queue for the pool. It must outlive this object.
+  void SetHeld(HeldRequests& held) { held_ = &held; }
 
   std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead head, const net::Peer& peer,
                                                    http::ServerExchange& exchange,
@@ -69,6 +72,11 @@ class Application final : public http::Application, private Entrance {
   std::unique_ptr<http::RequestReceiver> Enter(
       Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
       http::ServerExchange& exchange, base::Instant now) override;
+  Verdict AskAgain(const Arrival& arrival, Asking asking, base::Instant now) override;
+  std::unique_ptr<http::RequestReceiver> Proceed(
+      Arrival arrival, const Verdict& verdict,
+      const std::optional<wire::RateLimitState>& rule_limit, http::ServerExchange& exchange,
+      base::Instant now) override;
   void OnRefused(const Arrival& arrival, base::Instant now) override;
   void OnClientLeft(const Arrival& arrival, base::Instant now) override { GiveBack(arrival, now); }
   bool refuses() const override { return relays_.admission.refuses(); }
@@ -89,6 +97,7 @@ class Application final : public http::Application, private Entrance {
   ApplicationCounters& counters_;
   const base::HashSecret secret_ = base::RandomHashSecret();  // for KeyOf
   RuleGate* rules_ = nullptr;                                 // null: there are none
+  HeldRequests* held_ = nullptr;                              // null: no request can wait
   std::string address_;
   std::string scratch_;
 };

@@ -30,7 +30,10 @@ std::string_view TextOf(share::Reason reason) {
 }  // namespace
 
 Verdict PoolAdmission::Admit(std::string_view client, base::Instant now) {
-  const share::Verdict verdict = pool_.Admit(client, 1, now);
+  return Describe(pool_.Admit(client, 1, now));
+}
+
+Verdict Describe(const share::Verdict& verdict) {
   Verdict answer{.admitted = verdict.admitted,
                  .has_limit = verdict.has_limit,
                  .quota = verdict.limit,

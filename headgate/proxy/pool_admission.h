@@ -8,6 +8,8 @@
 
 namespace headgate::proxy {
 
+Verdict Describe(const share::Verdict& verdict);
+
 class PoolAdmission final : public Admission {
  public:
   // `pool` must outlive this object.

@@ -33,6 +33,7 @@ ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::Eve
               .counters = counters_.relays,
               .random = random_},
       application_(options.application, relays_, counters_.application) {
+  application_.SetHeld(held_);
   SetAddresses(options.addresses);
   on_loop_.emplace(*this);
   on_loop_->tick.SetAfter(TickWheel::kTick);

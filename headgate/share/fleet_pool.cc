@@ -151,7 +151,7 @@ Verdict FleetPool::Look(std::string_view name, Instant now) const {
 }
 
 Verdict FleetPool::Describe(const Client& client, Instant now) const {
-  return {.has_limit = client.limit > 0,
+  return {.has_limit = client.is_known,
           .limit = client.limit,
           .remaining = client.part + (client.is_told ? client.room : 0),
           .reset_after = LeftOfCycle(now)};

@@ -82,7 +82,7 @@ class FleetPool {
   void OnNeed(std::function<void()> call) { on_need_ = std::move(call); }
 
   enum class Urgency : uint8_t { kNone, kPaced, kAtOnce };
-  // How soon a round should begin, and when the cycle ends, if parts of it are held.
+  // How soon a round should begin, and when the cycle ends: then the next one is due.
   struct Plan {
     Urgency urgency = Urgency::kNone;
     std::optional<base::Instant> cycle_end{};
@@ -102,6 +102,7 @@ class FleetPool {
  private:
   struct Client {
     uint32_t weight = 1;
+    bool is_known = false;  // to the pool, as last told
     uint64_t limit = 0;     // its capacity, as last told
     uint64_t part = 0;      // may be spent in this cycle
     uint64_t admitted = 0;  // in this cycle, here
@@ -162,6 +163,7 @@ class FleetPool {
   FleetState state_;         // of the last round
   bool has_state_ = false;   // it is that of a round
   bool is_current_ = false;  // the cycle of state_ has not ended yet
+  uint64_t late_cycle_ = 0;  // of Client::late
   bool is_idle_ = true;      // no round is planned
   uint64_t rounds_begun_ = 0;
   uint64_t rounds_ended_ = 0;  // the last one whose parts could be spent

@@ -26,6 +26,7 @@ void FleetPool::Advance(Instant now) {
   if (!is_current_ || now < state_.cycle_end) return;
   is_current_ = false;
   EndParts();
+  late_cycle_ = state_.pool.cycle().number;
   for (auto& [name, client] : clients_) {
     // What was not reported of the cycle before is of no use any more.
     client.late = std::exchange(client.demand, 0);
@@ -58,6 +59,10 @@ FleetPool::Plan FleetPool::PlanRound(Instant now) {
       plan.urgency = Urgency::kPaced;
   }
   is_idle_ = plan.urgency == Urgency::kNone;
+  // A look at the shares of the new cycle, for metrics.
+  const bool looks = has_state_ && !is_current_ && state_.pool.client_count() > 0;
+  if (is_idle_ && looks) plan.urgency = Urgency::kPaced;
+  if (is_current_ && state_.pool.client_count() == 0) plan.cycle_end.reset();
   return plan;
 }
 
@@ -67,7 +72,8 @@ FleetReport FleetPool::BeginRound(Instant now) {
   Learn(now);
   FleetReport report{.round = ++rounds_begun_,
                      .generation = state_.generation,
-                     .cycle = has_state_ ? state_.pool.cycle().number : 0,
+                     .late_cycle = late_cycle_,
+                     .in_cycle = is_current_,
                      .was_alone = alone_.has_value(),
                      .clients = {}};
   if (alone_) {
@@ -142,18 +148,16 @@ void FleetPool::AbandonRound(const FleetReport& report) {
     }
     client.need += entry.need;
     client.owed += entry.owed;
-    const bool is_same_cycle = is_current_ && report.cycle == state_.pool.cycle().number &&
-                               report.generation == state_.generation;
-    // The cycle may have ended meanwhile.
-    if (is_same_cycle || !has_state_) {
+    const bool has_ended = report.in_cycle && !is_current_;
+    if (has_ended) {
+      client.late += entry.demand;
+    } else {
       client.demand += entry.demand;
       client.late += entry.late;
       client.unmet += entry.unmet;
-    } else {
-      client.late += entry.demand;
     }
     if (entry.returned == 0) continue;
-    if (is_same_cycle && entry.returned_cycle == report.cycle) {
+    if (is_current_ && entry.returned_cycle == state_.pool.cycle().number) {
       client.part += entry.returned;
     } else {
       client.returned = entry.returned;
@@ -218,16 +222,18 @@ void FleetPool::PayOwed(Client& client, uint64_t owed) {
 
 // Clients that have left the pool are forgotten here too; the others learn their capacity.
 void FleetPool::FollowPool() {
-  for (auto& [name, client] : clients_) client.limit = 0;
+  for (auto& [name, client] : clients_) client.is_known = false;
   for (size_t i = 0; i < state_.pool.client_count(); ++i) {
     const algorithm::ClientView view = state_.pool.client(i);
     const auto found = clients_.find(absl::string_view(view.name.data(), view.name.size()));
-    if (found != clients_.end()) found->second.limit = std::max<uint64_t>(1, view.figures.capacity);
+    if (found == clients_.end()) continue;
+    found->second.is_known = true;
+    found->second.limit = view.figures.capacity;
   }
   absl::erase_if(clients_, [](const auto& entry) {
     const Client& client = entry.second;
     const bool is_refused = client.is_told && client.refused;
-    return client.limit == 0 && !is_refused &&
+    return !client.is_known && !is_refused &&
            client.part + client.demand + client.need + client.late + client.charge + client.owed +
                    client.returned ==
                0;

@@ -8,20 +8,23 @@ namespace {
 using algorithm::FairSharePool;
 using algorithm::FairShareRequest;
 
-// An instance takes ahead of its requests at most this part of its share of what is left: others
-// may need it, and what it does not use comes back only with a later round.
-constexpr uint64_t kAheadPart = 2;
+// An instance takes ahead of its requests at most one in this many of its share of what is left:
+// others may need it, and what it does not use comes back only with a later round.
+constexpr uint64_t kAheadPart = 8;
+// It takes nothing ahead if that would be less than this, so that nothing is stranded in small
+// pools.
+constexpr uint64_t kAheadLeast = 4;
 
-// The demands of the cycle that the instance last knew. If it has ended meanwhile, they count for
-// the next shares as if they had been known in time. Older ones mean nothing any more.
+// The demands of a cycle that has ended for the instance. They count for the next shares as if they
+// had been known in time. Older ones mean nothing any more.
 void AddLate(FairSharePool& pool, const FleetReport& report, base::Instant now) {
-  if (report.cycle < pool.full_before()) return;
+  if (report.late_cycle < pool.full_before()) return;
   std::vector<FairShareRequest> requests;
   for (const ClientReport& client : report.clients) {
     if (client.late == 0) continue;
     const FairShareRequest request{
         .client = client.name, .cost = client.late, .weight = client.weight};
-    if (report.cycle < pool.full_since()) {
+    if (report.late_cycle < pool.full_since()) {
       requests.push_back(request);
     } else {
       (void)pool.AddDemand(request, now);
@@ -57,8 +60,9 @@ std::vector<ClientGrant> ApplyRound(FairSharePool& pool, const FleetReport& repo
   const uint64_t most = kAheadPart * std::max<uint64_t>(1, instances);
   for (size_t i = 0; i < grants.size(); ++i) {
     const ClientReport& client = report.clients[i];
-    const uint64_t ahead = std::min(client.ahead, pool.RoomFor(client.name) / most);
-    grants[i].part += pool.TakePart(client.name, ahead);
+    const uint64_t plenty = pool.RoomFor(client.name) / most;
+    if (plenty < kAheadLeast) continue;
+    grants[i].part += pool.TakePart(client.name, std::min(client.ahead, plenty));
   }
   for (size_t i = 0; i < grants.size(); ++i) grants[i].room = pool.RoomFor(report.clients[i].name);
   return grants;

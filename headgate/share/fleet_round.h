@@ -21,7 +21,7 @@ struct ClientReport {
   std::string name;
   uint32_t weight = 1;
   uint64_t demand = 0;  // since the last round, in the running cycle
-  uint64_t late = 0;    // the same, in the cycle that the instance last knew; it has ended
+  uint64_t late = 0;    // the same, in a cycle that has ended (FleetReport::late_cycle)
   uint64_t need = 0;    // requests that wait for a part
   uint64_t unmet = 0;   // requests that were denied since the last round
   uint64_t ahead = 0;   // a part for requests that are expected
@@ -34,7 +34,8 @@ struct ClientReport {
 struct FleetReport {
   uint64_t round = 0;       // the number of the instance's round
   uint64_t generation = 0;  // of the pool that the instance last knew
-  uint64_t cycle = 0;       // the number of the cycle that it last knew; 0: none
+  uint64_t late_cycle = 0;
+  bool in_cycle = false;  // the cycle that the instance last knew has not ended
   // What the instance's own pool has admitted while the store did not answer.
   bool was_alone = false;
   std::vector<ClientReport> clients;

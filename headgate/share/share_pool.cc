@@ -1,10 +1,7 @@
 #include "headgate/share/share_pool.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
-
-#include "headgate/base/hash.h"
 
 namespace headgate::share {
 namespace {
@@ -18,14 +15,6 @@ constexpr Duration kRetryInFlight = std::chrono::seconds(1);
 
 // Requests of clients that are behind may be in flight up to this many times the limit.
 constexpr uint64_t kLimitBehind = 3;
-
-constexpr std::string_view kHashPrefix = "hash-";
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-char* WriteHex(uint64_t value, char* to) {
-  for (int shift = 60; shift >= 0; shift -= 4) *to++ = kHexDigits[(value >> shift) & 15];
-  return to;
-}
 
 uint64_t& CountOf(Refusals& refusals, Reason reason) {
   switch (reason) {
@@ -66,19 +55,16 @@ SharePool::SharePool(const ShareOptions& options, algorithm::FairSharePool pool,
                      std::optional<capacity::CapacityController> controller)
     : options_(options),
       has_controller_(controller.has_value()),
+      names_(options_),
       pool_(std::move(pool)),
       controller_(std::move(controller)),
       is_capacity_known_(!has_controller_),
-      mode_(options.mode) {
-  NameBuffer buffer;
-  for (const ClientWeight& entry : options_.weights)
-    weights_.emplace(NameOf(entry.client, buffer), entry.weight);
-}
+      mode_(options.mode) {}
 
 Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
-  NameBuffer buffer;
-  const std::string_view client = NameOf(client_id, buffer);
-  const uint32_t weight = WeightOf(client);
+  ClientNames::Buffer buffer;
+  const std::string_view client = names_.NameOf(client_id, buffer);
+  const uint32_t weight = names_.WeightOf(client);
 
   const std::lock_guard lock(mutex_);
   FollowCapacity(now);
@@ -207,21 +193,6 @@ void SharePool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
   }
   snapshot.others_count = 0;
   snapshot.others = {};
-}
-
-std::string_view SharePool::NameOf(std::string_view client_id, NameBuffer& buffer) const {
-  if (client_id.empty() && options_.without_id == WithoutId::kShareOne) return options_.anonymous;
-  if (client_id.size() <= options_.client_id_bytes_max) return client_id;
-  const base::Hash128 hash = base::HashBytes(options_.secret, base::KeyKind::kRaw, client_id);
-  char* end = std::copy(kHashPrefix.begin(), kHashPrefix.end(), buffer.data());
-  end = WriteHex(hash.low, WriteHex(hash.high, end));
-  return {buffer.data(), static_cast<size_t>(end - buffer.data())};
-}
-
-uint32_t SharePool::WeightOf(std::string_view client) const {
-  if (weights_.empty()) return 1;
-  const auto found = weights_.find(absl::string_view(client.data(), client.size()));
-  return found == weights_.end() ? 1 : found->second;
 }
 
 }  // namespace headgate::share

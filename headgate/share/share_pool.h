@@ -23,7 +23,6 @@
 // Thread-safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -31,12 +30,12 @@
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
 #include "headgate/algorithm/decision.h"
 #include "headgate/algorithm/fair_share_pool.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/capacity/capacity_controller.h"
+#include "headgate/share/client_names.h"
 #include "headgate/share/handed_pool.h"
 #include "headgate/share/pool_snapshot.h"
 #include "headgate/share/share_options.h"
@@ -73,15 +72,8 @@ class SharePool {
   void TakeSnapshot(base::Instant now, PoolSnapshot& snapshot);
 
  private:
-  // Enough for any name that replaces a long id.
-  using NameBuffer = std::array<char, 48>;
-
   SharePool(const ShareOptions& options, algorithm::FairSharePool pool,
             std::optional<capacity::CapacityController> controller);
-
-  // ---- Without the lock
-  std::string_view NameOf(std::string_view client_id, NameBuffer& buffer) const;
-  uint32_t WeightOf(std::string_view client) const;
 
   // ---- With the lock
   Verdict Judge(std::string_view client, algorithm::Cost cost, uint32_t weight, base::Instant now);
@@ -93,7 +85,7 @@ class SharePool {
 
   const ShareOptions options_;
   const bool has_controller_;
-  absl::flat_hash_map<std::string, uint32_t> weights_;
+  const ClientNames names_;
 
   mutable std::mutex mutex_;
   algorithm::FairSharePool pool_;

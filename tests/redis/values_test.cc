@@ -15,7 +15,7 @@ using store::cas::Versioned;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::string_view kName = "hg:{p|default}";
+constexpr std::string_view kName = "hg:{f|default}";
 
 struct Instance {
   explicit Instance(const RedisProcess& server, uint64_t seed)

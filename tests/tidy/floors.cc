@@ -61,10 +61,10 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"front/admin", {5, With({"observe"}, kHttpFront)}},
       {"app",
        {6,
-        With({"proxy",      "share",      "capacity",   "http/http1",   "http/http2",  "front/resp",
-              "front/api",  "front/auth", "front/spoe", "front/answer", "front/admin", "front/mux",
-              "store/open", "watch/file", "watch",      "bench",        "replay",      "observe",
-              "mapping",    "disk",       "testing",    "store"},
+        With({"share/fleet", "store/cas",  "proxy",      "share",      "capacity",   "http/http1",
+              "http/http2",  "front/resp", "front/api",  "front/auth", "front/spoe", "front/answer",
+              "front/admin", "front/mux",  "store/open", "watch/file", "watch",      "bench",
+              "replay",      "observe",    "mapping",    "disk",       "testing",    "store"},
              kHttpFront)}},
   };
   return floors;

@@ -55,6 +55,8 @@ FleetRounds::FleetRounds(FleetPool& pool, store::cas::VersionedStore& service,
       random_(options.seed),
       writer_(random_.Next()),
       settings_(Complete(options.settings)),
+      look_after_(
+          static_cast<int64_t>(random_.Below(static_cast<uint64_t>(options.pace.count()) + 1))),
       self_(std::make_shared<FleetRounds*>(this)) {}
 
 FleetRounds::~FleetRounds() { *self_ = nullptr; }
@@ -73,7 +75,8 @@ BootTime FleetRounds::DueAt(BootTime now) {
   const BootTime soonest = begun_ + Gap();
   switch (plan.urgency) {
     case FleetPool::Urgency::kNone:
-      return kNever;
+      if (!plan.cycle_end) return kNever;
+      return std::max(soonest, now + (*plan.cycle_end - instant) + look_after_);
     case FleetPool::Urgency::kAtOnce:
       return soonest;
     case FleetPool::Urgency::kPaced:

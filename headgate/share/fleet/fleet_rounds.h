@@ -8,7 +8,8 @@
 //                  → no answer: it is read again to see whether it was written (cas/write_ids.h)
 //
 // A round begins at once if a request waits for a part, else after a pause. The whole fleet does at
-// most kFleetRoundsPerSecond of them on one pool. An instance without requests does none.
+// most kFleetRoundsPerSecond of them on one pool. An instance without requests does one in each
+// cycle, and none when all clients have left the pool.
 //
 // The clock of the store decides about cycles (VersionedStore::TimeAt), or that of this machine if
 // the store tells no time. Used on the thread of one event loop. Does no I/O but for calls to the
@@ -145,6 +146,8 @@ class FleetRounds {
   algorithm::FairShareOptions settings_;  // of this instance, or as last heard
   bool is_introduced_ = false;            // its settings have been compared with the pool's
   bool replaces_settings_ = false;        // the first round does
+  // How long after the end of a cycle an instance without requests looks at the new one.
+  const base::Duration look_after_;
   // Calls that are answered after the end of this object find it empty.
   std::shared_ptr<FleetRounds*> self_;
 };

@@ -20,7 +20,7 @@ constexpr Duration kKeptMost = std::chrono::hours(24 * 365);
 }  // namespace
 
 std::string ValueName(std::string_view pool) {
-  return "hg:{p|" + base::PercentEncoded(pool, "-._") + "}";
+  return "hg:{f|" + base::PercentEncoded(pool, "-._") + "}";
 }
 
 Instant ExpiryOf(const FairSharePool& pool, Instant now) {

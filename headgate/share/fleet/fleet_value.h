@@ -13,7 +13,7 @@
 
 namespace headgate::share::fleet {
 
-// The name of the value of this pool, "hg:{p|default}".
+// The name of the value of this pool, "hg:{f|default}".
 std::string ValueName(std::string_view pool);
 
 // Why a value was not used.
