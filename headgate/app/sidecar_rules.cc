@@ -92,8 +92,8 @@ void SidecarRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kHeldRefused, {}, held_refused);
   sink.Set(Metric::kHeldLeft, {}, held_left);
   sink.Set(Metric::kLetThrough, {}, let_through);
-  constexpr std::array<std::string_view, 4> kWhat = {"taken", "returned", "lapsed", "forgotten"};
-  for (size_t i = 0; i < settled.size(); ++i) sink.Set(Metric::kSizeUnits, {kWhat[i]}, settled[i]);
+  constexpr std::array<std::string_view, 4> kEvents = {"taken", "returned", "lapsed", "forgotten"};
+  for (size_t i = 0; i < settled.size(); ++i) sink.Set(Metric::kSizeUnits, {kEvents[i]}, settled[i]);
   sink.Set(Metric::kSizeDebts, {}, engine_.limiter().size_debts().keys());
 }
 

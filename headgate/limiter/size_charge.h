@@ -65,6 +65,9 @@ class SizeCharge {
   const SizedLimit& place() const { return place_; }
   rule::SizeCost::Of of() const { return take_.cost.of; }
 
+  // Whether this many bytes cost more.
+  bool IsLessThan(uint64_t bytes) const { return take_.cost.UnitsOf(bytes) > take_.taken; }
+
   // The work that makes the charge that of `bytes`. The charge counts it as done.
   struct Correction {
     algorithm::Cost missing = 0;  // to take

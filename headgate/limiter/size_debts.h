@@ -1,14 +1,14 @@
 // Units that requests owe to buckets whose limit has a cost by size (rule/size_cost.h): a request
 // has ended, was larger than what it had reserved, and its bucket does not contain the rest.
 //
-// A debt stays with the process that served the request. What comes back to the bucket pays it
+// A debt stays with the process that served the request. Units that come back to the bucket pay it
 // first, and until it is paid the key is denied here: the size of all that has passed counts, as if
 // the bucket could be overdrawn. Other instances see an empty bucket.
 //
 //   bucket 10 of 10, 1 per s; a response of 25 units, 1 of them reserved
 //   ──▶ 9 are taken, 15 are owed ──▶ denied for 15 s, and then until the request itself fits
 //
-// A table of all loops. Who adds the first debt of a key also looks after its payment.
+// A table of all loops. The loop that adds the first debt of a key also looks after its payment.
 #pragma once
 
 #include <array>

@@ -378,7 +378,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "reserve), returned (of the reserve), lapsed (of the reserve, but they had come back to the "
      "bucket by themselves, or the store could not be reached), forgotten (not taken, because the "
      "limit is gone or too many keys owe).",
-     {"what"}},
+     {"event"}},
     {Metric::kSizeDebts, "headgate_size_debts", kGauge, "keys",
      "Keys that owe units to a rule with a cost by size."},
      "headgate_http2_floods_total",

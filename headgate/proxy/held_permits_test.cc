@@ -144,6 +144,61 @@ TEST(HeldPermits, EndAfterTheirTtlIfNobodyRenewsThem) {
   EXPECT_TRUE(rig.HasRoom());
 }
 
+// ---- In a shared store
+
+constexpr std::string_view kName = "hg:{p|default|client=ann}";
+
+struct SharedPermitRig : RuleRig {
+  SharedPermitRig() : RuleRig({}, Store::kShared) { SetRuleFile(kOne); }
+  void Settle() {
+    shared->AnswerAll();
+    Pass(0s);
+  }
+  uint32_t InFlight() { return shared->PermitsIn(std::string(kName)); }
+};
+
+TEST(HeldPermits, AreGivenBackToTheStore) {
+  SharedPermitRig rig;
+  const auto first = rig.Ask(kAnn);
+  rig.Settle();
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
+  EXPECT_EQ(rig.InFlight(), 1u);
+  const auto second = rig.Ask(kAnn);
+  rig.Settle();
+  EXPECT_THAT(second->client.got.front(), StartsWith("head 429 "));
+  first->receiver->OnAbort(rig.now);
+  rig.Settle();
+  EXPECT_EQ(rig.InFlight(), 0u);
+}
+
+TEST(HeldPermits, OfAClientThatLeavesBeforeTheStoreAnswersAreGivenBack) {
+  SharedPermitRig rig;
+  {
+    const auto exchange = rig.Ask(kAnn);
+    exchange->receiver->OnAbort(rig.now);
+  }
+  rig.Settle();
+  rig.Settle();
+  EXPECT_EQ(rig.InFlight(), 0u);
+  EXPECT_THAT(rig.upstream.got, ::testing::IsEmpty());
+}
+
+TEST(HeldPermits, OfALongRequestAreRenewedInTheStore) {
+  SharedPermitRig rig;
+  const auto exchange = rig.Ask(kAnn);
+  rig.Settle();
+  rig.Answer(rig.upstream).OnHead({.body = {.kind = http::BodyLength::Kind::kUnsized}}, rig.now);
+  for (int second = 0; second < 120; ++second) {
+    rig.Pass(1s);
+    rig.wheel.Advance(rig.now);
+    rig.Settle();
+    ASSERT_EQ(rig.InFlight(), 1u) << second;
+  }
+  rig.Answer(rig.upstream).OnEnd({}, rig.now);
+  rig.Settle();
+  EXPECT_EQ(rig.InFlight(), 0u);
+}
+
 TEST(HeldPermits, PassthroughTakesThemIfItCan) {
   PermitRig rig;
   rig.admission.refusing = false;

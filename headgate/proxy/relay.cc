@@ -120,7 +120,7 @@ void Relay::OnNoPlace(NoPlace why, std::string_view /*detail*/, base::Instant no
 void Relay::OnData(std::string_view bytes, base::Instant now) {
   moved_ = now;
   if (stage_ == Stage::kDone) return client_.Consumed(bytes.size());
-  sizes_.request += bytes.size();
+  Count(sizes_.request, bytes.size(), now);
   client_uncredited_ += bytes.size();
   // Before it is sent, all of the body is kept: at most a window, because it is not credited.
   if (stage_ == Stage::kTunnel || (upstream_ != nullptr && !holds_body())) {

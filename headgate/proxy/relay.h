@@ -67,14 +67,19 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
  public:
   // The part of a body that is kept for another attempt, beyond what has not been sent yet.
   static constexpr size_t kReplayBytesMax = size_t{16} << 10;
+  // How often the end's listeners are told about the bytes so far.
+  static constexpr uint64_t kProgressBytes = uint64_t{1} << 20;
 
   // `response_fields` are added to the upstream's answer, in which they replace those of the same
   // name, and to the proxy's own. `client_key` is the client's for Places::Waiter.
   Relay(const RelayContext& context, std::optional<uint64_t> client_key, http::RequestHead head,
         http::Fields response_fields, http::ServerExchange& client, base::Instant now);
   ~Relay() override;
-  // Told about the end of this request. Call it before Begin.
-  void SetEnd(RequestEnd end) { end_ = std::move(end); }
+  // Told about the end of this request, and about its progress. Call it before Begin.
+  void SetEnd(RequestEnd end) {
+    end_ = std::move(end);
+    if (end_.has_listeners()) tell_at_ = kProgressBytes;
+  }
   // Call it once, first.
   void Begin(base::Instant now);
 
@@ -134,6 +139,14 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void CutShort(Outcome outcome, base::Instant now);
   // Nothing is expected from either side any more. The rest of the request is dropped.
   void Finish(Outcome outcome, base::Instant now);
+  // Counts the bytes of a body.
+  void Count(uint64_t& size, size_t bytes, base::Instant now) {
+    size += bytes;
+    if (sizes_.request + sizes_.response < tell_at_) [[likely]]
+      return;
+    tell_at_ = sizes_.request + sizes_.response + kProgressBytes;
+    end_.TellProgress(sizes_, now);
+  }
   // Bytes that were not sent to the client, which has gone, are not its own.
   void TakeBackUnsent();
   // Tells the pool, once, that the upstream is done with the request.
@@ -169,6 +182,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
 
   RequestEnd end_;
   BodySizes sizes_;
+  uint64_t tell_at_ = UINT64_MAX;  // when this many bytes have passed
 
   WebSocketHandshake websocket_;
   bool holds_for_continue_ = false;

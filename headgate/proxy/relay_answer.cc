@@ -87,7 +87,7 @@ void Relay::ForgetBody() {
 void Relay::Answer::OnData(std::string_view bytes, base::Instant now) {
   Relay& relay = relay_;
   relay.moved_ = now;
-  relay.sizes_.response += bytes.size();
+  relay.Count(relay.sizes_.response, bytes.size(), now);
   relay.upstream_uncredited_ += bytes.size();
   relay.client_.SendData(bytes);
   relay.CreditUpstream();

@@ -190,6 +190,7 @@ struct OneEnd final : EndListener {
   void OnResponseSize(uint64_t, base::Instant) override {
     HEADGATE_CHECK(++told.sizes == 1 && told.ends == 0);
   }
+  void OnProgress(const BodySizes&, base::Instant) override { HEADGATE_CHECK(told.ends == 0); }
   void OnEnded(const BodySizes& sizes, base::Instant) override {
     HEADGATE_CHECK(++told.ends == 1);
     told.bodies = sizes;

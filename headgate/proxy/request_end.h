@@ -24,6 +24,8 @@ class EndListener {
   virtual ~EndListener() = default;
   // The head of the answer says how long the body is. At most once, before the end.
   virtual void OnResponseSize(uint64_t /*bytes*/, base::Instant /*now*/) {}
+  // These bytes have passed so far. Called now and then, before the end.
+  virtual void OnProgress(const BodySizes& /*sizes*/, base::Instant /*now*/) {}
   virtual void OnEnded(const BodySizes& sizes, base::Instant now) = 0;
 };
 
@@ -47,6 +49,10 @@ class RequestEnd {
   void TellResponseSize(uint64_t bytes, base::Instant now) {
     for (const auto& listener : listeners_) listener->OnResponseSize(bytes, now);
   }
+  void TellProgress(const BodySizes& sizes, base::Instant now) {
+    for (const auto& listener : listeners_) listener->OnProgress(sizes, now);
+  }
+  bool has_listeners() const { return !listeners_.empty(); }
   // Later calls do nothing.
   void Tell(const BodySizes& sizes, base::Instant now) {
     for (const auto& listener : std::exchange(listeners_, {})) listener->OnEnded(sizes, now);

@@ -21,6 +21,10 @@ class Listener final : public EndListener {
   void OnResponseSize(uint64_t bytes, base::Instant) override {
     log_.push_back("size " + std::to_string(bytes));
   }
+  void OnProgress(const BodySizes& sizes, base::Instant) override {
+    log_.push_back("so far " + std::to_string(sizes.request) + " up, " +
+                   std::to_string(sizes.response) + " down");
+  }
   void OnEnded(const BodySizes& sizes, base::Instant) override {
     log_.push_back(std::to_string(sizes.request) + " up, " + std::to_string(sizes.response) +
                    " down");
@@ -129,6 +133,19 @@ TEST_F(RelayEnd, WhenNoPlaceIsThere) {
   EXPECT_THAT(log, IsEmpty());
   std::exchange(rig.waiting, nullptr)->OnNoPlace(NoPlace::kClosed, "", rig.now);
   EXPECT_THAT(log, ElementsAre("0 up, 0 down"));
+}
+
+TEST_F(RelayEnd, LongBodiesTellTheirProgress) {
+  Begin();
+  SendHead();
+  const std::string half(Relay::kProgressBytes / 2, 'x');
+  relay->OnData(half, rig.now);
+  EXPECT_THAT(log, IsEmpty());
+  rig.Answer(rig.upstream).OnData(half, rig.now);
+  EXPECT_THAT(log, ElementsAre("so far 524288 up, 524288 down"));
+  rig.Answer(rig.upstream).OnData(half, rig.now);
+  rig.Answer(rig.upstream).OnData(half, rig.now);
+  EXPECT_THAT(log, ElementsAre("so far 524288 up, 524288 down", "so far 524288 up, 1572864 down"));
 }
 
 TEST_F(RelayEnd, OnlyAfterTheLastAttempt) {

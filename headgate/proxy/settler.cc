@@ -20,14 +20,23 @@ class Settler::Followed final : public EndListener {
       if (charge.of() == rule::SizeCost::Of::kResponseBytes) settler_.Correct(charge, bytes, now);
     }
   }
-  void OnEnded(const BodySizes& sizes, base::Instant now) override {
+  // A stream may never end. So it pays for what has passed, beyond what it has paid for already.
+  void OnProgress(const BodySizes& sizes, base::Instant now) override {
     for (limiter::SizeCharge& charge : charges_) {
-      const bool of_request = charge.of() == rule::SizeCost::Of::kRequestBytes;
-      settler_.Correct(charge, of_request ? sizes.request : sizes.response, now);
+      const uint64_t bytes = SizeFor(charge, sizes);
+      if (charge.IsLessThan(bytes)) settler_.Correct(charge, bytes, now);
     }
+  }
+  void OnEnded(const BodySizes& sizes, base::Instant now) override {
+    for (limiter::SizeCharge& charge : charges_)
+      settler_.Correct(charge, SizeFor(charge, sizes), now);
   }
 
  private:
+  static uint64_t SizeFor(const limiter::SizeCharge& charge, const BodySizes& sizes) {
+    return charge.of() == rule::SizeCost::Of::kRequestBytes ? sizes.request : sizes.response;
+  }
+
   Settler& settler_;
   std::vector<limiter::SizeCharge> charges_;
 };

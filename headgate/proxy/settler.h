@@ -1,4 +1,5 @@
-// Settles costs by size (rule/size_cost.h) of the requests of one loop. When the size is known,
+// Settles costs by size (rule/size_cost.h) of the requests of one loop: when the size is known, and
+// of long streams also in between.
 //
 //   less than charged ──▶ the rest goes back, as far as it has not come back by itself
 //   more than charged ──▶ the rest is taken; what the bucket lacks is owed, and taken as soon as it

@@ -149,6 +149,24 @@ TEST_P(Settlement, LengthOfTheAnswerCountsFromItsBeginning) {
   EXPECT_EQ(rig.Taken(), 50u);
 }
 
+// It may never end.
+TEST_P(Settlement, LongStreamPaysWhileItFlows) {
+  SizeRig rig(
+      "unit: hour, requests_per_unit: 100000, algorithm: fixed_window,"
+      " cost: {of: response_bytes, per: 1KiB, reserve: 4KiB}",
+      GetParam());
+  const auto exchange = rig.Begin(Sized(0));
+  exchange->receiver->OnEnd({}, rig.now);
+  rig.SendHead(kUnsized);
+  for (int i = 0; i < 96; ++i) rig.SendBody(32 * kKiB);
+  rig.Settle();
+  EXPECT_GE(rig.Taken(), 2048u);
+  EXPECT_LE(rig.Taken(), 3072u);
+  rig.End();
+  EXPECT_EQ(rig.Taken(), 3072u);
+  EXPECT_EQ(rig.settled.returned.value(), 0u);
+}
+
 TEST_P(Settlement, ClientThatLeavesPaysForWhatItGot) {
   SizeRig rig(kResponses, GetParam());
   const auto exchange = rig.Begin(Sized(0));

@@ -55,9 +55,12 @@ void WaitingRequest::OnAnswer(base::Instant now) {
   switch (gate_.NextOf(arrival_, entrance_)) {
     case RuleGate::Next::kHold:
       return Hold(gate_.verdict_, now);
-    case RuleGate::Next::kRefuse:
+    case RuleGate::Next::kRefuse: {
+      auto refused = gate_.Refuse(arrival_, entrance_, exchange_, now);
+      // Only now, because it may ask the checker, and the verdict is its last answer.
       arrival_.end.Tell({}, now);
-      return Become(gate_.Refuse(arrival_, entrance_, exchange_, now), now);
+      return Become(std::move(refused), now);
+    }
     case RuleGate::Next::kEnter:
       break;
   }
