@@ -78,8 +78,8 @@ void ProxyLoop::Tick() {
 void ProxyLoop::LeaveLoop() {
   checks_.clear();
   upstreams_.Close(clock_.Now());
-  on_loop_.reset();
   if (rules_ != nullptr) rules_->LeaveLoop();
+  on_loop_.reset();
 }
 
 }  // namespace headgate::proxy
