@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,18 @@ net::Stream::Options StreamOptionsOf(const SidecarSettings& settings,
           .connect_timeout = settings.connect_timeout};
 }
 
+void LogUnannouncedEnd(observe::Log& log, std::string_view reason) {
+  log.Warning("upstream.end_unannounced",
+              {{"reason", reason},
+               {"effect", std::string_view("an answer without a length breaks off at its client")},
+               {"hint", std::string_view("let the service send Content-Length or close_notify")}});
+}
+
 // The addresses for one loop, which counts in `counters`.
 std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
                                                         const net::Stream::Options& stream,
-                                                        http::http2::Counters& counters) {
+                                                        http::http2::Counters& counters,
+                                                        observe::Log& log) {
   const auto make_session = [http2 = upstreams.http2,
                              &counters]() -> std::unique_ptr<http::ClientSession> {
     if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
@@ -34,16 +43,19 @@ std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upst
     addresses.push_back({.target = target,
                          .stream = stream,
                          .make_session = make_session,
-                         .http2 = upstreams.http2});
+                         .http2 = upstreams.http2,
+                         .on_unannounced_end = [&log](std::string_view reason) {
+                           LogUnannouncedEnd(log, reason);
+                         }});
   }
   return addresses;
 }
 
-proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
-                                   http::http2::Counters& counters) {
+proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings, http::http2::Counters& counters,
+                                   observe::Log& log) {
   proxy::ProxyOptions options = settings.proxy;
-  options.addresses =
-      AddressesOf(settings.upstreams, StreamOptionsOf(settings, settings.tls.upstream), counters);
+  options.addresses = AddressesOf(settings.upstreams,
+                                  StreamOptionsOf(settings, settings.tls.upstream), counters, log);
   return options;
 }
 
@@ -52,9 +64,10 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
 SidecarLoop::SidecarLoop(const SidecarSettings& settings,
                          const SidecarSessionOptions& session_options, proxy::Admission& admission,
                          access::Access& access, net::EventLoop& loop,
-                         const base::DisciplinedClock& clock)
+                         const base::DisciplinedClock& clock, observe::Log& log)
     : settings_(settings),
-      options_(ProxyOptionsOf(settings, upstream_http2_)),
+      log_(log),
+      options_(ProxyOptionsOf(settings, upstream_http2_, log)),
       proxy_(options_, admission, loop, clock),
       sessions_(proxy_.application(), session_options),
       admin_("Headgate, the admin address of a sidecar", access,
@@ -63,7 +76,7 @@ SidecarLoop::SidecarLoop(const SidecarSettings& settings,
 void SidecarLoop::SetUpstreams(const UpstreamList& upstreams,
                                std::shared_ptr<net::TlsContext> tls) {
   proxy_.SetAddresses(
-      AddressesOf(upstreams, StreamOptionsOf(settings_, std::move(tls)), upstream_http2_));
+      AddressesOf(upstreams, StreamOptionsOf(settings_, std::move(tls)), upstream_http2_, log_));
 }
 
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {

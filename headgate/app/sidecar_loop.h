@@ -13,6 +13,7 @@
 #include "headgate/http/router.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/tls_context.h"
+#include "headgate/observe/log.h"
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/proxy_loop.h"
 
@@ -23,7 +24,7 @@ class SidecarLoop {
   // Everything must outlive this object.
   SidecarLoop(const SidecarSettings& settings, const SidecarSessionOptions& session_options,
               proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
-              const base::DisciplinedClock& clock);
+              const base::DisciplinedClock& clock, observe::Log& log);
 
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
@@ -34,6 +35,7 @@ class SidecarLoop {
 
  private:
   const SidecarSettings& settings_;
+  observe::Log& log_;
   http::http2::Counters upstream_http2_;
   const proxy::ProxyOptions options_;
   proxy::ProxyLoop proxy_;

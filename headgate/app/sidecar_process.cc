@@ -62,7 +62,7 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
   for (uint32_t i = 0; i < settings_.threads; ++i) {
     loops_.push_back(std::make_unique<SidecarLoop>(settings, session_options_, admission, access_,
-                                                   server_.loop(i), engine_.clock()));
+                                                   server_.loop(i), engine_.clock(), log_));
     AddAdminRoutes(loops_.back()->admin());
   }
 }

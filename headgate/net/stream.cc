@@ -25,7 +25,8 @@ Stream::Stream(EventLoop& loop, Owner& owner, const Options& options)
 void Stream::Connect(const StreamTarget& target) {
   Close();
   target_ = target;
-  distrusts_server_ = paused_ = input_ended_ = finishes_ = broken_ = false;
+  distrusts_server_ = ended_unannounced_ = false;
+  paused_ = input_ended_ = finishes_ = broken_ = false;
   state_ = State::kConnecting;
   deadline_.Set(loop_.Now() + options_.connect_timeout);
   connector_ = std::make_unique<Connector>(
@@ -106,6 +107,7 @@ void Stream::Read() {
     case Transport::State::kEnd:
       return OnInputEnd();
     case Transport::State::kFailed:
+      ended_unannounced_ = transport_->ended_unannounced();
       return Fail(transport_->error());
     case Transport::State::kDone:
       break;

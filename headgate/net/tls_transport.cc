@@ -203,6 +203,7 @@ Transport::Io TlsTransport::Read(std::span<char> buffer) {
     if (io.state == State::kEnd && !close_notified_ && !context_->is_server()) {
       io.state = State::kFailed;
       error_ = kEndedUnannounced;
+      ended_unannounced_ = true;
     }
     if (io.state != State::kDone) {
       is_over_ = io.state != State::kWouldBlock;

@@ -25,6 +25,7 @@ class TlsTransport final : public Transport {
   void FinishWriting() override;
   std::string error() const override { return error_; }
   bool distrusts_peer() const override;
+  bool ended_unannounced() const override { return ended_unannounced_; }
 
  protected:
   Ready read_needs() const override { return read_needs_; }
@@ -48,6 +49,7 @@ class TlsTransport final : public Transport {
   int key_updates_ = 0;        // since the last data
   bool input_ended_ = false;
   bool close_notified_ = false;
+  bool ended_unannounced_ = false;
   bool wants_input_ = false;  // the last call used up what was received
   bool is_over_ = false;      // the next read returns the end, or why the connection failed
   Ready read_needs_ = Ready::kToRead;

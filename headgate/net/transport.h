@@ -67,6 +67,8 @@ class Transport : private SocketPoller::Socket {
   virtual std::string error() const = 0;
   // Whether that was because the peer's certificate is not trusted, or has another name.
   virtual bool distrusts_peer() const { return false; }
+  // Whether that was because the server closed the connection without a TLS close_notify.
+  virtual bool ended_unannounced() const { return false; }
 
   // After kWouldBlock: calls the owner once, when a retry makes sense. Repeated calls before that
   // have no effect.

@@ -335,6 +335,7 @@ TEST_P(TlsPair, AServersEndWithoutCloseNotifyIsAnErrorBehindItsBytes) {
   EXPECT_TRUE(Until([&] { return client.ended || !client.error.empty(); }));
   EXPECT_EQ(client.received, "part");
   EXPECT_THAT(client.error, HasSubstr("without a TLS close_notify"));
+  EXPECT_TRUE(client.transport().ended_unannounced());
   EXPECT_FALSE(client.ended);
 }
 

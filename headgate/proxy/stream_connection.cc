@@ -56,6 +56,8 @@ void StreamConnection::OnClosed(const absl::Status& why) {
         late ? UpstreamConnection::End::kConnectTimeout : UpstreamConnection::End::kNotConnected,
         detail, now);
   }
+  const bool cuts = stream_.ended_unannounced() && session_->open_exchanges() > 0;
+  if (cuts && options_->on_unannounced_end) options_->on_unannounced_end(detail);
   in_call_ = true;
   session_->OnBroken(detail, now);
   in_call_ = false;

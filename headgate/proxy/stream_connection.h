@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "headgate/base/clock.h"
 #include "headgate/net/event_loop.h"
@@ -20,6 +21,9 @@ struct StreamConnectionOptions {
   net::Stream::Options stream{};
   std::function<std::unique_ptr<http::ClientSession>()> make_session{};
   bool http2 = false;
+  // Told, on the loop, that the upstream closed a connection with exchanges without announcing the
+  // end (Stream::ended_unannounced). May be null.
+  std::function<void(std::string_view detail)> on_unannounced_end{};
 };
 
 class StreamConnection final : public UpstreamConnection, private net::Stream::Owner {

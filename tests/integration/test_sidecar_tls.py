@@ -228,9 +228,12 @@ class Upstreams(Certificates):
                     self.assertEqual(done.returncode == 0, complete, done)
                     if complete:
                         self.assertEqual(done.stdout, "part")
+                    if complete and version == versions[0]:
+                        self.assertNotIn("upstream.end_unannounced", sidecar.errors())
         for outcome, paths in (("answered", 2), ("cut_short", 1)):
             metric = f'headgate_proxy_requests_total{{outcome="{outcome}"}}'
             until(lambda: sidecar.metric(metric) == paths * len(versions), 10, metric)
+        self.assertIn("upstream.end_unannounced", sidecar.errors())
 
     def test_the_name_may_differ_from_the_host(self):
         self.certificate, self.key = self.authority.sign("service", "DNS:service.example")
