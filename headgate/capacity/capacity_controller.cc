@@ -35,6 +35,15 @@ constexpr uint32_t kPoolStepMax = 4;
 // after its share was used, so what was not sent before is sent then.
 constexpr Duration kPoolProbeBurst = milliseconds(1000);
 
+// If requests come in bursts, the limit doubles while it refuses some and answers take at most this
+// long on average. So an answer takes about 1 s at most, the last one of a burst twice the mean.
+constexpr Duration kBurstLatencyMax = milliseconds(300);
+// A limit that was raised for bursts is tried at the half after this many windows.
+constexpr uint32_t kBurstRest = 30;
+// A window of bursts ends after this many times its usual length, even if it has few answers: the
+// limit is too low for more.
+constexpr int kBurstWindow = 2;
+
 constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
 constexpr uint64_t kKneeMilliMax = uint64_t{kLimitMax} * kMilli;
 
@@ -42,6 +51,8 @@ constexpr uint64_t kKneeMilliMax = uint64_t{kLimitMax} * kMilli;
 // is between the low and the high mark.
 constexpr uint64_t LimitFor(uint64_t knee_milli) { return (knee_milli * 8 / 5 + 2000) / kMilli; }
 constexpr uint64_t LimitLow(uint64_t knee_milli) { return (knee_milli * 7 / 5 + 1000) / kMilli; }
+// In flight, with bursts: the upstream has no idle worker.
+constexpr uint64_t BusyMark(uint64_t knee_milli) { return (knee_milli * 6 / 5 + 1999) / kMilli; }
 constexpr uint64_t LimitHigh(uint64_t knee_milli) { return (knee_milli * 2 + 4000) / kMilli; }
 
 // rate·1.05
@@ -157,17 +168,20 @@ Instant CapacityController::Advance(Instant now) {
   }
   const bool is_over = window_.Elapsed() >= options_.window &&
                        (window_.ended() >= window_.AnswersNeeded(options_.window_answers) ||
-                        window_.Elapsed() >= options_.window * kWindowStretch);
+                        window_.Elapsed() >= options_.window * kWindowStretch ||
+                        (window_.IsInBursts() && window_.answered() >= kAnswersLeast &&
+                         window_.Elapsed() >= options_.window * kBurstWindow));
   if (is_over) {
     const LoadWindow ended = window_;
-    window_ = LoadWindow(now);
+    last_rate_ = std::min(ended.RateMilli(), kPerSecondMax * kMilli);
+    window_ = LoadWindow(now, BusyMark(KneeMilli(last_rate_)));
     EndWindow(ended, now);
   }
   return now;
 }
 
 void CapacityController::RestartWindows(Instant now) {
-  window_ = LoadWindow(now);
+  window_ = LoadWindow(now, BusyMark(KneeMilli(last_rate_)));
   fall_watch_.Restart(now);
 }
 
@@ -192,8 +206,44 @@ void CapacityController::EndWindow(const LoadWindow& window, Instant now) {
   cut_from_ = 0;
   failing_windows_ = 0;
   if (!base_.is_known()) base_.OnUpperBound(window.LatencyMean(), now);
-  PlanPoolProbe(
-      window, window.IsSaturated() ? OnSaturated(window, rate, now) : OnUnsaturated(window, rate));
+  FollowBursts(window, rate);
+  const bool is_saturated = window.IsSaturated() || IsSaturatedByBursts(window, rate);
+  PlanPoolProbe(window,
+                is_saturated ? OnSaturated(window, rate, now) : OnUnsaturated(window, rate));
+}
+
+// A burst is answered in full if the limit lets it through, and answers are late then. So the limit
+// rises as long as bursts meet it while the upstream is idle in between. It falls again if that
+// costs no answers: otherwise a steady storm would wait in a long queue.
+void CapacityController::FollowBursts(const LoadWindow& window, uint64_t rate) {
+  const uint64_t knee = KneeMilli(std::max(rate, rate_));
+  const uint32_t before = std::exchange(burst_from_, 0);
+  if (before > 0 && rate * 8 < burst_rate_ * 7) {
+    SetLimit(std::min(before, LimitMost()));
+    burst_windows_ = 0;
+    burst_rest_ = kBurstRest;
+    return;
+  }
+  burst_windows_ = window.IsInBursts() ? burst_windows_ + 1 : 0;
+  // One window may hold the end of a storm.
+  if (burst_windows_ >= 2 && window.LatencyMean() <= kBurstLatencyMax) {
+    SetLimit(std::min<uint64_t>(uint64_t{limit_} * 2, LimitMost()));
+    burst_rest_ = kBurstRest;
+    is_burst_limit_ = true;
+  }
+  is_burst_limit_ &= limit_ > LimitHigh(knee);
+  if (rate_ == 0 || !is_burst_limit_) return;
+  if (burst_rest_ > 0 && --burst_rest_ > 0) return;
+  if (before == 0) burst_rate_ = rate;
+  burst_from_ = limit_;
+  SetLimit(std::max<uint64_t>(limit_ / 2, LimitFor(knee)));
+}
+
+// The mark was chosen for the rate of the window before, so it may be too low for this one. Without
+// a refusal, the rate may be what the clients asked for.
+bool CapacityController::IsSaturatedByBursts(const LoadWindow& window, uint64_t rate) const {
+  return window.IsBusy() && (window.IsRefusedByLimit() || window.IsRefusedByPool()) &&
+         KneeMilli(rate) * 11 <= window.busy_mark() * kMilli * 10;
 }
 
 // Failures say nothing about the capacity. They may come from a limit that is too high, so it is
@@ -210,16 +260,18 @@ void CapacityController::OnFailing(const LoadWindow& window, uint64_t rate) {
   }
   // The first window may have failed for a part of its time only, so its rate is not comparable.
   if (++failing_windows_ < 2 || no_cut_windows_ > 0) return;
-  if (window.IsSaturated()) {
-    cut_from_ = limit_;
-    cut_rate_ = rate;
-    limit_failed_at_ = limit_ - std::max(limit_ / 8, 1u);
-    limit_failed_windows_ = kFailedWindows;
-    SetLimit(limit_ - std::max(limit_ / 4, 1u));
-  } else if (window.IsMostlyFailing()) {
-    // The upstream sheds load before the limit binds.
-    SetLimit(std::min(limit_, window.in_flight_most()));
+  uint32_t limit = limit_ - std::max(limit_ / 4, 1u);
+  if (!window.IsSaturated()) {
+    // It seems to shed load before the limit binds: the last request was one too many.
+    if (!window.IsOftenFailing() || limit_ < window.in_flight_most()) return;
+    limit = std::max(window.in_flight_most(), 1u) - 1;
   }
+  // Compared with the first of several cuts.
+  cut_from_ = before > 0 ? before : limit_;
+  if (before == 0) cut_rate_ = rate;
+  limit_failed_at_ = limit_ - std::max(limit_ / 8, 1u);
+  limit_failed_windows_ = kFailedWindows;
+  SetLimit(limit);
 }
 
 CapacityController::PoolProbe CapacityController::OnUnsaturated(const LoadWindow& window,
@@ -255,7 +307,8 @@ CapacityController::PoolProbe CapacityController::OnSaturated(const LoadWindow& 
   const bool is_first = rate_ == 0 && rate_count_ == 0;
   const bool is_more = IsMoreThanKnown(rate);
   const bool has_changed = TakeRate(rate);
-  high_windows_ = limit_ > LimitHigh(knee) ? high_windows_ + 1 : 0;
+  // A limit for bursts is higher than the upstream needs while it is always busy.
+  high_windows_ = limit_ > LimitHigh(knee) && window.IsSaturated() ? high_windows_ + 1 : 0;
   // One window may hold a pause of the upstream. And a base latency that is too small would lower
   // the limit without end, so the limit falls only after a fresh measurement.
   const bool falls = high_windows_ >= 2;
@@ -271,7 +324,8 @@ CapacityController::PoolProbe CapacityController::OnSaturated(const LoadWindow& 
 void CapacityController::MeasureBase(uint64_t knee_milli, Instant now) {
   if (!base_.is_idle()) return;
   // Half of the knee; not much less if the knee seems to be small because the base latency is.
-  const uint64_t limit = std::max<uint64_t>(knee_milli / (2 * kMilli), limit_ / 8);
+  const uint64_t least = is_burst_limit_ ? 1 : limit_ / 8;
+  const uint64_t limit = std::max<uint64_t>(knee_milli / (2 * kMilli), least);
   base_.Begin(static_cast<uint32_t>(limit), in_flight_, now);
   RestartWindows(now);
 }

@@ -15,7 +15,8 @@
 // Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
 // admits only the capacity, the limit never binds. So while the pool refuses requests, one window
 // of eight sends half as much again, and the capacity rises if the answers follow. A fall is
-// noticed in shorter windows (fall_watch.h).
+// noticed in shorter windows (fall_watch.h). If requests come in bursts, the limit rises as long as
+// it refuses some while the upstream is idle in between (FollowBursts).
 //
 // docs/internals/capacity.md explains the cases. The limit is that of BBR (Cardwell et al., ACM
 // Queue 14(5), 2016); docs/decisions/0027 compares it with Gradient2, Vegas and AIMD.
@@ -140,6 +141,8 @@ class CapacityController {
   void PlanPoolProbe(const LoadWindow& window, PoolProbe probe);
   void MeasureBase(uint64_t knee_milli, base::Instant now);
 
+  void FollowBursts(const LoadWindow& window, uint64_t rate);
+  bool IsSaturatedByBursts(const LoadWindow& window, uint64_t rate) const;
   uint64_t KneeMilli(uint64_t rate) const;
   uint32_t LimitMost() const;
   void SetLimit(uint64_t limit);
@@ -168,11 +171,18 @@ class CapacityController {
   uint32_t failing_windows_ = 0;  // in a row
   uint32_t no_cut_windows_ = 0;   // failures do not come from the limit: it stays for this long
   uint32_t high_windows_ = 0;     // in a row, in which the limit was too high
+  uint32_t burst_windows_ = 0;    // in a row, in which requests came in bursts
+  bool is_burst_limit_ = false;   // the limit was raised for bursts
+  // Before the limit was halved to see whether bursts still need it; 0 if it was not.
+  uint32_t burst_from_ = 0;
+  uint64_t burst_rate_ = 0;
+  uint32_t burst_rest_ = 0;  // for this many windows, bursts are known to need the limit
   BaseLatency base_;
 
   std::array<uint64_t, kMedianOf> rates_{};  // of the last saturated windows; a ring
   size_t rate_count_ = 0;
   size_t rate_next_ = 0;
+  uint64_t last_rate_ = 0;  // of the last window, whatever bound
   uint64_t more_rate_ = 0;  // of the last window, if it was more than was known; else 0
   uint64_t rate_ = 0;       // published, in thousandths per second; 0 while unknown
 

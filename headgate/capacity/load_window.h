@@ -5,6 +5,10 @@
 // the limit bound for seven eighths of its time, and its rate is that of the answers in this time.
 // Otherwise its rate says what the clients asked for, not what the upstream can do.
 //
+// If requests come in bursts, the limit is higher, and binds only at the beginning of each burst.
+// Then the window is *busy* if requests in flight were always above a mark that the caller chooses:
+// a bit more than what the upstream works on at once.
+//
 // Pure and without allocation. Not thread-safe.
 #pragma once
 
@@ -33,7 +37,8 @@ constexpr uint64_t MilliPerSecond(uint64_t count, base::Duration time) {
 class LoadWindow {
  public:
   LoadWindow() = default;
-  explicit LoadWindow(base::Instant start) : start_(start), advanced_(start) {}
+  explicit LoadWindow(base::Instant start, uint64_t busy_mark = 0)
+      : start_(start), advanced_(start), busy_mark_(busy_mark) {}
 
   // `in_flight` and `limit` held since the last call.
   void Advance(base::Instant now, uint32_t in_flight, uint32_t limit) {
@@ -41,6 +46,7 @@ class LoadWindow {
     advanced_ = now;
     binds_ = uint64_t{in_flight} * 5 >= uint64_t{limit} * 3;
     if (binds_) bound_ += passed;
+    if (in_flight >= busy_mark_) busy_ += passed;
     in_flight_most_ = std::max(in_flight_most_, in_flight);
   }
   void OnSent() { ++sent_; }
@@ -69,11 +75,10 @@ class LoadWindow {
                          : MilliPerSecond(answered_, Elapsed());
   }
 
-  // How many answers make the rate as exact as `count` answers that come at random. In a saturated
-  // window they are the more, the more the latencies differ, up to eight times `count`. Otherwise
-  // the rate is that of the requests, whatever their latencies.
+  // How many answers make the rate as exact as `count` answers that come at random. They are the
+  // more, the more the latencies differ, up to eight times `count`.
   uint64_t AnswersNeeded(uint64_t count) const {
-    if (!IsSaturated() || latency_sum_ == 0) return count;
+    if (latency_sum_ == 0) return count;
     // answered·Σx² / (Σx)² = 1 + (deviation/mean)²
     const base::uint128 square = base::WideMul(latency_sum_, latency_sum_) / answered_;
     const auto spread = static_cast<uint64_t>(
@@ -82,9 +87,21 @@ class LoadWindow {
   }
 
   bool IsSaturated() const { return bound_ >= Elapsed() - Elapsed() / 8 && Elapsed().count() > 0; }
+  uint64_t busy_mark() const { return busy_mark_; }
+  bool IsBusy() const { return busy_mark_ > 0 && busy_ >= Elapsed() - Elapsed() / 8; }
+  // Requests come together, and the upstream is idle in between: the limit refuses at least one of
+  // eight, does not bind for three eighths of the time, and refuses more than it would if requests
+  // came evenly.
+  bool IsInBursts() const {
+    const auto bound = static_cast<uint64_t>(bound_.count());
+    const auto elapsed = static_cast<uint64_t>(Elapsed().count());
+    return refused_by_limit_ * 7 >= sent_ && bound <= elapsed / 8 * 5 &&
+           base::WideMul(refused_by_limit_ * 8, elapsed) >
+               base::WideMul((sent_ + refused_by_limit_) * 9, bound);
+  }
   // At least one of ten requests failed.
   bool IsFailing() const { return failed_ > 0 && failed_ * 10 >= ended(); }
-  bool IsMostlyFailing() const { return failed_ > 0 && failed_ * 2 >= ended(); }
+  bool IsOftenFailing() const { return failed_ > 0 && failed_ * 4 >= ended(); }
   // At least one of a hundred requests was refused for this reason.
   bool IsRefusedByLimit() const { return refused_by_limit_ * 100 > sent_ + refused_by_limit_; }
   bool IsRefusedByPool() const { return refused_by_pool_ * 100 > sent_ + refused_by_pool_; }
@@ -94,6 +111,8 @@ class LoadWindow {
   base::Instant advanced_{0};
   bool binds_ = false;
   base::Duration bound_{0};  // the time in which the limit bound
+  uint64_t busy_mark_ = 0;   // of requests in flight; 0 if there is none
+  base::Duration busy_{0};   // the time in which there were at least this many
   uint32_t in_flight_most_ = 0;
   uint64_t sent_ = 0;
   uint64_t answered_ = 0;

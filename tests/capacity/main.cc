@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "tests/capacity/noise.h"
 #include "tests/capacity/rig.h"
 #include "tests/capacity/rivals.h"
 
@@ -52,6 +53,20 @@ void PrintOurs(uint64_t seeds) {
   }
 }
 
+void PrintNoises(uint64_t seeds) {
+  fmt::print(
+      "\n| upstream | found | goodput | followed | then off by | goodput | quiet refused: in "
+      "flight | "
+      "all |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const Noise& noise : Noises()) {
+    const NoiseResult worst = Measure(noise, seeds);
+    fmt::print(
+        "| {} | {:.0f} s | {:.0f} % | {:.0f} s | {:.0f} % | {:.0f} % | {:.1f} % | {:.1f} % |\n",
+        noise.name, worst.found_s, worst.goodput_percent, worst.followed_s, worst.off_percent,
+        worst.goodput_then_percent, worst.quiet_in_flight_percent, worst.quiet_refused_percent);
+  }
+}
+
 // 10, 5 and 20 workers for half a minute each under 2000 requests per second, then half load.
 void PrintComparison(std::string_view name, Guard& guard) {
   Overload overload({.seed = 1}, guard);
@@ -80,7 +95,9 @@ void PrintComparison(std::string_view name, Guard& guard) {
 
 int main(int argc, char** argv) {
   using namespace headgate::capacity;
-  PrintOurs(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 60);
+  const uint64_t seeds = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 60;
+  PrintOurs(seeds);
+  PrintNoises(seeds);
   fmt::print(
       "\n| controller | 10 workers: limit; p50; goodput | 5 workers | 20 workers | limit after two "
       "minutes at half load | capacity of 20 workers |\n| --- | --- | --- | --- | --- | --- |\n");
