@@ -441,5 +441,53 @@ TEST_P(AllSizes, AreTakenOrOwed) {
   }
 }
 
+// The same while time passes: buckets refill, windows end, debts are paid. All that was reserved,
+// taken, given back, or is owed adds up to the sizes, and time gives nothing away twice.
+TEST_P(AllSizes, AddUpWhileTimePasses) {
+  const Case& c = GetParam();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    base::Random random(seed);
+    SizeRig rig(fmt::format("period: 60s, requests_per_unit: {}, algorithm: {}, "
+                            "cost: {{of: {}, per: 1KiB, reserve: 8KiB}}",
+                            c.requests, c.algorithm, c.of),
+                c.store);
+    const bool of_request = c.of == "request_bytes";
+    uint64_t used = 0;
+    uint64_t reserved = 0;
+    for (int i = 0; i < 60; ++i) {
+      rig.Pass(std::chrono::milliseconds(random.Below(30'000)));
+      rig.Settle();
+      const uint64_t size = random.Below(30 * kKiB);
+      const bool is_sized = random.Below(2) == 0;
+      const auto exchange = rig.Begin(of_request && is_sized ? Sized(size) : kUnsized);
+      if (!exchange->client.got.empty()) continue;  // denied
+      reserved += of_request && is_sized ? (size + kKiB - 1) / kKiB : 8;
+      rig.Pass(std::chrono::milliseconds(random.Below(10'000)));
+      const bool leaves = random.Below(3) == 0;
+      const uint64_t sent = leaves ? random.Below(size + 1) : size;
+      if (of_request && sent > 0) exchange->receiver->OnData(std::string(sent, 'u'), rig.now);
+      rig.SendHead(!of_request && is_sized ? Sized(size) : kUnsized);
+      rig.Pass(std::chrono::milliseconds(random.Below(10'000)));
+      rig.Settle();
+      if (!of_request && sent > 0) rig.SendBody(sent);
+      leaves ? rig.Leave(*exchange) : rig.End();
+      used += (sent + kKiB - 1) / kKiB;
+      const SettleCounters& settled = rig.settled;
+      ASSERT_EQ(reserved + settled.taken.value() + rig.Owed(),
+                used + settled.returned.value() + settled.lapsed.value())
+          << i;
+    }
+    EXPECT_EQ(rig.settled.forgotten.value(), 0u);
+    rig.Pass(1h);
+    for (int i = 0; i < 100; ++i) {
+      rig.Pass(60s);
+      rig.Settle();
+    }
+    EXPECT_EQ(rig.Owed(), 0u) << "every debt is paid in the end";
+    EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace headgate::proxy
