@@ -87,15 +87,22 @@ std::vector<Row> Column(std::string_view name) {
   return rows;
 }
 
+// Settings of `headgate serve` have their names, those of `headgate sidecar` their flags.
 TEST(LimitsPage, NamesSettingsThatExist) {
   const std::string& settings = TextOf("headgate/app/settings_table.cc");
+  const std::string& sidecar = TextOf("headgate/app/sidecar_flags.cc");
   for (const Row& row : Column("setting")) {
     const std::vector<std::string> names = Names(row.cell);
     EXPECT_TRUE(!names.empty() || row.cell == "fixed")
         << "limits.md:" << row.line << ": " << row.cell;
     for (const std::string& name : names) {
-      EXPECT_THAT(settings, HasSubstr(fmt::format(".name = \"{}\"", name)))
-          << "limits.md:" << row.line;
+      if (name.starts_with("--")) {
+        EXPECT_THAT(sidecar, HasSubstr(fmt::format("{{\"{}\", &", name)))
+            << "limits.md:" << row.line;
+      } else {
+        EXPECT_THAT(settings, HasSubstr(fmt::format(".name = \"{}\"", name)))
+            << "limits.md:" << row.line;
+      }
     }
   }
 }

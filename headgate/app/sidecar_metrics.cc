@@ -11,7 +11,8 @@ namespace {
 
 using observe::Metric;
 
-constexpr std::string_view kOther = "other";
+// No client has an empty name.
+constexpr std::string_view kOthers = "";
 
 // In the order of algorithm::CycleEnd.
 constexpr std::array<std::string_view, algorithm::kCycleEndKinds> kCycleEnds = {
@@ -21,6 +22,18 @@ constexpr std::array<std::string_view, algorithm::kCycleEndKinds> kCycleEnds = {
 constexpr std::array<std::string_view, http::http2::kFloods> kFloods = {
     "resets",         "provoked",       "pings",      "settings",      "priorities",
     "unknown_frames", "window_updates", "empty_data", "continuations", "fields"};
+
+// Printable, and another one for each client: text that looks like an escape of rule::Printable is
+// escaped itself.
+std::string LabelOf(std::string_view client) {
+  constexpr std::string_view kEscape = "\\x";
+  std::string label;
+  for (size_t at = client.find(kEscape); at != client.npos; at = client.find(kEscape)) {
+    label.append(rule::Printable(client.substr(0, at))).append("\\x5cx");
+    client.remove_prefix(at + kEscape.size());
+  }
+  return label.append(rule::Printable(client));
+}
 
 void CollectClient(std::string_view name, const algorithm::ClientFigures& figures,
                    observe::Sink& sink) {
@@ -120,8 +133,8 @@ void CollectShare(share::PoolSnapshot& snapshot, observe::Sink& sink) {
   const size_t clients = snapshot.clients.size();
   share::KeepLargest(snapshot, kClientSeriesMax);
   for (const share::ClientSnapshot& client : snapshot.clients)
-    CollectClient(rule::Printable(client.name), client.figures, sink);
-  if (snapshot.others_count > 0) CollectClient(kOther, snapshot.others, sink);
+    CollectClient(LabelOf(client.name), client.figures, sink);
+  if (snapshot.others_count > 0) CollectClient(kOthers, snapshot.others, sink);
   sink.Set(Metric::kShareClients, {}, clients);
   sink.Set(Metric::kShareClientsLeft, {}, snapshot.clients_left);
   if (snapshot.capacity) sink.Set(Metric::kSharePool, {}, *snapshot.capacity);

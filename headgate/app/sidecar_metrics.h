@@ -10,8 +10,8 @@
 
 namespace headgate::app {
 
-// The clients with series of their own: those with the largest demands. The others are one,
-// "other".
+// The clients with series of their own: those with the largest demands. The others are summed under
+// an empty name.
 inline constexpr size_t kClientSeriesMax = 100;
 
 // Reports the exchanges and upstreams of all loops.
