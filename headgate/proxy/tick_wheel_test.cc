@@ -37,6 +37,16 @@ TEST(TickWheel, CallsWhenDueAndNotBefore) {
   EXPECT_EQ(entry.called.size(), 1u);
 }
 
+TEST(TickWheel, CallsInTheTickThatBeginsAfterATimeInsideOfOne) {
+  TickWheel wheel(kStart);
+  Entry entry;
+  wheel.Set(entry, kStart + 3 * kTick + base::Duration(1));
+  wheel.Advance(kStart + 3 * kTick);
+  EXPECT_TRUE(entry.called.empty());
+  wheel.Advance(kStart + 4 * kTick);
+  EXPECT_EQ(entry.called.size(), 1u);
+}
+
 TEST(TickWheel, EntryCanBeMovedAndCancelled) {
   TickWheel wheel(kStart);
   Entry entry;

@@ -57,6 +57,21 @@ TEST_F(UpstreamsTest, FewestOutstandingRequestsDecide) {
   for (size_t i = 0; i < places.size(); ++i) Leave(*places[i]);
 }
 
+TEST_F(UpstreamsTest, AddressWithFewerRequestsIsBeforeTheOneWhoseTurnItIs) {
+  options.connections_max = 10;
+  Make(2);
+  Place& stays = Take();
+  Place& leaves = Take();
+  const size_t address = Played(leaves).address;
+  EXPECT_NE(address, Played(stays).address);
+  Leave(leaves);
+  Place& next = Take();
+  EXPECT_EQ(Played(next).address, address);
+  EXPECT_EQ(made.size(), 2u) << "no connection to the other one";
+  Leave(stays);
+  Leave(next);
+}
+
 // A burst comes before any connection is made.
 TEST_F(UpstreamsTest, RequestsThatWaitForAConnectionCountToo) {
   Make(2);

@@ -33,6 +33,8 @@ def read_list():
         entry = {"tests": []}
         for line in lines:
             if line.startswith("file "):
+                if "file" in entry:
+                    sys.exit(f"{LIST.name}: an empty line is missing before {line!r}")
                 entry["file"] = line[5:]
             elif line.startswith("- "):
                 entry["line"] = line[2:]
