@@ -53,7 +53,7 @@ TEST(HandoverMessages, AStateThatIsWrongIsRefused) {
   }
   EXPECT_FALSE(ParseSidecarState("").ok());
   EXPECT_FALSE(ParseSidecarState("headgate sidecar 2\n").ok());
-  // What is cut off is not read as something shorter.
+  // A text that is cut off is not read as a shorter one.
   const std::string whole = Write(Full());
   for (size_t size = 0; size < whole.size(); ++size) {
     const auto read = ParseSidecarState(whole.substr(0, size));

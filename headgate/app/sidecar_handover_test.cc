@@ -73,7 +73,7 @@ struct SidecarHandoverTest : testing::Test {
     return found;
   }
 
-  // What the new process gets for its word.
+  // The state that the new process gets for its word.
   absl::StatusOr<SidecarState> SayReady(Predecessor& found) {
     absl::StatusOr<SidecarState> received;
     WhileItRuns([&] { received = found.SayReady(); });
@@ -136,7 +136,7 @@ TEST_F(SidecarHandoverTest, AProcessThatSendsSomethingElseIsAnError) {
   const net::SocketAddress address = net::UnixSocket(path);
   ASSERT_EQ(::bind(listener.get(), address.get(), address.size), 0);
   ASSERT_EQ(::listen(listener.get(), 1), 0);
-  // Sends these messages to whoever connects, and reads what it says.
+  // Sends these messages to the process that connects, and reads its word.
   const auto answer = [&](std::vector<std::string> messages) {
     return std::thread([&listener, messages = std::move(messages)] {
       const net::FileDescriptor peer(::accept(listener.get(), nullptr, nullptr));

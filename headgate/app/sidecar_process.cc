@@ -180,7 +180,7 @@ SidecarState SidecarProcess::StateForSuccessor() {
           .pool = pool_.HandOver(engine_.clock().Now())};
 }
 
-// What was changed while the old process ran stays, unless the flag has changed, too.
+// A change that was made while the old process ran stays, unless the flag has changed, too.
 void SidecarProcess::TakeOver(const SidecarState& state) {
   if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_.mode())
     SetMode(state.mode->now);

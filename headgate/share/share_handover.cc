@@ -1,4 +1,4 @@
-// What a pool passes on at a restart.
+// The state that a pool passes on at a restart.
 #include <algorithm>
 #include <utility>
 
