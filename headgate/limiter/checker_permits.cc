@@ -122,6 +122,10 @@ void Checker::ObservePermits(const Call& call) const {
 // Buckets of a rule whose permit was refused are only looked at, in an all-or-nothing domain those
 // of all rules. A request that has its permit already was let through before, and takes nothing.
 void Checker::SpareBuckets(const Call& call, bool joined) {
+  const auto was_held = [](const PermitEntry& permit) {
+    return permit.settled.was_held && permit.hold != nullptr &&
+           permit.hold->owner_ == PermitHold::Owner::kPerhapsOther;
+  };
   bool any_refused = false;
   bool any_held = false;
   for (uint32_t i = 0; i < call.request.descriptors.size(); ++i) {
@@ -129,7 +133,7 @@ void Checker::SpareBuckets(const Call& call, bool joined) {
     if (permit == nullptr) continue;
     any_refused =
         any_refused || (!permit->settled.decision.allowed && !IsShadow(*scratch_->matched[i].rule));
-    any_held = any_held || permit->settled.was_held;
+    any_held = any_held || was_held(*permit);
   }
   if (call.request.operation != Operation::kTake) return;
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
@@ -139,7 +143,7 @@ void Checker::SpareBuckets(const Call& call, bool joined) {
         descriptor == kOfOnce ? nullptr : scratch_->PermitOf(descriptor);
     const bool refused =
         (joined && any_refused) || (permit != nullptr && !permit->settled.decision.allowed);
-    const bool held = (joined && any_held) || (permit != nullptr && permit->settled.was_held);
+    const bool held = (joined && any_held) || (permit != nullptr && was_held(*permit));
     if (!refused && !held) continue;
     request.operation = Operation::kPeek;
     request.joined = store::Joined::kNo;

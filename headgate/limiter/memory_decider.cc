@@ -13,7 +13,7 @@ bool MemoryDecider::AskPermits(std::span<PermitEntry> batch, Namer, Pending*, ba
     entry.watch(Event::kExpired, answer.expired);
     if (entry.hold == nullptr) continue;
     PermitHold& hold = *entry.hold;
-    if (!Gives(answer, hold.is_named_)) continue;
+    if (!Gives(answer, hold.owner_)) continue;
     entry.watch(hold.is_named_ ? Event::kAcquired : Event::kTaken);
     hold.Add({.key = entry.key, .ask = entry.ask, .watch = entry.watch, .is_named = hold.is_named_},
              permit_source(), now);

@@ -47,9 +47,10 @@ inline Settled SettledOf(const permit::Answer& answer, const permit::Ask& ask, M
 
 // Whether the answer gives a permit to the asker that it did not have. An id that nobody else uses
 // can hold a permit only if the store has answered the same question twice.
-inline bool Gives(const permit::Answer& answer, bool is_named) {
+inline bool Gives(const permit::Answer& answer, PermitHold::Owner owner) {
   return answer.outcome == permit::Answer::Outcome::kGranted ||
-         (answer.outcome == permit::Answer::Outcome::kHeld && !is_named);
+         (answer.outcome == permit::Answer::Outcome::kHeld &&
+          owner == PermitHold::Owner::kThisRequest);
 }
 
 }  // namespace headgate::limiter

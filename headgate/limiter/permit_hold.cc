@@ -17,6 +17,7 @@ PermitHold& PermitHold::operator=(PermitHold&& other) noexcept {
   id_ = other.id_;
   has_id_ = std::exchange(other.has_id_, false);
   is_named_ = other.is_named_;
+  owner_ = other.owner_;
   ttl_ = other.ttl_;
   acquired_at_ = other.acquired_at_;
   return *this;

@@ -29,12 +29,12 @@ namespace headgate::limiter {
 class Decider;
 class PermitHold;
 
-// Whom a hold belongs to. `decider` becomes null when that one ends.
+// The decider that a hold belongs to. Null once the decider has ended.
 struct PermitSource {
   Decider* decider = nullptr;
 };
 
-// Where the events of the permits of a rule go.
+// The receiver of the events of the permits of a rule.
 struct PermitWatch {
   Observer* observer = nullptr;
   uint32_t worker = 0;
@@ -72,8 +72,11 @@ class PermitHold {
  public:
   PermitHold() = default;
   // For a permit that is released by its id later. `ttl`: at most this long, if the rule allows.
-  explicit PermitHold(const permit::Id& id, base::Duration ttl = permit::kTtlMax)
-      : id_(id), has_id_(true), is_named_(true), ttl_(ttl) {}
+  // `owner`: whether a permit that the id holds already is another request's.
+  enum class Owner : uint8_t { kPerhapsOther, kThisRequest };
+  explicit PermitHold(const permit::Id& id, base::Duration ttl = permit::kTtlMax,
+                      Owner owner = Owner::kPerhapsOther)
+      : id_(id), has_id_(true), is_named_(true), owner_(owner), ttl_(ttl) {}
   PermitHold(PermitHold&& other) noexcept;
   PermitHold& operator=(PermitHold&& other) noexcept;
   ~PermitHold() { Release(acquired_at_); }
@@ -86,7 +89,7 @@ class PermitHold {
   void Renew(base::Instant now);
   // The shortest ttl of the permits, in which they must be renewed. None if it is empty.
   std::optional<base::Duration> ttl() const;
-  // Leaves the permits to whoever releases them by id, or to their end.
+  // Leaves the permits to their end, or to a request that releases them by id.
   void Keep();
 
   const permit::Id& id() const { return id_; }
@@ -102,7 +105,8 @@ class PermitHold {
   std::shared_ptr<PermitSource> source_;
   permit::Id id_{};
   bool has_id_ = false;
-  bool is_named_ = false;  // by the caller, so that an earlier request may hold a permit under it
+  bool is_named_ = false;  // released by its id
+  Owner owner_ = Owner::kThisRequest;
   base::Duration ttl_ = permit::kTtlMax;
   base::Instant acquired_at_{0};
 };

@@ -126,6 +126,7 @@ class SharedDecider final : public Decider {
     SharedTerms terms;
     PermitWatch watch;
     bool is_named = false;
+    PermitHold::Owner owner = PermitHold::Owner::kThisRequest;
     std::shared_ptr<SharedPermit> permit{};  // null unless one is acquired
     State state{};
     size_t index = 0;

@@ -54,6 +54,7 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
     name(i, text);
     if (entry.hold != nullptr) {
       question.is_named = entry.hold->is_named_;
+      question.owner = entry.hold->owner_;
       question.permit = std::make_shared<SharedPermit>();
       question.permit->name = text;
       entry.hold->Add({.key = entry.key,
@@ -87,7 +88,7 @@ void SharedDecider::OnPermits(const PermitQuestion& question,
         ReleaseHere(question))
       settled = {.decision = {.allowed = true, .limit = question.ask.max}, .mode = Mode::kLocal};
     if (question.permit != nullptr) {
-      const bool gives = Gives(*answer, question.is_named);
+      const bool gives = Gives(*answer, question.owner);
       question.permit->place = gives ? Place::kStore : Place::kNowhere;
       if (gives) question.watch(question.is_named ? Event::kAcquired : Event::kTaken);
     }
@@ -113,8 +114,8 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
   const std::shared_ptr<SharedPermit>& permit = question.permit;
   if (permit != nullptr) {
     permit->place = Place::kNowhere;
-    // A named permit may have been held before, and stays.
-    if (MayHaveBeenDone(why) && !question.is_named)
+    // A permit that another request may hold stays.
+    if (MayHaveBeenDone(why) && question.owner == PermitHold::Owner::kThisRequest)
       shared_.AskPermits({.name = permit->name,
                           .ask = {.kind = Kind::kRelease, .id = ask.id},
                           .timeout = options_.timeout},
@@ -133,7 +134,7 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
   here.max = LocalPart(ask.max, question.terms);
   const permit::Answer answer = permits_.Do(question.key, here, InstantAt(shared_.Now()));
   question.watch(Event::kExpired, answer.expired);
-  if (permit != nullptr && Gives(answer, question.is_named)) {
+  if (permit != nullptr && Gives(answer, question.owner)) {
     permit->place = Place::kHere;
     question.watch(question.is_named ? Event::kAcquired : Event::kTaken);
   }

@@ -86,10 +86,13 @@ void PermitHandler::Acquire(const http::Request& request, http::Response& respon
 
 bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::Instant now) {
   if (!std::exchange(acquiring.begun, true)) {
-    acquiring.id = parser_.id().empty() ? fmt::format("{}-{}", id_begin_, ++ids_given_)
-                                        : std::string(parser_.id());
+    const bool is_given = !parser_.id().empty();
+    acquiring.id =
+        is_given ? std::string(parser_.id()) : fmt::format("{}-{}", id_begin_, ++ids_given_);
     acquiring.hold =
-        limiter::PermitHold(IdOf(acquiring.id), parser_.ttl().value_or(permit::kTtlMax));
+        limiter::PermitHold(IdOf(acquiring.id), parser_.ttl().value_or(permit::kTtlMax),
+                            is_given ? limiter::PermitHold::Owner::kPerhapsOther
+                                     : limiter::PermitHold::Owner::kThisRequest);
   }
   check_.operation = limiter::Operation::kTake;
   check_.permits = &acquiring.hold;

@@ -256,6 +256,22 @@ TEST(PermitsOverAStore, AStoreThatIsAwayIsSaid) {
   EXPECT_EQ(desk.last.status, 503);
 }
 
+TEST(PermitsOverAStore, APermitThatMayHaveBeenGrantedIsGivenBackUnlessItsIdIsTheCallers) {
+  for (const bool is_given : {false, true}) {
+    SharedDesk desk;
+    const std::string path = "/v1/acquire";
+    const std::string body = Body(is_given ? json{{"id", "a"}} : json::object()).dump();
+    http::Request request = RequestOf(path, body);
+    request.suspension = &desk.suspension;
+    http::Response response;
+    desk.router.Handle(request, response, desk.now);
+    ASSERT_TRUE(response.later);
+    desk.shared.failure = absl::DeadlineExceededError("slow");
+    desk.shared.AnswerOne();
+    EXPECT_EQ(desk.shared.waiting(), is_given ? 0u : 1u) << "a release";
+  }
+}
+
 TEST(PermitsOverAStore, AConnectionThatClosesMeanwhileGivesBackWhatItWouldHaveGot) {
   SharedDesk desk;
   {
