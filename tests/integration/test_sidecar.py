@@ -326,13 +326,19 @@ class WithUpstream(unittest.TestCase):
             b"hello\r\n\r\n",
         ):
 
-            def serve(connection, _, answer=answer):
+            connections = []
+
+            def serve(connection, _, answer=answer, connections=connections):
+                connections.append(connection)
                 connection.sendall(answer)
-                return False
+                return True
 
             with self.subTest(answer):
                 self.start(serve)
-                self.assertEqual(self.sidecar.request("GET", "/", headers=CLIENT)[0], 502)
+                for asked in range(1, 4):
+                    self.assertEqual(self.sidecar.request("GET", "/", headers=CLIENT)[0], 502)
+                    # Each time over another connection, although the upstream has not closed any.
+                    self.assertEqual(len(set(connections)), asked)
 
     def test_answer_that_breaks_off_breaks_off_for_the_client(self):
         def serve(connection, _):
