@@ -447,7 +447,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kGauge,
      "requests",
      "Requests that the client made in the last full cycle, let through or not. The 100 clients "
-     "with the largest demands have series of their own; the others are summed under an empty name.",
+     "with the largest demands have series of their own; the others are summed under an empty "
+     "name.",
      {"client"}},
     {Metric::kShareCapacity,
      "headgate_share_capacity",

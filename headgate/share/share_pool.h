@@ -61,9 +61,9 @@ class SharePool {
   void SetMode(Mode mode);
   Mode mode() const;
 
-  // For the pool of the next process, at a restart: the state, and taking it over. What this pool
-  // has admitted before is counted too. A cycle that has begun goes on with the settings that it
-  // has; another capacity is in force for the rest of it. InvalidArgument if the state is not one.
+  // For the pool of the next process, at a restart: the state, and taking it over. Requests that
+  // the next pool has admitted before count, too. A cycle that has begun goes on with its settings,
+  // but another capacity is in force for the rest of it. InvalidArgument if the state is not one.
   HandedPool HandOver(base::Instant now);
   absl::Status TakeOver(const HandedPool& handed, base::Instant now);
 

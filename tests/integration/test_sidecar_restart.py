@@ -178,7 +178,7 @@ def ask_as(sidecar, client):
 
 
 class State(Restarts):
-    """What the new process knows from the old one."""
+    """The state that the new process gets from the old one."""
 
     def restart(self, old, *args, **more):
         new = self.start(2, *args, **more)
