@@ -58,7 +58,7 @@ TEST(Noises, AreMeasuredAndUsed) {
 }
 
 // Two clients come together each 3 s. A limit that let a whole burst through would make everybody
-// wait for 3 s, so part of it is refused. What is answered then is not the capacity.
+// wait for 3 s, so part of it is refused. The rate of the answers is not the capacity then.
 TEST(Noises, BurstsThatAreFarApartTeachNothing) {
   Sharing sharing({.clients = {{"A", 500, seconds(3)}, {"B", 500, seconds(3)}}});
   sharing.Run(minutes(3));
