@@ -112,7 +112,7 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          (folder == "watch" && lower.starts_with("watch/")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
-         (folder.starts_with("store/") && lower == "store/cas") ||
+         ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||
          // Fronts share what they say about a decision; the two of forward-auth share the judge.
          (folder.starts_with("front/") && lower == "front/answer") ||
          (folder == "front/spoe" && lower == "front/auth") ||

@@ -161,7 +161,7 @@ class FairSharePool {
 
   // ---- Cycles
 
-  // What changes at the beginning of a full cycle.
+  // The changes at the beginning of a full cycle.
   void BeginFull();
   // Ends the cycle at `end` with what was asked for in it, and begins the next one, with shares
   // from the caller.

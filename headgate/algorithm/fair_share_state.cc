@@ -12,7 +12,7 @@ using base::Duration;
 using base::Instant;
 
 constexpr uint8_t kVersion = 1;
-// Of numbers of cycles. They stay far away from overflow.
+// The largest number of a cycle, far away from overflow.
 constexpr uint64_t kNumberMax = uint64_t{1} << 62;
 
 class Writer {
@@ -161,7 +161,7 @@ std::optional<FairSharePool> FairShareState::Parse(std::string_view bytes) {
   return pool;
 }
 
-// What the arithmetic of decisions relies on.
+// The arithmetic of decisions relies on this.
 bool FairShareState::IsSound(const FairSharePool& pool) {
   const auto are_valid = [](const FairShareOptions& options) {
     return options.Validate().ok() && options.minimum_cycle.count() > 0;

@@ -517,9 +517,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_fleet_pool_events_total",
      kCounter,
      "events",
-     "What happened to the fleet's pool: left (this instance went on without the store), "
-     "settings_changed (instances have different settings), replaced_corrupt (a foreign or damaged "
-     "value), clock_reset (a value far ahead of the clock).",
+     "Events of the fleet's pool: left (this instance went on without the store), settings_changed "
+     "(instances have different settings), replaced_corrupt (a foreign or damaged value), "
+     "clock_reset (a value far ahead of the clock).",
      {"event"}},
 
     // Bytes

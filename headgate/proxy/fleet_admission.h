@@ -19,7 +19,7 @@ class FleetAdmission final : public Admission {
   Verdict Ask(std::string_view client, Asking asking, base::Instant now) override;
   bool SeesRoom(std::string_view client, base::Instant now) override;
   bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }
-  // What was admitted is used, whatever becomes of it.
+  // An admitted request is used, whatever becomes of it.
   void OnLeft(Left /*how*/, base::Instant /*sent_at*/, base::Instant /*now*/) override {}
 
  private:

@@ -26,7 +26,7 @@ PartWait::PartWait(Owner& owner, HeldRequests& held, Arrival arrival,
 }
 
 void PartWait::OnDue(base::Instant now) {
-  const bool is_last = now - arrived_ >= kPatience;
+  const bool is_last = now - arrived_ >= kPatience || held_.ends_before(now + kAskAgain);
   const Verdict verdict = owner_.AskAgain(arrival_, {.ticket = ticket_, .is_last = is_last}, now);
   if (verdict.ticket != 0 && !is_last) {
     ticket_ = verdict.ticket;
@@ -49,7 +49,7 @@ void PartWait::OnEnd(const http::Fields& trailers, base::Instant now) {
   ended_ = true;
 }
 
-// What it has asked for stays asked for; a part that comes is for the next request.
+// A part that still comes is for the next request.
 void PartWait::OnAbort(base::Instant now) {
   if (next_ != nullptr) return next_->OnAbort(now);
   Leave();

@@ -1,4 +1,4 @@
-// What a request is answered. The rounds are in fleet_pool_rounds.cc.
+// The answers to requests. The rounds are in fleet_pool_rounds.cc.
 #include "headgate/share/fleet_pool.h"
 
 #include <algorithm>

@@ -6,11 +6,12 @@
 //   a round reports what was asked for, gives back what was not used, and takes parts
 //
 // A part is used in the pool from the moment when it is taken. It ends with the cycle in which it
-// was taken, as this instance knows it. What is left of it then is lost.
+// was taken, as this instance knows it. The rest of it is lost then.
 //
-// Without the store the instance has a pool of its own, with an even part of the capacity. What it
-// has admitted since its cycle began counts in this pool too, and what the pool has admitted since
-// its own cycle began is charged when the store is back. So neither change gives a fresh allowance.
+// Without the store the instance has a pool of its own, with an even part of the capacity. Requests
+// that it has admitted since its cycle began count in this pool too, and those that the pool has
+// admitted since its own cycle began are charged when the store is back. So neither change gives a
+// fresh allowance.
 //
 // Thread-safe.
 #pragma once
@@ -88,7 +89,7 @@ class FleetPool {
     std::optional<base::Instant> cycle_end{};
   };
   Plan PlanRound(base::Instant now);
-  // What the round reports. It counts as reported, until the round is abandoned.
+  // The report of the next round. It counts as reported, until the round is abandoned.
   FleetReport BeginRound(base::Instant now);
   // The round was written. `grants` as ApplyRound returned them.
   void EndRound(const FleetReport& report, const std::vector<ClientGrant>& grants, FleetState state,

@@ -1,4 +1,4 @@
-// What an instance reports and takes in its rounds, and the pool that it has without the store.
+// The rounds of an instance: its reports and its parts; and the pool that it has without the store.
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +28,7 @@ void FleetPool::Advance(Instant now) {
   EndParts();
   late_cycle_ = state_.pool.cycle().number;
   for (auto& [name, client] : clients_) {
-    // What was not reported of the cycle before is of no use any more.
+    // Demands of the cycle before are of no use any more.
     client.late = std::exchange(client.demand, 0);
     client.unmet = client.returned = 0;
   }
@@ -276,7 +276,7 @@ bool FleetPool::is_alone() const {
   return alone_.has_value();
 }
 
-// What was admitted in the running cycle of the pool that will be given up.
+// The requests that were admitted in the running cycle of the pool that will be given up.
 void FleetPool::ReportAlone(FleetReport& report) {
   const bool is_first = alone_->full_since() == 1;
   for (size_t i = 0; i < alone_->client_count(); ++i) {
@@ -298,7 +298,7 @@ void FleetPool::ReportAlone(FleetReport& report) {
   }
 }
 
-// What was admitted after the report is charged by the next round.
+// Requests that were admitted after the report are charged by the next round.
 void FleetPool::EndAlone(const FleetReport& report) {
   FleetReport last;
   ReportAlone(last);

@@ -36,7 +36,7 @@ struct FleetReport {
   uint64_t generation = 0;  // of the pool that the instance last knew
   uint64_t late_cycle = 0;
   bool in_cycle = false;  // the cycle that the instance last knew has not ended
-  // What the instance's own pool has admitted while the store did not answer.
+  // It is that of the instance's own pool, which has admitted while the store did not answer.
   bool was_alone = false;
   std::vector<ClientReport> clients;
 };

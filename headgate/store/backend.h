@@ -14,11 +14,11 @@
 #include "headgate/store/store_counters.h"
 #include "headgate/store/store_listener.h"
 
-namespace headgate::store::cas {
+namespace headgate::store {
+
+namespace cas {
 class VersionedStore;
 }
-
-namespace headgate::store {
 
 // The objects and settings of the process that an adapter needs. All references must outlive the
 // backend.

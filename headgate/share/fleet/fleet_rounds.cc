@@ -123,7 +123,7 @@ void FleetRounds::OnGot(absl::StatusOr<std::optional<Versioned>> answer) {
   BeginRound(*answer, std::move(read), now);
 }
 
-// What became of a put without an answer. If it can still be applied, the same bytes are put again
+// Finds out about a put without an answer. If it can still be applied, the same bytes are put again
 // under the same condition, so that only one of the two can be.
 bool FleetRounds::Resolve(const std::optional<Versioned>& found, const ReadValue& read) {
   const bool is_unchanged = found ? put_->version == found->version : !put_->version;

@@ -37,12 +37,12 @@ inline constexpr uint32_t kFleetRoundsPerSecond = 200;
 
 struct FleetOptions {
   std::string pool = "default";
-  // Of this instance. If they differ from those of the pool, they replace them from the next cycle
+  // Those of this instance. If they differ from the pool's, they replace them from the next cycle
   // on when the instance starts; later the pool's apply.
   algorithm::FairShareOptions settings{};
   // The number of instances, as far as known; from any thread.
   std::function<uint32_t()> instances{};
-  // Of a call to the store. Raise it for a distant store.
+  // For a call to the store. Raise it for a distant store.
   base::Duration timeout = std::chrono::milliseconds(250);
   // Between two rounds if no request waits. Raise it if the store has too many calls.
   base::Duration pace = std::chrono::milliseconds(50);

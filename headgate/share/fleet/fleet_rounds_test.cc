@@ -225,7 +225,7 @@ TEST(FleetRounds, PartsOfADeadInstanceAreLostUntilTheCycleEnds) {
   EXPECT_EQ(SumOf(rig.TakeAdmitted()), 400u);
 }
 
-// What expires unspent, and what is denied while another instance holds a part.
+// Parts that expire unspent, and requests that are denied while another instance holds a part.
 TEST(FleetRounds, LittleOfTheCapacityIsLostUnderOverload) {
   for (const uint64_t capacity : {40u, 400u, 4'000u}) {
     ShareOptions options = FourShareForty();

@@ -60,7 +60,7 @@ std::string BytesOf(Version version) {
   return bytes;
 }
 
-// Of a script that was refused by the server: nothing was written.
+// The status of a script that the server has refused: nothing was written.
 absl::Status StatusOf(const wire::RespValue& reply) {
   if (reply.is_error()) return absl::UnavailableError(WithoutArguments(reply.text));
   return absl::InternalError("a script sent an unknown answer: " + reply.ToString());
