@@ -6,28 +6,21 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
 
 #include "headgate/base/time.h"
 #include "headgate/net/socket_address.h"
+#include "headgate/net/unix_listener.h"
 
 namespace headgate::net {
 namespace {
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
-
-bool IsSocket(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
-}
 
 void SetOption(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof(value));
@@ -36,15 +29,10 @@ void SetOption(int fd, int level, int option, int value) {
 absl::Status ListenError(const Endpoint& endpoint, int error) {
   const std::string what =
       fmt::format("cannot listen on {}: {}", endpoint.ToString(), ErrorText(error));
-  if (error == EADDRINUSE && endpoint.is_unix() && !IsSocket(endpoint.address)) {
-    return absl::AlreadyExistsError(what + "; the file there is not a socket");
-  }
   if (error == EADDRINUSE)
     return absl::AlreadyExistsError(what +
                                     "; another process has it: stop it or choose another port");
-  if (error == EACCES)
-    return absl::PermissionDeniedError(
-        what + "; choose a port from 1024 on, or a directory you may write");
+  if (error == EACCES) return absl::PermissionDeniedError(what + "; choose a port from 1024 on");
   if (error == EADDRNOTAVAIL)
     return absl::UnavailableError(what + "; no interface of this machine has that address");
   return absl::UnavailableError(what);
@@ -52,10 +40,8 @@ absl::Status ListenError(const Endpoint& endpoint, int error) {
 
 enum class Sharing { kAlone, kFirstOfSeveral, kFurther };
 
-// Returns 0 or the error number. `before_listen` runs while no client can connect yet.
-int BindAndListen(
-    SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket,
-    const std::function<bool()>& before_listen = [] { return true; }) {
+// Returns 0 or the error number.
+int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket) {
   socket =
       FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
@@ -66,13 +52,11 @@ int BindAndListen(
                                  &in6addr_any, sizeof(in6_addr)) == 0;
     SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
   }
-  if (address.family() != AF_UNIX) {
-    SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (sharing == Sharing::kFurther) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-  }
+  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (sharing == Sharing::kFurther) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
   if (::bind(fd, address.get(), address.size) != 0) return errno;
   if (sharing == Sharing::kFirstOfSeveral) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-  if (!before_listen() || ::listen(fd, backlog) != 0) return errno;
+  if (::listen(fd, backlog) != 0) return errno;
   return 0;
 }
 
@@ -105,15 +89,6 @@ int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, 
 }
 
 bool NoIpv6(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
-
-// Removes a socket file whose server is gone; otherwise it would block the address forever.
-void RemoveStaleSocket(const std::string& path) {
-  if (!IsSocket(path)) return;
-  FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  SocketAddress address = UnixSocket(path);
-  if (probe && ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)
-    ::unlink(path.c_str());
-}
 
 std::vector<SocketAddress> AddressesToAsk(const Endpoint& endpoint) {
   switch (endpoint.kind) {
@@ -178,11 +153,9 @@ absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loo
       }
       break;
     case Endpoint::Kind::kUnix: {
-      RemoveStaleSocket(endpoint.address);
-      FileDescriptor socket;
-      error = BindAndListen(UnixSocket(endpoint.address), Sharing::kAlone, backlog, socket, [&] {
-        return !unix_mode || ::chmod(endpoint.address.c_str(), *unix_mode) == 0;
-      });
+      HEADGATE_ASSIGN_OR_RETURN(
+          FileDescriptor socket,
+          ListenOnUnix(endpoint.address, {.backlog = backlog, .mode = unix_mode}));
       sockets.by_loop[0].push_back(std::move(socket));
       break;
     }

@@ -1,7 +1,6 @@
 #include "headgate/net/server.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <latch>
@@ -12,29 +11,9 @@
 #include "headgate/base/monotonic_time.h"
 #include "headgate/net/listen.h"
 #include "headgate/net/loop.h"
+#include "headgate/net/unix_listener.h"
 
 namespace headgate::net {
-
-namespace {
-
-// The file of a Unix socket that was just bound.
-class SocketFile {
- public:
-  explicit SocketFile(std::string path) : path_(std::move(path)) { ::lstat(path_.c_str(), &made_); }
-
-  // Unless another server has put its own file there meanwhile.
-  void Remove() const {
-    struct stat now {};
-    if (::lstat(path_.c_str(), &now) != 0) return;
-    if (now.st_dev == made_.st_dev && now.st_ino == made_.st_ino) ::unlink(path_.c_str());
-  }
-
- private:
-  std::string path_;
-  struct stat made_ {};
-};
-
-}  // namespace
 
 struct Server::State {
   State(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files)
