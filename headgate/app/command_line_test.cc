@@ -140,6 +140,9 @@ TEST_F(CommandLine, CompletesAllFlagsOfASidecar) {
   std::set<std::string> taken;
   for (const Flag& flag : SpecOf(flags).flags) taken.insert(flag.name);
   EXPECT_EQ(completed, taken);
+  const auto mode = std::find_if(sidecar->flags.begin(), sidecar->flags.end(),
+                                 [](const CommandFlag& flag) { return flag.name == "--mode"; });
+  EXPECT_THAT(mode->choices, testing::ElementsAre("enforce", "passthrough"));
 }
 
 TEST_F(CommandLine, GuessesWhatWasMeant) {

@@ -11,6 +11,17 @@ namespace {
 
 constexpr std::string_view kFlagBegin = "  --";
 
+// "a|b|c"
+std::vector<std::string> ChoicesIn(std::string_view text) {
+  std::vector<std::string> choices;
+  while (!text.empty()) {
+    const std::string_view choice = text.substr(0, text.find('|'));
+    choices.emplace_back(choice);
+    text.remove_prefix(std::min(choice.size() + 1, text.size()));
+  }
+  return choices;
+}
+
 // "  --rules PATH          decide by these rules" as the help writes it.
 std::optional<CommandFlag> FlagIn(std::string_view line) {
   if (!line.starts_with(kFlagBegin)) return std::nullopt;
@@ -24,23 +35,13 @@ std::optional<CommandFlag> FlagIn(std::string_view line) {
   CommandFlag flag{.name = std::string(words.substr(0, space)), .help = std::string(help)};
   if (space != words.npos) flag.argument = words.substr(space + 1);
   flag.takes_path = flag.argument == "PATH";
+  if (flag.argument.find('|') != flag.argument.npos) flag.choices = ChoicesIn(flag.argument);
   return flag;
 }
 
 std::string SummaryIn(std::string_view help) {
   const std::string_view line = help.substr(0, help.find('\n'));
   return std::string(line.substr(line.find(": ") + 2));
-}
-
-// "a|b|c"
-std::vector<std::string> ChoicesIn(std::string_view text) {
-  std::vector<std::string> choices;
-  while (!text.empty()) {
-    const std::string_view choice = text.substr(0, text.find('|'));
-    choices.emplace_back(choice);
-    text.remove_prefix(std::min(choice.size() + 1, text.size()));
-  }
-  return choices;
 }
 
 // "create-table", but not "FILES…" or "[DOMAIN]".

@@ -97,17 +97,17 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --capacity N              requests in each cycle, for all clients together; auto finds it
   --cycle DURATION          the shares are divided anew after this time (10s)
   --reservation PERCENT     the part of its even share that an idle client keeps (10%)
-  --on-new-client WORD      redivide the running cycle, or restart it (redivide)
-  --reclaim WORD            a client gets its own back in the next_cycle, or at_once (next_cycle)
-  --scope WORD              replica: a pool for this one; fleet: all with the same --pool share it (replica)
+  --on-new-client redivide|restart  what happens to the running cycle (redivide)
+  --reclaim next_cycle|at_once  when a client gets its own back (next_cycle)
+  --scope replica|fleet     a pool for this replica, or one that all with the same --pool share (replica)
   --pool NAME               the pool in --store that a fleet shares (default)
   --client-header NAME      the field with the client's id (X-Client-Id); none: its address is its id
   --anonymous NAME          requests without an id are one client of this name; else they are refused
   --clients N               the most clients that share (1024)
-  --mode WORD               enforce, or passthrough: decide and count, and let everything through (enforce)
+  --mode enforce|passthrough  passthrough decides and counts, and lets everything through (enforce)
   --rules PATH              rules in front of the pool: files, and directories of *.yaml; repeatable, followed live
   --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
-  --mappings FILE           which rules a request meets, as with `serve --auth`; without it: client=ID
+  --mappings PATH           which rules a request meets, as with `serve --auth`; without it: client=ID
   --max-buckets N           the most buckets of rules in memory (1048576)
   --store URL               rules, and with --scope fleet the pool, count in this store, together with other
                             instances: redis://HOST:PORT, zk://…
@@ -116,8 +116,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --on-store-failure WORD   local, allow or deny (local; zk: deny)
                             TLS and the other settings of the store are flags too: `headgate help sidecar --all`
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
-  --x-forwarded WORD        X-Forwarded-For, -Proto, -Host: append, replace or off (append)
-  --forwarded WORD          Forwarded: append, replace or off (off)
+  --x-forwarded append|replace|off  X-Forwarded-For, -Proto, -Host (append)
+  --forwarded append|replace|off  the field Forwarded (off)
   --no-reason               no Proxy-Status in answers about a failure of the upstream
   --connect-timeout DURATION  for a connection to the upstream (5s)
   --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
@@ -125,18 +125,18 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --tunnel-idle-timeout DURATION  the same for tunnels, such as WebSocket (1h)
   --queue-timeout DURATION    for a request that waits for a connection (5s)
   --drain-timeout DURATION    for requests in progress when the process stops (10s)
-  --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets of the
-                            old one, which then leaves, so that a restart fails no request
+  --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets and the
+                            shares of the old one, which then leaves, so that a restart fails no request
   --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails
   --check-interval DURATION   between two checks of an address by an event loop, from 200ms (5s)
   --upstream-connections N    to each address of the upstream (512)
-  --queue N                 requests that wait for a connection (1024)
+  --queue N                 requests that wait for a connection, and as many that queues of rules hold (1024)
   --max-connections N       of clients (10000)
   --max-connections-per-address N  of clients at one address (--max-connections: a load balancer has one address)
   --threads N               event loops (one for each core)
-  --log-level WORD          debug, info, warning or error (info)
-  --log-format WORD         text or json (text)
-  --plan LOG                serve nothing; say what the pool would have done with this access log (- is stdin)
+  --log-level debug|info|warning|error  the least important events that are logged (info)
+  --log-format text|json    how an event is written (text)
+  --plan PATH               serve nothing; say what the pool would have done with this access log (- is stdin)
   --plan-client PLACE       the client's id in a line: the word 1, 2, … or -1 (the last), or a member of JSON (1)
 
 Exit status: 0 stopped by a signal, 2 wrong usage, 3 cannot listen on an address.
