@@ -42,6 +42,8 @@ void Upstreams::OnChecked(size_t id, bool passed) {
   for (const auto& address : addresses_) {
     if (address->id == id) address->failed_checks = passed ? 0 : address->failed_checks + 1;
   }
+  // More places may be in use than before.
+  if (!queue_.empty()) wake_();
 }
 
 bool Upstreams::IsOut(const Address& address, base::Instant now) const {

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
+#include <set>
 #include <vector>
 
+#include "headgate/base/random.h"
 #include "headgate/proxy/dynamic_threshold.h"
 #include "headgate/proxy/upstreams_rig.h"
 
@@ -209,6 +212,105 @@ TEST_F(UpstreamsPartsTest, ClientBeyondItsPartOpensNoConnections) {
     Turn();
   }
   EXPECT_EQ(made.size(), before);
+}
+
+// Random events of many clients: the accounts are right, nobody without a place waits beside a free
+// one, and everybody is served in the end.
+TEST_F(UpstreamsPartsTest, KeepsItsAccountsInAnyOrder) {
+  options.connections_max = 6;
+  options.queue_max = 40;
+  options.health.failures_max = 1'000'000;
+  Make(2);
+  base::Random random(11);
+  std::vector<PlayedWaiter*> open;  // they wait, or have a place
+  size_t refused = 0;
+  std::array<int, 2> failed{};  // checks in a row
+  const auto settle = [&] {
+    Turn();
+    refused += static_cast<size_t>(
+        std::erase_if(open, [](const PlayedWaiter* one) { return one->refused.has_value(); }));
+    size_t holding = 0;
+    std::set<uint64_t> holders;
+    std::array<size_t, 2> used{};
+    for (const PlayedWaiter* one : open) {
+      if (one->holds == nullptr) continue;
+      ++holding;
+      holders.insert(one->client);
+      ++used[Played(*one->holds).address];
+    }
+    ASSERT_EQ(counters.outstanding.value(), holding);
+    ASSERT_EQ(counters.queued.value(), open.size() - holding);
+    if (connected < made.size()) return;  // a place may be on its way
+    const bool all_out = failed[0] >= 2 && failed[1] >= 2;
+    for (const PlayedWaiter* one : open) {
+      if (one->holds != nullptr || holders.contains(one->client)) continue;
+      for (size_t address = 0; address < 2; ++address) {
+        if (!all_out && failed[address] >= 2) continue;
+        ASSERT_EQ(used[address], options.connections_max) << "a client without a place waits";
+      }
+    }
+  };
+  for (int step = 0; step < 20'000; ++step) {
+    switch (random.Below(6)) {
+      case 0:
+      case 1: {
+        const uint64_t client = random.Below(8);
+        PlayedWaiter& waiter = requests.emplace_back(client);
+        waiter.client = client;
+        waiter.on_place = [this](Place& place) { Occupy(&place); };
+        const auto taken = TakeFor(waiter);
+        waiter.refused = taken.refused;
+        if (taken.place != nullptr) waiter.OnPlace(*taken.place, now);
+        open.push_back(&waiter);
+        break;
+      }
+      case 2: {
+        if (open.empty()) break;
+        const size_t which = random.Below(open.size());
+        PlayedWaiter& waiter = *open[which];
+        open.erase(open.begin() + static_cast<ptrdiff_t>(which));
+        if (waiter.holds != nullptr) {
+          Leave(*waiter.holds, random.Below(2) == 0 ? Ended::kWell : Ended::kCancelled);
+        } else {
+          upstreams->Forget(waiter);
+        }
+        break;
+      }
+      case 3: {
+        if (connected == made.size()) break;
+        PlayedConnection& connection = *made[connected++];
+        if (random.Below(8) == 0) {
+          connection.owner->OnClosed(UpstreamConnection::End::kNotConnected, "refused", now);
+        } else {
+          connection.owner->OnConnected(now);
+        }
+        break;
+      }
+      case 4:
+        now += std::chrono::milliseconds(100);
+        upstreams->OnTick(now);
+        break;
+      default: {
+        const size_t address = random.Below(2);
+        const bool passed = random.Below(4) != 0;
+        failed[address] = passed ? 0 : failed[address] + 1;
+        upstreams->OnChecked(address, passed);
+        break;
+      }
+    }
+    settle();
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(counters.waits_for_client.value(), 100u);
+  EXPECT_GT(refused, 0u);
+  for (size_t i = 0; i < open.size(); ++i) {
+    ConnectAll();
+    for (PlayedWaiter* one : open) {
+      if (one->holds != nullptr) Leave(*one->holds);
+    }
+  }
+  EXPECT_EQ(counters.queued.value(), 0u);
+  EXPECT_EQ(counters.outstanding.value(), 0u);
 }
 
 }  // namespace

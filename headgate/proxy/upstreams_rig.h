@@ -60,6 +60,7 @@ struct PlayedWaiter final : Places::Waiter {
   Place* place = nullptr;
   Place* holds = nullptr;  // until it leaves
   std::optional<NoPlace> refused;
+  uint64_t client = 0;  // for tests
   std::function<void(Place&)> on_place;
 };
 
