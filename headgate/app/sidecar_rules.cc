@@ -36,7 +36,7 @@ SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoo
              .secret = rules.repeats_secret_,
              .is_own_proxy = true},
             counters.verdicts),
-      settler(checker, proxy.wheel(), proxy.held(), settled),
+      settler(checker, proxy.wheel(), proxy.deferred(), settled),
       gate(judge, rules.options_.dialect, proxy.held(), counters) {
   gate.SetSettler(settler);
 }
@@ -93,7 +93,8 @@ void SidecarRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kHeldLeft, {}, held_left);
   sink.Set(Metric::kLetThrough, {}, let_through);
   constexpr std::array<std::string_view, 4> kEvents = {"taken", "returned", "lapsed", "forgotten"};
-  for (size_t i = 0; i < settled.size(); ++i) sink.Set(Metric::kSizeUnits, {kEvents[i]}, settled[i]);
+  for (size_t i = 0; i < settled.size(); ++i)
+    sink.Set(Metric::kSizeUnits, {kEvents[i]}, settled[i]);
   sink.Set(Metric::kSizeDebts, {}, engine_.limiter().size_debts().keys());
 }
 

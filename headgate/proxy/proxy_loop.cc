@@ -1,6 +1,7 @@
 #include "headgate/proxy/proxy_loop.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "headgate/base/check.h"
@@ -21,6 +22,11 @@ ProxyLoop::ProxyLoop(const ProxyOptions& options, Admission& admission, net::Eve
               if (on_loop_)
                 on_loop_->turn.SetAfter(std::max(base::Duration(0), due - clock_.Now()));
             }),
+      deferred_(std::numeric_limits<size_t>::max(),
+                [this](base::Instant due) {
+                  if (on_loop_)
+                    on_loop_->work.SetAfter(std::max(base::Duration(0), due - clock_.Now()));
+                }),
       random_(static_cast<uint64_t>(clock.Now().ns)),
       upstreams_(options.upstreams, connect_, counters_.upstreams,
                  [this] {

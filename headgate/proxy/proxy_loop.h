@@ -47,8 +47,10 @@ class ProxyLoop {
   http::Application& application() { return application_; }
   const ProxyCounters& counters() const { return counters_; }
 
-  // For rules that hold requests, for the settlement of their costs, and for their gate.
+  // For rules that hold requests, for work of the loop that goes on in another turn, for timeouts,
+  // and for the gate of the rules.
   HeldRequests& held() { return held_; }
+  HeldRequests& deferred() { return deferred_; }
   TickWheel& wheel() { return wheel_; }
   void SetRules(RuleGate& rules) {
     rules_ = &rules;
@@ -68,11 +70,13 @@ class ProxyLoop {
     explicit OnLoop(ProxyLoop& proxy)
         : woken(proxy.loop_, [&proxy] { proxy.upstreams_.OnWoken(proxy.clock_.Now()); }),
           tick(proxy.loop_, [&proxy] { proxy.Tick(); }),
-          turn(proxy.loop_, [&proxy] { proxy.held_.Advance(proxy.clock_.Now()); }) {}
+          turn(proxy.loop_, [&proxy] { proxy.held_.Advance(proxy.clock_.Now()); }),
+          work(proxy.loop_, [&proxy] { proxy.deferred_.Advance(proxy.clock_.Now()); }) {}
 
     net::EventLoop::Hook woken;
     net::Timer tick;
     net::Timer turn;  // of the first held request
+    net::Timer work;  // that was deferred
   };
 
   std::unique_ptr<UpstreamConnection> Connect(size_t address, UpstreamConnection::Owner& owner);
@@ -88,6 +92,7 @@ class ProxyLoop {
   const proxy::Connect connect_;
   TickWheel wheel_;
   HeldRequests held_;
+  HeldRequests deferred_;  // takes no places of requests
   base::Random random_;
   Upstreams upstreams_;
   const RelayContext relays_;

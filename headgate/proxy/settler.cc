@@ -47,7 +47,7 @@ class Settler::Task : private HeldRequests::Entry, private TickWheel::Entry {
   Task(Settler& settler, limiter::SizedLimit place)
       : settler_(settler), place_(std::move(place)), pending_([this] {
           // The answer comes in the middle of other work. The task goes on after it.
-          settler_.held_.Hold(*this, base::Instant{0});
+          settler_.deferred_.Hold(*this, base::Instant{0});
         }) {}
 
   // Goes on; at the end it removes itself.
@@ -157,9 +157,9 @@ class Settler::Payment final : public Task {
   bool asked_part_ = false;  // the question is about what was there, not about all that is owed
 };
 
-Settler::Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& held,
+Settler::Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& deferred,
                  SettleCounters& counters)
-    : checker_(checker), wheel_(wheel), held_(held), counters_(counters) {}
+    : checker_(checker), wheel_(wheel), deferred_(deferred), counters_(counters) {}
 
 Settler::~Settler() = default;
 

@@ -39,8 +39,8 @@ class Settler {
   // How long a payment waits when the store cannot be asked.
   static constexpr base::Duration kRetryAfter = std::chrono::seconds(1);
 
-  // Everything must outlive this object. `held` is for work that goes on in another turn.
-  Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& held,
+  // Everything must outlive this object. `deferred` is for work that goes on in another turn.
+  Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& deferred,
           SettleCounters& counters);
   ~Settler();
   Settler(const Settler&) = delete;
@@ -65,7 +65,7 @@ class Settler {
 
   limiter::Checker& checker_;
   TickWheel& wheel_;
-  HeldRequests& held_;
+  HeldRequests& deferred_;
   SettleCounters& counters_;
   std::list<std::unique_ptr<Task>> tasks_;
   bool closed_ = false;
