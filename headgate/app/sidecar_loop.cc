@@ -28,6 +28,18 @@ void LogUnannouncedEnd(observe::Log& log, std::string_view reason) {
                {"hint", std::string_view("let the service send Content-Length or close_notify")}});
 }
 
+void LogTlsFailure(observe::Log& log, proxy::UpstreamConnection::End end, std::string_view reason) {
+  const bool untrusted = end == proxy::UpstreamConnection::End::kUntrusted;
+  log.Warning("upstream.handshake_failed",
+              {{"reason", reason},
+               {"effect", std::string_view("the service gets no request over this connection")},
+               {"hint", untrusted ? std::string_view("see --upstream-ca-file and "
+                                                     "--upstream-tls-name, and the certificate of "
+                                                     "the service")
+                                  : std::string_view("does the service speak TLS on this port, "
+                                                     "and does it ask for a certificate?")}});
+}
+
 // The addresses for one loop, which counts in `counters`.
 std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
                                                         const net::Stream::Options& stream,
@@ -40,13 +52,14 @@ std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upst
   };
   std::vector<proxy::StreamConnectionOptions> addresses;
   for (const net::StreamTarget& target : upstreams.targets) {
-    addresses.push_back({.target = target,
-                         .stream = stream,
-                         .make_session = make_session,
-                         .http2 = upstreams.http2,
-                         .on_unannounced_end = [&log](std::string_view reason) {
-                           LogUnannouncedEnd(log, reason);
-                         }});
+    addresses.push_back(
+        {.target = target,
+         .stream = stream,
+         .make_session = make_session,
+         .http2 = upstreams.http2,
+         .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
+         .on_tls_failure = [&log](proxy::UpstreamConnection::End end,
+                                  std::string_view reason) { LogTlsFailure(log, end, reason); }});
   }
   return addresses;
 }

@@ -1,5 +1,6 @@
 #include "headgate/app/sidecar_process.h"
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@
 
 namespace headgate::app {
 namespace {
+
+// The end of a drain, in which requests that have waited in vain get their answers.
+constexpr base::Duration kLastWordsMax = std::chrono::milliseconds(500);
 
 net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
   return {
@@ -108,8 +112,13 @@ void SidecarProcess::Drain() {
   const bool has_successor = listeners_.has_successor();
   log_.Info("sidecar.drain_began",
             {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
-  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.drain_timeout)
-                                 : server_.Drain(settings_.drain_timeout);
+  const auto begun = [this, began = engine_.clock().Now()] {
+    const base::Duration words = std::min(settings_.drain_timeout / 4, kLastWordsMax);
+    const base::Instant end = began + (settings_.drain_timeout - words);
+    OnLoops([end](SidecarLoop& loop) { loop.proxy().EndWaiting(end); });
+  };
+  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.drain_timeout, begun)
+                                 : server_.Drain(settings_.drain_timeout, begun);
   if (shared_ != nullptr) shared_->Leave(server_);
   log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
 }
@@ -196,6 +205,8 @@ void SidecarProcess::TakeOver(const SidecarState& state) {
 void SidecarProcess::SetMode(share::Mode mode) {
   pool_.SetMode(mode);
   if (fleet_) fleet_->pool().SetMode(mode);
+  const bool holds = mode != share::Mode::kPassthrough;
+  OnLoops([holds](SidecarLoop& loop) { loop.proxy().SetHolds(holds); });
   log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
 }
 
@@ -219,12 +230,15 @@ absl::Status SidecarProcess::ReloadUpstreamTls() {
   return absl::OkStatus();
 }
 
+void SidecarProcess::OnLoops(const std::function<void(SidecarLoop&)>& work) {
+  for (uint32_t i = 0; i < settings_.threads; ++i)
+    server_.loop(i).Post([&loop = *loops_[i], work] { work(loop); });
+}
+
 void SidecarProcess::PublishUpstreams() {
-  for (uint32_t i = 0; i < settings_.threads; ++i) {
-    server_.loop(i).Post([&loop = *loops_[i], list = upstreams_, tls = upstream_tls_] {
-      loop.SetUpstreams(list, tls);
-    });
-  }
+  OnLoops([list = upstreams_, tls = upstream_tls_](SidecarLoop& loop) {
+    loop.SetUpstreams(list, tls);
+  });
 }
 
 void SidecarProcess::Collect(observe::Sink& sink) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,6 +65,8 @@ class SidecarProcess {
   UpstreamList upstreams();
   void SetUpstreams(UpstreamList to);
   absl::Status ReloadUpstreamTls();
+  // Runs it on each loop, some time.
+  void OnLoops(const std::function<void(SidecarLoop&)>& work);
   void PublishUpstreams();  // to all loops, with upstreams_mutex_
 
   // Called by one thread at a time.

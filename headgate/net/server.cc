@@ -31,7 +31,7 @@ struct Server::State {
     done.wait();
   }
 
-  bool End(DrainKind kind, base::Duration timeout);
+  bool End(DrainKind kind, base::Duration timeout, const std::function<void()>& begun);
 
   // The limits of addresses with reserved places.
   std::vector<std::unique_ptr<ConnectionLimits>> reserved_limits;
@@ -142,14 +142,17 @@ void Server::Start() {
   for (const auto& loop : state_->shared.loops) loop->Start();
 }
 
-bool Server::Drain(base::Duration timeout) { return state_->End(DrainKind::kForGood, timeout); }
-
-bool Server::LeaveToSuccessor(base::Duration timeout) {
-  state_->socket_files.clear();
-  return state_->End(DrainKind::kToSuccessor, timeout);
+bool Server::Drain(base::Duration timeout, const std::function<void()>& begun) {
+  return state_->End(DrainKind::kForGood, timeout, begun);
 }
 
-bool Server::State::End(DrainKind kind, base::Duration timeout) {
+bool Server::LeaveToSuccessor(base::Duration timeout, const std::function<void()>& begun) {
+  state_->socket_files.clear();
+  return state_->End(DrainKind::kToSuccessor, timeout, begun);
+}
+
+bool Server::State::End(DrainKind kind, base::Duration timeout,
+                        const std::function<void()>& begun) {
   if (!started) return true;
   // The time that a busy loop needs for its turn counts too.
   const base::MonotonicTime deadline = base::MonotonicNow() + timeout;
@@ -159,6 +162,7 @@ bool Server::State::End(DrainKind kind, base::Duration timeout) {
   RunOnAll([kind](Loop& loop) { loop.Drain(kind); });
   // All connections that were handed over before have arrived after this.
   RunOnAll([](Loop&) {});
+  if (begun) begun();
   // An arrival becomes a connection before it is counted out.
   bool empty = is_empty(shared.arriving);
   empty = is_empty(shared.limits) && empty;

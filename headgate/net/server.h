@@ -83,12 +83,13 @@ class Server {
 
   // Stops accepting connections, lets requests that have begun finish, and closes connections as
   // they become idle. Returns true if all finished within `timeout`; the rest are then cut off.
-  // Call it once, from any thread except a loop's.
-  bool Drain(base::Duration timeout);
+  // Calls `begun` when all loops, and their sessions, know. Call it once, from any thread except a
+  // loop's.
+  bool Drain(base::Duration timeout, const std::function<void()>& begun = {});
   // The same if another process accepts on all sockets: leaves it the connections that wait, and
   // the files of Unix sockets. Idle connections stay until their next request is answered, so that
   // no client finds its connection closed while it sends.
-  bool LeaveToSuccessor(base::Duration timeout);
+  bool LeaveToSuccessor(base::Duration timeout, const std::function<void()>& begun = {});
 
   // Ends the threads of all loops. Open connections stay open until the server is destroyed.
   // Callable from any thread except a loop's.

@@ -25,7 +25,7 @@ Stream::Stream(EventLoop& loop, Owner& owner, const Options& options)
 void Stream::Connect(const StreamTarget& target) {
   Close();
   target_ = target;
-  distrusts_server_ = ended_unannounced_ = false;
+  distrusts_server_ = failed_in_handshake_ = ended_unannounced_ = false;
   paused_ = input_ended_ = finishes_ = broken_ = false;
   state_ = State::kConnecting;
   deadline_.Set(loop_.Now() + options_.connect_timeout);
@@ -63,6 +63,7 @@ void Stream::ContinueHandshake() {
     case Transport::State::kEnd:
     case Transport::State::kFailed:
       distrusts_server_ = transport_->distrusts_peer();
+      failed_in_handshake_ = options_.tls != nullptr;
       return Fail(transport_->error());
     case Transport::State::kDone:
       break;

@@ -66,6 +66,8 @@ class Stream final : private Transport::Owner {
   // Whether the last connection ended because the server's certificate is not trusted, or has
   // another name.
   bool distrusts_server() const { return distrusts_server_; }
+  // Whether it ended by a failure of the TLS handshake, for whatever reason.
+  bool failed_in_handshake() const { return failed_in_handshake_; }
   // Whether it ended without a TLS close_notify, so that the last bytes may be missing.
   bool ended_unannounced() const { return ended_unannounced_; }
 
@@ -95,6 +97,7 @@ class Stream final : private Transport::Owner {
   StreamTarget target_;
   State state_ = State::kClosed;
   bool distrusts_server_ = false;
+  bool failed_in_handshake_ = false;
   bool ended_unannounced_ = false;
   bool paused_ = false;
   bool input_ended_ = false;

@@ -45,7 +45,8 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
 std::unique_ptr<http::RequestReceiver> Application::Enter(
     Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
     http::ServerExchange& exchange, base::Instant now) {
-  const bool can_wait = held_ != nullptr && !held_->full();
+  const bool can_wait =
+      held_ != nullptr && !held_->full() && !held_->ends_before(now + PartWait::kAskAgain);
   const Verdict verdict =
       arrival.admitted ? *arrival.admitted : AskAgain(arrival, {.is_last = !can_wait}, now);
   if (verdict.ticket == 0) return Proceed(std::move(arrival), verdict, rule_limit, exchange, now);

@@ -1,6 +1,9 @@
 // The requests of one loop that wait for a time: their turn in the queue of a rule. In the order of
 // their times, and of their arrival if these are equal.
 //
+// A request that waits for an answer of the shared store has no time, but is known here, too: when
+// the process leaves, the queue ends, and nobody may be forgotten.
+//
 // Timeouts have the coarse wheel (tick_wheel.h). A queue that lets 50 requests per second through
 // needs its times exactly.
 #pragma once
@@ -36,6 +39,8 @@ class HeldRequests {
     // Its time has come, and it is not held any more. It may be held again, and may destroy itself
     // and others.
     virtual void OnDue(base::Instant now) = 0;
+    // The queue ends before its time would come. It may not be held again.
+    virtual void OnQueueEnded(base::Instant now) { OnDue(now); }
 
     HeldRequests* queue_ = nullptr;
     base::Instant due_{0};
@@ -49,11 +54,18 @@ class HeldRequests {
 
   // The owner of a new entry asks first. An entry that was held before may be held again.
   bool full() const { return entries_.size() >= entries_max_; }
+  bool ends_before(base::Instant due) const { return due > end_; }
   // An earlier time is replaced.
   void Hold(Entry& entry, base::Instant due);
+  // Holds it without a time, and without a bound: until Hold, or until the queue ends.
+  void Await(Entry& entry);
   void Release(Entry& entry);
   // Calls all entries that are due, then `wake` for the first one of the others.
   void Advance(base::Instant now);
+  // The times of all entries have come, in their order. Advance calls them.
+  void LetGo();
+  // Nobody is held beyond this time. Advance calls those that would be, in any order.
+  void EndAt(base::Instant end);
 
  private:
   struct Before {
@@ -62,9 +74,14 @@ class HeldRequests {
     }
   };
 
+  base::Instant NextTime() const;
+  void Insert(Entry& entry, base::Instant due);
+
   const size_t entries_max_;
   const std::function<void(base::Instant)> wake_;
   std::set<Entry*, Before> entries_;
+  std::set<Entry*, Before> awaiting_;  // without a time
+  base::Instant end_ = base::kInstantMax;
   uint64_t last_number_ = 0;
   bool in_advance_ = false;
 };

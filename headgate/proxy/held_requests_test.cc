@@ -23,6 +23,7 @@ struct HeldRequestsTest : testing::Test {
       test.called.push_back(name);
       if (then) then();
     }
+    void OnQueueEnded(base::Instant) override { test.called.push_back(name + " ended"); }
     HeldRequestsTest& test;
     std::string name;
     std::function<void()> then;
@@ -86,12 +87,65 @@ TEST_F(HeldRequestsTest, EntryThatIsCalledMayHoldAndReleaseOthers) {
   EXPECT_THAT(wakes, ElementsAre(1s)) << "once, at the end";
 }
 
+TEST_F(HeldRequestsTest, LetGoCallsAllInTheirOrder) {
+  queue.Hold(a, kStart + 9s);
+  queue.Hold(b, kStart + 5s);
+  queue.Await(c);
+  queue.LetGo();
+  EXPECT_THAT(wakes.back(), base::Instant{0} - kStart);
+  EXPECT_THAT(called, IsEmpty()) << "not in the middle of other work";
+  queue.Advance(kStart);
+  EXPECT_THAT(TakeCalled(), ElementsAre("b", "a"));
+  EXPECT_TRUE(c.is_held()) << "its answer has not come";
+  queue.Hold(a, kStart + 1s);
+  queue.Advance(kStart);
+  EXPECT_THAT(called, IsEmpty()) << "only those that were held";
+}
+
+TEST_F(HeldRequestsTest, EndsThoseAtOnceWhoseTimeIsAfterTheEnd) {
+  queue.Hold(a, kStart + 3s);
+  queue.Hold(b, kStart + 3s + 1ns);
+  EXPECT_FALSE(queue.ends_before(kStart + 4s));
+  queue.EndAt(kStart + 3s);
+  EXPECT_THAT(called, IsEmpty()) << "not in the middle of other work";
+  EXPECT_THAT(wakes.back(), base::Instant{0} - kStart);
+  queue.Advance(kStart);
+  EXPECT_THAT(TakeCalled(), ElementsAre("b ended"));
+  EXPECT_FALSE(b.is_held());
+  EXPECT_TRUE(queue.ends_before(kStart + 3s + 1ns));
+  EXPECT_FALSE(queue.ends_before(kStart + 3s));
+  queue.Advance(kStart + 3s);
+  EXPECT_THAT(TakeCalled(), ElementsAre("a"));
+}
+
+TEST_F(HeldRequestsTest, EntryWithoutATimeIsHeldUntilTheEnd) {
+  queue.Await(a);
+  queue.Await(b);
+  EXPECT_THAT(wakes, IsEmpty());
+  queue.Hold(b, kStart);  // its answer has come
+  queue.Advance(kStart + 1h);
+  EXPECT_THAT(TakeCalled(), ElementsAre("b"));
+  wakes.clear();
+  queue.EndAt(kStart + 2h);
+  queue.Advance(kStart + 1h);
+  EXPECT_THAT(called, IsEmpty());
+  EXPECT_THAT(wakes.back(), 2h);
+  queue.Advance(kStart + 2h);
+  EXPECT_THAT(TakeCalled(), ElementsAre("a ended"));
+  queue.Await(c);
+  EXPECT_THAT(wakes.back(), 2h) << "which has passed";
+  queue.Advance(kStart + 2h);
+  EXPECT_THAT(TakeCalled(), ElementsAre("c ended"));
+}
+
 TEST_F(HeldRequestsTest, IsFullAtItsBound) {
   Named d{*this, "d"};
   for (Named* entry : {&a, &b, &c}) queue.Hold(*entry, kStart);
   EXPECT_FALSE(queue.full());
   queue.Hold(d, kStart);
   EXPECT_TRUE(queue.full());
+  queue.Await(d);
+  EXPECT_FALSE(queue.full()) << "those without a time have bounds elsewhere";
 }
 
 }  // namespace

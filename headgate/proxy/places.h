@@ -25,6 +25,8 @@ enum class Ended : uint8_t {
 enum class NoPlace : uint8_t {
   kRefused,    // no connection could be made
   kTimeout,    // the upstream did not accept a connection in time
+  kUntrusted,  // the upstream's certificate is not trusted
+  kTlsFailed,  // the TLS handshake with the upstream failed
   kQueueFull,  // too many requests wait already, or too many of this client
   kClosed,     // the process shuts down
 };

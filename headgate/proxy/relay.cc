@@ -100,6 +100,18 @@ void Relay::OnNoPlace(NoPlace why, std::string_view /*detail*/, base::Instant no
                    .detail = "the upstream did not accept a connection in time",
                    .error = "connection_timeout"},
                   Ended::kNotBegun, now);
+    case NoPlace::kUntrusted:
+      return Fail({.outcome = Outcome::kUnreachable,
+                   .status = 502,
+                   .detail = "the certificate of the upstream is not trusted",
+                   .error = "tls_certificate_error"},
+                  Ended::kNotBegun, now);
+    case NoPlace::kTlsFailed:
+      return Fail({.outcome = Outcome::kUnreachable,
+                   .status = 502,
+                   .detail = "the TLS handshake with the upstream failed",
+                   .error = "tls_protocol_error"},
+                  Ended::kNotBegun, now);
     case NoPlace::kQueueFull:
       return Fail({.outcome = Outcome::kNoPlace,
                    .status = 503,

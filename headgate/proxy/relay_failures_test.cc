@@ -135,6 +135,8 @@ TEST_F(RelayFailures, NoConnection) {
   };
   for (const Case& c : {Case{NoPlace::kRefused, "502", "connection_refused"},
                         Case{NoPlace::kTimeout, "504", "connection_timeout"},
+                        Case{NoPlace::kUntrusted, "502", "tls_certificate_error"},
+                        Case{NoPlace::kTlsFailed, "502", "tls_protocol_error"},
                         Case{NoPlace::kQueueFull, "503", "connection_limit_reached"},
                         Case{NoPlace::kClosed, "503", "destination_unavailable"}}) {
     RelayRig rig;

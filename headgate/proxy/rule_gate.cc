@@ -49,7 +49,7 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entran
     return waiting;
   }
   Follow(arrival, now);
-  switch (NextOf(arrival, entrance)) {
+  switch (NextOf(arrival, entrance, now)) {
     case Next::kEnter:
       return entrance.Enter(std::move(arrival), verdict_.limit, exchange, now);
     case Next::kRefuse:
@@ -97,12 +97,18 @@ void RuleGate::UseMatchedPath(std::string& target) {
   if (scratch_ != path) target.replace(0, path.size(), scratch_);
 }
 
+const RuleGate::Refusal RuleGate::kLeaves = {.status = 503,
+                                             .detail = "the proxy shuts down before its turn",
+                                             .hint = "",
+                                             .retry_soon = true};
+
 RuleGate::Next RuleGate::RefuseBecause(const Refusal& refusal) {
   refusal_ = refusal;
   return Next::kRefuse;
 }
 
-RuleGate::Next RuleGate::NextOf(const Arrival& arrival, const Entrance& entrance) {
+RuleGate::Next RuleGate::NextOf(const Arrival& arrival, const Entrance& entrance,
+                                base::Instant now) {
   const bool passes = auth::Passes(verdict_.outcome);
   if (passes && verdict_.wait <= base::Duration(0)) return Next::kEnter;
   if (!entrance.refuses()) {
@@ -130,7 +136,17 @@ RuleGate::Next RuleGate::NextOf(const Arrival& arrival, const Entrance& entrance
     return RefuseBecause(
         {.status = 504, .detail = "the deadline of the call is before its turn", .hint = ""});
   }
+  if (held_.ends_before(now + verdict_.wait)) return RefuseBecause(kLeaves);
   return Next::kHold;
+}
+
+std::unique_ptr<http::RequestReceiver> RuleGate::RefuseAtEnd(const Arrival& arrival,
+                                                             Entrance& entrance,
+                                                             http::ServerExchange& exchange,
+                                                             base::Instant now) {
+  verdict_ = {};
+  refusal_ = kLeaves;
+  return Refuse(arrival, entrance, exchange, now);
 }
 
 std::unique_ptr<http::RequestReceiver> RuleGate::Refuse(const Arrival& arrival, Entrance& entrance,

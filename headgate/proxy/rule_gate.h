@@ -92,6 +92,7 @@ class RuleGate {
     std::string_view hint{};
     bool retry_soon = false;
   };
+  static const Refusal kLeaves;
 
   mapping::RequestHead Describe(const Arrival& arrival);
   // Takes over what the judge's last request holds until its end: permits, and charges by size.
@@ -99,11 +100,15 @@ class RuleGate {
   // Changes the target so that its path is the one that was matched.
   void UseMatchedPath(std::string& target);
   // The next step of this request, by verdict_. Sets refusal_ with kRefuse.
-  Next NextOf(const Arrival& arrival, const Entrance& entrance);
+  Next NextOf(const Arrival& arrival, const Entrance& entrance, base::Instant now);
   Next RefuseBecause(const Refusal& refusal);
   // Answers by verdict_ and refusal_.
   std::unique_ptr<http::RequestReceiver> Refuse(const Arrival& arrival, Entrance& entrance,
                                                 http::ServerExchange& exchange, base::Instant now);
+  // Answers a request that has waited in vain, because the process leaves.
+  std::unique_ptr<http::RequestReceiver> RefuseAtEnd(const Arrival& arrival, Entrance& entrance,
+                                                     http::ServerExchange& exchange,
+                                                     base::Instant now);
 
   front::auth::Judge& judge_;
   const wire::RateLimitDialect dialect_;

@@ -51,10 +51,10 @@ void StreamConnection::OnClosed(const absl::Status& why) {
   const base::Instant now = clock_.Now();
   const std::string_view detail(why.message().data(), why.message().size());
   if (session_ == nullptr) {
-    const bool late = now - began_ >= options_->stream.connect_timeout;
-    return End(
-        late ? UpstreamConnection::End::kConnectTimeout : UpstreamConnection::End::kNotConnected,
-        detail, now);
+    const UpstreamConnection::End end = ConnectFailure(now);
+    if (stream_.failed_in_handshake() && options_->on_tls_failure)
+      options_->on_tls_failure(end, detail);
+    return End(end, detail, now);
   }
   const bool cuts = stream_.ended_unannounced() && session_->open_exchanges() > 0;
   if (cuts && options_->on_unannounced_end) options_->on_unannounced_end(detail);
@@ -62,6 +62,14 @@ void StreamConnection::OnClosed(const absl::Status& why) {
   session_->OnBroken(detail, now);
   in_call_ = false;
   End(UpstreamConnection::End::kClosed, detail, now);
+}
+
+UpstreamConnection::End StreamConnection::ConnectFailure(base::Instant now) const {
+  using Why = UpstreamConnection::End;
+  if (stream_.distrusts_server()) return Why::kUntrusted;
+  if (stream_.failed_in_handshake()) return Why::kTlsFailed;
+  return now - began_ >= options_->stream.connect_timeout ? Why::kConnectTimeout
+                                                          : Why::kNotConnected;
 }
 
 void StreamConnection::Pump(base::Instant now) {

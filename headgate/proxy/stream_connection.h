@@ -24,6 +24,8 @@ struct StreamConnectionOptions {
   // Told, on the loop, that the upstream closed a connection with exchanges without announcing the
   // end (Stream::ended_unannounced). May be null.
   std::function<void(std::string_view detail)> on_unannounced_end{};
+  // Told, on the loop, that no connection could be made because of TLS. May be null.
+  std::function<void(UpstreamConnection::End end, std::string_view detail)> on_tls_failure{};
 };
 
 class StreamConnection final : public UpstreamConnection, private net::Stream::Owner {
@@ -45,6 +47,8 @@ class StreamConnection final : public UpstreamConnection, private net::Stream::O
   bool OnInputEnd() override;
   void OnUnsent() override;
 
+  // Why no connection could be made.
+  UpstreamConnection::End ConnectFailure(base::Instant now) const;
   // Sends the session's output, and follows its wishes.
   void Pump(base::Instant now);
   // Closes once no exchange can begin or end any more. Returns whether that is so.

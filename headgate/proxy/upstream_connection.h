@@ -15,7 +15,9 @@ class UpstreamConnection {
   enum class End : uint8_t {
     kNotConnected,
     kConnectTimeout,
-    kClosed,  // by either side, once it was connected
+    kUntrusted,  // its certificate is not trusted, or has another name
+    kTlsFailed,  // the TLS handshake failed for another reason
+    kClosed,     // by either side, once it was connected
   };
 
   // Called on the loop's thread, never from within the constructor or Close. May not destroy the

@@ -7,6 +7,24 @@
 #include "headgate/proxy/dynamic_threshold.h"
 
 namespace headgate::proxy {
+namespace {
+
+NoPlace NoPlaceAfter(UpstreamConnection::End end) {
+  switch (end) {
+    case UpstreamConnection::End::kConnectTimeout:
+      return NoPlace::kTimeout;
+    case UpstreamConnection::End::kUntrusted:
+      return NoPlace::kUntrusted;
+    case UpstreamConnection::End::kTlsFailed:
+      return NoPlace::kTlsFailed;
+    case UpstreamConnection::End::kNotConnected:
+    case UpstreamConnection::End::kClosed:
+      break;
+  }
+  return NoPlace::kRefused;
+}
+
+}  // namespace
 
 Upstreams::Upstreams(const UpstreamsOptions& options, Connect connect, UpstreamsCounters& counters,
                      std::function<void()> wake)
@@ -69,7 +87,7 @@ uint64_t Upstreams::FreePlaces(base::Instant now) const {
 }
 
 bool Upstreams::IsWithinPart(const Waiter& waiter, uint64_t free, uint64_t promised) const {
-  return !WaiterQueue::IsLimited(waiter) ||
+  return !divides_ || !WaiterQueue::IsLimited(waiter) ||
          MayTakeOne(queue_.HeldBy(waiter) + promised, free - std::min(free, promised));
 }
 
@@ -85,6 +103,7 @@ Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
     Link* const link = address == nullptr ? nullptr : FreeLink(*address);
     if (link != nullptr) return {.place = &Occupy(*link, waiter)};
   }
+  if (queue_ended_) return {.refused = NoPlace::kClosed};
   const size_t room = options_.queue_max - std::min(options_.queue_max, queue_.size());
   if (room == 0) {
     counters_.refusals_full.Add();
@@ -268,9 +287,7 @@ void Upstreams::OnConnectFailed(UpstreamConnection::End end, std::string_view wh
   const size_t connects_max = std::min(options_.connects_max, addresses_.size());
   if (++queue_.front().failed_connects_ >= connects_max && all_failed) {
     counters_.queued.Subtract();
-    queue_.TakeFirst().OnNoPlace(
-        end == UpstreamConnection::End::kConnectTimeout ? NoPlace::kTimeout : NoPlace::kRefused,
-        why, now);
+    queue_.TakeFirst().OnNoPlace(NoPlaceAfter(end), why, now);
   }
   OpenForQueue(now);
 }
@@ -299,12 +316,22 @@ void Upstreams::EndIdle(Address& address, base::Instant now) {
   }
 }
 
-void Upstreams::Close(base::Instant now) {
-  closed_ = true;
+void Upstreams::EndQueue(base::Instant now) {
+  queue_ended_ = true;
   while (!queue_.empty()) {
     counters_.queued.Subtract();
     queue_.TakeFirst().OnNoPlace(NoPlace::kClosed, "the proxy shuts down", now);
   }
+}
+
+void Upstreams::SetDivides(bool divides) {
+  divides_ = divides;
+  if (!queue_.empty()) wake_();
+}
+
+void Upstreams::Close(base::Instant now) {
+  closed_ = true;
+  EndQueue(now);
   for (auto* const all : {&addresses_, &retired_}) {
     for (const auto& address : *all) {
       while (!address->links.empty()) EndLink(*address->links.back(), now);

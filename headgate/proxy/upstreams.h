@@ -83,10 +83,15 @@ class Upstreams final : public Places {
   // The result of an active check of this address. Does nothing if it has retired.
   void OnChecked(size_t id, bool passed);
 
+  // Whether clients are held to their parts. At first they are.
+  void SetDivides(bool divides);
+
   // Serves the queue, and destroys connections that have ended.
   void OnWoken(base::Instant now);
   // Closes connections that were idle for too long. Called every tick.
   void OnTick(base::Instant now);
+  // Nobody waits any more: requests that do, or would have to, get no place.
+  void EndQueue(base::Instant now);
   // Ends everything: exchanges fail, nobody waits any more, and nothing begins.
   void Close(base::Instant now);
 
@@ -179,6 +184,8 @@ class Upstreams final : public Places {
   WaiterQueue queue_;
   size_t connecting_ = 0;
   size_t first_ = 0;  // the address that is looked at first: the one after the last that was used
+  bool divides_ = true;
+  bool queue_ended_ = false;
   bool closed_ = false;
 };
 

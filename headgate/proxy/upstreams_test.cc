@@ -209,6 +209,43 @@ TEST_F(UpstreamsTest, ConnectIsTriedOnceForEachAddress) {
   EXPECT_EQ(counters.connections.value(), 0u);
 }
 
+TEST_F(UpstreamsTest, SaysWhyNoConnectionWasMade) {
+  using End = UpstreamConnection::End;
+  Make(1);
+  const std::array<std::pair<End, NoPlace>, 4> reasons = {
+      {{End::kNotConnected, NoPlace::kRefused},
+       {End::kConnectTimeout, NoPlace::kTimeout},
+       {End::kUntrusted, NoPlace::kUntrusted},
+       {End::kTlsFailed, NoPlace::kTlsFailed}}};
+  for (const auto& [end, why] : reasons) {
+    PlayedWaiter waiter;
+    (void)TakeFor(waiter);
+    made.back()->owner->OnClosed(end, "why", now);
+    EXPECT_EQ(waiter.refused, why);
+    Turn();
+  }
+}
+
+TEST_F(UpstreamsTest, NobodyWaitsAfterTheEndOfTheQueue) {
+  options.connections_max = 1;
+  Make(1);
+  PlayedWaiter first;
+  PlayedWaiter second;
+  PlayedWaiter third;
+  (void)TakeFor(first);
+  Connected(0);
+  Occupy(first.place);
+  (void)TakeFor(second);
+  upstreams->EndQueue(now);
+  EXPECT_EQ(second.refused, NoPlace::kClosed);
+  EXPECT_EQ(counters.queued.value(), 0u);
+  EXPECT_EQ(TakeFor(third).refused, NoPlace::kClosed);
+  Leave(*first.place);
+  Place* const place = TakeFor(third).place;
+  ASSERT_NE(place, nullptr) << "a connection that is free is still used";
+  Leave(*place);
+}
+
 TEST_F(UpstreamsTest, NobodyIsRefusedWhileAnotherAddressMayConnect) {
   Make(2);
   std::array<PlayedWaiter, 12> crowd;

@@ -21,6 +21,8 @@ void WaitingRequest::Keep(Arrival arrival, base::Instant now) {
   arrival_ = std::move(arrival);
   arrival_.peer = &peer_;
   arrived_ = now;
+  // Unless the answer has come already.
+  if (asked_ && !is_held()) gate_.held_.Await(*this);
 }
 
 void WaitingRequest::Hold(const auth::Verdict& verdict, base::Instant now) {
@@ -52,7 +54,7 @@ void WaitingRequest::OnDue(base::Instant now) {
 void WaitingRequest::OnAnswer(base::Instant now) {
   if (!gate_.judge_.Continue(*asked_, now, gate_.verdict_)) return;
   gate_.Follow(arrival_, now);
-  switch (gate_.NextOf(arrival_, entrance_)) {
+  switch (gate_.NextOf(arrival_, entrance_, now)) {
     case RuleGate::Next::kHold:
       return Hold(gate_.verdict_, now);
     case RuleGate::Next::kRefuse: {
@@ -66,6 +68,14 @@ void WaitingRequest::OnAnswer(base::Instant now) {
   }
   asked_.reset();
   Enter(gate_.verdict_.limit, now);
+}
+
+void WaitingRequest::OnQueueEnded(base::Instant now) {
+  asked_.reset();
+  EndHold();
+  auto refused = gate_.RefuseAtEnd(arrival_, entrance_, exchange_, now);
+  arrival_.end.Tell({}, now);
+  Become(std::move(refused), now);
 }
 
 void WaitingRequest::Enter(const std::optional<wire::RateLimitState>& limit, base::Instant now) {

@@ -33,6 +33,7 @@ class WaitingRequest final : public http::RequestReceiver, private HeldRequests:
 
  private:
   void OnDue(base::Instant now) override;
+  void OnQueueEnded(base::Instant now) override;
   void OnAnswer(base::Instant now);
   void Enter(const std::optional<wire::RateLimitState>& limit, base::Instant now);
   // Passes on to `next` the data that was received meanwhile, and everything that follows.

@@ -173,6 +173,61 @@ TEST(WaitingRequest, RulesMayBeReplacedMeanwhile) {
   EXPECT_THAT(second->client.got, ElementsAre(HasSubstr("RateLimit=\"client\"")));
 }
 
+// ---- Changes while it waits
+
+TEST(WaitingRequest, GoesOnAtOnceWhenThePoolRefusesNobodyAnyMore) {
+  RuleRig rig(kQueue);
+  const auto first = rig.Ask(kAnn);
+  const auto second = rig.Ask(kAnn);
+  rig.admission.refusing = false;
+  rig.held.LetGo();
+  rig.Pass(0s);
+  EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=ann"));
+  EXPECT_EQ(rig.HeldNow(), 0u);
+}
+
+TEST(WaitingRequest, IsRefusedIfTheProcessEndsBeforeItsTurn) {
+  RuleRig rig(kQueue);
+  rig.admission.sees_room = false;  // so that the pool has been asked
+  const auto first = rig.Ask(kAnn);
+  const auto second = rig.Ask(kAnn);
+  const auto third = rig.Ask(kAnn);
+  third->receiver->OnData("abc", rig.now);
+  rig.held.EndAt(rig.now + 1s);
+  rig.Pass(0s);
+  EXPECT_EQ(rig.HeldNow(), 1u) << "the turn of the second one comes before the end";
+  EXPECT_THAT(third->client.got.front(), AllOf(StartsWith("head 503 "), HasSubstr("After=1")));
+  EXPECT_EQ(third->client.got.back(), "end");
+  EXPECT_EQ(third->client.credited, 3u);
+  EXPECT_THAT(rig.admission.left, ElementsAre(Left::kUnasked)) << "the pool has it back";
+  rig.Pass(1s);
+  EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=ann"));
+}
+
+TEST(WaitingRequest, IsNotHeldBeyondTheEndOfTheProcess) {
+  RuleRig rig(kQueue);
+  rig.held.EndAt(rig.now + 1s - 1ns);
+  const auto first = rig.Ask(kAnn);
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/x", kAnn)),
+              AllOf(StartsWith("head 503 "), HasSubstr("After=1")));
+  EXPECT_EQ(rig.HeldNow(), 0u);
+}
+
+TEST(WaitingRequest, IsRefusedIfTheStoreHasNotAnsweredWhenTheProcessEnds) {
+  RuleRig rig({"client: 2/minute"}, Store::kShared);
+  const auto exchange = rig.Ask(kAnn);
+  rig.held.EndAt(rig.now + 1s);
+  rig.Pass(1s - 1ns);
+  EXPECT_THAT(exchange->client.got, IsEmpty());
+  rig.Pass(1ns);
+  EXPECT_THAT(exchange->client.got.front(), AllOf(StartsWith("head 503 "), HasSubstr("After=1")));
+  rig.shared->AnswerAll();
+  rig.Pass(0s);
+  EXPECT_THAT(rig.upstream.got, IsEmpty()) << "the answer comes too late";
+  EXPECT_EQ(exchange->client.got.back(), "end");
+}
+
 // ---- The shared store
 
 TEST(WaitingRequest, PassesWhenTheStoreHasAnswered) {
@@ -277,6 +332,8 @@ struct RandomClients {
     if (rig.shared) rig.shared->AnswerAll();
   }
   void Step() {
+    if (random.Below(100) == 0) rig.held.LetGo();
+    if (random.Below(200) == 0) rig.held.EndAt(rig.now + std::chrono::milliseconds(500));
     const size_t index = senders.empty() ? 0 : random.Below(senders.size());
     switch (random.Below(senders.empty() ? 4 : 8)) {
       case 0:

@@ -173,6 +173,66 @@ class Restart(Restarts):
         self.assertFalse(os.path.exists(self.path))
 
 
+class Waiting(Restarts):
+    """Requests that wait when the process leaves are answered, not cut off."""
+
+    QUEUE = ("--rule", "client: 1/hour burst 20 queue")
+
+    def waiting(self, sidecar, metric, versions):
+        """Curls whose requests wait, as `metric` shows."""
+        words = ("curl", "--silent", "--include", "--max-time", "60", "-H", "X-Client-Id: ann")
+        url = f"http://127.0.0.1:{sidecar.port}/small"
+        before = sidecar.metric(metric) or 0
+        curls = [subprocess.Popen((*words, version, url), stdout=subprocess.PIPE, text=True) for version in versions]
+        for curl in curls:
+            self.addCleanup(curl.kill)
+        until(lambda: sidecar.metric(metric) == before + len(curls), 20, f"{len(curls)} requests wait")
+        return curls
+
+    def check_refused(self, curls):
+        for curl in curls:
+            text = curl.communicate(timeout=60)[0].lower()
+            self.assertEqual(curl.returncode, 0, text)
+            self.assertRegex(text, r"^http/(1\.1|2) 503")
+            self.assertIn("\nretry-after: 1\n", text)
+            if text.startswith("http/1.1"):
+                self.assertIn("\nconnection: close\n", text)
+
+    def test_requests_whose_turn_comes_too_late_are_refused_at_once(self):
+        versions = ("--http1.1", "--http1.1", "--http2-prior-knowledge")
+        for leave in ("signal", "successor"):
+            with self.subTest(leave):
+                old = self.start(2, *self.QUEUE, "--drain-timeout", "10m")
+                self.assertEqual(ask_as(old, "ann")[0], 200)
+                curls = self.waiting(old, "headgate_auth_held", versions)
+                if leave == "signal":
+                    old.process.terminate()
+                else:
+                    self.start(2, *self.QUEUE)
+                self.check_refused(curls)
+                self.assertEqual(old.process.wait(START_SECONDS), 0, old.errors())
+                self.assertIn("all_requests_finished=true", old.errors())
+
+    def test_requests_that_wait_for_a_connection_are_refused_at_the_end(self):
+        begins, ends = threading.Event(), threading.Event()
+        self.addCleanup(ends.set)
+
+        def hang(_, __):
+            begins.set()
+            ends.wait(60)
+            return False
+
+        upstream = Upstream(self, hang).port
+        old = self.start(1, "--drain-timeout", "2s", "--upstream-connections", "1", upstream=upstream)
+        asked = subprocess.Popen(("curl", "--silent", "-H", "X-Client-Id: bob", f"http://127.0.0.1:{old.port}/"))
+        self.addCleanup(asked.wait)
+        self.addCleanup(asked.kill)
+        self.assertTrue(begins.wait(10), "the only connection is used")
+        curls = self.waiting(old, "headgate_upstream_queue", ("--http1.1", "--http2-prior-knowledge"))
+        old.process.terminate()
+        self.check_refused(curls)
+
+
 def ask_as(sidecar, client):
     return sidecar.request("GET", "/small", headers={"X-Client-Id": client})
 

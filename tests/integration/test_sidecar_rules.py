@@ -223,6 +223,19 @@ class Rules(unittest.TestCase):
         for sidecar in pair:
             self.assertEqual(sidecar.stop(), 0)
 
+    def test_passthrough_lets_go_at_once_what_is_held(self):
+        self.start("--rule", "client: 1/hour burst 5 queue")
+        self.assertEqual(self.status(), 200)
+        statuses = []
+        clients = [threading.Thread(target=lambda: statuses.append(self.status())) for _ in range(3)]
+        for client in clients:
+            client.start()
+        until(lambda: self.sidecar.metric("headgate_auth_held") == 3, 10, "three requests are held")
+        self.sidecar.request("PATCH", "/v1/sidecar", body='{"mode": "passthrough"}', port=self.sidecar.admin_port)
+        for client in clients:
+            client.join(10)
+        self.assertEqual(statuses, [200] * 3)
+
     def test_passthrough_only_counts_and_ends_live(self):
         self.start("--rule", "client: 1/hour", "--mode", "passthrough")
         self.assertEqual([self.status() for _ in range(3)], [200, 200, 200])

@@ -187,7 +187,19 @@ class Upstreams(Certificates):
         for args, host in cases:
             with self.subTest(args):
                 self.start("https", *args, host=host)
-                self.assertEqual(self.ask()[0], 502)
+                status, fields, _ = self.ask()
+                self.assertEqual(status, 502)
+                self.assertEqual(fields["proxy-status"], "headgate; error=tls_certificate_error")
+                self.assertRegex(self.sidecar.errors(), r"upstream\.handshake_failed .*certificate verify failed")
+
+    def test_an_upstream_without_tls_is_told_from_one_that_is_not_trusted(self):
+        plain = Nginx(self)
+        words = ("--upstream", f"https://127.0.0.1:{plain.port}", "--upstream-ca-file", self.authority.file)
+        self.sidecar = self.enterContext(Sidecar(args=words))
+        status, fields, _ = self.ask()
+        self.assertEqual(status, 502)
+        self.assertEqual(fields["proxy-status"], "headgate; error=tls_protocol_error")
+        self.assertIn("upstream.handshake_failed", self.sidecar.errors())
 
     def test_new_authorities_are_followed(self):
         followed = os.path.join(self.folder, "followed.pem")
