@@ -106,9 +106,11 @@ void Values::Put(const cas::PutRequest& request, PutDone done) {
   std::string value;
   if (request.bytes) value.append(BytesOf(next)).append(*request.bytes);
   const BootTime now = client_.loop().Now();
-  const base::Instant server_now = TimeAt(now).value_or(request.expires_at);
-  const auto life = std::chrono::duration_cast<std::chrono::milliseconds>(std::clamp<Duration>(
-      request.expires_at - server_now, std::chrono::milliseconds(1), kLifeMax));
+  const std::optional<base::Instant> server_now = TimeAt(now);
+  // Without its time nobody knows when that is for the server.
+  const Duration wanted = server_now ? request.expires_at - *server_now : kLifeMax;
+  const auto life = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::clamp<Duration>(wanted, std::chrono::milliseconds(1), kLifeMax));
   const std::string life_ms = std::to_string(life.count());
   const std::array<std::string_view, 3> arguments = {expected, value, life_ms};
   client_.Call({.script = &PutScript(), .key = request.name, .arguments = arguments},
