@@ -74,9 +74,20 @@ void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses)
   }
 }
 
+void ProxyLoop::SetHolds(bool holds) {
+  upstreams_.SetDivides(holds);
+  if (!holds) held_.LetGo();
+}
+
+void ProxyLoop::EndWaiting(base::Instant end) {
+  waiting_ends_ = end;
+  held_.EndAt(end);
+}
+
 void ProxyLoop::Tick() {
   const base::Instant now = clock_.Now();
   wheel_.Advance(now);
+  if (now >= waiting_ends_) upstreams_.EndQueue(now);
   upstreams_.OnTick(now);
   on_loop_->tick.SetAfter(TickWheel::kTick);
 }

@@ -61,6 +61,13 @@ class ProxyLoop {
   // begun are not disturbed.
   void SetAddresses(std::span<const StreamConnectionOptions> addresses);
 
+  // Whether requests are held in queues of rules, and to their clients' parts of the connections.
+  // If not, those that are held go on. On the loop's thread.
+  void SetHolds(bool holds);
+  // Requests that would still wait at this time, for whatever, are answered 503; those whose turn
+  // comes later are refused at once. On the loop's thread.
+  void EndWaiting(base::Instant end);
+
   // Ends all exchanges. Call it when the loop does not run any more.
   void LeaveLoop();
 
@@ -99,6 +106,7 @@ class ProxyLoop {
   Application application_;
   RuleGate* rules_ = nullptr;
   std::map<size_t, HealthCheck> checks_;  // by id of the address
+  base::Instant waiting_ends_ = base::kInstantMax;
   std::optional<OnLoop> on_loop_;
 };
 
