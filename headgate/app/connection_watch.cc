@@ -15,6 +15,8 @@ struct Cause {
 
 constexpr std::string_view kRefused = "new clients get an error and are closed";
 
+constexpr std::string_view kHintOfLowered = "raise `ulimit -n`, or lower idle_timeout";
+
 constexpr std::array kCauseTable = {
     Cause{&net::Counters::refused_total_limit, "connections.refused", "total_limit", kRefused,
           "raise max_connections, or lower idle_timeout"},
@@ -43,10 +45,11 @@ void ConnectionWatch::Step(const net::Counters& counters, base::Instant now) {
     Seen& seen = seen_[i];
     const uint64_t count = counters.*cause.counter;
     if (count == seen.logged || now < seen.quiet_until) continue;
+    const bool of_files = lowered_ && cause.counter == &net::Counters::refused_total_limit;
     log_.Warning(cause.event, {{"reason", cause.reason},
                                {"count", count - seen.logged},
                                {"effect", cause.effect},
-                               {"hint", cause.hint}});
+                               {"hint", of_files ? kHintOfLowered : cause.hint}});
     seen = {.logged = count, .quiet_until = now + kQuiet};
   }
 }

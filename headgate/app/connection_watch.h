@@ -15,7 +15,9 @@ class ConnectionWatch {
  public:
   static constexpr base::Duration kQuiet = std::chrono::seconds(10);
 
-  explicit ConnectionWatch(observe::Log& log) : log_(log) {}
+  // `lowered`: too few open files are allowed for max_connections, so raising it changes nothing.
+  explicit ConnectionWatch(observe::Log& log, bool lowered = false)
+      : log_(log), lowered_(lowered) {}
 
   // Call it about every second with the server's counters.
   void Step(const net::Counters& counters, base::Instant now);
@@ -28,6 +30,7 @@ class ConnectionWatch {
   };
 
   observe::Log& log_;
+  const bool lowered_;
   std::array<Seen, kCauses> seen_{};
 };
 

@@ -44,6 +44,14 @@ TEST_F(WatchTest, SaysAtOnceThatClientsAreRefusedAndThenRarely) {
   EXPECT_EQ(Step(30s), "");
 }
 
+TEST_F(WatchTest, TheHintIsOneThatHelpsIfOpenFilesBoundTheConnections) {
+  ConnectionWatch lowered(log_, true);
+  counters_.refused_total_limit = 1;
+  lowered.Step(counters_, base::Instant::FromNanos(0));
+  EXPECT_THAT(text_.str(), ::testing::HasSubstr("hint=\"raise `ulimit -n`"));
+  EXPECT_THAT(text_.str(), ::testing::Not(::testing::HasSubstr("raise max_connections")));
+}
+
 TEST_F(WatchTest, SaysThatBuffersWereShed) {
   counters_.buffers_shed = 7;
   EXPECT_THAT(Step(1s), ::testing::HasSubstr("buffers.shed reason=buffer_budget count=7"));

@@ -41,7 +41,18 @@ absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& nee
   plan.refusals_max = std::max(refusals_min, std::min(kRefusalsMax, open_files_max / kShare));
   const uint64_t besides = fixed + plan.admin_connections_max + plan.refusals_max;
   plan.connections_max = std::min(needs.connections_max, open_files_max - besides);
+  plan.connections_lowered = plan.connections_max < needs.connections_max;
   return plan;
+}
+
+void LogLoweredConnections(const FilePlan& plan, uint64_t wanted, std::string_view hint,
+                           observe::Log& log) {
+  if (!plan.connections_lowered) return;
+  const std::string effect = fmt::format("at most {} connections", plan.connections_max);
+  log.Warning("connections.max_lowered", {{"open_files_max", OpenFilesMax()},
+                                          {"max_connections", wanted},
+                                          {"effect", std::string_view(effect)},
+                                          {"hint", hint}});
 }
 
 std::string HintOnFewFiles(const FileNeeds& needs) {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "headgate/base/status.h"
+#include "headgate/observe/log.h"
 
 namespace headgate::app {
 
@@ -21,7 +23,8 @@ struct FileNeeds {
 struct FilePlan {
   uint64_t connections_max = 0;  // at most FileNeeds::connections_max
   uint64_t admin_connections_max = 0;
-  uint64_t refusals_max = 0;  // refused connections that are still sent an error
+  uint64_t refusals_max = 0;         // refused connections that are still sent an error
+  bool connections_lowered = false;  // connections_max is less than what was asked for
 };
 
 // ResourceExhausted if `open_files_max` is too few to serve at all; the message says how many are
@@ -32,6 +35,10 @@ absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& nee
 absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs);
 // The limit on open files.
 uint64_t OpenFilesMax();
+
+// Logs that the system allows fewer connections than `wanted`, if it does.
+void LogLoweredConnections(const FilePlan& plan, uint64_t wanted, std::string_view hint,
+                           observe::Log& log);
 
 // The hint for too few open files. Names only settings that can still be lowered.
 std::string HintOnFewFiles(const FileNeeds& needs);

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
+#include <memory>
+#include <sstream>
 #include <string>
+
+#include "headgate/base/clock.h"
 
 namespace headgate::app {
 namespace {
@@ -15,6 +20,24 @@ TEST(FilePlan, IsAsAskedForWhereThereAreEnough) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->connections_max, 10'000u);
   EXPECT_EQ(plan->admin_connections_max, 64u);
+  EXPECT_FALSE(plan->connections_lowered);
+}
+
+TEST(FilePlan, TheLogSaysThatConnectionsWereLowered) {
+  const auto text_of = [](uint64_t files) {
+    base::SystemClock clock;
+    std::ostringstream text;
+    observe::Log log({}, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
+    LogLoweredConnections(*PlanFiles(files, {.connections_max = 1000}), 1000, "lower it", log);
+    return text.str();
+  };
+  EXPECT_EQ(text_of(20'000), "");
+  // 32 of 1024 are for the process, 16 are spare, 5 are for the loop, and 64 for refusals.
+  EXPECT_THAT(text_of(1024),
+              testing::AllOf(testing::HasSubstr("connections.max_lowered"),
+                             testing::HasSubstr("max_connections=1000"),
+                             testing::HasSubstr("effect=\"at most 907 connections\""),
+                             testing::HasSubstr("hint=\"lower it\"")));
 }
 
 // Whatever the numbers: what is planned fits, with room for each part.

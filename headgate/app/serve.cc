@@ -186,13 +186,8 @@ class Process {
   }
 
   int Run() {
-    if (files_.connections_max < settings_.max_connections) {
-      log_.Warning("connections.max_lowered",
-                   {{"open_files_max", OpenFilesMax()},
-                    {"max_connections", settings_.max_connections},
-                    {"effect", fmt::format("at most {} connections", files_.connections_max)},
-                    {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
-    }
+    LogLoweredConnections(files_, settings_.max_connections,
+                          "raise `ulimit -n`, or lower max_connections", log_);
     if (!LoadRules() || !LoadCertificates() || !LoadUsers() || !MakeFronts()) return kExitUsage;
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
@@ -394,7 +389,7 @@ class Process {
   base::SystemClock system_clock_;
   const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
-  ConnectionWatch connection_watch_{log_};
+  ConnectionWatch connection_watch_{log_, files_.connections_lowered};
   InstanceWatch instance_watch_{log_};
   ReturnedMemory returned_memory_;
   Engine engine_;

@@ -79,6 +79,9 @@ SidecarProcess::~SidecarProcess() {
 }
 
 int SidecarProcess::Run() {
+  LogLoweredConnections(files_, settings_.connections_max,
+                        "raise `ulimit -n`, or lower --max-connections or --upstream-connections",
+                        log_);
   if ((rules_ && !rules_->LoadFirst(console_)) || !OpenStore()) return kExitUsage;
   if (!listeners_.FindPredecessor()) return kExitUnreachable;
   if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {

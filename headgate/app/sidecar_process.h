@@ -81,7 +81,7 @@ class SidecarProcess {
   base::SystemClock system_clock_;
   std::atomic<bool> draining_{false};
   observe::Log log_;
-  ConnectionWatch connection_watch_{log_};
+  ConnectionWatch connection_watch_{log_, files_.connections_lowered};
   Engine engine_;
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};

@@ -95,6 +95,13 @@ class Doors(DoorsTest):
             until(lambda: server.request("GET", "/healthz", port=admin_port)[0] == 200, 10, "a new connection is accepted")
 
 
+class SmallSidecar(Headgate):
+    COMMAND = "sidecar"
+
+    def __init__(self, *args, **more):
+        super().__init__("--upstream-connections", "100", *args, **more)
+
+
 class Descriptors(DoorsTest):
     def setUp(self):
         super().setUp()
@@ -125,6 +132,13 @@ class Descriptors(DoorsTest):
             self.assert_refused_with_a_reason(server, "127.0.0.99")
             self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
             self.assertEqual(server.metric("headgate_accept_errors_total"), 0)
+
+    def test_a_sidecar_logs_that_it_accepts_fewer_connections(self):
+        words = ("--upstream", "http://127.0.0.1:1", "--capacity", "1", "--threads", "1", "--max-connections", "200")
+        with SmallSidecar(*words, prefix=("prlimit", "--nofile=300:300")) as sidecar:
+            self.assertRegex(sidecar.errors(), r"connections\.max_lowered .*open_files_max=300 max_connections=200")
+        with SmallSidecar(*words, prefix=("prlimit", "--nofile=500:500")) as sidecar:
+            self.assertNotIn("connections.max_lowered", sidecar.errors())
 
     def test_without_free_descriptors_refusals_the_admin_address_and_snapshots_work(self):
         snapshot = os.path.join(self.folder, "snapshot")
