@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "headgate/net/endpoint.h"
 #include "headgate/net/server_list.h"
 #include "headgate/rule/quote.h"
 
@@ -28,7 +30,8 @@ constexpr size_t kUpstreamsMax = 256;
 absl::StatusOr<net::StreamTarget> ParseTarget(std::string_view text, bool tls) {
   if (text.starts_with(kUnix)) {
     if (tls) return absl::InvalidArgumentError("TLS needs HOST:PORT, not a Unix socket");
-    return net::StreamTarget{.unix_path = std::string(text.substr(kUnix.size()))};
+    HEADGATE_ASSIGN_OR_RETURN(net::Endpoint endpoint, net::ParseEndpoint(text));
+    return net::StreamTarget{.unix_path = std::move(endpoint.address)};
   }
   if (text.ends_with('/')) text.remove_suffix(1);
   HEADGATE_ASSIGN_OR_RETURN(const std::vector<net::StreamTarget> target,

@@ -1,9 +1,12 @@
 #include "headgate/app/upstream_list.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace headgate::app {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(UpstreamList, IsReadFromText) {
   const auto list =
@@ -30,6 +33,22 @@ TEST(UpstreamList, IsReadFromText) {
   for (const auto* text : {"", "http://", "https://unix:/run/a", "https://a,http://b", "ftp://a",
                            "http://a:99999", "http://a/path", "http://a,", "http://a,http://a:80"})
     EXPECT_FALSE(ParseUpstreams(text).ok()) << text;
+}
+
+TEST(UpstreamList, ThePathOfAUnixSocketMustFitIntoAnAddress) {
+  const std::string longest(107, 'a');
+  const auto list = ParseUpstreams("http://unix:" + longest);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->targets, (std::vector<net::StreamTarget>{{.unix_path = longest}}));
+  const auto message = [](const std::string& text) {
+    const auto refused = ParseUpstreams(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << text;
+    return std::string(refused.status().message());
+  };
+  EXPECT_THAT(message("http://unix:"), HasSubstr("the path of the Unix socket is missing"));
+  EXPECT_THAT(message("http://a,unix:"), HasSubstr("the path of the Unix socket is missing"));
+  EXPECT_THAT(message("h2c://unix:" + longest + "a"),
+              HasSubstr("has 108 bytes; the system takes at most 107"));
 }
 
 }  // namespace

@@ -448,6 +448,17 @@ class FairShare(unittest.TestCase):
         self.assertEqual(self.ask("ann", 20), 20)
         self.assertEqual(len(self.upstream.heads), before)
 
+    def test_an_upstream_without_an_address_is_refused(self):
+        self.start()
+        before = self.sidecar.request("GET", "/v1/sidecar", port=self.sidecar.admin_port)[2]
+        for upstream in ("http://unix:", "http://unix:/" + "a" * 300):
+            body = json.dumps({"upstream": upstream})
+            status, _, text = self.sidecar.request("PATCH", "/v1/sidecar", body, port=self.sidecar.admin_port)
+            self.assertEqual(status, 400, text)
+            self.assertIn("the path", text)
+        self.assertEqual(self.sidecar.request("GET", "/v1/sidecar", port=self.sidecar.admin_port)[2], before)
+        self.assertEqual(self.ask("ann"), 1)
+
     def test_request_without_a_client(self):
         self.start()
         self.assertEqual(self.sidecar.request("GET", "/")[0], 429)
