@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "headgate/base/clock.h"
@@ -45,11 +48,26 @@ struct SidecarHandoverTest : testing::Test {
     return address;
   }
   void Open(std::vector<HandoverPoint::Address> addresses) {
-    auto opened =
-        HandoverPoint::Open(path, std::move(addresses), loop,
-                            {.state = [this] { return state; }, .leave = [this] { ++left; }});
+    auto opened = TryToOpen(std::move(addresses));
     ASSERT_TRUE(opened.ok()) << opened.status();
     point = *std::move(opened);
+  }
+  absl::StatusOr<std::unique_ptr<HandoverPoint>> TryToOpen(
+      std::vector<HandoverPoint::Address> addresses = {},
+      const std::optional<net::SocketFile>& before = std::nullopt) {
+    return HandoverPoint::Open({.path = path,
+                                .before = before,
+                                .hello_timeout = hello_timeout,
+                                .ready_timeout = ready_timeout},
+                               std::move(addresses), loop, log,
+                               {.state = [this] { return state; }, .leave = [this] { ++left; }});
+  }
+  // A process that connects and says nothing.
+  net::FileDescriptor Silent() {
+    net::FileDescriptor peer(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const net::SocketAddress address = net::UnixSocket(path);
+    EXPECT_EQ(::connect(peer.get(), address.get(), address.size), 0);
+    return peer;
   }
   // Runs `work`, the new process, on another thread while the old one runs here.
   template <typename Work>
@@ -84,8 +102,13 @@ struct SidecarHandoverTest : testing::Test {
   std::string path;
   base::SystemClock clock;
   net::EventLoop loop{clock};
+  std::ostringstream text;
+  observe::Log log{{}, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(text)};
   std::vector<net::FileDescriptor> sockets;
   std::unique_ptr<HandoverPoint> point;
+  // Such that they do not end, unless a test is about it.
+  base::Duration hello_timeout = 100s;
+  base::Duration ready_timeout = 100s;
   SidecarState state;
   int left = 0;
 };
@@ -144,7 +167,9 @@ TEST_F(SidecarHandoverTest, AProcessThatSendsSomethingElseIsAnError) {
         EXPECT_EQ(::send(peer.get(), message.data(), message.size(), MSG_NOSIGNAL),
                   std::ssize(message));
       std::array<char, 16> word{};
-      (void)::recv(peer.get(), word.data(), word.size(), 0);
+      // Its hello, and its ready if it comes so far.
+      while (::recv(peer.get(), word.data(), word.size(), 0) > 0) {
+      }
     });
   };
   for (const auto* message : {"nonsense", "listen\n", "listen\n127.0.0.1", "listen\n:99999"}) {
@@ -191,8 +216,50 @@ TEST_F(SidecarHandoverTest, OneSuccessorAtATime) {
   ASSERT_TRUE(first.has_value());
   WhileItRuns([&] {
     const auto second = Predecessor::Find(path, 10s);
-    EXPECT_THAT(std::string(second.status().message()), HasSubstr("has not handed over"));
+    EXPECT_TRUE(absl::IsAborted(second.status())) << second.status();
+    EXPECT_THAT(std::string(second.status().message()),
+                HasSubstr("taking over already: " + std::to_string(::getpid())));
   });
+  EXPECT_TRUE(first->StillWaits().ok());
+}
+
+TEST_F(SidecarHandoverTest, SilentProcessesHoldUpNobody) {
+  Open({Make("admin :0", ":9000", 1)});
+  // More than the process keeps at the same time.
+  std::vector<net::FileDescriptor> silent;
+  WhileItRuns([&] {
+    for (int i = 0; i < 40; ++i) silent.push_back(Silent());
+  });
+  auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(SayReady(*found).ok());
+  EXPECT_EQ(left, 1);
+}
+
+TEST_F(SidecarHandoverTest, ASilentProcessIsDroppedAndLogged) {
+  hello_timeout = 10ms;
+  Open({});
+  const net::FileDescriptor silent = Silent();
+  std::array<char, 16> word{};
+  WhileItRuns([&] { EXPECT_EQ(::recv(silent.get(), word.data(), word.size(), 0), 0); });
+  EXPECT_THAT(text.str(),
+              AllOf(HasSubstr("handover.peer_dropped process=" + std::to_string(::getpid())),
+                    HasSubstr("after=0.01s"), HasSubstr("said nothing")));
+  EXPECT_EQ(left, 0);
+}
+
+TEST_F(SidecarHandoverTest, ASuccessorThatIsNotReadyInTimeIsTold) {
+  ready_timeout = 50ms;
+  Open({Make("admin :0", ":9000", 1)});
+  auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(loop.RunUntil([&] { return !text.str().empty(); }, 60s));
+  EXPECT_THAT(text.str(), AllOf(HasSubstr("handover.peer_dropped"), HasSubstr("after=0.05s"),
+                                HasSubstr("was not ready")));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(found->StillWaits()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(found->SayReady().status()));
+  EXPECT_EQ(left, 0);
+  EXPECT_TRUE(Find().has_value()) << "another one may take over";
 }
 
 TEST_F(SidecarHandoverTest, ItsFileIsForItsUserAndGoesWithIt) {
@@ -200,20 +267,82 @@ TEST_F(SidecarHandoverTest, ItsFileIsForItsUserAndGoesWithIt) {
   struct stat info {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0600u);
-  auto old = std::move(point);
-  Open({});
-  old.reset();
-  EXPECT_TRUE(std::filesystem::exists(path)) << "the file of the successor";
+  auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  auto next = TryToOpen({}, found->file());
+  ASSERT_TRUE(next.ok()) << next.status();
   point.reset();
+  EXPECT_TRUE(std::filesystem::exists(path)) << "the file of the successor";
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  *next = nullptr;
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST_F(SidecarHandoverTest, AFileThatIsNotItsSocketStays) {
+  const auto refused = [&] {
+    const net::SocketFile before(path);
+    EXPECT_TRUE(absl::IsAlreadyExists(Predecessor::Find(path, 10s).status()));
+    const auto opened = TryToOpen();
+    EXPECT_TRUE(absl::IsAlreadyExists(opened.status())) << opened.status();
+    EXPECT_TRUE(before.IsThere());
+    EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+    std::filesystem::remove(path);
+  };
+  std::ofstream(folder + "/target") << "precious";
+  std::filesystem::copy(folder + "/target", path);
+  refused();
+  std::filesystem::create_symlink(folder + "/target", path);
+  refused();
+  std::filesystem::create_directory(path);
+  refused();
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  refused();
+  // The socket of another program, which nobody may miss.
+  const auto stream = net::ListenOnUnix(path, {.backlog = 1});
+  ASSERT_TRUE(stream.ok());
+  refused();
+  EXPECT_EQ(std::filesystem::file_size(folder + "/target"), 8u);
+}
+
+TEST_F(SidecarHandoverTest, ASocketOfAnotherUserStays) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  Open({});
+  std::filesystem::rename(path, path + "2");
+  point.reset();
+  std::filesystem::rename(path + "2", path);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(absl::IsPermissionDenied(Predecessor::Find(path, 10s).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(TryToOpen().status()));
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(SidecarHandoverTest, AFileBesideItStaysToo) {
+  Open({});
+  auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  std::ofstream(path + ".new") << "precious";
+  EXPECT_TRUE(absl::IsAlreadyExists(TryToOpen({}, found->file()).status()));
+  EXPECT_EQ(std::filesystem::file_size(path + ".new"), 8u);
+  EXPECT_TRUE(SayReady(*found).ok()) << "the one that runs still waits";
+}
+
+TEST_F(SidecarHandoverTest, AnotherFileInPlaceOfThePredecessorsStays) {
+  Open({});
+  auto found = Find();
+  ASSERT_TRUE(found.has_value());
+  std::filesystem::remove(path);
+  std::ofstream(path) << "precious";
+  EXPECT_TRUE(absl::IsAlreadyExists(TryToOpen({}, found->file()).status()));
+  point.reset();
+  EXPECT_EQ(std::filesystem::file_size(path), 8u);
+}
+
 TEST_F(SidecarHandoverTest, APathThatCannotBeUsedIsAnError) {
-  const auto nowhere = HandoverPoint::Open("/nowhere/point", {}, loop, {});
-  EXPECT_THAT(std::string(nowhere.status().message()),
-              HasSubstr("cannot listen on /nowhere/point"));
-  const auto too_long = HandoverPoint::Open(std::string(200, 'a'), {}, loop, {});
-  EXPECT_THAT(std::string(too_long.status().message()), HasSubstr("too long"));
+  path = "/nowhere/point";
+  EXPECT_THAT(std::string(TryToOpen().status().message()),
+              HasSubstr("cannot listen on unix:/nowhere/point"));
+  path = std::string(200, 'a');
+  EXPECT_THAT(std::string(TryToOpen().status().message()), HasSubstr("too long"));
 }
 
 }  // namespace

@@ -9,6 +9,21 @@ namespace {
 
 constexpr base::Duration kHandoverTimeout = std::chrono::seconds(5);
 
+// None of these failures stops the process that runs, and the hints do not ask to stop it.
+std::string_view HintOnHandover(const absl::Status& problem) {
+  switch (problem.code()) {
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kUnavailable:
+      return "choose a path at which there is nothing, in a directory that this user may write";
+    case absl::StatusCode::kPermissionDenied:
+      return "choose a path in a directory of this user; both processes must run as the same user";
+    case absl::StatusCode::kAborted:
+      return "wait until that process serves, or end it if it hangs: the one that runs goes on";
+    default:
+      return "the process that runs goes on: see its log, then start this one again";
+  }
+}
+
 }  // namespace
 
 void LogNoState(observe::Log& log, const absl::Status& why) {
@@ -25,26 +40,31 @@ bool SidecarListeners::FindPredecessor() {
     predecessor_ = *std::move(found);
     return true;
   }
-  console_.Error(fmt::format("--handover: {}", std::string(found.status().message())),
-                 "stop the process that has the addresses, and start this one again");
+  return Refuse(found.status());
+}
+
+bool SidecarListeners::Refuse(const absl::Status& problem) const {
+  console_.Error(fmt::format("--handover: {}", std::string(problem.message())),
+                 HintOnHandover(problem));
   return false;
 }
 
 bool SidecarListeners::AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
                                       const std::function<void(const SidecarState&)>& take_over) {
   if (handover_.empty()) return true;
-  auto point =
-      HandoverPoint::Open(handover_, addresses_, loop,
-                          {.state = std::move(state), .leave = [this] { has_successor_ = true; }});
-  if (!point.ok()) {
-    console_.Error(fmt::format("--handover: {}", std::string(point.status().message())),
-                   "name a path in a directory that this user may write");
-    return false;
+  if (predecessor_) {
+    if (const absl::Status waits = predecessor_->StillWaits(); !waits.ok()) return Refuse(waits);
   }
+  const auto before = predecessor_ ? std::optional(predecessor_->file()) : std::nullopt;
+  auto point =
+      HandoverPoint::Open({.path = handover_, .before = before}, addresses_, loop, log_,
+                          {.state = std::move(state), .leave = [this] { has_successor_ = true; }});
+  if (!point.ok()) return Refuse(point.status());
   point_ = *std::move(point);
   if (!predecessor_) return true;
   const absl::StatusOr<SidecarState> taken = predecessor_->SayReady();
   predecessor_.reset();
+  if (absl::IsDeadlineExceeded(taken.status())) return Refuse(taken.status());
   log_.Info("sidecar.sockets_taken", {{"addresses", uint64_t{addresses_.size()}}});
   if (taken.ok()) {
     take_over(*taken);

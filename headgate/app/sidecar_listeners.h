@@ -51,6 +51,8 @@ class SidecarListeners {
   void EndHandover() { point_.reset(); }
 
  private:
+  // Returns false.
+  bool Refuse(const absl::Status& problem) const;
   absl::StatusOr<net::Endpoint> TakeOrListen(std::string_view name, const net::Endpoint& endpoint,
                                              const Sessions& sessions,
                                              const net::ListenOptions& options);

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "headgate/app/flag_reader.h"
 #include "headgate/app/sidecar_flags.h"
+#include "headgate/app/sidecar_handover.h"
 #include "headgate/app/sidecar_rule_settings.h"
 #include "headgate/app/sidecar_share_settings.h"
 #include "headgate/base/text.h"
@@ -100,6 +103,30 @@ std::string_view ProblemOfClientField(std::string_view name) {
   return of_connection ? "belongs to a connection and names no client" : "";
 }
 
+void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  settings.handover = flags.handover.value_or("");
+  if (!flags.handover || !reader.ok()) return;
+  const auto refuse = [&](std::string_view why) {
+    reader.Refuse(fmt::format("--handover {}", why),
+                  "--handover /run/headgate/handover, or leave it out");
+  };
+  if (settings.handover.empty()) return refuse("needs a path");
+  if (settings.handover.size() > kHandoverPathBytesMax) {
+    return refuse(fmt::format("has a path of {} bytes; it may have {}", settings.handover.size(),
+                              kHandoverPathBytesMax));
+  }
+  const auto full = [](const std::string& path) {
+    std::error_code none;
+    return std::filesystem::absolute(path, none).lexically_normal();
+  };
+  const auto is_the_same = [&](const ListenAddress& address) {
+    return address.endpoint.is_unix() && full(address.endpoint.address) == full(settings.handover);
+  };
+  if (std::any_of(settings.listen.begin(), settings.listen.end(), is_the_same) ||
+      (settings.admin && is_the_same(*settings.admin)))
+    refuse("names a socket for clients: it must be a path of its own");
+}
+
 void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
   proxy::ProxyOptions& proxy = settings.proxy;
   if (const std::string_view why = ProblemOfClientField(flags.client_header); !why.empty()) {
@@ -138,15 +165,13 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   proxy.checks.path = flags.check_path;
   proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);
   if (proxy.checks.interval < kCheckIntervalMin) {
-    reader.Refuse(fmt::format("--check-interval {} is shorter than 200ms",
-                              rule::Quote(flags.check_interval)),
-                  "each event loop asks each address once in this time");
+    reader.Refuse(
+        fmt::format("--check-interval {} is shorter than 200ms", rule::Quote(flags.check_interval)),
+        "each event loop asks each address once in this time");
   }
   settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
   settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
-  if (flags.handover && flags.handover->empty())
-    reader.Refuse("--handover needs a path", "--handover /run/headgate/handover, or leave it out");
-  settings.handover = flags.handover.value_or("");
+  ReadHandover(flags, reader, settings);
 }
 
 void ReadSizes(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {

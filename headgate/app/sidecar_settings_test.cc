@@ -130,6 +130,12 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--rate-limit-fields", "draft-1"}, "--rate-limit-fields \"draft-1\" is not"},
            Case{{"--credential-file", "/nowhere/x"}, "/nowhere/x"},
            Case{{"--handover", ""}, "--handover needs a path"},
+           Case{{"--handover", std::string(104, 'a')}, "--handover has a path of 104 bytes"},
+           Case{{"--handover", "a/b", "--listen", "unix:a/./b"}, "--handover names a socket for"},
+           Case{{"--handover", "/b", "--admin-listen", "unix:/a/../b"},
+                "--handover names a socket for clients"},
+           Case{{"--upstream", "http://unix:"}, "the path of the Unix socket is missing"},
+           Case{{"--upstream", "http://unix:" + std::string(300, 'a')}, "the path has 300 bytes"},
            Case{{"--check-interval", "199ms"}, "--check-interval \"199ms\" is shorter than 200ms"},
        }) {
     const auto [settings, err] = WithFlags(c.flags);

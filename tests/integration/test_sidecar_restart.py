@@ -173,6 +173,83 @@ class Restart(Restarts):
         self.assertFalse(os.path.exists(self.path))
 
 
+class ThePath(Restarts):
+    """Only a socket that nobody needs is replaced; other files at the path stay."""
+
+    def refused(self, *args):
+        """The error of a start that fails."""
+        done = run(BINARY, "sidecar", "--handover", self.path, "--capacity", "1", "--listen", "127.0.0.1:0",
+                   "--admin-listen", "none", "--upstream", f"http://127.0.0.1:{self.nginx.port}", *args)
+        self.assertIn("hint: ", done.stderr)
+        return done.returncode, done.stderr
+
+    def test_a_file_that_is_not_a_socket_stays(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("precious")
+        status, error = self.refused()
+        self.assertEqual(status, 3)
+        self.assertIn("is not a socket, and stays as it is", error)
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        os.remove(self.path)
+        os.mkdir(self.path)
+        self.assertEqual(self.refused()[0], 3)
+        self.assertEqual(os.listdir(os.path.dirname(self.path)), ["handover"])
+
+    def test_the_socket_of_another_program_stays(self):
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(self.path)
+            other.listen()
+            status, error = self.refused()
+            self.assertEqual(status, 3)
+            self.assertIn("another program has the socket there", error)
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(self.path)
+
+    def test_an_address_for_clients_is_another_path(self):
+        status, error = self.refused("--listen", "unix:" + self.path)
+        self.assertEqual(status, 2)
+        self.assertIn("names a socket for clients", error)
+        # The same file under two names.
+        folder = os.path.dirname(self.path)
+        os.symlink(folder, folder + "/link")
+        status, error = self.refused("--listen", f"unix:{folder}/link/handover")
+        self.assertEqual(status, 3)
+        self.assertIn("another process has it", error)
+        self.assertFalse(os.path.exists(self.path))
+
+    def silent(self):
+        peer = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        peer.settimeout(START_SECONDS)
+        peer.connect(self.path)
+        return peer
+
+    def test_silent_processes_hold_up_no_restart(self):
+        old = self.start()
+        silent = [self.silent() for _ in range(3)]
+        new = self.start()
+        self.assertEqual(new.port, old.port)
+        self.assertEqual(old.process.wait(START_SECONDS), 0, old.errors())
+        for peer in silent:
+            self.assertEqual(peer.recv(1), b"")
+        # The log names them, even if nobody wants to take over.
+        self.assertEqual(self.silent().recv(1), b"")
+        self.assertRegex(new.errors(), rf"handover\.peer_dropped process={os.getpid()} after=1s")
+        self.assertEqual(new.request("GET", "/small", headers={"X-Client-Id": "ann"})[0], 200)
+
+    def test_the_third_process_is_told_which_one_has_the_turn(self):
+        old = self.start()
+        second = self.silent()
+        second.send(b"hello")
+        self.assertTrue(second.recv(4096))
+        status, error = self.refused()
+        self.assertEqual(status, 3)
+        self.assertIn(f"another process is taking over already: {os.getpid()}", error)
+        self.assertNotIn("stop the process that has the addresses", error)
+        second.close()
+        self.assertEqual(self.start().port, old.port)
+
+
 class Waiting(Restarts):
     """Requests that wait when the process leaves are answered, not cut off."""
 
