@@ -58,6 +58,7 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   uint64_t connections = 0;
   uint64_t connects = 0;
   uint64_t connect_failures = 0;
+  uint64_t tls_failures = 0;
   uint64_t queued = 0;
   uint64_t waits_for_place = 0;
   uint64_t waits_for_client = 0;
@@ -78,6 +79,7 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
     connections += counters.upstreams.connections.value();
     connects += counters.upstreams.connects.value();
     connect_failures += counters.upstreams.connect_failures.value();
+    tls_failures += counters.upstreams.tls_failures.value();
     queued += counters.upstreams.queued.value();
     waits_for_place += counters.upstreams.waits_for_place.value();
     waits_for_client += counters.upstreams.waits_for_client.value();
@@ -102,6 +104,7 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
            observe::HistogramValue{
                .bounds = proxy::kAnswerBounds, .counts = answers.counts, .sum = answers.sum});
   sink.Set(Metric::kUpstreamConnections, {}, connections);
+  sink.Set(Metric::kUpstreamConnects, {"failed_tls"}, tls_failures);
   sink.Set(Metric::kUpstreamConnects, {"failed"}, connect_failures);
   sink.Set(Metric::kUpstreamConnects, {"begun"}, connects);
   sink.Set(Metric::kUpstreamQueue, {}, queued);

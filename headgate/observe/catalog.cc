@@ -403,7 +403,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_upstream_connects_total",
      kCounter,
      "attempts",
-     "Attempts to connect to an upstream, by result: begun (all of them), failed.",
+     "Attempts to connect to an upstream, by result: begun (all of them), failed, failed_tls (of "
+     "these: the certificate is not trusted, or the TLS handshake failed).",
      {"result"}},
     {Metric::kUpstreamQueue, "headgate_upstream_queue", kGauge, "requests",
      "Requests that wait for a connection to an upstream."},

@@ -273,6 +273,8 @@ void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_vi
   NoteConnectEnd(link);
   address.connect_failed = true;
   counters_.connect_failures.Add();
+  if (end == UpstreamConnection::End::kUntrusted || end == UpstreamConnection::End::kTlsFailed)
+    counters_.tls_failures.Add();
   OnHealth(address, Ended::kFailed, now);
   OnConnectFailed(end, why, now);
 }

@@ -53,6 +53,7 @@ struct UpstreamsCounters {
   base::Counter connections{};  // open, or being made
   base::Counter connects{};     // attempts
   base::Counter connect_failures{};
+  base::Counter tls_failures{};      // of these, because of TLS
   base::Counter outstanding{};       // requests on connections
   base::Counter queued{};            // requests that wait now
   base::Counter waits_for_place{};   // requests that had to wait, because no place was free

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -224,6 +225,29 @@ TEST_F(UpstreamsTest, SaysWhyNoConnectionWasMade) {
     EXPECT_EQ(waiter.refused, why);
     Turn();
   }
+  EXPECT_EQ(counters.connect_failures.value(), 4u);
+  EXPECT_EQ(counters.tls_failures.value(), 2u);
+}
+
+TEST_F(UpstreamsTest, ThoseBeyondTheirPartGoOnOnceNobodyIsHeldToOne) {
+  options.connections_max = 9;
+  Make(1);
+  std::deque<PlayedWaiter> requests;
+  size_t connected = 0;
+  for (int i = 0; i < 9; ++i) {
+    PlayedWaiter& waiter = requests.emplace_back(uint64_t{7});
+    waiter.on_place = [this](Place& place) { Occupy(&place); };
+    const auto taken = TakeFor(waiter);
+    if (taken.place != nullptr) Occupy(taken.place);
+    for (; connected < made.size(); ++connected) Connected(connected);
+  }
+  EXPECT_EQ(requests.back().place, nullptr) << "the last place is kept for others";
+  upstreams->SetDivides(false);
+  Turn();
+  for (; connected < made.size(); ++connected) Connected(connected);
+  EXPECT_EQ(counters.queued.value(), 0u);
+  EXPECT_NE(requests.back().place, nullptr);
+  for (PlayedWaiter& waiter : requests) Leave(*waiter.holds);
 }
 
 TEST_F(UpstreamsTest, NobodyWaitsAfterTheEndOfTheQueue) {

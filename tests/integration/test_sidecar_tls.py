@@ -200,6 +200,8 @@ class Upstreams(Certificates):
         self.assertEqual(status, 502)
         self.assertEqual(fields["proxy-status"], "headgate; error=tls_protocol_error")
         self.assertIn("upstream.handshake_failed", self.sidecar.errors())
+        connects = 'headgate_upstream_connects_total{result="%s"}'
+        until(lambda: self.sidecar.metric(connects % "failed_tls"), 10, "the failure is counted")
 
     def test_new_authorities_are_followed(self):
         followed = os.path.join(self.folder, "followed.pem")
