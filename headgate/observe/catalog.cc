@@ -32,7 +32,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_permits_total",
      kCounter,
      "permits",
-     "What happened to the permits of rules that limit concurrency. `taken` and `given_back`: by "
+     "Permits of rules that limit concurrency, by event. `taken` and `given_back`: by "
      "requests that end here; `ended`: before such a request did, because the ttl of the rule is "
      "too short or the store was not reached; `acquired` and `released`: by id; `unknown`: an id "
      "was released that held none; `refused`: no permit was free; `looked_at`: by a front that "
@@ -501,7 +501,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_fleet_pool_rounds_total",
      kCounter,
      "rounds",
-     "Rounds of this instance with the pool that a fleet shares, by outcome: written, lost (another "
+     "Rounds of this instance with the pool that a fleet shares, by outcome: written, lost "
+     "(another "
      "instance was faster; done again), failed (the store did not answer, or refused).",
      {"outcome"}},
     {Metric::kFleetWaits, "headgate_fleet_pool_waits_total", kCounter, "requests",
