@@ -19,7 +19,7 @@ namespace headgate::app {
 namespace {
 
 // The end of a drain, in which requests that have waited in vain get their answers.
-constexpr base::Duration kLastWordsMax = std::chrono::milliseconds(500);
+constexpr base::Duration kLastWordsMax = std::chrono::seconds(1);
 
 net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
   return {

@@ -300,7 +300,7 @@ class Waiting(Restarts):
             return False
 
         upstream = Upstream(self, hang).port
-        old = self.start(1, "--drain-timeout", "2s", "--upstream-connections", "1", upstream=upstream)
+        old = self.start(1, "--drain-timeout", "4s", "--upstream-connections", "1", upstream=upstream)
         asked = subprocess.Popen(("curl", "--silent", "-H", "X-Client-Id: bob", f"http://127.0.0.1:{old.port}/"))
         self.addCleanup(asked.wait)
         self.addCleanup(asked.kill)
