@@ -99,6 +99,11 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --reservation PERCENT     the part of its even share that an idle client keeps (10%)
   --on-new-client redivide|restart  what happens to the running cycle (redivide)
   --reclaim next_cycle|at_once  when a client gets its own back (next_cycle)
+  --minimum-cycle DURATION  restart and at_once cut no cycle short before this time (a tenth of --cycle)
+  --leave-after CYCLES      a client without a request for this many cycles leaves; 0: never (10)
+  --limit-min N             with --capacity auto: at least this many requests may be in flight, from 2 (2)
+  --limit-max N             with --capacity auto: at most this many (4096)
+  --client-weight NAME=WEIGHT  a client with 3 gets three times the even share of others, up to 1024 (1); repeatable
   --scope replica|fleet     a pool for this replica, or one that all with the same --pool share (replica)
   --pool NAME               the pool in --store that a fleet shares (default)
   --client-header NAME      the field with the client's id (X-Client-Id); none: its address is its id
@@ -127,7 +132,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --drain-timeout DURATION    for requests in progress when the process stops (10s)
   --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets and the
                             shares of the old one, which then leaves, so that a restart fails no request
-  --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails
+  --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails, unless
+                            all addresses fail
   --check-interval DURATION   between two checks of an address by an event loop, from 200ms (5s)
   --upstream-connections N    to each address of the upstream (512)
   --queue N                 requests that wait for a connection, and as many that queues of rules hold (1024)

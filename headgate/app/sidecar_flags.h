@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "headgate/algorithm/fair_share_options.h"
 #include "headgate/app/arguments.h"
 #include "headgate/app/setting_flags.h"
 #include "headgate/app/settings.h"
 #include "headgate/app/sidecar_tls.h"
+#include "headgate/capacity/capacity_controller.h"
 
 namespace headgate::app {
 
@@ -24,6 +26,11 @@ struct SidecarFlags {
   std::string reservation = "10%";
   std::string on_new_client = "redivide";
   std::string reclaim = "next_cycle";
+  std::string minimum_cycle;  // empty: a tenth of the cycle
+  uint64_t leave_after = algorithm::FairShareOptions{}.leave_after_cycles;
+  uint64_t limit_min = capacity::CapacityOptions{}.limit_min;
+  uint64_t limit_max = capacity::CapacityOptions{}.limit_max;
+  std::vector<std::string> client_weight;
   std::string client_header = "X-Client-Id";
   std::optional<std::string> anonymous;
   uint64_t clients = 1024;

@@ -35,12 +35,15 @@ std::string LabelOf(std::string_view client) {
   return label.append(rule::Printable(client));
 }
 
+// Before a capacity is found, there are no shares.
 void CollectClient(std::string_view name, const algorithm::ClientFigures& figures,
-                   observe::Sink& sink) {
+                   bool has_capacity, observe::Sink& sink) {
   sink.Set(Metric::kShareDemand, {name}, figures.demand);
-  sink.Set(Metric::kShareCapacity, {name}, figures.capacity);
-  sink.Set(Metric::kShareBorrowed, {name}, figures.borrowed);
-  sink.Set(Metric::kShareLent, {name}, figures.lent);
+  if (has_capacity) {
+    sink.Set(Metric::kShareCapacity, {name}, figures.capacity);
+    sink.Set(Metric::kShareBorrowed, {name}, figures.borrowed);
+    sink.Set(Metric::kShareLent, {name}, figures.lent);
+  }
   sink.Set(Metric::kShareRequests, {name, "allowed"}, figures.counts.allowed);
   sink.Set(Metric::kShareRequests, {name, "rejected"}, figures.counts.rejected);
 }
@@ -134,10 +137,11 @@ void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::
 
 void CollectShare(share::PoolSnapshot& snapshot, observe::Sink& sink) {
   const size_t clients = snapshot.clients.size();
+  const bool has_capacity = snapshot.capacity.has_value();
   share::KeepLargest(snapshot, kClientSeriesMax);
   for (const share::ClientSnapshot& client : snapshot.clients)
-    CollectClient(LabelOf(client.name), client.figures, sink);
-  if (snapshot.others_count > 0) CollectClient(kOthers, snapshot.others, sink);
+    CollectClient(LabelOf(client.name), client.figures, has_capacity, sink);
+  if (snapshot.others_count > 0) CollectClient(kOthers, snapshot.others, has_capacity, sink);
   sink.Set(Metric::kShareClients, {}, clients);
   sink.Set(Metric::kShareClientsLeft, {}, snapshot.clients_left);
   if (snapshot.capacity) sink.Set(Metric::kSharePool, {}, *snapshot.capacity);

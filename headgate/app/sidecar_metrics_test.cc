@@ -58,5 +58,37 @@ TEST(SidecarMetrics, EachClientHasALabelOfItsOwn) {
   EXPECT_EQ(demands.at("zo\xc3\xab"), 7u);
 }
 
+// The metrics with series for each client that were reported.
+class OfClients final : public observe::Sink {
+ public:
+  void Set(observe::Metric metric, std::initializer_list<std::string_view> labels,
+           uint64_t value) override {
+    if (labels.size() == 1 && *labels.begin() == "ann") values[metric] = value;
+  }
+  void Set(observe::Metric, std::initializer_list<std::string_view>, base::Duration) override {}
+  void Set(observe::Metric, std::initializer_list<std::string_view>,
+           const observe::HistogramValue&) override {}
+
+  std::map<observe::Metric, uint64_t> values;
+};
+
+TEST(SidecarMetrics, ThereAreNoSharesUntilACapacityIsFound) {
+  using observe::Metric;
+  share::PoolSnapshot snapshot;
+  snapshot.clients.push_back(
+      {.name = "ann", .figures = {.demand = 7, .capacity = 4, .borrowed = 2, .lent = 1}});
+  share::PoolSnapshot found = snapshot;
+  found.capacity = 40;
+  OfClients before;
+  CollectShare(snapshot, before);
+  EXPECT_EQ(before.values, (std::map<Metric, uint64_t>{{Metric::kShareDemand, 7}}));
+  OfClients after;
+  CollectShare(found, after);
+  EXPECT_EQ(after.values, (std::map<Metric, uint64_t>{{Metric::kShareDemand, 7},
+                                                      {Metric::kShareCapacity, 4},
+                                                      {Metric::kShareBorrowed, 2},
+                                                      {Metric::kShareLent, 1}}));
+}
+
 }  // namespace
 }  // namespace headgate::app

@@ -13,6 +13,7 @@
 
 #include "headgate/replay/share_plan.h"
 #include "headgate/rule/quote.h"
+#include "headgate/share/client_names.h"
 
 namespace headgate::app {
 namespace {
@@ -130,6 +131,8 @@ int SidecarPlan(const std::string& file, const replay::ClientPlace& client,
     return kExitUsage;
   }
   replay::AccessLogReader reader(client);
+  const share::ClientNames names(options);
+  share::ClientNames::Buffer buffer;
   uint64_t unread = 0;
   bool is_first = true;
   std::string_view unpacker;
@@ -139,7 +142,8 @@ int SidecarPlan(const std::string& file, const replay::ClientPlace& client,
       if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     }
     if (const auto request = reader.Read(line)) {
-      planner->Take(request->client, request->at);
+      const std::string_view name = names.NameOf(request->client, buffer);
+      planner->Take(request->client, request->at, names.WeightOf(name));
     } else {
       ++unread;
     }

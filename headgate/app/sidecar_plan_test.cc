@@ -51,6 +51,17 @@ TEST(SidecarPlan, ShowsWhoWouldHaveBeenRefused) {
   EXPECT_THAT(two.out, HasSubstr("the busiest cycle of 60 s had 4 requests"));
 }
 
+TEST(SidecarPlan, ClientsHaveTheirWeights) {
+  std::string log;
+  for (int i = 0; i < 5; ++i) log += "bob 1795601635\nann 1795601635\n";
+  const Done even = Plan(log, {"--capacity", "8"});
+  EXPECT_THAT(even.out, ContainsRegex("ann +5 +1 ")) << even.err;
+  // With a weight of 3, ann has 6 of 8.
+  const Done weighted = Plan(log, {"--capacity", "8", "--client-weight", "ann=3"});
+  EXPECT_THAT(weighted.out, ContainsRegex("ann +5 +0 ")) << weighted.err;
+  EXPECT_THAT(weighted.out, ContainsRegex("bob +5 +3 "));
+}
+
 TEST(SidecarPlan, TheClientMayBeAnywhere) {
   const std::string text = "1795601635 \"GET /\" carol\r\n1795601634 \"GET /\" carol";
   const Done last = Plan(text, {"--capacity", "4", "--plan-client", "-1"});

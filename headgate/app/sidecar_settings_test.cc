@@ -116,6 +116,20 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--cycle", "0s"}, "--cycle \"0s\" is not a duration"},
            Case{{"--reservation", "10"}, "--reservation \"10\" is not a percentage"},
            Case{{"--reservation", "101%"}, "--reservation \"101%\" is not a percentage"},
+           Case{{"--client-weight", "ann"}, "--client-weight \"ann\" has no '='"},
+           Case{{"--client-weight", "=3"}, "--client-weight \"=3\" names no client"},
+           Case{{"--client-weight", "ann=1025"},
+                "--client-weight \"ann=1025\" does not end with a whole number from 1 to 1024"},
+           Case{{"--client-weight", "a=b=1", "--client-weight", "a=b=2"},
+                "--client-weight is given twice for \"a=b\""},
+           Case{{"--minimum-cycle", "11s"}, "--minimum-cycle 11s is longer than --cycle 10s"},
+           Case{{"--minimum-cycle", "0s"}, "--minimum-cycle \"0s\" is not a duration"},
+           Case{{"--leave-after", "1000001"}, "--leave-after is at most 1000000"},
+           Case{{"--limit-min", "8"}, "--limit-min and --limit-max need --capacity auto"},
+           Case{{"--capacity", "auto", "--limit-min", "1"}, "--limit-min 1 and --limit-max 4096"},
+           Case{{"--capacity", "auto", "--limit-min", "9", "--limit-max", "8"},
+                "--limit-min 9 and --limit-max 8 are not bounds"},
+           Case{{"--capacity", "auto", "--limit-max", "1048577"}, "they are from 2 to 1048576"},
            Case{{"--mode", "shadow"}, "--mode \"shadow\" is not one of: enforce, passthrough"},
            Case{{"--client-header", "a b"}, "--client-header \"a b\" is not the name of a field"},
            Case{{"--client-header", "host"}, "--client-header \"host\" belongs to a connection"},
@@ -144,6 +158,35 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
                 AllOf(testing::StartsWith("error: "), HasSubstr(c.error), HasSubstr("\nhint: ")));
     EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 2) << err;
   }
+}
+
+TEST(SidecarSettings, WeightsAndCycles) {
+  const auto [settings, err] =
+      WithFlags({"--client-weight", "ann=3", "--client-weight=CN=bob=2", "--minimum-cycle", "2s",
+                 "--leave-after", "3", "--scope", "fleet", "--store", "redis://127.0.0.1:6379"});
+  ASSERT_TRUE(settings) << err;
+  const share::ShareOptions& share = settings->share;
+  ASSERT_EQ(share.weights.size(), 2u);
+  EXPECT_EQ(share.weights[0].client, "ann");
+  EXPECT_EQ(share.weights[0].weight, 3u);
+  EXPECT_EQ(share.weights[1].client, "CN=bob");
+  EXPECT_EQ(share.weights[1].weight, 2u);
+  EXPECT_EQ(share.pool.minimum_cycle, seconds(2));
+  EXPECT_EQ(share.pool.leave_after_cycles, 3u);
+  const Read never = WithFlags({"--leave-after", "0"});
+  ASSERT_TRUE(never.settings) << never.err;
+  EXPECT_EQ(never.settings->share.pool.leave_after_cycles, 0u);
+}
+
+TEST(SidecarSettings, BoundsOfTheRequestsInFlight) {
+  const auto [large, err] = WithFlags({"--capacity=auto", "--limit-min=20", "--limit-max=200"});
+  ASSERT_TRUE(large && large->share.find_capacity) << err;
+  EXPECT_EQ(large->share.find_capacity->limit_min, 20u);
+  EXPECT_EQ(large->share.find_capacity->limit_max, 200u);
+  EXPECT_EQ(large->share.find_capacity->limit_first, 20u);
+  const Read small = WithFlags({"--capacity=auto", "--limit-max=4"});
+  ASSERT_TRUE(small.settings) << small.err;
+  EXPECT_EQ(small.settings->share.find_capacity->limit_first, 4u);
 }
 
 TEST(SidecarSettings, CapacityAndUpstreamAreNeeded) {

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
+#include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "headgate/app/sidecar_fleet.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
@@ -26,6 +29,67 @@ void ReadCapacity(const std::string& text, FlagReader& reader, share::ShareOptio
                       : fmt::format("--capacity {} is not a whole number", rule::Quote(text)),
                   "--capacity 40 lets 40 requests through in each --cycle; --capacity auto finds "
                   "how many the upstream can take");
+  }
+}
+
+void ReadLimits(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share) {
+  capacity::CapacityOptions limits;
+  const bool are_given = flags.limit_min != limits.limit_min || flags.limit_max != limits.limit_max;
+  if (!share.find_capacity) {
+    if (are_given)
+      reader.Refuse("--limit-min and --limit-max need --capacity auto",
+                    "they bound the requests in flight while the capacity is found");
+    return;
+  }
+  if (flags.limit_min < 2 || flags.limit_min > flags.limit_max ||
+      flags.limit_max > capacity::kLimitMax) {
+    return reader.Refuse(
+        fmt::format("--limit-min {} and --limit-max {} are not bounds: they are from 2 to {}, and "
+                    "the first is not larger than the second",
+                    flags.limit_min, flags.limit_max, capacity::kLimitMax),
+        "--limit-min 8 --limit-max 200");
+  }
+  limits.limit_min = static_cast<uint32_t>(flags.limit_min);
+  limits.limit_max = static_cast<uint32_t>(flags.limit_max);
+  limits.limit_first = std::clamp(limits.limit_first, limits.limit_min, limits.limit_max);
+  share.find_capacity = limits;
+}
+
+// The longest one that anybody may want.
+constexpr uint64_t kLeaveAfterMax = 1'000'000;
+
+void ReadCycles(const SidecarFlags& flags, FlagReader& reader, algorithm::FairShareOptions& pool) {
+  pool.cycle = reader.Time("--cycle", flags.cycle);
+  if (!flags.minimum_cycle.empty()) {
+    pool.minimum_cycle = reader.Time("--minimum-cycle", flags.minimum_cycle);
+    if (pool.minimum_cycle > pool.cycle) {
+      reader.Refuse(fmt::format("--minimum-cycle {} is longer than --cycle {}", flags.minimum_cycle,
+                                flags.cycle),
+                    "no cycle is cut short before this time; without it, a tenth of --cycle");
+    }
+  }
+  if (flags.leave_after > kLeaveAfterMax) {
+    reader.Refuse(fmt::format("--leave-after is at most {}", kLeaveAfterMax),
+                  "a number of cycles; 0: clients never leave");
+  }
+  pool.leave_after_cycles = static_cast<uint32_t>(flags.leave_after);
+}
+
+void ReadWeights(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share) {
+  constexpr std::string_view kHint = "--client-weight ann=3: ann gets three times an even share";
+  absl::flat_hash_set<std::string> seen;
+  for (const std::string& text : flags.client_weight) {
+    auto weight = ParseClientWeight(text);
+    if (!weight.ok()) {
+      return reader.Refuse(fmt::format("--client-weight {} {}", rule::Quote(text),
+                                       std::string(weight.status().message())),
+                           kHint);
+    }
+    if (!seen.insert(weight->client).second) {
+      return reader.Refuse(
+          fmt::format("--client-weight is given twice for {}", rule::Quote(weight->client)), kHint);
+    }
+    share.weights.push_back(*std::move(weight));
   }
 }
 
@@ -54,11 +118,28 @@ std::optional<algorithm::Ratio> ParsePercentage(std::string_view text) {
   return algorithm::Ratio{.numerator = numerator, .denominator = 1000};
 }
 
+absl::StatusOr<share::ClientWeight> ParseClientWeight(std::string_view text) {
+  const size_t equals = text.rfind('=');
+  if (equals == text.npos) return absl::InvalidArgumentError("has no '=' before a weight");
+  if (equals == 0) return absl::InvalidArgumentError("names no client");
+  share::ClientWeight weight{.client = std::string(text.substr(0, equals)), .weight = 0};
+  const std::string_view number = text.substr(equals + 1);
+  const char* const last = number.data() + number.size();
+  const auto [end, error] = std::from_chars(number.data(), last, weight.weight);
+  if (error != std::errc() || end != last || weight.weight < 1 ||
+      weight.weight > algorithm::kFairWeightMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("does not end with a whole number from 1 to {}", algorithm::kFairWeightMax));
+  }
+  return weight;
+}
+
 share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader) {
   share::ShareOptions share;
   algorithm::FairShareOptions& pool = share.pool;
   ReadCapacity(flags.capacity, reader, share);
-  pool.cycle = reader.Time("--cycle", flags.cycle);
+  ReadLimits(flags, reader, share);
+  ReadCycles(flags, reader, pool);
   const auto reservation = ParsePercentage(flags.reservation);
   if (!reservation) {
     reader.Refuse(
@@ -78,6 +159,7 @@ share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader) {
   share.mode = reader.Choice("--mode", flags.mode, {"enforce", "passthrough"}) == 0
                    ? share::Mode::kEnforce
                    : share::Mode::kPassthrough;
+  ReadWeights(flags, reader, share);
   if (flags.anonymous) {
     share.without_id = share::WithoutId::kShareOne;
     share.anonymous = *flags.anonymous;

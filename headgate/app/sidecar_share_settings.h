@@ -7,12 +7,16 @@
 #include "headgate/algorithm/fair_share.h"
 #include "headgate/app/flag_reader.h"
 #include "headgate/app/sidecar_flags.h"
+#include "headgate/base/status.h"
 #include "headgate/share/share_options.h"
 
 namespace headgate::app {
 
 // "10%" or "2.5%", in steps of a tenth of a percent.
 std::optional<algorithm::Ratio> ParsePercentage(std::string_view text);
+
+// "ann=3". The last '=' ends the name, which may have others. InvalidArgument says what is wrong.
+absl::StatusOr<share::ClientWeight> ParseClientWeight(std::string_view text);
 
 share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader);
 

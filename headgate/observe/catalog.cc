@@ -455,7 +455,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_share_capacity",
      kGauge,
      "requests",
-     "Requests that the client may make in this cycle.",
+     "Requests that the client may make in this cycle; absent, as what it has borrowed and lent, "
+     "until a capacity is found.",
      {"client"}},
     {Metric::kShareBorrowed,
      "headgate_share_borrowed",

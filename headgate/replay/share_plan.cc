@@ -12,7 +12,7 @@ absl::StatusOr<SharePlanner> SharePlanner::Make(const algorithm::FairShareOption
   return SharePlanner(options, anonymous, *std::move(pool));
 }
 
-void SharePlanner::Take(std::string_view client, base::Instant at) {
+void SharePlanner::Take(std::string_view client, base::Instant at, uint32_t weight) {
   if (plan_.requests == 0) plan_.first = plan_.last = at;
   if (at < plan_.last) ++plan_.late;
   plan_.last = std::max(plan_.last, at);
@@ -27,7 +27,7 @@ void SharePlanner::Take(std::string_view client, base::Instant at) {
   ++plan.requests;
   const bool allowed = client.empty() && anonymous_ == Anonymous::kRefused
                            ? false
-                           : pool_.Decide({.client = client}, plan_.last).allowed;
+                           : pool_.Decide({.client = client, .weight = weight}, plan_.last).allowed;
   if (allowed) return;
   ++plan_.refused;
   ++plan.refused;

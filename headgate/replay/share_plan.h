@@ -48,7 +48,7 @@ class SharePlanner {
   static absl::StatusOr<SharePlanner> Make(const algorithm::FairShareOptions& options,
                                            Anonymous anonymous = Anonymous::kRefused);
 
-  void Take(std::string_view client, base::Instant at);
+  void Take(std::string_view client, base::Instant at, uint32_t weight = 1);
   SharePlan Finish();
 
  private:

@@ -357,6 +357,22 @@ class WithUpstream(unittest.TestCase):
         self.assertTrue(answer.startswith(b"HTTP/1.1 400 "))
         self.assertEqual(self.upstream.heads, [])
 
+    def test_error_in_a_later_chunk_aborts_the_request_to_the_upstream(self):
+        rest = []
+
+        def serve(connection, _):
+            rest.append(read_all(connection))
+            return False
+
+        self.start(serve)
+        with self.sidecar.connect() as connection:
+            connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+            until(lambda: self.upstream.heads, 10, "the head has arrived")
+            connection.sendall(b"x\r\n")
+            self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 400 "))
+        until(lambda: rest, 10, "the connection to the upstream is closed")
+        self.assertFalse(rest[0].endswith(b"0\r\n\r\n"))
+
 
 class FairShare(unittest.TestCase):
     def start(self, *args):
@@ -402,6 +418,22 @@ class FairShare(unittest.TestCase):
                 already = int(number == 0)
                 passed = self.ask(client, count) + already
                 self.assertEqual(passed, min(demands[client][number], expected[client][number]), f"{client} in cycle {number + 1}")
+
+    def test_weights_divide_the_capacity(self):
+        self.start("--cycle", "1h", "--client-weight", "A=3")
+        self.assertEqual((self.ask("A"), self.ask("B")), (1, 1))
+        self.assertEqual((self.capacity("A"), self.capacity("B")), (30, 10))
+        self.assertEqual(self.ask("A", 31), 29)
+        self.assertEqual(self.ask("B", 11), 9)
+
+    def test_there_are_no_shares_until_a_capacity_is_found(self):
+        self.start()
+        auto = self.enterContext(Sidecar(self.upstream.port, capacity="auto"))
+        self.assertEqual(auto.request("GET", "/", headers=CLIENT)[0], 200)
+        self.assertEqual(auto.metric('headgate_share_requests_total{client="ann",outcome="allowed"}'), 1)
+        page = auto.request("GET", "/metrics", port=auto.admin_port)[2]
+        for name in ("capacity", "borrowed", "lent"):
+            self.assertNotIn(f"\nheadgate_share_{name}{{", page)
 
     def test_refusal_says_when_to_come_back(self):
         self.start("--cycle", "1h")

@@ -102,6 +102,20 @@ class SeveralUpstreams(unittest.TestCase):
         well.set()
         until(lambda: sidecar.request("GET", "/", headers=CLIENT)[2] == "sick", 10, "the upstream gets requests again")
 
+    def test_if_all_checks_fail_requests_go_on(self):
+        def serve(connection, head):
+            status = "503 Service Unavailable" if head.startswith("GET /healthz ") else "200 OK"
+            connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+            return True
+
+        ports = [Upstream(self, serve).port for _ in range(2)]
+        checks = ("--check-path", "/healthz", "--check-interval", "200ms", "--threads", "1")
+        sidecar = self.enterContext(Sidecar(*ports, args=checks))
+        until(lambda: sidecar.metric('headgate_upstream_checks_total{result="failed"}') >= 6, 10, "all have failed twice")
+        for _ in range(5):
+            self.assertEqual(sidecar.request("POST", "/", headers=CLIENT)[0], 200)
+        self.assertEqual(sidecar.request("GET", "/readyz", port=sidecar.admin_port)[0], 200)
+
     def test_requests_are_spread(self):
         def serve_slowly(connection, _):
             until(lambda: len(first.heads) + len(second.heads) >= 8, 10, "all requests have arrived")
