@@ -13,7 +13,8 @@ namespace headgate::limiter {
 // A client that was refused because this process keeps too many permits should not retry at once.
 inline constexpr base::Duration kNoRoomRetryAfter = std::chrono::seconds(1);
 
-// `remaining` is the number of requests that could go in flight now. A denial lasts at most until
+// `remaining` is the number of requests that the rule lets go in flight now, also if this process
+// has no room for one more. A denial lasts at most until
 // the earliest end of a permit, but usually ends sooner, when a request ends.
 inline algorithm::Decision DecisionOf(const permit::Answer& answer, uint32_t max) {
   using PermitOutcome = permit::Answer::Outcome;
@@ -26,7 +27,6 @@ inline algorithm::Decision DecisionOf(const permit::Answer& answer, uint32_t max
   if (max == 0) {
     decision.retry_after = algorithm::kNever;
   } else if (answer.outcome == PermitOutcome::kNoRoom) {
-    decision.remaining = 0;
     decision.retry_after = kNoRoomRetryAfter;
   } else {
     decision.retry_after = std::max(base::Duration(1), answer.first_end_after);

@@ -6,71 +6,106 @@ namespace headgate::permit {
 namespace {
 
 constexpr size_t kSweepAtLeast = 64;
-// A full shard is swept at most this often, so that a flood of keys does not pay for a sweep each.
+// A shard of a full table is swept at most this often, so that a flood of keys does not pay for a
+// sweep each.
 constexpr base::Duration kFullSweepEvery = std::chrono::milliseconds(100);
 
-size_t PartOf(size_t all, size_t parts) { return std::max<size_t>(1, all / parts); }
+bool TakeOne(std::atomic<size_t>& count, size_t max) {
+  size_t seen = count.load(std::memory_order_relaxed);
+  while (seen < max) {
+    if (count.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 PermitTable::PermitTable(const PermitTableOptions& options)
-    : keys_max_(PartOf(options.keys_max, kShards)),
-      permits_max_(PartOf(options.permits_max, kShards)) {
-  for (Shard& shard : shards_) shard.sweep_at = std::min(kSweepAtLeast, keys_max_);
+    : keys_max_(options.keys_max), permits_max_(options.permits_max) {
+  for (Shard& shard : shards_) shard.sweep_at = kSweepAtLeast;
 }
 
 Answer PermitTable::Do(const base::Hash128& key, const Ask& ask, base::Instant now) {
   Shard& shard = ShardOf(key);
-  const std::lock_guard<std::mutex> lock(shard.mutex);
-  auto found = shard.keys.find(key);
-  uint32_t expired = 0;
-  if (ask.kind == Ask::Kind::kAcquire && ask.max > 0) {
-    const bool grows = shard.permits >= permits_max_;
-    const bool is_new = found == shard.keys.end();
-    if (grows || (is_new && shard.keys.size() >= shard.sweep_at)) {
-      if (!MakeRoom(shard, now, expired)) {
-        ++shard.refused;
-        return {.outcome = Answer::Outcome::kNoRoom, .expired = expired};
-      }
-      found = shard.keys.find(key);
-    }
-    if (found == shard.keys.end()) found = shard.keys.try_emplace(key).first;
-  }
-  if (found == shard.keys.end()) {
-    Answer answer = PermitSet().Do(ask, now);
-    answer.expired = expired;
+  Answer answer = DoInShard(shard, key, ask, now);
+  if (answer.outcome != Answer::Outcome::kNoRoom) [[likely]]
     return answer;
-  }
-  const size_t before = found->second.permits().size();
-  Answer answer = found->second.Do(ask, now);
+  const uint32_t expired =
+      answer.expired + MakeRoom(static_cast<size_t>(&shard - shards_.data()), now);
+  answer = DoInShard(shard, key, ask, now);
   answer.expired += expired;
-  shard.permits += found->second.permits().size();
-  shard.permits -= before;
-  if (found->second.empty()) shard.keys.erase(found);
+  if (answer.outcome == Answer::Outcome::kNoRoom) refused_.fetch_add(1, std::memory_order_relaxed);
   return answer;
 }
 
-// Whether one more key and one more permit have room.
-bool PermitTable::MakeRoom(Shard& shard, base::Instant now, uint32_t& expired) const {
-  const auto has_room = [&] {
-    return shard.keys.size() < keys_max_ && shard.permits < permits_max_;
-  };
-  if (!has_room()) {
-    if (shard.swept_full_at.ns != 0 && now - shard.swept_full_at < kFullSweepEvery) return false;
-    shard.swept_full_at = now;
+Answer PermitTable::DoInShard(Shard& shard, const base::Hash128& key, const Ask& ask,
+                              base::Instant now) {
+  const bool acquires = ask.kind == Ask::Kind::kAcquire && ask.max > 0;
+  const std::lock_guard<std::mutex> lock(shard.mutex);
+  auto found = shard.keys.find(key);
+  const bool is_new = found == shard.keys.end();
+  if (is_new && !acquires) return PermitSet().Do(ask, now);
+  uint32_t expired = 0;
+  if (is_new && shard.keys.size() >= shard.sweep_at) {
+    expired = Sweep(shard, now);
+    shard.sweep_at = std::max(kSweepAtLeast, 2 * shard.keys.size());
   }
-  expired += Sweep(shard, now);
-  shard.sweep_at = std::min(keys_max_, std::max(kSweepAtLeast, 2 * shard.keys.size()));
-  return has_room();
+  const bool has_permit = acquires && TakeOne(permits_, permits_max_);
+  if (is_new) {
+    if (!has_permit || !TakeOne(keys_, keys_max_)) {
+      if (has_permit) permits_.fetch_sub(1, std::memory_order_relaxed);
+      return {.outcome = Answer::Outcome::kNoRoom, .expired = expired};
+    }
+    found = shard.keys.try_emplace(key).first;
+  }
+  // Without room, an id that holds a permit is renewed, but none is added.
+  const bool only_renews = acquires && !has_permit;
+  Ask bounded = ask;
+  if (only_renews) bounded.max = 0;
+  PermitSet& permits = found->second;
+  const size_t before = permits.permits().size() + (has_permit ? 1 : 0);
+  Answer answer = permits.Do(bounded, now);
+  permits_.fetch_sub(before - permits.permits().size(), std::memory_order_relaxed);
+  answer.expired += expired;
+  if (only_renews && answer.outcome == Answer::Outcome::kFull && answer.in_flight < ask.max)
+    answer.outcome = Answer::Outcome::kNoRoom;
+  if (permits.empty()) {
+    shard.keys.erase(found);
+    keys_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return answer;
+}
+
+bool PermitTable::HasRoom() const {
+  return keys_.load(std::memory_order_relaxed) < keys_max_ &&
+         permits_.load(std::memory_order_relaxed) < permits_max_;
+}
+
+// Sweeps shard after shard until one more key and one more permit have room. Returns the number of
+// permits that had ended.
+uint32_t PermitTable::MakeRoom(size_t first_shard, base::Instant now) {
+  uint32_t expired = 0;
+  for (size_t i = 0; i < kShards && !HasRoom(); ++i) {
+    Shard& shard = shards_[(first_shard + i) % kShards];
+    const auto swept_at =
+        base::Instant::FromNanos(shard.swept_full_ns.load(std::memory_order_relaxed));
+    if (swept_at.ns != 0 && now - swept_at < kFullSweepEvery) continue;
+    const std::lock_guard<std::mutex> lock(shard.mutex);
+    shard.swept_full_ns.store(now.ns, std::memory_order_relaxed);
+    expired += Sweep(shard, now);
+  }
+  return expired;
 }
 
 uint32_t PermitTable::Sweep(Shard& shard, base::Instant now) {
   uint32_t expired = 0;
+  const size_t before = shard.keys.size();
   absl::erase_if(shard.keys, [&](auto& entry) {
     expired += entry.second.Do({.kind = Ask::Kind::kLook}, now).expired;
     return entry.second.empty();
   });
-  shard.permits -= expired;
+  permits_.fetch_sub(expired, std::memory_order_relaxed);
+  keys_.fetch_sub(before - shard.keys.size(), std::memory_order_relaxed);
   return expired;
 }
 
@@ -81,15 +116,6 @@ uint64_t PermitTable::CountAt(base::Instant now) const {
     for (const auto& [key, permits] : shard.keys) count += permits.CountAt(now);
   }
   return count;
-}
-
-uint64_t PermitTable::refused() const {
-  uint64_t refused = 0;
-  for (const Shard& shard : shards_) {
-    const std::lock_guard<std::mutex> lock(shard.mutex);
-    refused += shard.refused;
-  }
-  return refused;
 }
 
 }  // namespace headgate::permit

@@ -1,13 +1,14 @@
 // The permits of a process, by key. Bounded: beyond the bounds, keys and permits are refused, and
-// counted.
+// counted. A permit that is held is renewed even if the table is full.
 //
-// Thread-safe: the keys are spread over shards, each with a lock of its own. A key that holds no
-// permit takes no room. One whose permits have all ended, because nobody released them, keeps its
-// room until its shard is swept: when it is asked for again, or when the shard has doubled or is
-// full.
+// Thread-safe: the keys are spread over shards, each with a lock of its own; the bounds are those
+// of all shards together. A key that holds no permit takes no room. One whose permits have all
+// ended, because nobody released them, keeps its room until its shard is swept: when it is asked
+// for again, when the shard has doubled, or when the table is full.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -36,7 +37,7 @@ class PermitTable {
   // The number of permits that have not ended. Looks at every key.
   uint64_t CountAt(base::Instant now) const;
   // Asks that were refused because there was no room.
-  uint64_t refused() const;
+  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kShards = 64;
@@ -46,20 +47,26 @@ class PermitTable {
   };
   struct alignas(64) Shard {
     mutable std::mutex mutex;
-    // All guarded by the mutex.
+    // Guarded by the mutex.
     absl::flat_hash_map<base::Hash128, PermitSet, HashOf> keys;
-    size_t permits = 0;   // including those that have ended and are still here
     size_t sweep_at = 0;  // at this many keys
-    base::Instant swept_full_at{0};
-    uint64_t refused = 0;
+    // When it was last swept because the table was full.
+    std::atomic<int64_t> swept_full_ns{0};
   };
 
   Shard& ShardOf(const base::Hash128& key) { return shards_[key.high % kShards]; }
-  bool MakeRoom(Shard& shard, base::Instant now, uint32_t& expired) const;
-  static uint32_t Sweep(Shard& shard, base::Instant now);
+  Answer DoInShard(Shard& shard, const base::Hash128& key, const Ask& ask, base::Instant now);
+  bool HasRoom() const;
+  uint32_t MakeRoom(size_t first_shard, base::Instant now);
+  uint32_t Sweep(Shard& shard, base::Instant now);
 
-  const size_t keys_max_;  // of one shard
+  const size_t keys_max_;
   const size_t permits_max_;
+  // In all shards, including those that have ended and are still here. They are counted before
+  // they are inserted, so they never exceed the bounds.
+  std::atomic<size_t> keys_{0};
+  std::atomic<size_t> permits_{0};
+  std::atomic<uint64_t> refused_{0};
   std::array<Shard, kShards> shards_;
 };
 

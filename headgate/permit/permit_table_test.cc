@@ -17,8 +17,8 @@ using Outcome = Answer::Outcome;
 
 constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
 
-// Keys of one shard, so that the bounds of a shard are those of the test.
-Hash128 KeyOf(uint64_t number) { return {.low = number * 0x9e3779b97f4a7c15, .high = 64}; }
+// In the shards one after the other.
+Hash128 KeyOf(uint64_t number) { return {.low = number * 0x9e3779b97f4a7c15, .high = number}; }
 Id IdOf(uint64_t number) { return {.low = number, .high = 1}; }
 
 Ask Acquire(uint64_t id, uint32_t max = 1) {
@@ -45,7 +45,7 @@ TEST(PermitTable, ALimitOfNothingNeedsNoRoom) {
 }
 
 TEST(PermitTable, RefusesMoreKeysThanItMayKeepUntilOneIsGone) {
-  PermitTable table({.keys_max = 2 * 64, .permits_max = 1'000'000});
+  PermitTable table({.keys_max = 2, .permits_max = 1'000'000});
   for (uint64_t key = 1; key <= 2; ++key)
     EXPECT_EQ(table.Do(KeyOf(key), Acquire(key), kStart).outcome, Outcome::kGranted);
   EXPECT_EQ(table.Do(KeyOf(3), Acquire(3), kStart).outcome, Outcome::kNoRoom);
@@ -57,7 +57,7 @@ TEST(PermitTable, RefusesMoreKeysThanItMayKeepUntilOneIsGone) {
 }
 
 TEST(PermitTable, RefusesMorePermitsThanItMayKeepUntilSomeHaveEnded) {
-  PermitTable table({.keys_max = 100 * 64, .permits_max = 3 * 64});
+  PermitTable table({.keys_max = 100, .permits_max = 3});
   for (uint64_t id = 1; id <= 3; ++id)
     EXPECT_EQ(table.Do(KeyOf(1), Acquire(id, 10), kStart).outcome, Outcome::kGranted);
   EXPECT_EQ(table.Do(KeyOf(1), Acquire(4, 10), kStart).outcome, Outcome::kNoRoom);
@@ -67,9 +67,50 @@ TEST(PermitTable, RefusesMorePermitsThanItMayKeepUntilSomeHaveEnded) {
   EXPECT_EQ(answer.expired, 3);
 }
 
+TEST(PermitTable, OneKeyMayHoldAllPermitsOfTheTable) {
+  PermitTable table({.keys_max = 2, .permits_max = 1000});
+  for (uint64_t id = 1; id <= 1000; ++id)
+    ASSERT_EQ(table.Do(KeyOf(1), Acquire(id, 10'000), kStart).outcome, Outcome::kGranted) << id;
+  const Answer answer = table.Do(KeyOf(1), Acquire(1001, 10'000), kStart);
+  EXPECT_EQ(answer.outcome, Outcome::kNoRoom);
+  EXPECT_EQ(answer.in_flight, 1000u);
+  EXPECT_EQ(table.refused(), 1u);
+  table.Do(KeyOf(1), Release(1), kStart);
+  EXPECT_EQ(table.Do(KeyOf(2), Acquire(1), kStart).outcome, Outcome::kGranted);
+}
+
+TEST(PermitTable, AFullTableRenewsWhatIsHeldAndSaysWhatIsFullByItself) {
+  PermitTable table({.keys_max = 10, .permits_max = 2});
+  table.Do(KeyOf(1), Acquire(1, 2), kStart);
+  table.Do(KeyOf(1), Acquire(2, 2), kStart);
+  EXPECT_EQ(table.Do(KeyOf(1), Acquire(3, 2), kStart + 20s).outcome, Outcome::kFull);
+  EXPECT_EQ(table.Do(KeyOf(1), Acquire(1, 2), kStart + 20s).outcome, Outcome::kHeld);
+  EXPECT_EQ(table.CountAt(kStart + 40s), 1u);
+  EXPECT_EQ(table.refused(), 0u);
+}
+
+TEST(PermitTable, TheBoundsHoldForAllThreadsTogether) {
+  constexpr uint64_t kThreads = 4;
+  constexpr uint64_t kEach = 500;
+  PermitTable table({.keys_max = 1000, .permits_max = 100});
+  std::atomic<uint64_t> granted{0};
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (uint64_t id = 0; id < kEach; ++id) {
+        if (table.Do(KeyOf(thread), Acquire(id, 10'000), kStart).passes()) granted.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(granted, 100u);
+  EXPECT_EQ(table.CountAt(kStart), 100u);
+  EXPECT_EQ(table.refused(), kThreads * kEach - 100u);
+}
+
 TEST(PermitTable, AFloodOfKeysThatAreNeverReleasedFindsRoomAgainWhenTheyEnd) {
   constexpr uint64_t kKeys = 100;
-  PermitTable table({.keys_max = kKeys * 64, .permits_max = 1'000'000});
+  PermitTable table({.keys_max = kKeys, .permits_max = 1'000'000});
   Instant now = kStart;
   uint64_t granted = 0;
   for (uint64_t key = 0; key < 50 * kKeys; ++key, now += 100ms)
