@@ -69,6 +69,14 @@ absl::Status ReadFound(std::string_view text, SidecarState& state) {
   return absl::OkStatus();
 }
 
+absl::Status ReadInstances(std::string_view text, SidecarState& state) {
+  const auto numbers = NumbersIn<1>(text);
+  if (!numbers || (*numbers)[0] > std::numeric_limits<uint32_t>::max())
+    return Wrong("number of instances");
+  state.instances = static_cast<uint32_t>((*numbers)[0]);
+  return absl::OkStatus();
+}
+
 // Takes the bytes behind the line, too.
 absl::Status ReadPool(std::string_view text, std::string_view& rest, SidecarState& state) {
   const auto numbers = NumbersIn<2>(text);
@@ -104,6 +112,7 @@ std::string Write(const SidecarState& state) {
     text += fmt::format("found {} {} {}\n", found->per_1000_s, found->limit,
                         found->latency_base.count());
   }
+  if (state.instances > 0) text += fmt::format("instances {}\n", state.instances);
   text += fmt::format("pool {} {}\n", state.pool.at.ns, state.pool.shares.size());
   return text + state.pool.shares;
 }
@@ -120,6 +129,7 @@ absl::StatusOr<SidecarState> ParseSidecarState(std::string_view bytes) {
     if (name == "upstream") upstream.now = line;
     if (name == "upstream_flag") upstream.flag = line;
     if (name == "found") HEADGATE_RETURN_IF_ERROR(ReadFound(line, state));
+    if (name == "instances") HEADGATE_RETURN_IF_ERROR(ReadInstances(line, state));
     if (name == "pool") HEADGATE_RETURN_IF_ERROR(ReadPool(line, bytes, state));
   }
   if (!upstream.now.empty() && !upstream.flag.empty()) state.upstream = std::move(upstream);

@@ -2,6 +2,7 @@
 // user, but may be of different versions, so nothing in a message is trusted.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,12 +40,14 @@ struct LiveSetting {
 //   upstream http://127.0.0.1:9001
 //   upstream_flag http://127.0.0.1:9000
 //   found 123000 18 10000000           the capacity per 1,000 s, the limit, the base latency in ns
+//   instances 3                        that share the pool of a fleet, as last known
 //   pool 1764119940000000000 9         the time, and the length of what follows the line end
 //
 // Lines of other names are ignored. All but the first one may be absent.
 struct SidecarState {
   std::optional<LiveSetting<share::Mode>> mode{};
   std::optional<LiveSetting<std::string>> upstream{};  // as upstream_list.h reads it
+  uint32_t instances = 0;  // 0: it is not known, or no fleet shares the pool
   share::HandedPool pool{};
 
   bool operator==(const SidecarState&) const = default;

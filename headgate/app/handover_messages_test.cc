@@ -12,6 +12,7 @@ SidecarState Full() {
                                            .flag = share::Mode::kEnforce},
           .upstream = LiveSetting<std::string>{.now = "http://unix:/run/a b",
                                                .flag = "http://127.0.0.1:9000,127.0.0.1:9001"},
+          .instances = 3,
           .pool = {.at = base::Instant::FromNanos(1'764'119'940'000'000'000),
                    .shares = std::string("a\nb\0c", 5),
                    .found = capacity::FoundCapacity{
@@ -46,8 +47,9 @@ TEST(HandoverMessages, LinesOfOtherNamesAreIgnored) {
 TEST(HandoverMessages, AStateThatIsWrongIsRefused) {
   for (const auto* lines :
        {"mode enforce", "mode on off", "found 1 2", "found 1 2 3 4", "found 1 4294967296 3",
-        "found 1 -2 3", "found 1 2 4611686018427387904", "pool 1", "pool 4611686018427387905 0",
-        "pool 1 1", "pool -1 0", "pool 1 18446744073709551615", "pool x 0"}) {
+        "found 1 -2 3", "found 1 2 4611686018427387904", "instances", "instances -1",
+        "instances 4294967296", "instances 3 4", "pool 1", "pool 4611686018427387905 0", "pool 1 1",
+        "pool -1 0", "pool 1 18446744073709551615", "pool x 0"}) {
     EXPECT_FALSE(ParseSidecarState(std::string("headgate sidecar 1\n") + lines + "\n").ok())
         << lines;
   }

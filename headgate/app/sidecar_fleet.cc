@@ -52,7 +52,7 @@ SidecarFleet::OnLoop::OnLoop(SidecarFleet& fleet, SharedStores& stores, net::Eve
       rounds(*fleet.pool_, stores.values(0), fleet.clock_,
              {.pool = fleet.name_,
               .settings = fleet.share_.pool,
-              .instances = [&stores] { return stores.instances(); },
+              .instances = [this, &fleet] { return fleet.Count(rounds.counters()); },
               .seed = RandomSeed()},
              fleet.Listener(),
              [this] {
@@ -61,8 +61,19 @@ SidecarFleet::OnLoop::OnLoop(SidecarFleet& fleet, SharedStores& stores, net::Eve
              }),
       timer(event_loop, [this] { rounds.Step(); }) {}
 
-void SidecarFleet::Begin(SharedStores& stores, net::EventLoop& loop) {
+void SidecarFleet::Begin(SharedStores& stores, uint32_t instances, net::EventLoop& loop) {
+  count_.emplace(instances, [&stores] { return stores.instances(); });
   on_loop_.emplace(*this, stores, loop);
+}
+
+uint32_t SidecarFleet::HandOverCount() const { return count_->HandOver(clock_.source().BootNow()); }
+
+void SidecarFleet::TakeOverCount(uint32_t instances) { count_->TakeOver(instances); }
+
+uint32_t SidecarFleet::Count(const FleetCounters& counters) {
+  const base::BootTime now = clock_.source().BootNow();
+  if (counters.written.value() > 0) count_->OnAnswer(now);
+  return count_->count(now);
 }
 
 // Many requests may need a round before the loop gets to it.
@@ -78,11 +89,21 @@ share::fleet::FleetListener SidecarFleet::Listener() {
   const auto on_alone = [this](bool alone, const absl::Status& why) {
     if (!alone) return log_.Info("fleet_pool.rejoined", {{"pool", std::string_view(name_)}});
     const std::string reason(why.message());
+    if (count_->is_known()) {
+      return log_.Warning(
+          "fleet_pool.left",
+          {{"pool", std::string_view(name_)},
+           {"reason", std::string_view(reason)},
+           {"effect", std::string_view("this instance divides its part of the capacity alone")}});
+    }
     log_.Warning(
         "fleet_pool.left",
         {{"pool", std::string_view(name_)},
          {"reason", std::string_view(reason)},
-         {"effect", std::string_view("this instance divides its part of the capacity alone")}});
+         {"effect", std::string_view("this instance knows of no others and has the whole capacity, "
+                                     "as each one has that starts without the store")},
+         {"hint", std::string_view("set --store-instances to the number of replicas; if the store "
+                                   "runs, raise --store-timeout")}});
   };
   const auto on_settings = [this](const algorithm::FairShareOptions& settings, bool by_this) {
     log_.Warning(by_this ? "fleet_pool.settings_replaced" : "fleet_pool.settings_followed",

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "headgate/app/fleet_count.h"
 #include "headgate/app/shared_stores.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
@@ -35,9 +36,15 @@ class SidecarFleet {
   share::FleetPool& pool() { return *pool_; }
 
   // Before the loops run. `stores` and the loop, its first one, must not end before LeaveLoop.
-  void Begin(SharedStores& stores, net::EventLoop& loop);
+  // `instances`: as given by --store-instances; 0: they are counted.
+  void Begin(SharedStores& stores, uint32_t instances, net::EventLoop& loop);
   // When the loop does not run any more.
   void LeaveLoop() { on_loop_.reset(); }
+
+  // The number of replicas, for the process after this one and from the one before; 0: it is not
+  // known. After Begin, from any thread.
+  uint32_t HandOverCount() const;
+  void TakeOverCount(uint32_t instances);
 
   // From any thread, while the loop is there.
   void Collect(observe::Sink& sink) const;
@@ -52,6 +59,8 @@ class SidecarFleet {
   };
 
   share::fleet::FleetListener Listener();
+  // On the loop.
+  uint32_t Count(const share::fleet::FleetCounters& counters);
   void Need();
 
   const std::string name_;
@@ -60,6 +69,7 @@ class SidecarFleet {
   observe::Log& log_;
   const std::unique_ptr<share::FleetPool> pool_;
   proxy::FleetAdmission admission_;
+  std::optional<FleetCount> count_;
   std::atomic<bool> is_needed_{false};  // the loop has been told that a request waits
   std::optional<OnLoop> on_loop_;
 };

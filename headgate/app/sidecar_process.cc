@@ -137,7 +137,7 @@ bool SidecarProcess::OpenStore() {
     }
     shared_ = *std::move(shared);
     if (rules_) rules_->ShowIn(*shared_);
-    if (fleet_) fleet_->Begin(*shared_, server_.loop(0));
+    if (fleet_) fleet_->Begin(*shared_, settings_.store->backend.instances, server_.loop(0));
   }
   if (!rules_) return true;
   for (const auto& loop : loops_) rules_->Apply(loop->proxy(), shared_.get());
@@ -189,6 +189,7 @@ SidecarState SidecarProcess::StateForSuccessor() {
   return {.mode = LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
           .upstream = LiveSetting<std::string>{.now = ToString(upstreams()),
                                                .flag = ToString(settings_.upstreams)},
+          .instances = fleet_ ? fleet_->HandOverCount() : 0,
           .pool = pool_.HandOver(engine_.clock().Now())};
 }
 
@@ -201,6 +202,7 @@ void SidecarProcess::TakeOver(const SidecarState& state) {
     auto list = ParseUpstreams(state.upstream->now);
     if (list.ok() && list->SameScheme(settings_.upstreams)) SetUpstreams(*std::move(list));
   }
+  if (fleet_) fleet_->TakeOverCount(state.instances);
   if (const absl::Status status = pool_.TakeOver(state.pool, engine_.clock().Now()); !status.ok())
     LogNoState(log_, status);
 }

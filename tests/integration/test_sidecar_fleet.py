@@ -2,9 +2,10 @@
 is killed, and a store that stops."""
 
 import http.client
+import tempfile
 import unittest
 
-from harness import RedisServer, Sidecar, require_redis, run, until, BINARY
+from harness import RedisServer, Sidecar, free_port, require_redis, run, until, BINARY
 from upstreams import Upstream
 
 CAPACITY = 40
@@ -131,6 +132,41 @@ class Fleet(unittest.TestCase):
             log = self.sidecars[0].errors()
             self.assertIn("fleet_pool.left", log)
             self.assertIn("fleet_pool.rejoined", log)
+
+    def test_replicas_that_start_without_the_store_share_by_store_instances(self):
+        self.start(f"redis://127.0.0.1:{free_port()}", "--cycle", "1h", "--store-instances", "4", replicas=2)
+        for place in range(2):
+            self.assertEqual(self.ask_alone(place), CAPACITY // 4)
+
+    def test_a_replica_that_cannot_know_the_others_says_so(self):
+        self.start(f"redis://127.0.0.1:{free_port()}", "--cycle", "1h", replicas=1)
+        self.assertEqual(self.ask_alone(0), CAPACITY)
+        self.assertIn("set --store-instances", self.sidecars[0].errors())
+
+    def test_a_handover_without_the_store_keeps_the_number_of_replicas(self):
+        require_redis()
+        with RedisServer() as redis, tempfile.TemporaryDirectory() as folder:
+            words = ("--cycle", "1h", "--handover", f"{folder}/handover")
+            self.start(f"redis://127.0.0.1:{redis.port}", "--cycle", "1h", replicas=1)
+            self.start(f"redis://127.0.0.1:{redis.port}", *words, replicas=1)
+            until(lambda: self.metric("headgate_instances") == 2, 20, "the instances are counted")
+            redis.kill()
+            # The second process never hears of the store, and hands the number on.
+            for _ in range(2):
+                self.start(f"redis://127.0.0.1:{redis.port}", *words, replicas=1)
+                self.assertEqual(self.ask_alone(0), CAPACITY // 2)
+                self.assertNotIn("set --store-instances", self.sidecars[0].errors())
+
+    def ask_alone(self, place):
+        """How many requests pass in the first cycle of a replica that has not reached the store."""
+
+        def is_alone():
+            passed.append(self.ask("A", 1, (place,)))
+            return self.metric("headgate_fleet_pool_alone", (place,)) == 1
+
+        passed = []
+        until(is_alone, 20, "the replica has a pool of its own")
+        return sum(passed) + self.ask("A", CAPACITY + 5, (place,))
 
     def test_what_cannot_be_shared_is_refused(self):
         def refusal(*words):

@@ -1,0 +1,50 @@
+// The number of replicas that share the pool of a fleet, by which one divides the capacity
+// while the store is unreachable. In this order:
+//
+//   --store-instances
+//   as counted by the store, once it has counted others
+//   as the process before knew it (a handover)
+//   1, and it is not known
+//
+// A process that starts without the store has counted nobody. The number that was handed over
+// stands in until the store has had time to count: a fleet may have been scaled down meanwhile.
+// From any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "headgate/base/clock.h"
+
+namespace headgate::app {
+
+class FleetCount {
+ public:
+  // The store counts an instance at the latest this long after it has begun to answer.
+  static constexpr base::Duration kTimeToCount = std::chrono::seconds(5);
+
+  // `given`: 0 if it is not. `counted` is 1 if nobody was counted.
+  FleetCount(uint32_t given, std::function<uint32_t()> counted);
+
+  void TakeOver(uint32_t handed) { handed_ = handed; }
+  // A round was written.
+  void OnAnswer(base::BootTime now);
+
+  // At least 1.
+  uint32_t count(base::BootTime now) const;
+  // Whether it is more than a guess.
+  bool is_known() const;
+  // For the process after this one; 0: it is not known.
+  uint32_t HandOver(base::BootTime now) const { return is_known() ? count(now) : 0; }
+
+ private:
+  static constexpr int64_t kNever = -1;
+
+  const uint32_t given_;
+  const std::function<uint32_t()> counted_;
+  std::atomic<uint32_t> handed_{0};
+  std::atomic<int64_t> answered_at_{kNever};  // the first time
+};
+
+}  // namespace headgate::app
