@@ -210,6 +210,8 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     response.waiting = !DecidePart(call, enforced, shadows.size());
     if (response.waiting) return absl::OkStatus();
   }
+  if (!scratch_->permit_of.empty()) [[unlikely]]
+    ObservePermits(call);
   return Conclude(call, response);
 }
 

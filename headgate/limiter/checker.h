@@ -100,7 +100,7 @@ struct Response {
   struct Concurrency {
     uint32_t max = 0;
     uint32_t in_flight = 0;
-    base::Duration ttl{0};  // of the permit
+    base::Duration ttl{0};  // of the permit; 0 if there is none
   };
   std::optional<Concurrency> concurrency{};
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order

@@ -19,6 +19,12 @@ namespace {
 
 bool IsShadow(const rule::Rule& rule) { return rule.shadow_mode; }
 
+// A look takes none, and a request that passes because the store is unreachable gets none.
+bool HasPermit(const PermitEntry& permit) {
+  return permit.ask.kind == Kind::kAcquire && permit.settled.decision.allowed &&
+         permit.settled.mode != Mode::kOpen;
+}
+
 // The question of a request to the permits of a rule; none for a refund, which gives back to
 // buckets only.
 std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descriptor) {
@@ -57,12 +63,10 @@ bool Checker::AskPermits(const Call& call, const permit::Id* released) {
                   scratch_->matched[i].match, out);
   };
   const auto decide = [&] { return decider_.AskPermits(batch, name, call.pending, call.now); };
-  const bool decided =
-      call.pending == nullptr
-          ? decide()
-          : call.pending->Resume(base::Strided<Settled>::Of(batch, &PermitEntry::settled), decide);
-  if (decided) ObservePermits(call);
-  return decided;
+  return call.pending == nullptr
+             ? decide()
+             : call.pending->Resume(base::Strided<Settled>::Of(batch, &PermitEntry::settled),
+                                    decide);
 }
 
 void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matched& matched,
@@ -110,6 +114,7 @@ permit::Id Checker::NextPermitId() {
   return *id;
 }
 
+// Once for each request, when all is decided: until then, the request may be asked again.
 void Checker::ObservePermits(const Call& call) const {
   if (call.request.operation != Operation::kTake) return;
   for (const PermitEntry& entry : scratch_->permits) {
@@ -169,7 +174,7 @@ void Checker::ConcludePermits(const Call& call, Response& response) const {
       continue;
     response.concurrency = {.max = static_cast<uint32_t>(decision.limit),
                             .in_flight = in_flight,
-                            .ttl = permit->ask.ttl};
+                            .ttl = HasPermit(*permit) ? permit->ask.ttl : base::Duration(0)};
   }
 }
 

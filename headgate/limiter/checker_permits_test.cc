@@ -383,6 +383,21 @@ TEST_F(SharedPermitsTest, BucketsAreAskedAfterThePermitAndGiveItBackIfTheyDeny) 
   EXPECT_EQ(Held("both"), 0u);
 }
 
+TEST_F(SharedPermitsTest, ARequestThatAsksTheStoreSeveralTimesIsCountedOnce) {
+  PermitHold first, second, third;
+  EXPECT_TRUE(Decide({"both"}, &first));
+  EXPECT_TRUE(Decide({"both"}, nullptr));
+  EXPECT_EQ(counts.events[Event::kLookedAt], 1u);
+  EXPECT_EQ(counts.events[Event::kRefused], 0u);
+  EXPECT_TRUE(Decide({"both"}, &second));
+  EXPECT_FALSE(Decide({"both"}, &third));
+  EXPECT_EQ(counts.events[Event::kTaken], 2u);
+  EXPECT_EQ(counts.events[Event::kRefused], 1u);
+  EXPECT_FALSE(Decide({"both"}, nullptr));
+  EXPECT_EQ(counts.events[Event::kLookedAt], 2u);
+  EXPECT_EQ(counts.events[Event::kRefused], 2u);
+}
+
 TEST_F(SharedPermitsTest, ARequestThatIsGivenUpGivesBackWhatItGetsLater) {
   {
     PermitHold hold;
@@ -411,6 +426,7 @@ TEST_F(SharedPermitsTest, WithoutTheStoreThePolicyDecides) {
   EXPECT_EQ(local.CountAt(now), 0u);
   EXPECT_TRUE(Decide({"allow"}, &allowed));
   EXPECT_EQ(mode(), Mode::kOpen);
+  EXPECT_EQ(response.concurrency->ttl, 0s) << "no permit ends";
   EXPECT_FALSE(Decide({"deny"}, &denied));
   EXPECT_TRUE(absl::IsUnavailable(status));
 }

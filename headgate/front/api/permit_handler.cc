@@ -19,10 +19,11 @@
 namespace headgate::front::api {
 namespace {
 
+// 128 random bits: who has one id cannot guess another, and so cannot release another's permit.
 std::string RandomHex() {
   const base::HashSecret random = base::RandomHashSecret();
   std::string hex;
-  for (size_t i = 0; i < 12; ++i) base::AppendHex(random.bytes[i], hex);
+  for (size_t i = 0; i < 16; ++i) base::AppendHex(random.bytes[i], hex);
   return hex;
 }
 
@@ -56,7 +57,7 @@ struct PermitHandler::Acquiring {
 };
 
 PermitHandler::PermitHandler(limiter::Checker& checker, answer::LimitAnswer& answer)
-    : checker_(checker), answer_(answer), id_begin_(RandomHex()) {}
+    : checker_(checker), answer_(answer) {}
 
 bool PermitHandler::Parse(const http::Request& request, http::Response& response) {
   std::optional<BodyError> error = parser_.Parse(request.body, check_, BodyKind::kAcquire);
@@ -87,8 +88,7 @@ void PermitHandler::Acquire(const http::Request& request, http::Response& respon
 bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::Instant now) {
   if (!std::exchange(acquiring.begun, true)) {
     const bool is_given = !parser_.id().empty();
-    acquiring.id =
-        is_given ? std::string(parser_.id()) : fmt::format("{}-{}", id_begin_, ++ids_given_);
+    acquiring.id = is_given ? std::string(parser_.id()) : RandomHex();
     acquiring.hold =
         limiter::PermitHold(IdOf(acquiring.id), parser_.ttl().value_or(permit::kTtlMax),
                             is_given ? limiter::PermitHold::Owner::kPerhapsOther
@@ -121,9 +121,11 @@ void PermitHandler::AnswerAcquired(const Acquiring& acquiring, http::Response& r
     const limiter::Response::Concurrency& concurrency = *decided_.concurrency;
     AppendField("in_flight", concurrency.in_flight, body);
     AppendField("limit", concurrency.max, body);
-    if (decided_.allowed) {
+    if (decided_.allowed && concurrency.ttl > base::Duration(0)) {
       const auto ttl = std::chrono::floor<std::chrono::milliseconds>(concurrency.ttl);
       AppendField("expires_in_ms", static_cast<uint64_t>(ttl.count()), body);
+    } else if (decided_.allowed) {
+      body.append(R"(,"expires_in_ms":null)");
     }
   } else {
     body.append(R"(,"in_flight":null,"limit":null,"expires_in_ms":null)");

@@ -6,10 +6,6 @@
 // A permit that is not released ends after its ttl.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include "headgate/front/answer/limit_answer.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"
@@ -37,8 +33,6 @@ class PermitHandler {
 
   limiter::Checker& checker_;
   answer::LimitAnswer& answer_;
-  const std::string id_begin_;  // of the ids that this handler gives; no other handler has it
-  uint64_t ids_given_ = 0;
   CheckParser parser_;
   limiter::Request check_;
   limiter::Response decided_;

@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
 
@@ -30,6 +31,9 @@ std::shared_ptr<const rule::RuleSet> Rules() {
                "  rate_limits:\n"
                "  - {algorithm: concurrency, requests: 2, ttl: 30s}\n"
                "  - {period: 1h, requests_per_unit: 1}\n"
+               "- key: open\n"
+               "  rate_limit: {algorithm: concurrency, requests: 2, ttl: 30s, on_store_failure: "
+               "allow}\n"
                "- key: plain\n"
                "  rate_limit: {period: 1h, requests_per_unit: 5}\n"}};
   const rule::LoadResult loaded = rule::LoadRules(files);
@@ -159,6 +163,26 @@ TYPED_TEST(Permits, AReleaseSaysWhetherThePermitWasHeld) {
   EXPECT_FALSE(this->desk.Release(id, "plain"));
 }
 
+TYPED_TEST(Permits, AnIdOfTheServerSaysNothingAboutTheNext) {
+  const std::string first = this->desk.Acquire()["id"];
+  const std::string second = this->desk.Acquire()["id"];
+  for (const std::string& id : {first, second})
+    EXPECT_THAT(id, MatchesRegex("[0-9a-f]{32}"));  // 128 bits
+  size_t equal = 0;
+  for (size_t i = 0; i < first.size(); ++i) equal += first[i] == second[i] ? 1u : 0u;
+  // 2 of 32 random digits are equal on average; 20 or more with a probability below 1e-16.
+  EXPECT_LT(equal, 20u) << first << ' ' << second;
+}
+
+TYPED_TEST(Permits, ACostOfZeroLooksAndTakesNone) {
+  const json answer = this->desk.Acquire({{"id", "a"}, {"cost", 0}});
+  EXPECT_EQ(answer["allowed"], true);
+  EXPECT_EQ(answer["in_flight"], 0);
+  EXPECT_TRUE(answer.contains("expires_in_ms"));
+  EXPECT_EQ(answer["expires_in_ms"], nullptr);
+  EXPECT_FALSE(this->desk.Release("a"));
+}
+
 TYPED_TEST(Permits, AnIdOfTheCallerHoldsOnePermitHoweverOftenItIsAcquired) {
   for (int i = 0; i < 3; ++i) {
     const json answer = this->desk.Acquire({{"id", "job-7"}});
@@ -254,6 +278,16 @@ TEST(PermitsOverAStore, AStoreThatIsAwayIsSaid) {
   EXPECT_TRUE(desk.Release("a"));
   desk.Ask("/v1/release", Body({{"id", "b"}}));
   EXPECT_EQ(desk.last.status, 503);
+}
+
+TEST(PermitsOverAStore, ARequestThatPassesBecauseTheStoreIsAwayHasNoPermitThatEnds) {
+  SharedDesk desk;
+  desk.shared.failure = absl::UnavailableError("away");
+  const json answer = desk.Acquire(json::object(), "open");
+  EXPECT_EQ(answer["allowed"], true);
+  EXPECT_EQ(desk.Field("X-RateLimit-Mode"), "open");
+  EXPECT_TRUE(answer.contains("expires_in_ms"));
+  EXPECT_EQ(answer["expires_in_ms"], nullptr);
 }
 
 TEST(PermitsOverAStore, APermitThatMayHaveBeenGrantedIsGivenBackUnlessItsIdIsTheCallers) {
