@@ -75,13 +75,18 @@ class Settler::Task : private HeldRequests::Entry, private TickWheel::Entry {
   // When to ask again; absent: at once.
   virtual std::optional<base::Instant> OnAnswer(const Corrected& corrected, base::Instant now) = 0;
   virtual void OnUnknown() = 0;
+  // When to look again, if nothing has happened that needs a question now.
+  virtual std::optional<base::Instant> WaitsUntil(base::Instant /*now*/) { return std::nullopt; }
 
   Settler& settler() const { return settler_; }
   const limiter::SizedLimit& place() const { return place_; }
 
  private:
   void OnDue(base::Instant now) override { Go(now); }
-  void OnTick(base::Instant now) override { Go(now); }
+  void OnTick(base::Instant now) override {
+    if (const auto due = WaitsUntil(now)) return settler_.wheel_.Set(*this, *due);
+    Go(now);
+  }
   void Remove() { settler_.tasks_.erase(self); }
 
   Settler& settler_;
@@ -109,7 +114,10 @@ class Settler::Return final : public Task {
 };
 
 // Pays what one key owes: asks for all of it, else takes what is there, else waits until the bucket
-// has the rest.
+// has the rest. While it waits, it looks now and then whether the debt or the rules have changed,
+// and asks again then: the bucket may have the rest much earlier.
+//
+// Whoever takes a part of a debt back pays the rest of it, with a new payment. This one ends then.
 class Settler::Payment final : public Task {
  public:
   using Task::Task;
@@ -120,6 +128,7 @@ class Settler::Payment final : public Task {
   Cost CostToAsk() override {
     while (cost_ == 0) {
       cost_ = debts().OwedBy(place().key);
+      if (cost_ > 0 && !IsOwn()) return 0;
       if (cost_ == 0 && debts().EraseIfPaid(place().key)) return 0;
     }
     return cost_;
@@ -129,7 +138,8 @@ class Settler::Payment final : public Task {
   std::optional<base::Instant> OnAnswer(const Corrected& corrected, base::Instant now) override {
     cost_ = 0;
     const algorithm::Decision& decision = corrected.settled.decision;
-    if (corrected.settled.mode == limiter::Mode::kClosed) return Wait(now + kRetryAfter);
+    if (corrected.settled.mode == limiter::Mode::kClosed)
+      return Wait(decision.limit, now, now + kRetryAfter);
     const bool was_part = std::exchange(asked_part_, false);
     if (decision.allowed) {
       settler().counters_.taken.Add(corrected.asked);
@@ -142,19 +152,41 @@ class Settler::Payment final : public Task {
       return std::nullopt;
     }
     // Others may have taken meanwhile what was there.
-    if (was_part || decision.remaining == 0) return Wait(now + decision.retry_after);
+    if (was_part || decision.remaining == 0)
+      return Wait(decision.limit, now, now + decision.retry_after);
     asked_part_ = true;
     cost_ = decision.remaining;
     return std::nullopt;
   }
-  std::optional<base::Instant> Wait(base::Instant due) {
+  base::Instant Wait(Cost capacity, base::Instant now, base::Instant due) {
     debts().Deny(place().key, due);
-    return due;
+    due_ = due;
+    capacity_ = capacity;
+    awaited_ = Awaited();
+    rules_ = settler().checker_.rules();
+    return std::min(due, now + kLookAfter);
+  }
+  std::optional<base::Instant> WaitsUntil(base::Instant now) override {
+    const bool changed = Awaited() != awaited_ || settler().checker_.rules() != rules_;
+    if (now >= *due_ || changed || !IsOwn()) return std::nullopt;
+    return std::min(*due_, now + kLookAfter);
+  }
+  // What the bucket has to contain.
+  Cost Awaited() const { return std::min(debts().OwedBy(place().key), capacity_); }
+  // False if there is another payment for the key, which has denied it, or will.
+  bool IsOwn() const {
+    if (!due_) return true;
+    const auto debt = debts().Find(place().key);
+    return debt && debt->due == *due_;
   }
   void OnUnknown() override { settler().counters_.forgotten.Add(debts().Forget(place().key)); }
 
   Cost cost_ = 0;            // of the question, until it is answered
   bool asked_part_ = false;  // the question is about what was there, not about all that is owed
+  std::optional<base::Instant> due_;  // of the last time that it had to wait, and more about it:
+  Cost capacity_ = 0;
+  Cost awaited_ = 0;
+  const rule::RuleSet* rules_ = nullptr;
 };
 
 Settler::Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& deferred,
@@ -178,8 +210,13 @@ void Settler::Correct(limiter::SizeCharge& charge, uint64_t bytes, base::Instant
   const limiter::SizedLimit& place = charge.place();
   if (correction.missing > 0) return Take(place, correction.missing, now);
   if (correction.surplus == 0) return;
-  const Cost taken =
-      correction.surplus - checker_.size_debts().Cancel(place.key, correction.surplus);
+  limiter::SizeDebts& debts = checker_.size_debts();
+  const Cost cancelled = debts.Cancel(place.key, correction.surplus);
+  if (cancelled > 0) {
+    // The bucket has the rest earlier than it would have had the whole.
+    if (const Cost rest = debts.Forget(place.key); rest > 0) Take(place, rest, now);
+  }
+  const Cost taken = correction.surplus - cancelled;
   const Cost back = std::min(taken, correction.returnable);
   counters_.lapsed.Add(taken - back);
   if (back > 0) GiveBack(place, back, now);

@@ -38,6 +38,8 @@ class Settler {
   static constexpr size_t kTasksMax = size_t{1} << 16;
   // How long a payment waits when the store cannot be asked.
   static constexpr base::Duration kRetryAfter = std::chrono::seconds(1);
+  // How often a payment that waits for its bucket looks whether it still has to.
+  static constexpr base::Duration kLookAfter = std::chrono::seconds(1);
 
   // Everything must outlive this object. `deferred` is for work that goes on in another turn.
   Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& deferred,

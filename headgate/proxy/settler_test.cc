@@ -330,11 +330,67 @@ TEST_P(Settlement, RefundPaysADebtFirst) {
   EXPECT_EQ(rig.Owed(), 2u);
 }
 
+// A large download is owed from its beginning. If its client leaves, the debt ends, and nothing is
+// left of it: a later one is paid as if it were the first.
+TEST_P(Settlement, CancelledDebtLeavesNothingBehind) {
+  SizeRig rig(
+      "period: 1h, requests_per_unit: 3600, cost: {of: response_bytes, per: 1KiB, reserve: 4KiB}",
+      GetParam());
+  const auto exchange = rig.Begin(Sized(0));
+  rig.SendHead(Sized(100'000 * kKiB));
+  EXPECT_GT(rig.Owed(), 0u);
+  rig.SendBody(10 * kKiB);
+  rig.Leave(*exchange);
+  EXPECT_EQ(rig.Owed(), 0u);
+  EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
+  rig.Get(9 * kKiB);
+  EXPECT_EQ(rig.Owed(), 0u) << "the bucket has it";
+  const auto passed = rig.Begin(Sized(0));
+  EXPECT_EQ(passed->client.got.size(), 0u);
+}
+
+// One unit comes back each second; the whole debt would have needed an hour.
+TEST_P(Settlement, RestOfACancelledDebtIsDueAsIfItWereTheWhole) {
+  SizeRig rig("period: 1h, requests_per_unit: 3600, cost: {of: response_bytes, per: 1KiB}",
+              GetParam());
+  rig.Get(3595 * kKiB);
+  const auto exchange = rig.Begin(Sized(0));  // 4 are left
+  rig.SendHead(Sized(100'000 * kKiB));
+  rig.SendBody(25 * kKiB);
+  rig.Leave(*exchange);
+  EXPECT_EQ(rig.Owed(), 20u);
+  const auto denied = rig.Begin(Sized(0));
+  EXPECT_THAT(denied->client.got.front(), HasSubstr("Retry-After=21"));
+  for (int i = 0; i < 205; ++i) {
+    rig.Pass(100ms);
+    rig.Settle();
+  }
+  EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
+  EXPECT_EQ(rig.settled.forgotten.value(), 0u);
+  rig.Pass(500ms);
+  const auto passed = rig.Begin(Sized(0));
+  EXPECT_EQ(passed->client.got.size(), 0u);
+}
+
+TEST_P(Settlement, HigherLimitIsDueEarlier) {
+  SizeRig rig("period: 1h, requests_per_unit: 10, cost: {of: response_bytes, per: 1KiB}",
+              GetParam());
+  rig.Get(15 * kKiB);
+  EXPECT_EQ(rig.Owed(), 5u);
+  rig.SetLimit("period: 10s, requests_per_unit: 10, cost: {of: response_bytes, per: 1KiB}");
+  for (int i = 0; i < 80; ++i) {
+    rig.Pass(100ms);
+    rig.Settle();
+  }
+  EXPECT_EQ(rig.Owed(), 0u);
+  EXPECT_EQ(rig.settled.taken.value(), 14u);
+}
+
 TEST_P(Settlement, LimitThatIsGoneForgetsItsDebts) {
   SizeRig rig(kTen, GetParam());
   rig.Get(25 * kKiB);
   rig.SetLimit("period: 10s, requests_per_unit: 10");
-  rig.Pass(10s);
+  rig.Pass(1200ms);  // earlier than a unit of the debt would be due
   rig.Settle();
   EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
   EXPECT_EQ(rig.settled.forgotten.value(), 15u);
