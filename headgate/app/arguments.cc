@@ -71,6 +71,12 @@ std::string_view FlagWithoutValue(const ArgumentSpec& spec,
   return {};
 }
 
+size_t TimesGiven(std::string_view flag, const std::vector<std::string>& arguments) {
+  return static_cast<size_t>(std::count_if(
+      arguments.begin(), arguments.end(),
+      [&](std::string_view argument) { return argument.substr(0, argument.find('=')) == flag; }));
+}
+
 }  // namespace
 
 bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& given,
@@ -106,7 +112,12 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& gi
     parser.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();
-    console.Error(fmt::format("{} needs a value", text.substr(0, text.find(':'))), help);
+    const std::string flag = text.substr(0, text.find(':'));
+    if (const size_t times = TimesGiven(flag, arguments); times > 1) {
+      console.Error(fmt::format("{} is given {} times", flag, times), "give it once");
+    } else {
+      console.Error(fmt::format("{} needs a value", flag), help);
+    }
     return false;
   } catch (const CLI::ParseError& error) {
     console.Error(error.what(), help);

@@ -108,6 +108,15 @@ TEST_F(Messages, AFlagWithoutItsValue) {
             "error: --domain needs a value\nhint: `headgate help check` lists all flags\n");
 }
 
+TEST_F(Messages, AFlagThatIsGivenTwice) {
+  EXPECT_EQ(Say({"check", "--domain", "a", "--domain", "b"}),
+            "error: --domain is given 2 times\nhint: give it once\n");
+  EXPECT_EQ(Say({"check", "--domain=a", "--domain", "b", "--domain=c"}),
+            "error: --domain is given 3 times\nhint: give it once\n");
+  EXPECT_EQ(Say({"sidecar", "--threads", "1", "--threads", "2"}),
+            "error: --threads is given 2 times\nhint: give it once\n");
+}
+
 TEST_F(Messages, FlagsThatThereAreNot) {
   const auto hint = [&](const std::string& flag) {
     const std::string said = Say({"serve", flag, "x"});
