@@ -24,6 +24,23 @@ uint64_t PeriodOf(const algorithm::Limit& limit) {
   }
 }
 
+// From `due`, when the counter has just taken as much of the debt as fits, until the request fits.
+// The counter then holds `capacity` at most. It has room for a whole `capacity` again at the
+// beginning of the window after the next.
+base::uint128 CounterNeeds(const algorithm::Limit& limit, Cost owed, Cost cost, base::Instant due) {
+  const base::uint128 period = limit.period();
+  const Cost capacity = limit.capacity();
+  const Cost rest = owed - std::min(owed, capacity);
+  const Cost last = rest % capacity;
+  const base::uint128 window_rest = period - static_cast<uint64_t>(due.ns) % limit.period();
+  const base::uint128 next_window = window_rest + base::uint128{rest / capacity} * 2 * period;
+  // How far in a window after a full one this many units have room.
+  const auto room_for = [&](Cost units) { return base::CeilDiv(period * units, capacity); };
+  if (last == 0) return next_window + room_for(cost);
+  if (cost <= capacity - last) return next_window + room_for(last + cost);
+  return next_window + period + room_for(cost);
+}
+
 }  // namespace
 
 SizeDebts::Added SizeDebts::Add(const base::Hash128& key, Cost cost) {
@@ -121,19 +138,22 @@ algorithm::Decision DeniedByDebt(const algorithm::Limit& limit, const SizeDebts:
     decision.retry_after = algorithm::kNever;
     return decision;
   }
-  // At `due` the bucket pays as much as it can contain.
-  const Cost at_due = std::min(debt.owed, limit.capacity());
-  const base::uint128 rest = base::uint128{debt.owed} - at_due + cost;
-  const uint64_t period = PeriodOf(limit);
-  const base::uint128 more =
-      algorithm::IsBucket(limit.algorithm())
-          ? base::CeilDiv(rest * period, uint64_t{limit.requests()})
-          // A window pays its whole limit; the rest fits beside the last part of the debt, or not.
-          : (base::CeilDiv(base::uint128{debt.owed} + cost, limit.capacity()) - 1) * period;
+  const base::Instant due = std::max(debt.due, now);
+  base::uint128 more;
+  if (algorithm::IsBucket(limit.algorithm())) {
+    // At `due` the bucket pays as much as it can contain.
+    const base::uint128 rest = base::uint128{debt.owed} - std::min(debt.owed, limit.capacity());
+    more = base::CeilDiv((rest + cost) * limit.period(), uint64_t{limit.requests()});
+  } else if (limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter) {
+    more = CounterNeeds(limit, debt.owed, cost, due);
+  } else {
+    // A window pays its whole limit; the rest fits beside the last part of the debt, or not.
+    more = (base::CeilDiv(base::uint128{debt.owed} + cost, limit.capacity()) - 1) *
+           base::uint128{PeriodOf(limit)};
+  }
   constexpr auto kMost = static_cast<uint64_t>(algorithm::kNever.count()) / 4;
-  const base::Duration until_due = std::max(base::Duration(0), debt.due - now);
   decision.reset_after =
-      until_due +
+      (due - now) +
       base::Duration(static_cast<int64_t>(more > kMost ? kMost : static_cast<uint64_t>(more)));
   decision.retry_after = decision.reset_after;
   return decision;

@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/no_hits.h"
 #include "headgate/base/random.h"
 
 namespace headgate::limiter {
@@ -118,6 +120,55 @@ TEST(DeniedByDebt, WindowsPayOneAfterTheOther) {
   EXPECT_EQ(RetryAfter(spec, 4, 7s, 7), 17s);
   EXPECT_EQ(RetryAfter(spec, 15, 7s, 5), 17s);
   EXPECT_EQ(RetryAfter(spec, 15, 7s, 6), 27s);
+}
+
+// The counter itself pays, as a payment does: the whole limit, or the rest, as soon as it fits. No
+// request of the cost fits before the time that was said.
+TEST(DeniedByDebt, SlidingCounterIsNeverReadyEarlier) {
+  base::Random random(1);
+  for (int i = 0; i < 2000; ++i) {
+    SCOPED_TRACE(i);
+    const uint64_t capacity = 1 + random.Below(20);
+    const Limit limit = *Limit::Make({.algorithm = Algorithm::kSlidingWindowCounter,
+                                      .requests = static_cast<uint32_t>(capacity),
+                                      .period = 3s});
+    Instant now = kStart + base::Duration(static_cast<int64_t>(random.Below(7'000'000'000)));
+    algorithm::BucketState bucket{};
+    algorithm::NoHits none;
+    const auto take = [&](uint64_t units) { return algorithm::Decide(limit, bucket, none, units, now); };
+    take(random.Below(capacity + 1));
+    now += base::Duration(static_cast<int64_t>(random.Below(6'000'000'000)));
+    take(random.Below(capacity + 1));
+    uint64_t owed = 1 + random.Below(5 * capacity);
+    const uint64_t cost = 1 + random.Below(capacity);
+    const algorithm::Decision first = take(std::min(owed, capacity));
+    if (first.allowed) continue;  // the bucket does not lack it
+    const Instant asked_at = now;
+    const SizeDebts::Debt debt{.owed = owed, .due = now + first.retry_after};
+    const Instant told = now + DeniedByDebt(limit, debt, cost, now).retry_after;
+    while (owed > 0) {
+      const algorithm::Decision decision = take(std::min(owed, capacity));
+      if (decision.allowed)
+        owed -= std::min(owed, capacity);
+      else
+        now += decision.retry_after;
+    }
+    now = std::max(now, told);
+    EXPECT_EQ(now, told) << "the debt is paid by then";
+    EXPECT_TRUE(take(cost).allowed);
+    EXPECT_LE(told - asked_at, 3s * (2 * (debt.owed / capacity) + 6)) << "and not much later";
+  }
+}
+
+TEST(DeniedByDebt, SlidingCounterHasRoomInEverySecondWindow) {
+  const algorithm::LimitSpec spec{
+      .algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 10s};
+  // kStart is the beginning of a window. The limit is taken at 20 s, and again at 40 s; a tenth of
+  // it has room 1 s after the beginning of the next window.
+  EXPECT_EQ(RetryAfter(spec, 10, 20s, 1), 31s);
+  EXPECT_EQ(RetryAfter(spec, 20, 20s, 1), 51s);
+  EXPECT_EQ(RetryAfter(spec, 15, 20s, 5), 40s) << "5 at 35 s, and 5 more at the end of the window";
+  EXPECT_EQ(RetryAfter(spec, 15, 20s, 6), 46s);
 }
 
 TEST(DeniedByDebt, WhatNeverFitsNeverFits) {
