@@ -19,7 +19,7 @@
 namespace headgate::front::api {
 namespace {
 
-// 128 random bits: who has one id cannot guess another, and so cannot release another's permit.
+// 128 random bits: a client that has one id cannot guess the id of another client's permit.
 std::string RandomHex() {
   const base::HashSecret random = base::RandomHashSecret();
   std::string hex;
