@@ -117,7 +117,8 @@ class Settler::Return final : public Task {
 // has the rest. While it waits, it looks now and then whether the debt or the rules have changed,
 // and asks again then: the bucket may have the rest much earlier.
 //
-// Whoever takes a part of a debt back pays the rest of it, with a new payment. This one ends then.
+// If a part of a debt is taken back, whoever does so pays the rest of it, with a new payment. This
+// one ends then.
 class Settler::Payment final : public Task {
  public:
   using Task::Task;
@@ -171,7 +172,7 @@ class Settler::Payment final : public Task {
     if (now >= *due_ || changed || !IsOwn()) return std::nullopt;
     return std::min(*due_, now + kLookAfter);
   }
-  // What the bucket has to contain.
+  // The units that the bucket has to contain.
   Cost Awaited() const { return std::min(debts().OwedBy(place().key), capacity_); }
   // False if there is another payment for the key, which has denied it, or will.
   bool IsOwn() const {

@@ -211,6 +211,23 @@ TEST_P(Settlement, RequestThatThePoolRefusesCostsNothing) {
   EXPECT_EQ(rig.Taken(), 0u);
 }
 
+// Each is over after some time in which a part of a unit comes back.
+TEST_P(Settlement, RequestsThatEndSoonWithoutAByteCostNothing) {
+  SizeRig rig(
+      "period: 60s, requests_per_unit: 5, cost: {of: response_bytes, per: 1MiB, reserve: 1MiB}",
+      GetParam());
+  for (int i = 0; i < 20; ++i) {
+    const auto exchange = rig.Begin(Sized(0));
+    rig.Pass(1ms);
+    ASSERT_TRUE(exchange->client.got.empty()) << i << " is denied";
+    exchange->receiver->OnEnd({}, rig.now);
+    rig.SendHead(Sized(0));
+    rig.End();
+  }
+  EXPECT_EQ(rig.settled.returned.value(), 20u);
+  EXPECT_EQ(rig.Taken(), 0u);
+}
+
 TEST_P(Settlement, RequestCostsItsStatedSizeAtOnceAndWhatCameAtTheEnd) {
   SizeRig rig(kRequests, GetParam());
   const auto exchange = rig.Begin(Sized(30 * kKiB));

@@ -1,0 +1,67 @@
+#include "headgate/limiter/size_charge.h"
+
+#include <gtest/gtest.h>
+
+namespace headgate::limiter {
+namespace {
+
+using namespace std::chrono_literals;
+using algorithm::Algorithm;
+using algorithm::Cost;
+using algorithm::Limit;
+using base::Instant;
+
+constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
+
+// The units that go back of one of a limit of 5 per minute, if nothing was used. `number` tells
+// the buckets apart.
+Cost GivenBack(Algorithm algorithm, base::Duration after, uint64_t number) {
+  const SizeTake take{
+      .key = {.low = number, .high = 1},
+      .limit =
+          *Limit::Make({.algorithm = algorithm, .requests = 5, .period = std::chrono::minutes(1)}),
+      .taken = 1};
+  SizeCharge charge({}, take, kStart);
+  const SizeCharge::Correction correction = charge.CorrectTo(0, kStart + after);
+  EXPECT_EQ(correction.surplus, 1u);
+  return correction.returnable;
+}
+
+Cost GivenBackOf10000(Algorithm algorithm, base::Duration after) {
+  Cost sum = 0;
+  for (uint64_t i = 0; i < 10'000; ++i) sum += GivenBack(algorithm, after, i);
+  return sum;
+}
+
+// A unit comes back in 12 s.
+TEST(SizeCharge, GivesBackInTheMeanWhatTheBucketHasNotRefilled) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucket}) {
+    EXPECT_EQ(GivenBackOf10000(algorithm, 0s), 10'000u);
+    EXPECT_GE(GivenBackOf10000(algorithm, 7ms), 9'950u) << "all but one in 1,714";
+    EXPECT_NEAR(static_cast<double>(GivenBackOf10000(algorithm, 3s)), 7'500, 300);
+    EXPECT_NEAR(static_cast<double>(GivenBackOf10000(algorithm, 9s)), 2'500, 300);
+    EXPECT_EQ(GivenBackOf10000(algorithm, 12s), 0u);
+  }
+}
+
+TEST(SizeCharge, OfAWindowGoesBackWithinIt) {
+  EXPECT_EQ(GivenBackOf10000(Algorithm::kFixedWindow, 7ms), 10'000u);
+}
+
+// A long stream is corrected often. Each time counts only the time since the last one.
+TEST(SizeCharge, OftenCorrectedLosesNoUnitsToRounding) {
+  Cost sum = 0;
+  for (uint64_t number = 0; number < 100; ++number) {
+    const SizeTake take{.key = {.low = number, .high = 1},
+                        .limit = *Limit::Make({.requests = 50, .period = std::chrono::minutes(1)}),
+                        .taken = 50};
+    SizeCharge charge({}, take, kStart);
+    // 120 times 0.1 s: 10 units have come back.
+    for (int i = 1; i <= 120; ++i) charge.CorrectTo(50, kStart + i * 100ms);
+    sum += charge.CorrectTo(0, kStart + 12s).returnable;
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 4'000, 150);
+}
+
+}  // namespace
+}  // namespace headgate::limiter
