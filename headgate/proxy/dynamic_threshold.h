@@ -17,11 +17,11 @@ namespace headgate::proxy {
 
 inline constexpr uint64_t kAlpha = 8;
 
-// Whether a client that has `own` of them may take one of `free`. The last free one is kept for a
-// client that has none.
-constexpr bool MayTakeOne(uint64_t own, uint64_t free) {
+// Whether a client that has `own` of them may take one of `free`. The last `kept` ones are for
+// clients that have none.
+constexpr bool MayTakeOne(uint64_t own, uint64_t free, uint64_t kept = 1) {
   if (own == 0) return free > 0;
-  return free > 1 && own < kAlpha * (free - 1);
+  return free > kept && own < kAlpha * (free - kept);
 }
 
 }  // namespace headgate::proxy

@@ -9,6 +9,9 @@
 namespace headgate::proxy {
 namespace {
 
+// An address with fewer places keeps none, or one client could use too few of them.
+constexpr uint64_t kPlacesToKeepOne = 4;
+
 NoPlace NoPlaceAfter(UpstreamConnection::End end) {
   switch (end) {
     case UpstreamConnection::End::kConnectTimeout:
@@ -75,30 +78,42 @@ bool Upstreams::AllAreOut(base::Instant now) const {
 
 // ---- Requests
 
-uint64_t Upstreams::FreePlaces(base::Instant now) const {
-  const bool all_out = AllAreOut(now);
-  uint64_t free = 0;
-  for (const auto& address : addresses_) {
-    if (!all_out && IsOut(*address, now)) continue;
-    const uint64_t places = options_.connections_max * address->connection_places;
-    free += places - std::min(places, address->outstanding);
-  }
-  return free;
+uint64_t Upstreams::KeptOf(const Address& address) const {
+  if (address.places(options_.connections_max) < kPlacesToKeepOne) return 0;
+  return std::min<uint64_t>(1, address.free_places(options_.connections_max));
 }
 
-bool Upstreams::IsWithinPart(const Waiter& waiter, uint64_t free, uint64_t promised) const {
+bool Upstreams::IsLastKept(const Address& address) const {
+  const uint64_t kept = KeptOf(address);
+  return kept > 0 && kept == address.free_places(options_.connections_max);
+}
+
+Upstreams::FreePlaces Upstreams::CountFree(base::Instant now) const {
+  const bool all_out = AllAreOut(now);
+  uint64_t count = 0;
+  uint64_t kept = 0;
+  for (const auto& address : addresses_) {
+    if (!all_out && IsOut(*address, now)) continue;
+    count += address->free_places(options_.connections_max);
+    kept += KeptOf(*address);
+  }
+  return {.count = count, .kept = std::max<uint64_t>(1, kept)};
+}
+
+bool Upstreams::IsWithinPart(const Waiter& waiter, FreePlaces free, uint64_t promised) const {
   return !divides_ || !WaiterQueue::IsLimited(waiter) ||
-         MayTakeOne(queue_.HeldBy(waiter) + promised, free - std::min(free, promised));
+         MayTakeOne(queue_.HeldBy(waiter) + promised, free.count - std::min(free.count, promised),
+                    free.kept);
 }
 
 Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
   if (closed_) return {.refused = NoPlace::kClosed};
-  const uint64_t free = FreePlaces(now);
+  const FreePlaces free = CountFree(now);
   const bool within_part = IsWithinPart(waiter, free);
   bool may_connect = false;
   // Nobody overtakes the others of the same client, nor a request that may have the next place.
   if (within_part && !MayServe(free) && queue_.WaitingOf(waiter) == 0) {
-    Address* const address = Choose(Need::kPlaceOrConnection, now);
+    Address* const address = Choose(Need::kPlaceOrConnection, waiter, now);
     may_connect = address != nullptr;
     Link* const link = address == nullptr ? nullptr : FreeLink(*address);
     if (link != nullptr) return {.place = &Occupy(*link, waiter)};
@@ -119,7 +134,7 @@ Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
   counters_.queued.Add();
   OpenForQueue(now);
   may_connect = may_connect || connecting_ * options_.exchanges_per_connection >= queue_.size();
-  if (waits_for_client && free > 0) {
+  if (waits_for_client && free.count > 0) {
     counters_.waits_for_client.Add();
   } else if (!may_connect) {
     counters_.waits_for_place.Add();
@@ -134,8 +149,8 @@ void Upstreams::Forget(Waiter& waiter) {
 }
 
 void Upstreams::OnWoken(base::Instant now) {
-  while (MayServe(FreePlaces(now))) {
-    Address* const address = Choose(Need::kPlace, now);
+  while (MayServe(CountFree(now))) {
+    Address* const address = Choose(Need::kPlace, queue_.front(), now);
     if (address == nullptr) break;
     Link& link = *FreeLink(*address);
     counters_.queued.Subtract();
@@ -146,13 +161,16 @@ void Upstreams::OnWoken(base::Instant now) {
   dead_.clear();
 }
 
-Upstreams::Address* Upstreams::Choose(Need need, base::Instant now) {
+Upstreams::Address* Upstreams::Choose(Need need, const Waiter& waiter, base::Instant now) {
   const bool all_out = AllAreOut(now);
+  const bool may_have_kept =
+      !divides_ || !WaiterQueue::IsLimited(waiter) || queue_.HeldBy(waiter) == 0;
   Address* best = nullptr;
   for (size_t i = 0; i < addresses_.size(); ++i) {
     Address& address = *addresses_[(first_ + i) % addresses_.size()];
     if (!all_out && IsOut(address, now)) continue;
     if (best != nullptr && best->load() <= address.load()) continue;
+    if (!may_have_kept && IsLastKept(address)) continue;
     const bool may_connect =
         need == Need::kPlaceOrConnection && address.links.size() < options_.connections_max;
     if (may_connect || FreeLink(address) != nullptr) best = &address;
@@ -173,12 +191,20 @@ Upstreams::Link* Upstreams::FreeLink(Address& address) {
 Place& Upstreams::Occupy(Link& link, Waiter& waiter) {
   NoteUsed(link.address);
   queue_.Hold(waiter);
-  link.address.connection_places = link.outstanding + link.connection->session().free_places();
+  NotePlaces(link);
   ++link.used;
   ++link.outstanding;
   ++link.address.outstanding;
   counters_.outstanding.Add();
   return link;
+}
+
+// A new connection has as many places as its client may assume until the upstream has told how many
+// it allows. So it does not raise the number before an exchange has ended well.
+void Upstreams::NotePlaces(Link& link) {
+  const uint64_t places = link.outstanding + link.connection->session().free_places();
+  uint64_t& known = link.address.connection_places;
+  known = link.has_answered ? places : std::min(known, places);
 }
 
 // The next request looks at the address behind this one first.
@@ -191,6 +217,7 @@ void Upstreams::NoteUsed(const Address& address) {
 void Upstreams::OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant now) {
   HEADGATE_CHECK(link.outstanding > 0);
   queue_.Release(waiter);
+  if (ended == Ended::kWell) link.has_answered = true;
   --link.outstanding;
   --link.address.outstanding;
   counters_.outstanding.Subtract();
@@ -222,11 +249,12 @@ void Upstreams::Open(Address& address) {
 void Upstreams::OpenForQueue(base::Instant now) {
   const auto may_open = [&] {
     const uint64_t promised = connecting_ * options_.exchanges_per_connection;
-    const uint64_t free = FreePlaces(now);
-    return promised < queue_.size() && MayServe(free - std::min(free, promised));
+    FreePlaces free = CountFree(now);
+    free.count -= std::min(free.count, promised);
+    return promised < queue_.size() && MayServe(free);
   };
   while (!closed_ && may_open()) {
-    Address* const address = Choose(Need::kPlaceOrConnection, now);
+    Address* const address = Choose(Need::kPlaceOrConnection, queue_.front(), now);
     if (address == nullptr) return;
     // The end of the turn gives this place to the first that waits.
     if (FreeLink(*address) != nullptr) return wake_();

@@ -9,9 +9,11 @@
 // A pool of requests says nothing about time: a client whose requests last long, since it uploads
 // slowly for example, could have all places. So a client gets another place only within its part
 // (dynamic_threshold.h); its requests beyond that wait, and others pass them (waiter_queue.h). The
-// queue is divided in the same way.
+// queue is divided in the same way. The last free place of each address is for a client without
+// one, so that there is one if another address leaves, or has never accepted a connection.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -121,8 +123,9 @@ class Upstreams final : public Places {
     Address& address;
     std::unique_ptr<UpstreamConnection> connection;
     bool connected = false;
-    bool is_free = false;  // in Address::free
-    uint64_t used = 0;     // exchanges, including open ones
+    bool is_free = false;       // in Address::free
+    bool has_answered = false;  // an exchange has ended well
+    uint64_t used = 0;          // exchanges, including open ones
     uint64_t outstanding = 0;
     base::Instant idle_since{};
   };
@@ -138,10 +141,15 @@ class Upstreams final : public Places {
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
     uint64_t connecting = 0;         // connections that are being made, for requests that wait
-    uint64_t connection_places = 0;  // of the connection that was used last
+    uint64_t connection_places = 0;  // of the connection that was used last, as far as known
     Health health;
 
     uint64_t load() const { return outstanding + connecting; }
+    // With this many connections.
+    uint64_t places(uint64_t connections) const { return connections * connection_places; }
+    uint64_t free_places(uint64_t connections) const {
+      return places(connections) - std::min(places(connections), outstanding);
+    }
   };
 
   void OnConnected(Link& link, base::Instant now);
@@ -153,17 +161,26 @@ class Upstreams final : public Places {
   void OnHealth(Address& address, Ended ended, base::Instant now);
   void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);
   // Places on connections, those that do not exist yet included.
-  uint64_t FreePlaces(base::Instant now) const;
-  // Whether one of `free` places is within the part of the waiter's client, after it will have got
+  struct FreePlaces {
+    uint64_t count = 0;
+    uint64_t kept = 1;  // of these, for clients without a place
+  };
+  FreePlaces CountFree(base::Instant now) const;
+  // The free places of this address that are for clients without a place.
+  uint64_t KeptOf(const Address& address) const;
+  // Whether those are all that are free.
+  bool IsLastKept(const Address& address) const;
+  // Whether one of these places is within the part of the waiter's client, after it will have got
   // `promised` of them.
-  bool IsWithinPart(const Waiter& waiter, uint64_t free, uint64_t promised = 0) const;
-  bool MayServe(uint64_t free) { return !queue_.empty() && IsWithinPart(queue_.front(), free); }
+  bool IsWithinPart(const Waiter& waiter, FreePlaces free, uint64_t promised = 0) const;
+  bool MayServe(FreePlaces free) { return !queue_.empty() && IsWithinPart(queue_.front(), free); }
   enum class Need : uint8_t { kPlace, kPlaceOrConnection };
-  // The address for the next request; null if none has what is needed.
-  Address* Choose(Need need, base::Instant now);
+  // The address for this request, which is the next; null if none has what is needed.
+  Address* Choose(Need need, const Waiter& waiter, base::Instant now);
   // The connection for the next request to this address, or null. Forgets those without a place.
   Link* FreeLink(Address& address);
   Place& Occupy(Link& link, Waiter& waiter);
+  static void NotePlaces(Link& link);
   void Open(Address& address);
   // Opens connections for requests that wait, if some are allowed.
   void OpenForQueue(base::Instant now);

@@ -185,6 +185,41 @@ TEST_F(UpstreamsPartsTest, PlacesOfAConnectionAreThoseThatTheUpstreamAllows) {
   }
 }
 
+// With HTTP/2 the upstream's limit comes after the first requests.
+TEST_F(UpstreamsPartsTest, ANewConnectionDoesNotPromiseMorePlacesThanAnother) {
+  options.connections_max = 2;
+  options.exchanges_per_connection = 100;
+  Make(1);
+  std::deque<PlayedWaiter> asked;
+  const auto ask = [&](uint64_t client) -> PlayedWaiter& {
+    PlayedWaiter& waiter = asked.emplace_back(client);
+    waiter.on_place = [this](Place& place) { --Played(place).places; };
+    const auto taken = upstreams->Take(waiter, now);
+    if (taken.place != nullptr) waiter.OnPlace(*(waiter.place = taken.place), now);
+    return waiter;
+  };
+  PlayedWaiter& first = ask(kAnn);
+  made[0]->places = 100;
+  Connected(0);
+  ASSERT_NE(first.place, nullptr);
+  made[0]->places = 4;
+  std::exchange(first.place, nullptr)->Leave(first, Ended::kWell, now);
+  Turn();
+
+  for (int i = 0; i < 20; ++i) ask(kHog);
+  ASSERT_EQ(made.size(), 2u);
+  made[1]->places = 100;
+  Connected(1);
+  EXPECT_EQ(counters.outstanding.value(), 7u) << "of two times four";
+  EXPECT_NE(ask(kAnn).place, nullptr);
+  for (PlayedWaiter& waiter : asked) {
+    if (waiter.place == nullptr) upstreams->Forget(waiter);
+  }
+  for (PlayedWaiter& waiter : asked) {
+    if (waiter.place != nullptr) waiter.place->Leave(waiter, Ended::kWell, now);
+  }
+}
+
 // Two clients whose requests last equally long, of which one always has many waiting.
 TEST_F(UpstreamsPartsTest, PatientClientGetsAsMuchAsOneWithALongLine) {
   options.connections_max = 10;
@@ -212,6 +247,49 @@ TEST_F(UpstreamsPartsTest, ClientBeyondItsPartOpensNoConnections) {
     Turn();
   }
   EXPECT_EQ(made.size(), before);
+}
+
+// Otherwise the one place that is kept could be that of the address that leaves.
+TEST_F(UpstreamsPartsTest, ThereIsRoomForANewcomerAfterAnAddressHasLeft) {
+  options.connections_max = 4;
+  Make(2);
+  // The last place of each address is kept.
+  EXPECT_EQ(AskOften(kHog, 20), 6u);
+  upstreams->SetAddresses(std::array<size_t, 1>{0}, now);
+  Turn();
+  EXPECT_NE(Ask(kAnn).place, nullptr);
+  EXPECT_EQ(counters.waits_for_client.value(), 14u);
+}
+
+// At first nobody knows that an address accepts no connections.
+TEST_F(UpstreamsPartsTest, ThereIsRoomForANewcomerBesideAnAddressThatRefusesConnections) {
+  options.connections_max = 4;
+  options.health.failures_max = 1'000'000;
+  Make(2);
+  for (int i = 0; i < 20; ++i) {
+    PlayedWaiter& waiter = requests.emplace_back(kHog);
+    waiter.on_place = [this](Place& place) { Occupy(&place); };
+    (void)TakeFor(waiter);
+  }
+  const auto settle = [&] {
+    for (int i = 0; i < 100 && connected < made.size(); ++i) {
+      PlayedConnection& connection = *made[connected++];
+      if (connection.address == 1) {
+        connection.owner->OnClosed(UpstreamConnection::End::kNotConnected, "refused", now);
+      } else {
+        connection.owner->OnConnected(now);
+      }
+      Turn();
+    }
+  };
+  settle();
+  EXPECT_EQ(counters.outstanding.value(), 3u);
+  PlayedWaiter& ann = requests.emplace_back(kAnn);
+  ann.on_place = [this](Place& place) { Occupy(&place); };
+  if (const auto taken = TakeFor(ann); taken.place != nullptr) ann.OnPlace(*taken.place, now);
+  Turn();
+  settle();
+  EXPECT_NE(ann.place, nullptr);
 }
 
 // Random events of many clients: the accounts are right, nobody without a place waits beside a free
