@@ -351,8 +351,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "sidecar too often), unreachable (502 or 504: no connection to the upstream), broken (502: "
      "the upstream closed the connection, or violated HTTP), too_slow "
      "(504), no_place (503: too many requests waited for a connection, or this one waited too "
-     "long), slow_client (408), unsuitable (501: gRPC to an upstream without HTTP/2), cut_short "
-     "(the answer ended in the middle, or over TLS without close_notify), client_gone, misnamed "
+     "long), slow_client (408), slow_reader (the client read nothing of the answer for "
+     "--idle-timeout; over HTTP/2, it gave the stream no window), unsuitable (501: gRPC to an "
+     "upstream without HTTP/2), cut_short (the answer ended in the middle, or over TLS without "
+     "close_notify), client_gone, misnamed "
      "(403: the name in the client's certificate cannot be an id).",
      {"outcome"}},
     {Metric::kProxyInFlight, "headgate_proxy_in_flight", kGauge, "requests",

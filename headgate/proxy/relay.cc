@@ -326,7 +326,7 @@ void Relay::OnTimeout(base::Instant now) {
   const bool client_is_slow = client_.unsent_bytes() >= kWindowBytes;
   const bool blameless = client_is_slow || stage_ == Stage::kTunnel;
   GiveUpUpstream(blameless ? Ended::kCancelled : Ended::kTooSlow, now);
-  CutShort(client_is_slow ? Outcome::kClientGone : Outcome::kCutShort, now);
+  CutShort(client_is_slow ? Outcome::kSlowReader : Outcome::kCutShort, now);
 }
 
 void Relay::OnAnswerTimeout(base::Instant now) {

@@ -18,6 +18,7 @@ enum class Outcome : uint8_t {
   kTooSlow,      // 504: the upstream did not answer in time
   kNoPlace,      // 503: too many requests waited for a connection, or this one waited too long
   kSlowClient,   // 408: the client stopped sending
+  kSlowReader,   // the client stopped reading the answer
   kUnsuitable,   // the upstream does not speak the protocol that the request needs
   kCutShort,     // the upstream's answer ended in the middle
   kClientGone,

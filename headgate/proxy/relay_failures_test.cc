@@ -209,7 +209,7 @@ TEST_F(RelayFailures, ClientThatStopsReadingIsNotTheUpstreamsFault) {
   Answer(upstream).OnData(std::string(http::kWindowBytes, 'x'), now);
   Wait(options.idle_timeout + TickWheel::kTick);
   EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
-  EXPECT_EQ(Count(Outcome::kClientGone), 1u);
+  EXPECT_EQ(Count(Outcome::kSlowReader), 1u);
 }
 
 // ---- gRPC
