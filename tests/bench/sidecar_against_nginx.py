@@ -237,12 +237,13 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("cpu", "latency", "stream", "idle", "overload"))
+    parser.add_argument("--peak", type=int, default=8_000, help="requests per second, if --only leaves out their measurement")
     options = parser.parse_args()
     wanted = lambda part: options.only in (None, part)
     with tempfile.TemporaryDirectory() as folder:
         servers = Servers(folder)
         try:
-            rate = 8_000
+            rate = options.peak
             if wanted("cpu"):
                 rate = measure_cpu(servers, options)
             if wanted("latency"):
