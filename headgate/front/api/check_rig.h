@@ -49,4 +49,14 @@ struct CheckRig {
   http::Session session{router, options, {}};
 };
 
+// A request as the router gets it.
+inline http::Request RequestOf(const std::string& path, const std::string& body) {
+  http::Request request;
+  request.method = "POST";
+  request.target = path;
+  request.fields = {{"Content-Type", "application/json"}};
+  request.body = body;
+  return request;
+}
+
 }  // namespace headgate::front::api

@@ -76,15 +76,6 @@ struct Desk {
   base::Instant now = kStart;
 };
 
-http::Request RequestOf(const std::string& path, const std::string& body) {
-  http::Request request;
-  request.method = "POST";
-  request.target = path;
-  request.fields = {{"Content-Type", "application/json"}};
-  request.body = body;
-  return request;
-}
-
 struct MemoryDesk final : Desk {
   http::Response Post(const std::string& path, const std::string& body) override {
     http::Response response;

@@ -58,15 +58,6 @@ struct Desk {
   base::Instant now = kStart;
 };
 
-http::Request RequestOf(const std::string& path, const std::string& body) {
-  http::Request request;
-  request.method = "POST";
-  request.target = path;
-  request.fields = {{"Content-Type", "application/json"}};
-  request.body = body;
-  return request;
-}
-
 struct MemoryDesk final : Desk {
   explicit MemoryDesk(uint64_t requests = 1000) : MemoryDesk(TokensPerHour(requests)) {}
   explicit MemoryDesk(std::shared_ptr<const rule::RuleSet> rules)
