@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headgate/http/http2/test_raw_client.h"
+#include "headgate/http/http2/test_split_cases.h"
 
 namespace headgate::http::http2 {
 namespace {
@@ -34,17 +35,7 @@ std::string Replay(const Case& test, size_t split) {
   return outcome;
 }
 
-void Check(const std::vector<Case>& cases) {
-  for (const Case& test : cases) {
-    SCOPED_TRACE(test.name);
-    EXPECT_EQ(Replay(test, test.bytes.size()), test.expected);
-    if (testing::Test::HasNonfatalFailure()) continue;
-    const size_t step = 1 + test.bytes.size() / 300;
-    for (size_t split = 0; split < test.bytes.size(); split += step) {
-      ASSERT_EQ(Replay(test, split), test.expected) << "split at " << split;
-    }
-  }
-}
+void Check(const std::vector<Case>& cases) { CheckSplitCases(cases, Replay); }
 
 Pairs Ok() { return {{":status", "200"}}; }
 std::string HeadersWith(uint32_t stream, std::string_view block, int flags = kEndStream) {
