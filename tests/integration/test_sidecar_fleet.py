@@ -1,85 +1,14 @@
 """Sidecars that share one pool through a store: the worked example under skewed load, a replica that
 is killed, and a store that stops."""
 
-import http.client
 import tempfile
 import unittest
 
-from harness import RedisServer, Sidecar, free_port, require_redis, run, until, BINARY
-from upstreams import Upstream
-
-CAPACITY = 40
-REPLICAS = 3
-DEMANDS = {"A": (2, 3, 0), "B": (15, 15, 15), "C": (10, 50, 50), "D": (10, 10, 5)}
-CAPACITIES = {"A": (10, 5, 3, 1), "B": (10, 15, 11, 12), "C": (10, 10, 16, 22), "D": (10, 10, 10, 5)}
-# The replica of a client's nth request: A and D come to one replica, B mostly, C to all.
-PLACES = {"A": (0,), "B": (1, 1, 1, 0), "C": (0, 1, 2), "D": (2,)}
-# Requests that may be refused in a cycle because the machine was too slow for a round in 250 ms.
-TOLERANCE = 2
+from harness import BINARY, RedisServer, free_port, require_redis, run, until
+from sidecar_fleet import CAPACITY, REPLICAS, TOLERANCE, SidecarFleet
 
 
-class Fleet(unittest.TestCase):
-    def start(self, store, *args, replicas=REPLICAS, capacity=CAPACITY):
-        def serve(connection, _):
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            return True
-
-        self.upstream = Upstream(self, serve)
-        words = ("--scope", "fleet", "--store", store, *args)
-        self.sidecars = [self.enterContext(Sidecar(self.upstream.port, args=words, capacity=capacity)) for _ in range(replicas)]
-        self.connections = {}
-
-    def ask(self, client, count=1, places=None):
-        """How many of these requests passed."""
-        places = places or PLACES[client]
-        passed = 0
-        for i in range(count):
-            sidecar = self.sidecars[places[i % len(places)]]
-            connection = http.client.HTTPConnection("127.0.0.1", sidecar.port, timeout=10)
-            connection.request("GET", "/", headers={"X-Client-Id": client})
-            response = connection.getresponse()
-            response.read()
-            connection.close()
-            passed += response.status == 200
-        return passed
-
-    def metric(self, name, places=None):
-        places = range(len(self.sidecars)) if places is None else places
-        return sum(self.sidecars[place].metric(name) or 0 for place in places)
-
-    def capacities(self, place):
-        return {client: self.sidecars[place].metric(f'headgate_share_capacity{{client="{client}"}}') for client in "ABCD"}
-
-    def cycle(self, place=0):
-        return self.sidecars[place].metric('headgate_share_cycles_total{reason="due"}')
-
-    def has_capacities(self, number):
-        """A replica shows what it saw in its last round, so some may not know the last reports of others."""
-        expected = {client: CAPACITIES[client][number] for client in "ABCD"}
-        return any(self.capacities(place) == expected for place in range(REPLICAS))
-
-    def worked_example(self, seconds):
-        for client in "ABCD":  # all are known before the first full cycle
-            self.assertEqual(self.ask(client), 1)
-        for number in range(4):
-            until(lambda number=number: self.cycle() == number, 3 * seconds, f"cycle {number + 1} begins")
-            # Until all replicas have reported what they were asked in the last cycle.
-            until(lambda number=number: self.has_capacities(number), seconds, f"the capacities of cycle {number + 1}")
-            if number == 3:
-                return
-            early = self.metric("headgate_fleet_pool_early_denials_total")
-            passed = {client: 1 if number == 0 else 0 for client in "ABCD"}
-            for client in "ABCD":
-                passed[client] += self.ask(client, DEMANDS[client][number] - passed[client])
-            early = self.metric("headgate_fleet_pool_early_denials_total") - early
-            self.assertEqual(self.cycle(), number, "the machine is too slow for this cycle")
-            self.assertLessEqual(early, TOLERANCE)
-            self.assertLessEqual(sum(passed.values()), CAPACITY)
-            for client in "ABCD":
-                most = min(DEMANDS[client][number], CAPACITIES[client][number])
-                self.assertLessEqual(passed[client], most, f"{client} in cycle {number + 1}")
-                self.assertGreaterEqual(passed[client], most - early, f"{client} in cycle {number + 1}")
-
+class Fleet(SidecarFleet):
     def test_the_worked_example_under_skewed_load(self):
         require_redis()
         with RedisServer() as redis:
