@@ -50,6 +50,7 @@ void Connection::OnTick(base::Instant now) {
     counters.write_timeouts.Add();
     return CutOff();
   }
+  if (progress_.call_at && now >= *progress_.call_at) Wake();
   if (now < deadline_) return;
   switch (wait_) {
     case Wait::kForHandshake: {

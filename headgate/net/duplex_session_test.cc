@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,7 +34,7 @@ class DuplexSession final : public Session {
   explicit DuplexSession(DuplexProtocol& protocol) : protocol_(protocol) {}
 
   bool duplex() const override { return true; }
-  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override {
     protocol_.seen += input.size();
     for (const char letter : input) {
       if (letter == 'L') output.append(kLots, 'l');
@@ -41,6 +42,11 @@ class DuplexSession final : public Session {
       if (letter == 'f') finishes_ = true;
       if (letter == 'c') closes_ = true;
       if (letter == 'r') resets_ = true;
+      if (letter == 't') call_at_ = now + 2s;
+    }
+    if (call_at_ && now >= *call_at_) {
+      output += "time";
+      call_at_.reset();
     }
     if (std::exchange(last_words_, false)) {
       output += "bye";
@@ -50,7 +56,8 @@ class DuplexSession final : public Session {
             .close = closes_,
             .streaming = !protocol_.speaks_at_drain,
             .reset = resets_,
-            .finish_writing = finishes_};
+            .finish_writing = finishes_,
+            .call_at = call_at_};
   }
   void OnUnsent(size_t bytes, base::Instant) override { protocol_.unsent = bytes; }
   void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
@@ -70,6 +77,7 @@ class DuplexSession final : public Session {
   bool closes_ = false;
   bool resets_ = false;
   bool last_words_ = false;
+  std::optional<base::Instant> call_at_;
   std::function<void()> wake_;
 };
 
@@ -106,6 +114,15 @@ TEST(DuplexSession, AnswersAfterThePeerHasClosedItsDirection) {
   ASSERT_TRUE(client.Send("s").ok());
   client.FinishSending();
   EXPECT_EQ(*client.ReadToEnd(100), "sbye");
+}
+
+TEST(DuplexSession, IsCalledAtItsTimeThoughNothingArrives) {
+  DuplexServer server;
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("ts").ok());
+  EXPECT_EQ(ReadBytes(client, 1), "s");
+  server.source.Advance(2s);
+  EXPECT_EQ(ReadBytes(client, 4), "time");
 }
 
 TEST(DuplexSession, ReadsAfterItHasClosedItsDirection) {

@@ -56,6 +56,8 @@ class Session {
     // when it has output. A request whose answer is held back on purpose counts from the end of
     // that time, which is in the future.
     std::optional<base::Instant> waiting_since{};
+    // Call again at this time, even if nothing has arrived. Late by at most a tick.
+    std::optional<base::Instant> call_at{};
     // If some of the requests in `answered` had to wait: since when the first of them did.
     std::optional<base::Instant> answered_since{};
 
