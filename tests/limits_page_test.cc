@@ -89,8 +89,8 @@ std::vector<Row> Column(std::string_view name) {
 
 // Settings of `headgate serve` have their names, those of `headgate sidecar` their flags.
 TEST(LimitsPage, NamesSettingsThatExist) {
-  const std::string& settings = TextOf("headgate/app/settings_table.cc");
-  const std::string& sidecar = TextOf("headgate/app/sidecar_flags.cc");
+  const std::string& settings = TextOf("headgate/app/settings/settings_table.cc");
+  const std::string& sidecar = TextOf("headgate/app/sidecar/flags.cc");
   for (const Row& row : Column("setting")) {
     const std::vector<std::string> names = Names(row.cell);
     EXPECT_TRUE(!names.empty() || row.cell == "fixed")

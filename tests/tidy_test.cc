@@ -100,6 +100,8 @@ const SourceFile* CMakeOf(std::string_view folder) {
   return nullptr;
 }
 
+bool InApp(const SourceFile& file) { return file.folder().starts_with("app"); }
+
 // HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by
 // one folder each.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
@@ -107,6 +109,8 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
            folder == "curl") &&
           lower == "net") ||
          (folder == "http" && lower == "access") ||
+         // The parts of the program.
+         (folder.starts_with("app") && lower.starts_with("app/")) ||
          // The versions of HTTP.
          (folder.starts_with("http/") && (lower == "http" || lower == "net")) ||
          (folder == "watch" && lower.starts_with("watch/")) ||
@@ -252,6 +256,8 @@ TEST(Floors, NamespaceIsTheFolder) {
     std::string expected = "headgate::" + std::string(file->folder());
     // Its readers are other programs.
     if (file->folder() == "library") expected = "headgate";
+    // The program is one.
+    if (InApp(*file)) expected = "headgate::app";
     if (const size_t slash = expected.find('/'); slash != expected.npos)
       expected.replace(slash, 1, "::");
     for (const SourceLine& line : Lines(file->code)) {
@@ -273,7 +279,6 @@ struct Ban {
 };
 
 bool InBase(const SourceFile& file) { return file.folder() == "base"; }
-bool InApp(const SourceFile& file) { return file.folder() == "app"; }
 bool InTests(const SourceFile& file) { return file.is_companion(); }
 bool OutsideDecisions(const SourceFile& file) {
   return (file.folder() != "algorithm" && file.folder() != "capacity" &&

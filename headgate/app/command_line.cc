@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
-#include "headgate/app/bench.h"
-#include "headgate/app/check.h"
 #include "headgate/app/completion.h"
-#include "headgate/app/explain.h"
-#include "headgate/app/hash_password.h"
 #include "headgate/app/help.h"
-#include "headgate/app/rules_command.h"
-#include "headgate/app/serve.h"
-#include "headgate/app/sidecar.h"
-#include "headgate/app/store_command.h"
-#include "headgate/app/validate.h"
-#include "headgate/app/version.h"
+#include "headgate/app/serve/serve.h"
+#include "headgate/app/settings/version.h"
+#include "headgate/app/sidecar/sidecar.h"
+#include "headgate/app/tools/bench.h"
+#include "headgate/app/tools/check.h"
+#include "headgate/app/tools/explain.h"
+#include "headgate/app/tools/hash_password.h"
+#include "headgate/app/tools/rules_command.h"
+#include "headgate/app/tools/store_command.h"
+#include "headgate/app/tools/validate.h"
 #include "headgate/rule/problem.h"
 #include "headgate/testing/scenario_command.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headgate/app/console.h"
+#include "headgate/app/settings/console.h"
 
 namespace headgate::app {
 

@@ -13,11 +13,11 @@
 #include <sstream>
 
 #include "headgate/app/command_words.h"
-#include "headgate/app/fronts.h"
 #include "headgate/app/help.h"
-#include "headgate/app/rule_files.h"
-#include "headgate/app/settings.h"
-#include "headgate/app/sidecar_flags.h"
+#include "headgate/app/serve/fronts.h"
+#include "headgate/app/settings/rule_files.h"
+#include "headgate/app/settings/settings.h"
+#include "headgate/app/sidecar/flags.h"
 #include "headgate/disk/files.h"
 #include "tests/source_dir.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "headgate/app/help.h"
-#include "headgate/app/settings.h"
+#include "headgate/app/settings/settings.h"
 
 namespace headgate::app {
 namespace {

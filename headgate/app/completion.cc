@@ -8,8 +8,8 @@
 
 #include "headgate/app/command_words.h"
 #include "headgate/app/help.h"
-#include "headgate/app/settings.h"
-#include "headgate/app/version.h"
+#include "headgate/app/settings/settings.h"
+#include "headgate/app/settings/version.h"
 
 namespace headgate::app {
 namespace {

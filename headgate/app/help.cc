@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "headgate/app/settings.h"
+#include "headgate/app/settings/settings.h"
 
 namespace headgate::app {
 namespace {

@@ -1,0 +1,102 @@
+#include "headgate/app/runtime/engine.h"
+
+#include "headgate/app/runtime/process_metrics.h"
+#include "headgate/base/random_secret.h"
+
+namespace headgate::app {
+namespace {
+
+using observe::Metric;
+
+constexpr base::Duration kSweepInterval = std::chrono::seconds(5);
+
+}  // namespace
+
+Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock,
+               observe::Log& log, net::SpareFiles& spare_files)
+    : system_clock_(system_clock),
+      log_(log),
+      clock_(system_clock),
+      started_at_(system_clock.BootNow()),
+      store_({.max_buckets = settings.max_buckets,
+              .max_limits = static_cast<uint32_t>(settings.max_limits),
+              .secret = base::RandomHashSecret()}),
+      metrics_({.workers = workers, .secret = base::RandomHashSecret()}),
+      snapshot_(settings.snapshot, store_, log, &spare_files),
+      // Restore first: it replaces the store's hash secret by the snapshot's, before any request.
+      limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),
+      snapshot_interval_(settings.snapshot_interval),
+      snapshot_due_ns_((clock_.Now() + snapshot_interval_).ns),
+      sweep_due_(clock_.Now() + kSweepInterval) {
+  metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
+}
+
+void Engine::Tick() {
+  clock_ahead_ns_.store(clock_.Discipline().count(), std::memory_order_relaxed);
+  const base::Instant now = clock_.Now();
+  if (now >= sweep_due_) {
+    store_.Sweep(now);
+    sweep_due_ = now + kSweepInterval;
+  }
+  if (snapshot_.enabled() && now.ns >= snapshot_due_ns_.load(std::memory_order_acquire))
+    WriteSnapshotSoon();
+  log_.Tick();
+}
+
+void Engine::WriteSnapshotSoon() {
+  if (snapshot_under_way_.exchange(true)) return;
+  if (snapshot_thread_.joinable()) snapshot_thread_.join();
+  snapshot_thread_ = std::thread([this] {
+    snapshot_.Write(clock_.Now());
+    // The interval begins when the write ends, so that a slow disk is not written to all the time.
+    snapshot_due_ns_.store((clock_.Now() + snapshot_interval_).ns, std::memory_order_release);
+    snapshot_under_way_.store(false);
+  });
+}
+
+bool Engine::WriteLastSnapshot() {
+  if (snapshot_thread_.joinable()) snapshot_thread_.join();
+  return snapshot_.Write(clock_.Now());
+}
+
+Engine::~Engine() {
+  if (snapshot_thread_.joinable()) snapshot_thread_.join();
+}
+
+void Engine::Collect(observe::Sink& sink) {
+  const store::MemoryStats stats = store_.stats();
+  sink.Set(Metric::kBuckets, {}, stats.buckets);
+  sink.Set(Metric::kBucketsMax, {}, stats.buckets_max);
+  sink.Set(Metric::kEvictions, {}, stats.evictions);
+  sink.Set(Metric::kEvictedRequests, {}, stats.evicted_requests);
+  sink.Set(Metric::kHitBlocks, {}, stats.hit_blocks);
+  sink.Set(Metric::kHitBlocksMax, {}, stats.hit_blocks_max);
+  sink.Set(Metric::kHitsRefused, {}, stats.hits_refused);
+  sink.Set(Metric::kLimits, {}, stats.limits);
+  sink.Set(Metric::kClientLimits, {}, stats.client_limits);
+  sink.Set(Metric::kClientLimitsForgotten, {}, stats.client_limits_forgotten);
+  sink.Set(Metric::kBucketsRebased, {}, stats.rebased);
+  sink.Set(Metric::kSnapshotBucketsLeftOut, {}, stats.left_out);
+  sink.Set(Metric::kPermitsHere, {}, limiter_.permits().CountAt(clock_.Now()));
+  sink.Set(Metric::kPermitsNoRoom, {}, limiter_.permits().refused());
+
+  if (snapshot_.enabled()) {
+    sink.Set(Metric::kSnapshotWrites, {"written"}, snapshot_.writes_done());
+    sink.Set(Metric::kSnapshotWrites, {"failed"}, snapshot_.writes_failed());
+    for (const SnapshotFile::RestoreResult result : SnapshotFile::kRestoreResults) {
+      sink.Set(Metric::kSnapshotRestores, {Name(result)}, uint64_t{snapshot_.restored() == result});
+    }
+    if (const base::Instant at = snapshot_.written_at(); at.ns != 0) {
+      sink.Set(Metric::kSnapshotAge, {}, clock_.Now() - at);
+    }
+  }
+
+  const auto rules = limiter_.rules();
+  sink.Set(Metric::kRules, {}, rules == nullptr ? 0 : rules->rules().size());
+  CollectProcess({.log_lines_dropped = log_.lines_dropped(),
+                  .clock_ahead = base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)),
+                  .uptime = system_clock_.BootNow() - started_at_},
+                 sink);
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,59 @@
+// The parts that decide and count: clock, store, limiter, metrics, snapshot. No sockets.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "headgate/app/runtime/snapshot_file.h"
+#include "headgate/app/settings/settings.h"
+#include "headgate/base/clock.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/store/memory.h"
+
+namespace headgate::app {
+
+class Engine {
+ public:
+  // Restores the snapshot. `workers` is the number of threads that decide. `system_clock`, `log`
+  // and `spare_files` must outlive the engine.
+  Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock,
+         observe::Log& log, net::SpareFiles& spare_files);
+
+  ~Engine();
+
+  // Adjusts the clock towards the wall clock, sweeps expired buckets, and starts writing the
+  // snapshot when it is due, on a thread of its own because a large one takes seconds. Call it
+  // about every second, from one thread.
+  void Tick();
+  // Call it at the end, after the last decision.
+  bool WriteLastSnapshot();
+
+  const base::DisciplinedClock& clock() const { return clock_; }
+  store::MemoryStore& store() { return store_; }
+  limiter::Limiter& limiter() { return limiter_; }
+  observe::Metrics& metrics() { return metrics_; }
+
+ private:
+  void WriteSnapshotSoon();
+  void Collect(observe::Sink& sink);
+
+  const base::Clock& system_clock_;
+  observe::Log& log_;
+  base::DisciplinedClock clock_;
+  const base::BootTime started_at_;
+  store::MemoryStore store_;
+  observe::Metrics metrics_;
+  SnapshotFile snapshot_;
+  limiter::Limiter limiter_;
+  const base::Duration snapshot_interval_;
+  std::atomic<int64_t> snapshot_due_ns_;
+  std::atomic<bool> snapshot_under_way_{false};
+  std::thread snapshot_thread_;
+  base::Instant sweep_due_;
+  std::atomic<int64_t> clock_ahead_ns_{0};
+};
+
+}  // namespace headgate::app

@@ -1,0 +1,80 @@
+#include "headgate/app/runtime/file_plan.h"
+
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headgate/net/spare_files.h"
+
+namespace headgate::app {
+namespace {
+
+// Standard streams, signals, rule files and their watches, libraries.
+constexpr uint64_t kProcess = 32;
+// An event loop's epoll, timer and wake-up descriptors.
+constexpr uint64_t kPerLoop = 3;
+// localhost can resolve to two addresses.
+constexpr uint64_t kPerAddress = 2;
+constexpr uint64_t kRefusalsMax = 64;
+// The server does not start with fewer descriptors for clients.
+constexpr uint64_t kConnectionsMin = 16;
+// The admin address and the refusals each get at most one in kShare of all descriptors.
+constexpr uint64_t kShare = 8;
+
+}  // namespace
+
+absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs) {
+  const uint64_t fixed =
+      kProcess + net::SpareFiles::kCount +
+      needs.threads * (kPerLoop + kPerAddress * needs.addresses + needs.store_connections);
+  const uint64_t refusals_min = needs.threads;
+  const uint64_t needed = (fixed + refusals_min + kConnectionsMin) * kShare / (kShare - 2) + 1;
+  if (open_files_max < needed) {
+    return absl::ResourceExhaustedError(
+        fmt::format("the system allows {} open files; this configuration needs at least {}",
+                    open_files_max, needed));
+  }
+  FilePlan plan;
+  plan.admin_connections_max = std::min(needs.admin_connections_max, open_files_max / kShare);
+  plan.refusals_max = std::max(refusals_min, std::min(kRefusalsMax, open_files_max / kShare));
+  const uint64_t besides = fixed + plan.admin_connections_max + plan.refusals_max;
+  plan.connections_max = std::min(needs.connections_max, open_files_max - besides);
+  plan.connections_lowered = plan.connections_max < needs.connections_max;
+  return plan;
+}
+
+void LogLoweredConnections(const FilePlan& plan, uint64_t wanted, std::string_view hint,
+                           observe::Log& log) {
+  if (!plan.connections_lowered) return;
+  const std::string effect = fmt::format("at most {} connections", plan.connections_max);
+  log.Warning("connections.max_lowered", {{"open_files_max", OpenFilesMax()},
+                                          {"max_connections", wanted},
+                                          {"effect", std::string_view(effect)},
+                                          {"hint", hint}});
+}
+
+std::string HintOnFewFiles(const FileNeeds& needs) {
+  const bool threads = needs.threads > 1;
+  const bool connections = needs.store_connections > needs.store_connections_min;
+  return fmt::format("raise `ulimit -n`{}{}{}{}", threads || connections ? ", or lower " : "",
+                     threads ? "threads" : "", threads && connections ? " or " : "",
+                     connections ? "store_connections" : "");
+}
+
+uint64_t OpenFilesMax() {
+  rlimit files{};
+  return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_max : 0;
+}
+
+absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return absl::UnavailableError("the limit on open files cannot be read");
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  return PlanFiles(files.rlim_max, needs);
+}
+
+}  // namespace headgate::app

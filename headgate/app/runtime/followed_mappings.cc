@@ -1,0 +1,144 @@
+#include "headgate/app/runtime/followed_mappings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "headgate/app/settings/rule_files.h"
+#include "headgate/disk/files.h"
+#include "headgate/watch/file/file_text.h"
+
+namespace headgate::app {
+namespace {
+
+// A name in the file at `path`, as seen from the working directory.
+std::string Resolved(const std::string& path, const std::string& name) {
+  const std::filesystem::path file(name);
+  return file.is_absolute() ? name : (std::filesystem::path(path).parent_path() / file).string();
+}
+
+// The mapping file and all files that it names, once each.
+std::vector<std::string> AllFiles(const std::string& path, const mapping::LoadedMappings& loaded) {
+  std::vector<std::string> files = {path};
+  for (const std::string& name : loaded.files) {
+    std::string file = Resolved(path, name);
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  }
+  return files;
+}
+
+// A problem says the path in front of its message, so the message need not.
+std::string WithoutPath(std::string message, const std::string& path) {
+  const size_t at = message.find(path);
+  if (at == std::string::npos) return message;
+  const bool is_first = at == 0;  // "PATH is longer than …", not "cannot open PATH: …"
+  return message.erase(is_first ? 0 : at - 1, path.size() + 1);
+}
+
+mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::string>& text,
+                             mapping::Asker asker) {
+  if (!text.ok()) {
+    return {.set = nullptr,
+            .problems = {rule::WholeFileProblem(
+                path, WithoutPath(std::string(text.status().message()), path),
+                "name a file of mappings; docs/reference/mappings.md lists what it contains")},
+            .files = {}};
+  }
+  return mapping::LoadMappings(
+      path, *text,
+      [&](const std::string& name) {
+        return disk::ReadRegularFile(Resolved(path, name), watch::file::kFileBytesMax);
+      },
+      asker);
+}
+
+}  // namespace
+
+mapping::LoadedMappings LoadMappingFile(const std::string& path, mapping::Asker asker) {
+  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax), asker);
+}
+
+FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,
+                                   net::EventLoop& loop, observe::Log& log, mapping::Asker asker)
+    : path_(settings.auth),
+      header_(settings.auth_header),
+      asker_(asker),
+      live_(live),
+      loop_(loop),
+      log_(log) {}
+
+std::vector<rule::Problem> FollowedMappings::LoadFirst() {
+  if (!header_.empty()) live_.Publish(mapping::MappingOfHeader(header_));
+  if (path_.empty()) return {};
+  mapping::LoadedMappings loaded =
+      Load(path_, disk::ReadRegularFile(path_, watch::file::kFileBytesMax), asker_);
+  if (loaded.set == nullptr) return std::move(loaded.problems);
+  Follow(AllFiles(path_, loaded));
+  loading_first_ = false;
+  return std::move(first_problems_);
+}
+
+void FollowedMappings::Reload() {
+  if (source_ != nullptr) source_->Refresh();
+}
+
+void FollowedMappings::Follow(std::vector<std::string> paths) {
+  paths_ = std::move(paths);
+  former_source_ = std::move(source_);
+  source_ = std::make_unique<watch::file::FileSource>(paths_, loop_);
+  source_->Subscribe([this, source = source_.get()](const rule::DocumentSet& documents) {
+    if (source == source_.get()) OnDocuments(documents);
+  });
+}
+
+void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
+  if (!documents.problems.empty()) return Refuse(documents.problems);
+  const auto text_of = [&](const std::string& path) {
+    return std::find_if(
+        documents.documents.begin(), documents.documents.end(),
+        [&](const rule::SourceDocument& document) { return document.name == path; });
+  };
+  const auto main = text_of(path_);
+  if (main == documents.documents.end()) return;
+  mapping::LoadedMappings loaded = mapping::LoadMappings(
+      path_, main->text,
+      [&](const std::string& name) -> absl::StatusOr<std::string> {
+        const std::string path = Resolved(path_, name);
+        const auto known = text_of(path);
+        if (known != documents.documents.end()) return known->text;
+        return disk::ReadRegularFile(path, watch::file::kFileBytesMax);
+      },
+      asker_);
+  std::vector<std::string> files = AllFiles(path_, loaded);
+  if (loaded.set == nullptr) return Refuse(std::move(loaded.problems));
+  if (files != paths_) return Follow(std::move(files));
+  const size_t count = loaded.set->mappings.size();
+  live_.Publish(std::move(loaded.set));
+  loaded_.fetch_add(1, std::memory_order_relaxed);
+  log_.Info("mappings.loaded", {{"mappings", uint64_t{count}}});
+}
+
+void FollowedMappings::Refuse(std::vector<rule::Problem> problems) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  if (loading_first_) {
+    first_problems_ = std::move(problems);
+    return;
+  }
+  log_.Error("mappings.refused",
+             {{"problems", uint64_t{rule::CountOf(problems)}},
+              {"effect", std::string_view("the mappings in force stay in force")},
+              {"hint",
+               std::string_view(asker_ == mapping::Asker::kOwnProxy
+                                    ? "`headgate validate --mappings FILE` shows the same problems"
+                                    : "`headgate validate --auth FILE` shows the same problems")}});
+  LogProblems("mappings.problem_found", problems, log_);
+}
+
+void FollowedMappings::Collect(observe::Sink& sink) const {
+  using observe::Metric;
+  sink.Set(Metric::kMappingReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kMappingReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,60 @@
+// The mappings of forward-auth on a running server: loaded at start, loaded again when their file,
+// or a list or key set that it names, changes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/app/settings/settings.h"
+#include "headgate/front/auth/live_mappings.h"
+#include "headgate/mapping/mapping_file.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/watch/file/file_source.h"
+
+namespace headgate::app {
+
+// Loads the mappings of a file, together with the files that it names.
+mapping::LoadedMappings LoadMappingFile(const std::string& path,
+                                        mapping::Asker asker = mapping::Asker::kOtherProxy);
+
+class FollowedMappings {
+ public:
+  // All arguments must outlive this object, which lives on `loop`.
+  FollowedMappings(const Settings& settings, front::auth::LiveMappings& live, net::EventLoop& loop,
+                   observe::Log& log, mapping::Asker asker = mapping::Asker::kOtherProxy);
+
+  // Loads the mappings for the first time, and returns all problems. If there are none, they are in
+  // force.
+  std::vector<rule::Problem> LoadFirst();
+  // Reads all files again, changed or not.
+  void Reload();
+
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  void Follow(std::vector<std::string> paths);
+  void OnDocuments(const rule::DocumentSet& documents);
+  void Refuse(std::vector<rule::Problem> problems);
+
+  const std::string path_;
+  const std::string header_;
+  const mapping::Asker asker_;
+  front::auth::LiveMappings& live_;
+  net::EventLoop& loop_;
+  observe::Log& log_;
+  std::vector<std::string> paths_;  // the mapping file, and the files that it names
+  std::unique_ptr<watch::file::FileSource> source_;
+  // A source that was replaced; it may still be in the call that replaced it.
+  std::unique_ptr<watch::file::FileSource> former_source_;
+  bool loading_first_ = true;
+  std::vector<rule::Problem> first_problems_;
+  std::atomic<uint64_t> loaded_{0};
+  std::atomic<uint64_t> refused_{0};
+};
+
+}  // namespace headgate::app

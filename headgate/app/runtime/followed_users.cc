@@ -1,0 +1,87 @@
+#include "headgate/app/runtime/followed_users.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headgate/disk/files.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{4} << 20;
+
+absl::StatusOr<access::UserTable> ReadUsers(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, disk::ReadRegularFile(path, kFileBytesMax));
+  absl::StatusOr<access::UserTable> table = access::ParseUsers(text);
+  if (table.ok()) return table;
+  return absl::Status(table.status().code(),
+                      fmt::format("{}: {}", path, std::string(table.status().message())));
+}
+
+}  // namespace
+
+void CheckUsers(Configuration& configuration) {
+  const std::string& path = configuration.settings.users_file;
+  if (path.empty()) return;
+  if (const auto users = ReadUsers(path); !users.ok()) {
+    configuration.AddProblem("users_file", users.status(),
+                             "`headgate hash-password` makes the hash of a password");
+  }
+}
+
+FollowedUsers::FollowedUsers(const Settings& settings, access::Access& access, net::EventLoop& loop,
+                             observe::Log& log)
+    : path_(settings.users_file), access_(access), loop_(loop), log_(log) {}
+
+absl::Status FollowedUsers::LoadFirst() {
+  if (path_.empty()) return absl::OkStatus();
+  HEADGATE_ASSIGN_OR_RETURN([[maybe_unused]] const size_t users, Load());
+  source_ = std::make_unique<watch::file::FileSource>(std::vector<std::string>{path_}, loop_);
+  bool first = true;
+  source_->Subscribe([this, first](const rule::DocumentSet&) mutable {
+    // The first report is of the file that was just read.
+    if (!std::exchange(first, false)) OnChange();
+  });
+  return absl::OkStatus();
+}
+
+void FollowedUsers::Reload() {
+  if (source_ != nullptr) source_->Refresh();
+}
+
+absl::StatusOr<size_t> FollowedUsers::Load() {
+  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ReadUsers(path_));
+  const size_t users = table.users.size();
+  access_.Replace(std::make_shared<const access::UserTable>(std::move(table)));
+  return users;
+}
+
+void FollowedUsers::OnChange() {
+  const absl::StatusOr<size_t> users = Load();
+  if (users.ok()) {
+    loaded_.fetch_add(1, std::memory_order_relaxed);
+    log_.Info("users.loaded", {{"file", path_}, {"users", uint64_t{*users}}});
+    return;
+  }
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  log_.Error("users.refused",
+             {{"file", path_},
+              {"reason", std::string(users.status().message())},
+              {"effect", std::string_view("the users stay as they are")},
+              {"hint", std::string_view("correct the file; docs/reference/users.md shows it")}});
+}
+
+void FollowedUsers::Collect(observe::Sink& sink) const {
+  using observe::Metric;
+  sink.Set(Metric::kUserReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kUserReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
+  for (size_t i = 0; i < access::Login::kResults; ++i) {
+    const auto result = static_cast<access::Login::Result>(i);
+    sink.Set(Metric::kLogins, {access::Name(result)}, access_.logins(result));
+  }
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,241 @@
+#include "headgate/app/runtime/live_rules.h"
+
+#include <fmt/format.h>
+
+#include "headgate/app/settings/rule_files.h"
+#include "headgate/app/settings/version.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/host_name.h"
+#include "headgate/watch/file/file_journal.h"
+
+namespace headgate::app {
+
+namespace {
+
+// A source that is not heard of within this time is followed, and awaited, like one that has no
+// rules yet.
+constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
+
+std::vector<std::string> PlacesOf(const Settings& settings) {
+  std::vector<std::string> places = settings.rules;
+  places.insert(places.end(), settings.watch.begin(), settings.watch.end());
+  return places;
+}
+
+// The same on all machines for the same texts in the same order. The names of files do not count.
+std::string FingerprintOf(std::span<const rule::RuleFile> files,
+                          std::span<const std::string> one_liners, bool merge_domains) {
+  std::string all = merge_domains ? "merged" : "";
+  const auto add = [&all](std::string_view kind, std::string_view text) {
+    all += fmt::format("{}{}:", kind, text.size());
+    all += text;
+  };
+  for (const rule::RuleFile& file : files) {
+    if (file.limit_of) add("key", *file.limit_of);
+    add("text", file.text);
+  }
+  for (const std::string& line : one_liners) add("line", line);
+  // Nobody gains from a collision, so the secret is public.
+  constexpr base::HashSecret kPublic{};
+  return fmt::format("{:016x}", base::HashBytes(kPublic, base::KeyKind::kRaw, all).low);
+}
+
+}  // namespace
+
+LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
+                     net::EventLoop& loop, observe::Log& log)
+    : places_(PlacesOf(settings)),
+      sources_{.copy = settings.watch_copy,
+               .session_timeout = settings.watch_session_timeout,
+               .instance = instance,
+               .version = std::string(kVersion),
+               .started = engine.clock().source().WallNow(),
+               .store = settings.store},
+      one_liners_(settings.rule),
+      merge_domains_(settings.merge_domains == "yes"),
+      audit_log_(settings.audit_log),
+      counts_alone_(settings.store.empty()),
+      engine_(engine),
+      limiter_(engine.limiter()),
+      clock_(engine.clock()),
+      loop_(loop),
+      log_(log) {}
+
+std::vector<rule::Problem> LiveRules::LoadFirst() {
+  auto sources = watch::OpenSources(places_, sources_, loop_);
+  if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
+  follower_ = std::make_unique<watch::RuleFollower>(
+      *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
+      [this](const watch::RuleFollower::Loaded& loaded, std::span<const rule::RuleFile> files) {
+        return Publish(loaded, files);
+      },
+      [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
+  for (rule::Source* const source : follower_->sources())
+    source->Tell([this](const rule::Source::News& news) { OnNews(news); });
+  MakeEditor();
+  follower_->Start();
+  loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
+  loaded_first_ = true;
+  if (places_.empty() && one_liners_.empty() && first_problems_.empty()) {
+    log_.Info(
+        "rules.not_configured",
+        {{"reason", std::string_view("no rule source is configured")},
+         {"effect",
+          std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
+         {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
+  }
+  return std::move(first_problems_);
+}
+
+void LiveRules::Reload() {
+  if (places_.empty()) return;
+  log_.Info("rules.reload_requested");
+  follower_->Refresh();
+}
+
+watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) const {
+  rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
+  return {.rules = std::move(result.rules),
+          .problems = std::move(result.problems),
+          .warnings = std::move(result.warnings)};
+}
+
+absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
+                                std::span<const rule::RuleFile> files) {
+  for (const rule::Problem& warning : loaded.warnings) {
+    log_.Warning("rules.warning_found",
+                 {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
+  }
+  const size_t count = loaded.rules->rules().size();
+  const base::Instant now = clock_.Now();
+  HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(loaded.rules, now));
+  loaded_.fetch_add(1, std::memory_order_relaxed);
+  loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
+  in_force_ = {.generation = in_force_.generation + 1,
+               .fingerprint = FingerprintOf(files, one_liners_, merge_domains_)};
+  log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", in_force_.fingerprint}});
+  follower_->Show(in_force_);
+  if (on_in_force_) on_in_force_(in_force_);
+  return absl::OkStatus();
+}
+
+void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
+  const std::span<const rule::Problem> problems = refusal.problems;
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  const bool none_in_force = limiter_.rules() == nullptr;
+  if (none_in_force && refusal.awaited) {
+    for (const rule::Problem& problem : problems) {
+      log_.Warning(
+          "rules.awaited",
+          {{"reason", PlaceAndMessage(problem)},
+           {"effect",
+            std::string_view("not ready: rule-based requests get an error until rules are loaded")},
+           {"hint", std::string_view(problem.hint)}});
+    }
+    return;
+  }
+  if (!loaded_first_ && none_in_force) {
+    first_problems_.assign(problems.begin(), problems.end());
+    return;
+  }
+  log_.Error("rules.refused",
+             {{"problems", uint64_t{rule::CountOf(problems)}},
+              {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet"
+                                                        : "the rules in force stay in force")},
+              {"hint", std::string_view("each problem follows; `headgate validate` shows those of "
+                                        "files")}});
+  LogProblems("rules.problem_found", problems, log_);
+}
+
+void LiveRules::OnNews(const rule::Source::News& news) {
+  using Kind = rule::Source::News::Kind;
+  switch (news.kind) {
+    case Kind::kFollowed:
+      log_.Info("rules.source_followed", {{"source", news.source}});
+      return;
+    case Kind::kLost:
+      log_.Warning("rules.source_lost",
+                   {{"source", news.source},
+                    {"reason", news.reason},
+                    {"effect", std::string_view("the last good rules stay in force")}});
+      return;
+    case Kind::kCopyUsed:
+      log_.Warning("rules.copy_used",
+                   {{"source", news.source},
+                    {"copy", news.reason},
+                    {"effect", std::string_view("the rules of the copy are in force until the "
+                                                "source can be read")}});
+      return;
+  }
+}
+
+void LiveRules::MakeEditor() {
+  watch::RuleEditor::Options options{
+      .journal =
+          audit_log_.empty() ? nullptr : std::make_unique<watch::file::FileJournal>(audit_log_),
+      .instance = base::HostName(),
+      .rules = [this] { return limiter_.rules(); },
+      .count_live = {},
+      .on_edited = [this](const rule::PastChange& change,
+                          const absl::Status& status) { OnEdited(change, status); },
+      .on_outcome_not_noted =
+          [this](const rule::PastChange& change, const absl::Status& status) {
+            log_.Warning(
+                "rules.outcome_not_noted",
+                {{"action", change.action},
+                 {"document", change.document},
+                 {"outcome", change.outcome},
+                 {"reason", std::string(status.message())},
+                 {"effect", "the change counts, and its note in the audit log stays \"begun\""}});
+          }};
+  if (counts_alone_) options.count_live = [this](auto& differences) { CountLive(differences); };
+  editor_ =
+      std::make_unique<watch::RuleEditor>(*follower_, loop_, clock_.source(), std::move(options));
+}
+
+void LiveRules::CountLive(std::vector<rule::RuleDifference>& differences) const {
+  for (rule::RuleDifference& difference : differences) {
+    const rule::Rule& rule = difference.before ? *difference.before : *difference.after;
+    difference.live_buckets =
+        engine_.store().limits().BucketsOf(store::LimitOwner::Rule(rule.identity));
+  }
+}
+
+void LiveRules::OnEdited(const rule::PastChange& change, const absl::Status& status) {
+  (status.ok() ? edits_done_ : edits_failed_).fetch_add(1, std::memory_order_relaxed);
+  const std::string user = change.user.empty() ? "nobody logged in" : change.user;
+  if (status.ok()) {
+    log_.Info("rules.edited", {{"action", change.action},
+                               {"document", change.document},
+                               {"user", user},
+                               {"address", change.address},
+                               {"version", change.new_version}});
+    return;
+  }
+  log_.Warning("rules.edit_failed", {{"action", change.action},
+                                     {"document", change.document},
+                                     {"user", user},
+                                     {"address", change.address},
+                                     {"reason", std::string(status.message())}});
+}
+
+void LiveRules::Collect(observe::Sink& sink) const {
+  using observe::Metric;
+  sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleProblems, {}, follower_->problem_count());
+  sink.Set(Metric::kRuleEdits, {"done"}, edits_done_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleEdits, {"failed"}, edits_failed_.load(std::memory_order_relaxed));
+  if (const int64_t at_ns = loaded_at_ns_.load(std::memory_order_relaxed); at_ns != 0) {
+    sink.Set(Metric::kRulesAge, {}, clock_.Now() - base::Instant::FromNanos(at_ns));
+  }
+  const rule::Source::Figures watch = follower_->figures();
+  sink.Set(Metric::kWatchPolling, {}, uint64_t{watch.polling});
+  sink.Set(Metric::kWatchFailures, {}, watch.failures);
+  sink.Set(Metric::kConfigAge, {}, watch.age);
+  sink.Set(Metric::kWatchKept, {}, watch.kept);
+  sink.Set(Metric::kWatchReads, {}, watch.reads);
+  sink.Set(Metric::kWatchInstances, {}, uint64_t{follower_->instances()});
+}
+
+}  // namespace headgate::app

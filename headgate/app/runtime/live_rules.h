@@ -1,0 +1,91 @@
+// The rules of a running server: loaded at start, reloaded when their source changes, published to
+// the limiter. Rules given as text do not change.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headgate/app/runtime/engine.h"
+#include "headgate/app/settings/settings.h"
+#include "headgate/base/clock.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/watch/open_sources.h"
+#include "headgate/watch/rule_editor.h"
+#include "headgate/watch/rule_follower.h"
+
+namespace headgate::app {
+
+class LiveRules {
+ public:
+  // All arguments must outlive this object. It and its sources live on `loop`.
+  // `instance` is the name of this process.
+  LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
+            net::EventLoop& loop, observe::Log& log);
+
+  // Loads the rules for the first time, running the loop meanwhile, and returns all problems. If
+  // there are none, the rules are in force. If a directory has no rule file yet, the rules are
+  // awaited, and the limiter has no rules until one appears. If no source is configured, the empty
+  // set of rules is in force.
+  std::vector<rule::Problem> LoadFirst();
+
+  // Reads all sources again, changed or not.
+  void Reload();
+
+  // Changes the documents that the rules come from. Call it after LoadFirst.
+  rule::Editor& editor() { return *editor_; }
+
+  // The rules in force, and a callback for each later change.
+  const rule::RulesInForce& in_force() const { return in_force_; }
+  void OnInForce(std::function<void(const rule::RulesInForce&)> on_in_force) {
+    on_in_force_ = std::move(on_in_force);
+  }
+  std::string instances_error() const { return follower_->instances_error(); }
+
+  // From any thread, after LoadFirst. The number of instances that follow the sources; 0 if no
+  // source counts them.
+  uint32_t instances() const { return follower_->instances(); }
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) const;
+  absl::Status Publish(const watch::RuleFollower::Loaded& loaded,
+                       std::span<const rule::RuleFile> files);
+  void OnRefusal(const watch::RuleFollower::Refusal& refusal);
+  void OnNews(const rule::Source::News& news);
+  void MakeEditor();
+  void CountLive(std::vector<rule::RuleDifference>& differences) const;
+  void OnEdited(const rule::PastChange& change, const absl::Status& status);
+
+  const std::vector<std::string> places_;
+  const watch::SourceSettings sources_;
+  const std::vector<std::string> one_liners_;
+  const bool merge_domains_;
+  const std::string audit_log_;
+  const bool counts_alone_;  // without a shared store
+  Engine& engine_;
+  limiter::Limiter& limiter_;
+  const base::DisciplinedClock& clock_;
+  net::EventLoop& loop_;
+  observe::Log& log_;
+  std::unique_ptr<watch::RuleFollower> follower_;
+  std::unique_ptr<watch::RuleEditor> editor_;
+  std::vector<rule::Problem> first_problems_;
+  bool loaded_first_ = false;
+  rule::RulesInForce in_force_;
+  std::function<void(const rule::RulesInForce&)> on_in_force_;
+  std::atomic<uint64_t> loaded_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<int64_t> loaded_at_ns_{0};
+  std::atomic<uint64_t> edits_done_{0};
+  std::atomic<uint64_t> edits_failed_{0};
+};
+
+}  // namespace headgate::app

@@ -1,0 +1,83 @@
+// The store that instances share, and the decider of each event loop that asks the store; the loops
+// share the leases. A process without a shared store has none of this.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/app/runtime/degraded_watch.h"
+#include "headgate/app/runtime/engine.h"
+#include "headgate/app/runtime/instance.h"
+#include "headgate/app/settings/settings.h"
+#include "headgate/app/settings/store_settings.h"
+#include "headgate/base/status.h"
+#include "headgate/limiter/bucket_name.h"
+#include "headgate/limiter/shared_decider.h"
+#include "headgate/net/server.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/rule/source.h"
+#include "headgate/store/backend.h"
+
+namespace headgate::app {
+
+class SharedStores {
+ public:
+  // InvalidArgument if the settings in `store` cannot be used. The server's `loops` must not run
+  // yet, and must have ended when the result is destroyed. The result refers to the engine, the
+  // server and the log.
+  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const StoreSettings& store,
+                                                            const Settings& settings,
+                                                            const Instance& instance,
+                                                            Engine& engine, net::Server& server,
+                                                            uint32_t loops, observe::Log& log);
+  ~SharedStores();
+  SharedStores(const SharedStores&) = delete;
+
+  limiter::SharedDecider& decider(uint32_t loop);
+  const limiter::BucketNaming& naming() const { return naming_; }
+  // For state that is not a bucket, on this loop's thread.
+  store::cas::VersionedStore& values(uint32_t loop) { return backend_->values(loop); }
+
+  // While the loops still run: returns the unspent leases, tells the other instances that this one
+  // is gone, stops the loops, and logs what became of the leases. Takes as long as the store takes
+  // to confirm: at most one ttl for the leases, or one timeout if the store does not answer
+  // (limiter/return_pace.h), and at most `store_timeout` for the rest.
+  void Leave(net::Server& server);
+
+  // Why the store has never been usable (store/backend.h). From any thread.
+  absl::Status problem() const { return backend_->problem(); }
+
+  // Logs when decisions without the store begin and end. To be called about every second, by one
+  // thread.
+  void Tick(base::Instant now);
+
+  // Shows these rules in the store, if the store shows its instances.
+  void ShowRules(const rule::RulesInForce& rules) {
+    backend_->ShowRules(rules.generation, rules.fingerprint);
+  }
+
+  // From any thread.
+  uint32_t instances() const { return backend_->instances(); }
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  struct Loop;
+  explicit SharedStores(observe::Log& log);
+
+  uint64_t DecisionsOf(limiter::Mode mode) const;
+  void CollectStore(observe::Sink& sink) const;
+  void LogReturns(const limiter::LeaseTotals& before, uint64_t keys);
+
+  observe::Log& log_;
+  limiter::BucketNaming naming_;
+  std::unique_ptr<limiter::LeaseBooks> leases_;
+  limiter::SharedRests rests_;
+  std::unique_ptr<store::Backend> backend_;
+  std::vector<std::unique_ptr<Loop>> loops_;              // their deciders use all of the above
+  std::array<DegradedWatch, limiter::kModeCount> alone_;  // of the degraded modes
+};
+
+}  // namespace headgate::app

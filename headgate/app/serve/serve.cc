@@ -1,0 +1,457 @@
+#include "headgate/app/serve/serve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "headgate/app/runtime/connection_watch.h"
+#include "headgate/app/runtime/engine.h"
+#include "headgate/app/runtime/file_plan.h"
+#include "headgate/app/runtime/followed_certificates.h"
+#include "headgate/app/runtime/followed_mappings.h"
+#include "headgate/app/runtime/followed_users.h"
+#include "headgate/app/runtime/instance.h"
+#include "headgate/app/runtime/live_rules.h"
+#include "headgate/app/runtime/net_metrics.h"
+#include "headgate/app/runtime/resident_memory.h"
+#include "headgate/app/runtime/returned_memory.h"
+#include "headgate/app/runtime/run_loop.h"
+#include "headgate/app/runtime/signals.h"
+#include "headgate/app/serve/fronts.h"
+#include "headgate/app/serve/serve_arguments.h"
+#include "headgate/app/settings/listen_address.h"
+#include "headgate/app/settings/rule_files.h"
+#include "headgate/app/settings/store_settings.h"
+#include "headgate/app/settings/version.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/disk/files.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/server.h"
+#include "headgate/rule/quote.h"
+#include "headgate/watch/file/file_journal.h"
+
+namespace headgate::app {
+namespace {
+
+// How long a stop waits for edits of rules.
+constexpr base::Duration kEditsTimeout = std::chrono::seconds(2);
+// Servers of a store that connections are reckoned for.
+constexpr uint64_t kStoreServers = 8;
+
+uint32_t ThreadsOf(const Settings& settings) {
+  if (settings.threads != 0) return static_cast<uint32_t>(settings.threads);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& files) {
+  return {
+      .threads = ThreadsOf(settings),
+      .connections_max = static_cast<uint32_t>(files.connections_max),
+      .connections_per_address_max = static_cast<uint32_t>(settings.max_connections_per_address),
+      .refusals_max = static_cast<uint32_t>(files.refusals_max),
+      .request_timeout = settings.request_timeout,
+      .idle_timeout = settings.idle_timeout,
+      .write_timeout = settings.write_timeout,
+      .buffer_bytes_max = settings.max_buffer_bytes};
+}
+
+observe::LogOptions LogOptionsOf(const Settings& settings) {
+  return {.level_min = *observe::LevelByName(settings.log_level),
+          .format =
+              settings.log_format == "json" ? observe::LogFormat::kJson : observe::LogFormat::kText,
+          .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain
+                                                             : observe::ClientKeys::kHashed,
+          .secret = base::RandomHashSecret()};
+}
+
+// Reads the credential from the first line of credential_file.
+void ReadCredential(Configuration& configuration) {
+  Settings& settings = configuration.settings;
+  if (settings.credential_file.empty()) return;
+  auto credential = disk::ReadFirstLine(settings.credential_file);
+  if (!credential.ok()) return configuration.AddProblem("credential_file", credential.status());
+  settings.credential = *std::move(credential);
+}
+
+// The secrets of files; empty if no file is configured.
+struct Secrets {
+  std::string partition_key;
+  std::string reservation;
+};
+
+Secrets ReadSecrets(Configuration& configuration) {
+  const auto read = [&](std::string_view setting, const std::string& path) -> std::string {
+    if (path.empty()) return {};
+    auto secret = disk::ReadFirstLine(path);
+    if (secret.ok()) return *std::move(secret);
+    configuration.AddProblem(setting, secret.status());
+    return {};
+  };
+  const Settings& settings = configuration.settings;
+  return {.partition_key = read("partition_key_secret_file", settings.partition_key_secret_file),
+          .reservation = read("reservation_secret_file", settings.reservation_secret_file)};
+}
+
+// Runs before anything starts, so that an unwritable snapshot is reported now and not when the
+// server stops. Replaces the path by its target if it is a symbolic link.
+void CheckSnapshot(Configuration& configuration) {
+  std::string& path = configuration.settings.snapshot;
+  const auto target = disk::FollowLinks(path);
+  if (target.ok()) path = *target;
+  const absl::Status status = target.ok() ? SnapshotFile::Check(path) : target.status();
+  if (status.ok()) return;
+  const std::string directory = std::filesystem::absolute(path).parent_path();
+  const bool missing = absl::IsNotFound(status);
+  configuration.AddProblem(
+      "snapshot", status,
+      missing ? fmt::format("mkdir -p {}", directory)
+              : "name a file in a directory that this user may write: --snapshot PATH");
+}
+
+FileNeeds FileNeedsOf(const Settings& settings) {
+  const uint64_t store_servers = settings.store.empty() ? 0 : kStoreServers;
+  return {
+      .threads = ThreadsOf(settings),
+      .addresses = settings.listen.size() + settings.listen_resp.size() +
+                   settings.listen_http.size() + settings.listen_spoe.size() + 1,
+      .store_connections = store_servers * settings.store_connections,
+      .store_connections_min = store_servers,
+      .connections_max = settings.max_connections,
+      .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
+}
+
+// The rules of URLs, and the file for their last good copy.
+void CheckWatch(Configuration& configuration) {
+  const Settings& settings = configuration.settings;
+  for (const std::string& place : settings.watch) {
+    const bool is_url = place.find("://") != std::string::npos;
+    const absl::Status status = is_url ? watch::CheckPlace(place)
+                                       : absl::InvalidArgumentError(fmt::format(
+                                             "'{}' is not a zk:// URL", rule::Printable(place)));
+    if (!status.ok())
+      configuration.AddProblem("watch", status,
+                               "--watch zk://HOST:PORT/rate-limiter; files belong to --rules");
+  }
+  if (!settings.audit_log.empty()) {
+    const absl::Status status = watch::file::FileJournal::Check(settings.audit_log);
+    if (!status.ok())
+      configuration.AddProblem("audit_log", status,
+                               "name a file in a directory that this user may write");
+  }
+  if (settings.watch_copy.empty()) return;
+  const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
+  if (!status.ok())
+    configuration.AddProblem("watch_copy", status,
+                             "name a file in a directory that this user may write");
+}
+
+// The running server and everything that it owns.
+class Process {
+ public:
+  Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
+          Secrets secrets, const FilePlan& files, const Console& console, const Signals& signals)
+      : configuration_(configuration),
+        settings_(configuration.settings),
+        store_(store),
+        files_(files),
+        console_(console),
+        signals_(signals),
+        log_(LogOptionsOf(settings_), system_clock_),
+        engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
+        rules_(settings_, instance_.name, engine_, control_, log_),
+        front_options_(settings_, engine_),
+        mappings_(settings_, front_options_.mappings, control_, log_),
+        certificates_(TlsServerOptionsOf(settings_), control_, log_),
+        users_(settings_, front_options_.access, control_, log_),
+        server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
+    front_options_.partition_secret = std::move(secrets.partition_key);
+    front_options_.reservation_secret = std::move(secrets.reservation);
+    front_options_.figures = [this] { return Figures(); };
+    engine_.metrics().AddCollector([this](observe::Sink& sink) {
+      rules_.Collect(sink);
+      CollectConnections(server_.counters(), sink);
+      CollectSessions(fronts_, sink);
+      CollectAuth(front_options_, fronts_, sink);
+      mappings_.Collect(sink);
+      CollectCertificates({&certificates_.files()}, sink);
+      users_.Collect(sink);
+      if (shared_ != nullptr) shared_->Collect(sink);
+    });
+  }
+
+  int Run() {
+    LogLoweredConnections(files_, settings_.max_connections,
+                          "raise `ulimit -n`, or lower max_connections", log_);
+    if (!LoadRules() || !LoadCertificates() || !LoadUsers() || !MakeFronts()) return kExitUsage;
+    if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
+    if (!ListenOnAll()) return kExitUnreachable;
+    server_.Start();
+    log_.Info("server.started",
+              {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
+    RunUntilStopped();
+    return Stop();
+  }
+
+ private:
+  using Chooser = std::function<net::SessionChooser(Fronts&, Fronts::Dialect)>;
+
+  front::resp::ServerFigures Figures() {
+    const net::Counters connections = server_.counters();
+    front::resp::ServerFigures figures{
+        .uptime = system_clock_.BootNow() - started_at_,
+        .memory_bytes = ResidentBytes(),
+        .connections_open = connections.connections_open,
+        .connections_max = settings_.max_connections,
+        .connections_accepted = connections.connections_accepted,
+        .connections_refused = connections.refused_total_limit + connections.refused_address_limit,
+        .buckets = engine_.store().stats().buckets};
+    for (const auto& front : fronts_) figures.commands += front->resp_counters().commands.value();
+    return figures;
+  }
+
+  bool LoadRules() {
+    std::vector<rule::Problem> problems = rules_.LoadFirst();
+    SayProblems(problems, configuration_, console_);
+    const std::vector<rule::Problem> mapping_problems = mappings_.LoadFirst();
+    SayProblems(mapping_problems, configuration_, "auth", console_);
+    return problems.empty() && mapping_problems.empty();
+  }
+
+  bool LoadCertificates() {
+    const absl::Status status = certificates_.LoadFirst();
+    if (!status.ok()) console_.Error(std::string(status.message()), "see tls_certificate_file");
+    return status.ok();
+  }
+
+  bool LoadUsers() {
+    const absl::Status status = users_.LoadFirst();
+    if (!status.ok()) {
+      console_.Error(fmt::format("users_file: {}", std::string(status.message())),
+                     "`headgate hash-password` makes the hash of a password");
+    }
+    return status.ok();
+  }
+
+  bool MakeFronts() {
+    editor_.emplace(rules_.editor(), control_);
+    front_options_.editor = &*editor_;
+    const uint32_t loops = ThreadsOf(settings_);
+    if (store_) {
+      auto shared =
+          SharedStores::Make(*store_, settings_, instance_, engine_, server_, loops, log_);
+      if (!shared.ok()) {
+        console_.Error(std::string(shared.status().message()));
+        return false;
+      }
+      shared_ = *std::move(shared);
+      shared_->ShowRules(rules_.in_force());
+      rules_.OnInForce([this](const rule::RulesInForce& rules) { shared_->ShowRules(rules); });
+      front_options_.store_problem = [this] { return shared_->problem(); };
+    } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
+      log_.Warning(
+          "settings.ignored",
+          {{"settings", unused},
+           {"effect",
+            std::string_view(
+                "without a store these settings do nothing: each instance counts by itself")},
+           {"hint", std::string_view("set store, or remove these settings")}});
+    }
+    for (uint32_t i = 0; i < loops; ++i) {
+      fronts_.push_back(
+          std::make_unique<Fronts>(front_options_, shared_.get(), server_.loop(i), i));
+    }
+    return true;
+  }
+
+  // False if the address cannot be used; listen_error_ and listen_hint_ then say why.
+  bool Listen(const std::string& text, std::string_view announced, const Chooser& chooser,
+              net::ListenOptions options = {}) {
+    const ListenAddress address = *ParseListenAddress(text);
+    const net::Endpoint& endpoint = address.endpoint;
+    if (address.tls) options.tls = certificates_.server();
+    options.unix_mode = address.mode;
+    options.proxies = address.proxies;
+    const auto bound = server_.Listen(
+        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); }, options);
+    if (!bound.ok()) {
+      listen_error_ = std::string(bound.status().message());
+      listen_hint_ = HintOnListening(endpoint);
+      return false;
+    }
+    console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
+    if (!endpoint.loopback() && !front_options_.access.has_logins()) {
+      log_.Warning(
+          "credential.not_set",
+          {{"address", bound->ToString()},
+           {"effect",
+            std::string_view("refund, reset, rules and metrics are refused from other machines")},
+           {"hint", std::string_view("set credential_file")}});
+    }
+    return true;
+  }
+
+  bool ListenOnAll() {
+    const auto each = [&](const std::vector<std::string>& addresses, const Chooser& chooser) {
+      return std::all_of(addresses.begin(), addresses.end(), [&](const std::string& text) {
+        return Listen(text, "listening on", chooser);
+      });
+    };
+    const auto resp = [](Fronts& fronts, Fronts::Dialect) { return fronts.OnlyResp(); };
+    if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, resp) ||
+        !each(settings_.listen_http, &Fronts::OnlyHttp) ||
+        !each(settings_.listen_spoe, &Fronts::OnlySpoe)) {
+      console_.Error(listen_error_, listen_hint_);
+      return false;
+    }
+    return ListenForAdmin();
+  }
+
+  bool ListenForAdmin() {
+    if (settings_.admin_listen.empty()) return true;
+    const bool listening =
+        Listen(settings_.admin_listen, "admin on",
+               [](Fronts& fronts, Fronts::Dialect) { return fronts.Admin(); },
+               {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
+    if (listening) return true;
+    if (configuration_.OriginOf("admin_listen") == "default") {
+      // This is only the default address: a second server on the same machine starts without one.
+      log_.Warning("admin.listen_failed",
+                   {{"reason", listen_error_},
+                    {"effect", std::string_view("the server runs without an admin address")},
+                    {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
+      return true;
+    }
+    console_.Error(listen_error_,
+                   "--admin-listen 127.0.0.1:0 takes a free port, none turns it off");
+    return false;
+  }
+
+  // Runs until the signal to stop, or for at most this long.
+  void RunUntilStopped(std::optional<base::Duration> at_most = std::nullopt) {
+    RunLoop(control_, signals_, {.tick = [this] { Tick(); }, .reload = [this] { Reload(); }},
+            at_most);
+  }
+
+  void Reload() {
+    rules_.Reload();
+    mappings_.Reload();
+    certificates_.Reload();
+    users_.Reload();
+  }
+
+  void Tick() {
+    const base::Instant now = engine_.clock().Now();
+    engine_.Tick();
+    const net::Counters counters = server_.counters();
+    connection_watch_.Step(counters, now);
+    returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
+    (void)spare_files_.Refill();
+    if (shared_ != nullptr) shared_->Tick(now);
+    instance_watch_.Step(shared_ != nullptr ? shared_->instances() : rules_.instances(),
+                         rules_.instances_error());
+  }
+
+  int Stop() {
+    front_options_.draining.store(true, std::memory_order_relaxed);
+    log_.Info("server.drain_began",
+              {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
+    // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
+    RunUntilStopped(settings_.drain_delay);
+    EndEdits();
+    const bool all = server_.Drain(settings_.drain_timeout);
+    front_options_.access.End();
+    shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
+    for (const auto& front : fronts_) front->LeaveLoop();
+    const bool saved = engine_.WriteLastSnapshot();
+    log_.Info("server.stopped", {{"all_requests_finished", all}});
+    return saved ? kExitOk : kExitNotSaved;
+  }
+
+  // Edits of rules that are under way need the control loop to end.
+  void EndEdits() {
+    editor_->closed.store(true);
+    control_.RunUntil([this] { return editor_->under_way.load() == 0; }, kEditsTimeout);
+  }
+
+  const Configuration& configuration_;
+  const Settings& settings_;
+  const std::optional<StoreSettings>& store_;  // empty: each instance counts by itself
+  const FilePlan& files_;
+  const Console& console_;
+  const Signals& signals_;
+  net::SpareFiles spare_files_;  // opened first, so that their numbers are low
+  base::SystemClock system_clock_;
+  const base::BootTime started_at_ = system_clock_.BootNow();
+  observe::Log log_;
+  ConnectionWatch connection_watch_{log_, files_.connections_lowered};
+  InstanceWatch instance_watch_{log_};
+  ReturnedMemory returned_memory_;
+  Engine engine_;
+  // Runs on the main thread: signals, the tick, and the rule sources.
+  net::EventLoop control_{system_clock_};
+  const Instance instance_{.name = RandomInstanceName(),
+                           .counted_elsewhere = [this] { return rules_.instances(); }};
+  LiveRules rules_;
+  std::optional<EditorThread> editor_;
+  FrontOptions front_options_;
+  FollowedMappings mappings_;
+  FollowedCertificates certificates_;
+  FollowedUsers users_;
+  std::vector<std::unique_ptr<Fronts>> fronts_;
+  std::string listen_error_;
+  std::string_view listen_hint_;
+  // The loops use everything declared above.
+  net::Server server_;
+  // Lives on the loops, so it is destroyed before them.
+  std::unique_ptr<SharedStores> shared_;
+};
+
+}  // namespace
+
+int Serve(const std::vector<std::string>& arguments, const Console& console) {
+  HoldReload();
+  const auto parsed = ParseServeArguments(arguments, console);
+  if (!parsed) return kExitUsage;
+  Configuration configuration = Configure(*parsed, ProcessEnvironment());
+  UseDefaultsOfStore(configuration);
+  std::optional<StoreSettings> store;
+  Secrets secrets;
+  if (!parsed->print_config) {
+    ReadCredential(configuration);
+    secrets = ReadSecrets(configuration);
+    CheckSnapshot(configuration);
+    CheckWatch(configuration);
+    store = ReadStoreSettings(configuration);
+    CheckCertificates(configuration);
+    CheckUsers(configuration);
+  }
+  if (SayProblems(configuration, console)) return kExitUsage;
+  if (parsed->print_config) {
+    console.out << (parsed->json ? PrintConfigurationJson(configuration)
+                                 : PrintConfiguration(configuration));
+    return kExitOk;
+  }
+  MapLargeBuffers();
+  const FileNeeds needs = FileNeedsOf(configuration.settings);
+  const auto files = AllowFiles(needs);
+  if (!files.ok()) {
+    console.Error(std::string(files.status().message()), HintOnFewFiles(needs));
+    return kExitUsage;
+  }
+  // Made before any other thread, so that all threads inherit the blocked signals.
+  const Signals signals;
+  try {
+    return Process(configuration, store, std::move(secrets), *files, console, signals).Run();
+  } catch (const std::system_error& error) {
+    console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
+    return kExitUnreachable;
+  }
+}
+
+}  // namespace headgate::app

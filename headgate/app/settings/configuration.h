@@ -1,0 +1,89 @@
+// Reads the values of settings and records where each came from. Precedence, lowest first: default,
+// headgate.yaml, environment, flag.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/app/settings/settings.h"
+#include "headgate/rule/document.h"
+
+namespace headgate::app {
+
+// The place where a value was given.
+struct Origin {
+  std::string place;      // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"
+  rule::Mark mark{0, 0};  // position in the settings file; line 0: not from the file
+  // The place of each item of a list in a settings file.
+  std::vector<std::string> item_places{};
+};
+
+// A problem with a setting: its place, a message and a hint.
+struct ConfigurationProblem {
+  Origin where;  // may have no place; then `what` names it
+  std::string what;
+  std::string hint;  // may be empty
+};
+
+struct Configuration {
+  Settings settings;
+  std::string file;  // the settings file that was read, as an absolute path; empty: none
+  // By setting; settings at their default are absent.
+  std::map<std::string, Origin, std::less<>> origins;
+  std::vector<ConfigurationProblem> problems;
+
+  // The place that gave the setting, or "default".
+  std::string_view OriginOf(std::string_view name) const;
+  // The place that gave one item of a list.
+  std::string_view OriginOfItem(std::string_view name, size_t index) const;
+  // Adds a problem with the value of a setting. Without a `hint`, the setting's help is the hint.
+  void AddProblem(std::string_view setting, std::string_view what, std::string_view hint = {});
+  void AddProblem(std::string_view setting, const absl::Status& reason,
+                  std::string_view hint = {}) {
+    AddProblem(setting, std::string(reason.message()), hint);
+  }
+};
+
+// The values that one place gives, by the name of the setting.
+struct GivenValue {
+  std::vector<std::string> values;
+  Origin origin;
+};
+using GivenValues = std::map<std::string, GivenValue, std::less<>>;
+
+// Variables by name.
+using Environment = std::map<std::string, std::string, std::less<>>;
+Environment ProcessEnvironment();
+
+// Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of
+// values. Relative paths in it are relative to the directory of `path`. All problems go to
+// `problems`.
+GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
+                             std::vector<ConfigurationProblem>& problems);
+
+// Reads HEADGATE_…; the values of a list are separated by ";". A variable that does not name a
+// setting is a problem, except those that Kubernetes sets for a service called headgate and those
+// that our tests use.
+GivenValues ReadEnvironment(const Environment& environment,
+                            std::vector<ConfigurationProblem>& problems);
+
+// Overrides the current values by those of one place.
+void Apply(const GivenValues& given, Configuration& configuration);
+
+// Reports contradictions between settings. Call it after all places have been applied.
+void CheckTogether(Configuration& configuration);
+
+// For --print-config: every setting with its value and the place that gave it. The text is a valid
+// headgate.yaml that works from any directory: paths are absolute, and settings that hold a secret
+// are commented out.
+std::string PrintConfiguration(const Configuration& configuration);
+std::string PrintConfigurationJson(const Configuration& configuration);
+
+// A setting's entry in docs/reference/configuration.md.
+std::string DescribeForPage(const Setting& setting);
+
+}  // namespace headgate::app

@@ -1,0 +1,39 @@
+#include "headgate/app/settings/console.h"
+
+#include "headgate/rule/quote.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr std::string_view kRed = "\033[1;31m";
+constexpr std::string_view kCyan = "\033[36m";
+constexpr std::string_view kPlain = "\033[0m";
+
+// A message may repeat what a user or a server has sent, which must not reach the terminal as
+// commands. Line feeds stay.
+void Write(const Console& console, std::string_view word, std::string_view shade,
+           std::string_view what) {
+  console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' ';
+  for (size_t end = what.find('\n'); end != what.npos; end = what.find('\n')) {
+    console.err << rule::Printable(what.substr(0, end)) << '\n';
+    what.remove_prefix(end + 1);
+  }
+  console.err << rule::Printable(what) << '\n';
+}
+
+}  // namespace
+
+bool WantsColor(bool is_terminal, const char* no_color, const char* term) {
+  const std::string_view refused = no_color == nullptr ? "" : no_color;
+  const std::string_view terminal = term == nullptr ? "" : term;
+  return is_terminal && refused.empty() && terminal != "dumb";
+}
+
+void Console::Error(std::string_view what, std::string_view hint) const {
+  Write(*this, "error:", kRed, what);
+  if (!hint.empty()) Hint(hint);
+}
+
+void Console::Hint(std::string_view what) const { Write(*this, "hint:", kCyan, what); }
+
+}  // namespace headgate::app

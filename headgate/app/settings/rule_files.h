@@ -1,0 +1,45 @@
+// Loads the rules that commands name: files, directories, and rules given as text.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/app/settings/configuration.h"
+#include "headgate/app/settings/console.h"
+#include "headgate/observe/log.h"
+#include "headgate/rule/load.h"
+
+namespace headgate::app {
+
+rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files,
+                           const std::vector<std::string>& one_liners, bool merge_domains);
+
+struct RulesFromPaths {
+  rule::LoadResult result;
+  size_t file_count = 0;  // 0 if one of them could not be read; then nothing was loaded
+};
+
+// Reads and loads the rules of `paths`, once.
+RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
+                         const std::vector<std::string>& one_liners, bool merge_domains);
+
+// Prints one error for each problem.
+void SayProblems(std::span<const rule::Problem> problems, const Console& console);
+
+// The same for rules that settings name. Each error also names the setting and, if there is one,
+// the line of the settings file.
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
+                 const Console& console);
+
+// The same for a file that only this setting names: each error without a place in the file names
+// the setting.
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
+                 std::string_view setting, const Console& console);
+
+// Logs one error for each problem.
+void LogProblems(std::string_view event, std::span<const rule::Problem> problems,
+                 observe::Log& log);
+
+}  // namespace headgate::app

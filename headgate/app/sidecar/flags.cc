@@ -1,0 +1,58 @@
+#include "headgate/app/sidecar/flags.h"
+
+namespace headgate::app {
+
+ArgumentSpec SpecOf(SidecarFlags& flags) {
+  ArgumentSpec spec{.command = "sidecar",
+                    .flags = {{"--listen", &flags.listen},
+                              {"--admin-listen", &flags.admin_listen},
+                              {"--credential-file", &flags.credential_file},
+                              {"--upstream", &flags.upstream},
+                              {"--capacity", &flags.capacity},
+                              {"--cycle", &flags.cycle},
+                              {"--reservation", &flags.reservation},
+                              {"--on-new-client", &flags.on_new_client},
+                              {"--reclaim", &flags.reclaim},
+                              {"--minimum-cycle", &flags.minimum_cycle},
+                              {"--leave-after", &flags.leave_after},
+                              {"--limit-min", &flags.limit_min},
+                              {"--limit-max", &flags.limit_max},
+                              {"--client-weight", &flags.client_weight},
+                              {"--scope", &flags.scope},
+                              {"--pool", &flags.pool},
+                              {"--client-header", &flags.client_header},
+                              {"--anonymous", &flags.anonymous},
+                              {"--clients", &flags.clients},
+                              {"--mode", &flags.mode},
+                              {"--rules", &flags.rules},
+                              {"--rule", &flags.rule},
+                              {"--mappings", &flags.mappings},
+                              {"--max-buckets", &flags.max_buckets},
+                              {"--rate-limit-fields", &flags.rate_limit_fields},
+                              {"--x-forwarded", &flags.x_forwarded},
+                              {"--forwarded", &flags.forwarded},
+                              {"--no-reason", &flags.no_reason},
+                              {"--connect-timeout", &flags.connect_timeout},
+                              {"--answer-timeout", &flags.answer_timeout},
+                              {"--idle-timeout", &flags.idle_timeout},
+                              {"--tunnel-idle-timeout", &flags.tunnel_idle_timeout},
+                              {"--queue-timeout", &flags.queue_timeout},
+                              {"--drain-timeout", &flags.drain_timeout},
+                              {"--handover", &flags.handover},
+                              {"--check-path", &flags.check_path},
+                              {"--check-interval", &flags.check_interval},
+                              {"--upstream-connections", &flags.upstream_connections},
+                              {"--queue", &flags.queue},
+                              {"--max-connections", &flags.max_connections},
+                              {"--max-connections-per-address", &flags.max_connections_per_address},
+                              {"--threads", &flags.threads},
+                              {"--log-level", &flags.log_level},
+                              {"--log-format", &flags.log_format},
+                              {"--plan", &flags.plan},
+                              {"--plan-client", &flags.plan_client}}};
+  flags.tls.AddTo(spec.flags);
+  flags.store.AddTo(spec.flags);
+  return spec;
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,71 @@
+// The listening addresses of a sidecar: opened, or taken over from the process that runs, and
+// handed over to the next one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/app/runtime/followed_certificates.h"
+#include "headgate/app/settings/console.h"
+#include "headgate/app/settings/listen_address.h"
+#include "headgate/app/sidecar/handover.h"
+#include "headgate/net/server.h"
+#include "headgate/observe/log.h"
+
+namespace headgate::app {
+
+// A restart goes on without the state of the old process, or without a part of it.
+void LogNoState(observe::Log& log, const absl::Status& why);
+
+class SidecarListeners {
+ public:
+  using Sessions = std::function<net::SessionChooser(uint32_t loop)>;
+
+  // `handover` is the Unix socket of the processes that follow each other; empty: there is none.
+  // Everything must outlive this object.
+  SidecarListeners(std::string handover, net::Server& server,
+                   const FollowedCertificates& certificates, const Console& console,
+                   observe::Log& log)
+      : handover_(std::move(handover)),
+        server_(server),
+        certificates_(certificates),
+        console_(console),
+        log_(log) {}
+
+  // The calls of a start, in this order. Each returns false if it fails; the error is then on the
+  // console. `Listen` is called for each address, before the server starts.
+  bool FindPredecessor();
+  bool Listen(const ListenAddress& address, std::string_view announced, const Sessions& sessions,
+              net::ListenOptions options);
+  // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. Then
+  // `state` is asked for what the successor gets. `take_over` gets the state of the predecessor.
+  bool AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
+                      const std::function<void(const SidecarState&)>& take_over);
+
+  // Whether a process has taken over the addresses. On the thread of the loop.
+  bool has_successor() const { return has_successor_; }
+  void EndHandover() { point_.reset(); }
+
+ private:
+  // Returns false.
+  bool Refuse(const absl::Status& problem) const;
+  absl::StatusOr<net::Endpoint> TakeOrListen(std::string_view name, const net::Endpoint& endpoint,
+                                             const Sessions& sessions,
+                                             const net::ListenOptions& options);
+
+  const std::string handover_;
+  net::Server& server_;
+  const FollowedCertificates& certificates_;
+  const Console& console_;
+  observe::Log& log_;
+  std::optional<Predecessor> predecessor_;  // until this process is ready
+  std::vector<HandoverPoint::Address> addresses_;
+  bool has_successor_ = false;
+  std::unique_ptr<HandoverPoint> point_;
+};
+
+}  // namespace headgate::app

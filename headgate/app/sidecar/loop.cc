@@ -1,0 +1,107 @@
+#include "headgate/app/sidecar/loop.h"
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headgate/http/http1/client_session.h"
+#include "headgate/http/http2/client_session.h"
+
+namespace headgate::app {
+namespace {
+
+const http::http2::ClientOptions kHttp2Client;
+
+net::Stream::Options StreamOptionsOf(const SidecarSettings& settings,
+                                     std::shared_ptr<net::TlsContext> tls) {
+  return {.tls = std::move(tls),
+          .server_name = settings.tls.upstream_name,
+          .connect_timeout = settings.connect_timeout};
+}
+
+void LogUnannouncedEnd(observe::Log& log, std::string_view reason) {
+  log.Warning("upstream.end_unannounced",
+              {{"reason", reason},
+               {"effect", std::string_view("an answer without a length breaks off at its client")},
+               {"hint", std::string_view("let the service send Content-Length or close_notify")}});
+}
+
+void LogTlsFailure(observe::Log& log, proxy::UpstreamConnection::End end, std::string_view reason) {
+  const bool untrusted = end == proxy::UpstreamConnection::End::kUntrusted;
+  log.Warning("upstream.handshake_failed",
+              {{"reason", reason},
+               {"effect", std::string_view("the service gets no request over this connection")},
+               {"hint", untrusted ? std::string_view("see --upstream-ca-file and "
+                                                     "--upstream-tls-name, and the certificate of "
+                                                     "the service")
+                                  : std::string_view("does the service speak TLS on this port, "
+                                                     "and does it ask for a certificate?")}});
+}
+
+// The addresses for one loop, which counts in `counters`.
+std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
+                                                        const net::Stream::Options& stream,
+                                                        http::http2::Counters& counters,
+                                                        observe::Log& log) {
+  const auto make_session = [http2 = upstreams.http2,
+                             &counters]() -> std::unique_ptr<http::ClientSession> {
+    if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
+    return std::make_unique<http::http1::ClientSession>();
+  };
+  std::vector<proxy::StreamConnectionOptions> addresses;
+  for (const net::StreamTarget& target : upstreams.targets) {
+    addresses.push_back(
+        {.target = target,
+         .stream = stream,
+         .make_session = make_session,
+         .http2 = upstreams.http2,
+         .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
+         .on_tls_failure = [&log](proxy::UpstreamConnection::End end,
+                                  std::string_view reason) { LogTlsFailure(log, end, reason); }});
+  }
+  return addresses;
+}
+
+proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings, http::http2::Counters& counters,
+                                   observe::Log& log) {
+  proxy::ProxyOptions options = settings.proxy;
+  options.addresses = AddressesOf(settings.upstreams,
+                                  StreamOptionsOf(settings, settings.tls.upstream), counters, log);
+  return options;
+}
+
+}  // namespace
+
+SidecarLoop::SidecarLoop(const SidecarSettings& settings,
+                         const SidecarSessionOptions& session_options, proxy::Admission& admission,
+                         access::Access& access, net::EventLoop& loop,
+                         const base::DisciplinedClock& clock, observe::Log& log)
+    : settings_(settings),
+      log_(log),
+      options_(ProxyOptionsOf(settings, upstream_http2_, log)),
+      proxy_(options_, admission, loop, clock),
+      sessions_(proxy_.application(), session_options),
+      admin_("Headgate, the admin address of a sidecar", access,
+             [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
+
+void SidecarLoop::SetUpstreams(const UpstreamList& upstreams,
+                               std::shared_ptr<net::TlsContext> tls) {
+  proxy_.SetAddresses(
+      AddressesOf(upstreams, StreamOptionsOf(settings_, std::move(tls)), upstream_http2_, log_));
+}
+
+SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
+  SidecarSessionOptions options;
+  const std::string& client_field = settings.proxy.application.client_field;
+  if (!client_field.empty()) {
+    options.http1.never_nominated.push_back(client_field);
+    options.http1_over_tls.never_nominated.push_back(client_field);
+    options.http2.never_in_trailers.push_back(client_field);
+  }
+  if (settings.tls.client_from_certificate) options.certificate_field = client_field;
+  return options;
+}
+
+}  // namespace headgate::app

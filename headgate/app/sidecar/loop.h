@@ -1,0 +1,49 @@
+// The part of a sidecar on one event loop: the sessions of clients, the proxy behind them, and the
+// routes of the admin address.
+#pragma once
+
+#include <memory>
+
+#include "headgate/access/access.h"
+#include "headgate/app/sidecar/sessions.h"
+#include "headgate/app/sidecar/settings.h"
+#include "headgate/app/sidecar/upstream_list.h"
+#include "headgate/base/clock.h"
+#include "headgate/http/http2/flood_guard.h"
+#include "headgate/http/router.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/tls_context.h"
+#include "headgate/observe/log.h"
+#include "headgate/proxy/admission.h"
+#include "headgate/proxy/proxy_loop.h"
+
+namespace headgate::app {
+
+class SidecarLoop {
+ public:
+  // Everything must outlive this object.
+  SidecarLoop(const SidecarSettings& settings, const SidecarSessionOptions& session_options,
+              proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
+              const base::DisciplinedClock& clock, observe::Log& log);
+
+  SidecarSessions& sessions() { return sessions_; }
+  proxy::ProxyLoop& proxy() { return proxy_; }
+  http::Router& admin() { return admin_; }
+  // Changes the upstreams of the requests that follow, and the TLS of new connections to them
+  // (null: plain). Call it on the loop.
+  void SetUpstreams(const UpstreamList& upstreams, std::shared_ptr<net::TlsContext> tls);
+
+ private:
+  const SidecarSettings& settings_;
+  observe::Log& log_;
+  http::http2::Counters upstream_http2_;
+  const proxy::ProxyOptions options_;
+  proxy::ProxyLoop proxy_;
+  SidecarSessions sessions_;
+  http::Router admin_;
+};
+
+// The settings that the sessions of all loops share.
+SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings);
+
+}  // namespace headgate::app

@@ -1,0 +1,279 @@
+#include "headgate/app/sidecar/process.h"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/app/runtime/net_metrics.h"
+#include "headgate/app/runtime/run_loop.h"
+#include "headgate/app/settings/version.h"
+#include "headgate/app/sidecar/metrics.h"
+#include "headgate/app/sidecar/routes.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/front/admin/routes.h"
+
+namespace headgate::app {
+namespace {
+
+// The end of a drain, in which requests that have waited in vain get their answers.
+constexpr base::Duration kLastWordsMax = std::chrono::seconds(1);
+
+net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
+  return {
+      .threads = settings.threads,
+      .connections_max = static_cast<uint32_t>(files.connections_max),
+      .connections_per_address_max = static_cast<uint32_t>(settings.connections_per_address_max),
+      .refusals_max = static_cast<uint32_t>(files.refusals_max)};
+}
+
+}  // namespace
+
+SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool& pool,
+                               const FilePlan& files, const Console& console,
+                               const Signals& signals)
+    : settings_(settings),
+      files_(files),
+      console_(console),
+      signals_(signals),
+      log_({.level_min = settings.log_level,
+            .format = settings.log_format,
+            .secret = base::RandomHashSecret()},
+           system_clock_),
+      engine_(settings.engine, settings.threads, system_clock_, log_, spare_files_),
+      pool_(pool),
+      admission_(pool),
+      certificates_(settings.tls.clients, control_, log_),
+      session_options_(SessionOptionsOf(settings)),
+      access_({.credential = settings.credential}),
+      upstreams_(settings.upstreams),
+      upstream_tls_(settings.tls.upstream),
+      upstream_files_(
+          "the upstream", [this] { return ReloadUpstreamTls(); }, control_, log_),
+      server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
+      listeners_(settings.handover, server_, certificates_, console, log_) {
+  if (settings.has_rules()) {
+    rules_.emplace(settings.engine,
+                   SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
+                                       .dialect = settings.proxy.application.dialect},
+                   engine_, control_, log_);
+  }
+  if (!settings.fleet_pool.empty())
+    fleet_.emplace(settings.fleet_pool, settings.share, engine_.clock(), log_);
+  proxy::Admission& admission = fleet_ ? fleet_->admission() : admission_;
+  engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
+  for (uint32_t i = 0; i < settings_.threads; ++i) {
+    loops_.push_back(std::make_unique<SidecarLoop>(settings, session_options_, admission, access_,
+                                                   server_.loop(i), engine_.clock(), log_));
+    AddAdminRoutes(loops_.back()->admin());
+  }
+}
+
+SidecarProcess::~SidecarProcess() {
+  server_.Stop();
+  access_.End();
+  for (const auto& loop : loops_) loop->proxy().LeaveLoop();
+  if (fleet_) fleet_->LeaveLoop();
+}
+
+int SidecarProcess::Run() {
+  LogLoweredConnections(files_, settings_.connections_max,
+                        "raise `ulimit -n`, or lower --max-connections or --upstream-connections",
+                        log_);
+  if ((rules_ && !rules_->LoadFirst(console_)) || !OpenStore()) return kExitUsage;
+  if (!listeners_.FindPredecessor()) return kExitUnreachable;
+  if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
+    console_.Error(std::string(status.message()), "see --tls-certificate-file");
+    return kExitUsage;
+  }
+  const net::TlsOptions& upstream = settings_.tls.upstream_files;
+  upstream_files_.Follow({upstream.ca_file, upstream.certificate_file, upstream.key_file});
+  if (!ListenOnAll()) return kExitUnreachable;
+  server_.Start();
+  const auto state = [this] { return StateForSuccessor(); };
+  const auto take_over = [this](const SidecarState& taken) { TakeOver(taken); };
+  if (!listeners_.AwaitSuccessor(control_, state, take_over)) return kExitUnreachable;
+  log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
+  const auto reload = [this] {
+    if (rules_) rules_->Reload();
+    certificates_.Reload();
+    upstream_files_.Reload();
+  };
+  RunLoop(control_, signals_,
+          {.tick = [this] { Tick(); },
+           .reload = reload,
+           .is_over = [this] { return listeners_.has_successor(); }});
+  Drain();
+  return kExitOk;
+}
+
+void SidecarProcess::Drain() {
+  listeners_.EndHandover();
+  draining_.store(true, std::memory_order_relaxed);
+  const bool has_successor = listeners_.has_successor();
+  log_.Info("sidecar.drain_began",
+            {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
+  const auto begun = [this, began = engine_.clock().Now()] {
+    const base::Duration words = std::min(settings_.drain_timeout / 4, kLastWordsMax);
+    const base::Instant end = began + (settings_.drain_timeout - words);
+    OnLoops([end](SidecarLoop& loop) { loop.proxy().EndWaiting(end); });
+  };
+  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.drain_timeout, begun)
+                                 : server_.Drain(settings_.drain_timeout, begun);
+  if (shared_ != nullptr) shared_->Leave(server_);
+  log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
+}
+
+bool SidecarProcess::OpenStore() {
+  if (settings_.store) {
+    const Instance instance = rules_ ? rules_->instance() : Instance{.name = RandomInstanceName()};
+    auto shared = SharedStores::Make(*settings_.store, settings_.engine, instance, engine_, server_,
+                                     settings_.threads, log_);
+    if (!shared.ok()) {
+      console_.Error(std::string(shared.status().message()));
+      return false;
+    }
+    shared_ = *std::move(shared);
+    if (rules_) rules_->ShowIn(*shared_);
+    if (fleet_) fleet_->Begin(*shared_, settings_.store->backend.instances, server_.loop(0));
+  }
+  if (!rules_) return true;
+  for (const auto& loop : loops_) rules_->Apply(loop->proxy(), shared_.get());
+  return true;
+}
+
+bool SidecarProcess::ListenOnAll() {
+  for (const ListenAddress& address : settings_.listen) {
+    const auto sessions = [this, &address](uint32_t loop) {
+      return loops_[loop]->sessions().Chooser(address.tls);
+    };
+    if (!listeners_.Listen(address, "listening on", sessions, {})) return false;
+  }
+  const auto admin = [this](uint32_t loop) -> net::SessionChooser {
+    return [this, &router = loops_[loop]->admin()](std::span<const char>, const net::Peer& peer,
+                                                   net::Room room) {
+      net::SessionChoice choice{.made = true};
+      if (room == net::Room::kForIt)
+        choice.session = std::make_unique<http::Session>(router, admin_http_, peer);
+      return choice;
+    };
+  };
+  return !settings_.admin ||
+         listeners_.Listen(
+             *settings_.admin, "admin on", admin,
+             {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
+}
+
+void SidecarProcess::AddAdminRoutes(http::Router& router) {
+  front::admin::AddRoutes(
+      {.rules = rules_ ? [this] { return engine_.limiter().rules(); }
+                       : std::function<std::shared_ptr<const rule::RuleSet>()>(),
+       .metrics = [this] { return engine_.metrics().Render(); },
+       .readiness =
+           [this] {
+             if (draining_.load(std::memory_order_relaxed))
+               return absl::UnavailableError("draining: the sidecar is going down");
+             return shared_ != nullptr ? shared_->problem() : absl::OkStatus();
+           }},
+      router);
+  AddSidecarRoutes({.mode = [this] { return pool_.mode(); },
+                    .set_mode = [this](share::Mode mode) { SetMode(mode); },
+                    .upstreams = [this] { return upstreams(); },
+                    .set_upstreams = [this](UpstreamList to) { SetUpstreams(std::move(to)); }},
+                   router);
+}
+
+SidecarState SidecarProcess::StateForSuccessor() {
+  return {.mode = LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
+          .upstream = LiveSetting<std::string>{.now = ToString(upstreams()),
+                                               .flag = ToString(settings_.upstreams)},
+          .instances = fleet_ ? fleet_->HandOverCount() : 0,
+          .pool = pool_.HandOver(engine_.clock().Now())};
+}
+
+// A change that was made while the old process ran stays, unless the flag has changed, too.
+void SidecarProcess::TakeOver(const SidecarState& state) {
+  if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_.mode())
+    SetMode(state.mode->now);
+  if (state.upstream && state.upstream->flag == ToString(settings_.upstreams) &&
+      state.upstream->now != state.upstream->flag) {
+    auto list = ParseUpstreams(state.upstream->now);
+    if (list.ok() && list->SameScheme(settings_.upstreams)) SetUpstreams(*std::move(list));
+  }
+  if (fleet_) fleet_->TakeOverCount(state.instances);
+  if (const absl::Status status = pool_.TakeOver(state.pool, engine_.clock().Now()); !status.ok())
+    LogNoState(log_, status);
+}
+
+void SidecarProcess::SetMode(share::Mode mode) {
+  pool_.SetMode(mode);
+  if (fleet_) fleet_->pool().SetMode(mode);
+  const bool holds = mode != share::Mode::kPassthrough;
+  OnLoops([holds](SidecarLoop& loop) { loop.proxy().SetHolds(holds); });
+  log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
+}
+
+UpstreamList SidecarProcess::upstreams() {
+  const std::lock_guard lock(upstreams_mutex_);
+  return upstreams_;
+}
+
+void SidecarProcess::SetUpstreams(UpstreamList to) {
+  const std::lock_guard lock(upstreams_mutex_);
+  upstreams_ = std::move(to);
+  log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(upstreams_))}});
+  PublishUpstreams();
+}
+
+absl::Status SidecarProcess::ReloadUpstreamTls() {
+  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.tls.upstream_files));
+  const std::lock_guard lock(upstreams_mutex_);
+  upstream_tls_ = std::move(loaded);
+  PublishUpstreams();
+  return absl::OkStatus();
+}
+
+void SidecarProcess::OnLoops(const std::function<void(SidecarLoop&)>& work) {
+  for (uint32_t i = 0; i < settings_.threads; ++i)
+    server_.loop(i).Post([&loop = *loops_[i], work] { work(loop); });
+}
+
+void SidecarProcess::PublishUpstreams() {
+  OnLoops([list = upstreams_, tls = upstream_tls_](SidecarLoop& loop) {
+    loop.SetUpstreams(list, tls);
+  });
+}
+
+void SidecarProcess::Collect(observe::Sink& sink) {
+  CollectConnections(server_.counters(), sink);
+  std::vector<const proxy::ProxyCounters*> proxies;
+  std::vector<const http::http2::Counters*> http2;
+  uint64_t misnamed = 0;
+  for (const auto& loop : loops_) {
+    proxies.push_back(&loop->proxy().counters());
+    http2.push_back(&loop->sessions().http2_counters());
+    misnamed += loop->sessions().misnamed();
+  }
+  CollectProxy(proxies, sink);
+  sink.Set(observe::Metric::kProxyRequests, {"misnamed"}, misnamed);
+  CollectHttp2(http2, sink);
+  const base::Instant now = engine_.clock().Now();
+  fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
+  if (fleet_) fleet_->Collect(sink);
+  CollectShare(snapshot_, sink);
+  if (rules_) rules_->Collect(sink);
+  if (shared_ != nullptr) shared_->Collect(sink);
+  CollectCertificates({&certificates_.files(), &upstream_files_}, sink);
+}
+
+void SidecarProcess::Tick() {
+  engine_.Tick();
+  const base::Instant now = engine_.clock().Now();
+  connection_watch_.Step(server_.counters(), now);
+  if (shared_ != nullptr) shared_->Tick(now);
+  (void)spare_files_.Refill();
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,110 @@
+// The running sidecar and everything that it owns.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "headgate/access/access.h"
+#include "headgate/app/runtime/connection_watch.h"
+#include "headgate/app/runtime/engine.h"
+#include "headgate/app/runtime/file_plan.h"
+#include "headgate/app/runtime/followed_certificates.h"
+#include "headgate/app/runtime/followed_tls_files.h"
+#include "headgate/app/runtime/shared_stores.h"
+#include "headgate/app/runtime/signals.h"
+#include "headgate/app/settings/console.h"
+#include "headgate/app/sidecar/fleet.h"
+#include "headgate/app/sidecar/listeners.h"
+#include "headgate/app/sidecar/loop.h"
+#include "headgate/app/sidecar/rules.h"
+#include "headgate/app/sidecar/settings.h"
+#include "headgate/base/clock.h"
+#include "headgate/http/session.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/server.h"
+#include "headgate/net/spare_files.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/proxy/pool_admission.h"
+#include "headgate/share/share_pool.h"
+
+namespace headgate::app {
+
+class SidecarProcess {
+ public:
+  static constexpr uint32_t kAdminConnectionsMax = 64;
+
+  // All arguments must outlive the process.
+  SidecarProcess(const SidecarSettings& settings, share::SharePool& pool, const FilePlan& files,
+                 const Console& console, const Signals& signals);
+  ~SidecarProcess();
+  SidecarProcess(const SidecarProcess&) = delete;
+
+  // Serves until the signal to stop, or until a successor takes over. Returns the exit code.
+  int Run();
+
+ private:
+  // The calls of a start. Each returns false if it fails; the error is then on the console.
+  bool OpenStore();
+  bool ListenOnAll();
+
+  void AddAdminRoutes(http::Router& router);
+  // Lets the requests end that have begun.
+  void Drain();
+
+  // The state that a restart passes on.
+  SidecarState StateForSuccessor();
+  void TakeOver(const SidecarState& state);
+
+  // Changes, from any loop.
+  void SetMode(share::Mode mode);
+  UpstreamList upstreams();
+  void SetUpstreams(UpstreamList to);
+  absl::Status ReloadUpstreamTls();
+  // Runs it on each loop, some time.
+  void OnLoops(const std::function<void(SidecarLoop&)>& work);
+  void PublishUpstreams();  // to all loops, with upstreams_mutex_
+
+  // Called by one thread at a time.
+  void Collect(observe::Sink& sink);
+  void Tick();
+
+  const SidecarSettings& settings_;
+  const FilePlan& files_;
+  const Console& console_;
+  const Signals& signals_;
+  net::SpareFiles spare_files_;  // opened first, so that their numbers are low
+  base::SystemClock system_clock_;
+  std::atomic<bool> draining_{false};
+  observe::Log log_;
+  ConnectionWatch connection_watch_{log_, files_.connections_lowered};
+  Engine engine_;
+  // Runs on the main thread: signals, the tick, and the rule sources.
+  net::EventLoop control_{system_clock_};
+  share::SharePool& pool_;
+  share::PoolSnapshot snapshot_;
+  proxy::PoolAdmission admission_;
+  std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
+  FollowedCertificates certificates_;
+  const SidecarSessionOptions session_options_;
+  const http::Options admin_http_{};
+  access::Access access_;
+  std::mutex upstreams_mutex_;
+  // Guarded by upstreams_mutex_.
+  UpstreamList upstreams_;
+  std::shared_ptr<net::TlsContext> upstream_tls_;  // null: plain
+  FollowedTlsFiles upstream_files_;
+  std::optional<SidecarRules> rules_;  // absent: there are none
+  std::vector<std::unique_ptr<SidecarLoop>> loops_;
+  // The loops use everything declared above.
+  net::Server server_;
+  SidecarListeners listeners_;
+  // Lives on the loops, so it is destroyed before them. Null: everything counts in this process.
+  std::unique_ptr<SharedStores> shared_;
+};
+
+}  // namespace headgate::app

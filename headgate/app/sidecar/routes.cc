@@ -1,0 +1,94 @@
+#include "headgate/app/sidecar/routes.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "headgate/http/problem.h"
+#include "headgate/rule/quote.h"
+
+namespace headgate::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kPath = "/v1/sidecar";
+constexpr std::string_view kExample =
+    R"(for example {"mode":"passthrough"} or {"upstream":"http://127.0.0.1:9000"})";
+
+std::string_view Name(share::Mode mode) {
+  return mode == share::Mode::kEnforce ? "enforce" : "passthrough";
+}
+
+void AnswerState(const SidecarControl& control, http::Response& response) {
+  ordered_json state;
+  state["mode"] = Name(control.mode());
+  state["upstream"] = ToString(control.upstreams());
+  response.AddField("Content-Type", "application/json");
+  response.body = state.dump() + "\n";
+}
+
+// The wanted changes, or what is wrong with them.
+struct Change {
+  std::optional<share::Mode> mode{};
+  std::optional<UpstreamList> upstreams{};
+};
+
+absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now) {
+  const ordered_json read = ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
+  Change change;
+  for (const auto& [name, value] : read.items()) {
+    if (!value.is_string())
+      return absl::InvalidArgumentError(fmt::format("{} is not a text", rule::Quote(name)));
+    const std::string text = value.get<std::string>();
+    if (name == "mode" && text == "enforce") {
+      change.mode = share::Mode::kEnforce;
+    } else if (name == "mode" && text == "passthrough") {
+      change.mode = share::Mode::kPassthrough;
+    } else if (name == "mode") {
+      return absl::InvalidArgumentError("the mode is neither enforce nor passthrough");
+    } else if (name == "upstream") {
+      HEADGATE_ASSIGN_OR_RETURN(change.upstreams, ParseUpstreams(text));
+      if (!change.upstreams->SameScheme(now))
+        return absl::InvalidArgumentError("another scheme needs a restart");
+    } else {
+      return absl::InvalidArgumentError(
+          fmt::format("{} is neither mode nor upstream", rule::Quote(name)));
+    }
+  }
+  return change;
+}
+
+}  // namespace
+
+void AddSidecarRoutes(SidecarControl control, http::Router& router) {
+  const auto shared = std::make_shared<const SidecarControl>(std::move(control));
+  router.Add({.methods = {"GET"},
+              .path = std::string(kPath),
+              .what = "the mode and the upstream",
+              .needs = access::Right::kRead,
+              .handle = [shared](const http::Request&, http::Response& response, base::Instant) {
+                AnswerState(*shared, response);
+              }});
+  router.Add(
+      {.methods = {"PATCH"},
+       .path = std::string(kPath),
+       .what = "changes the mode or the upstream",
+       .needs = access::Right::kAdmin,
+       .handle = [shared](const http::Request& request, http::Response& response, base::Instant) {
+         auto change = ReadChange(request.body, shared->upstreams());
+         if (!change.ok()) {
+           return http::AnswerProblem(400, std::string(change.status().message()), kExample,
+                                      response);
+         }
+         if (change->mode) shared->set_mode(*change->mode);
+         if (change->upstreams) shared->set_upstreams(*std::move(change->upstreams));
+         AnswerState(*shared, response);
+       }});
+}
+
+}  // namespace headgate::app

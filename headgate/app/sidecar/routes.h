@@ -1,0 +1,26 @@
+// The state of a running sidecar over the admin address, and changes without a restart:
+//
+//   GET /v1/sidecar      {"mode":"enforce","upstream":"http://127.0.0.1:9000"}
+//   PATCH /v1/sidecar    changes the members that the body has
+#pragma once
+
+#include <functional>
+
+#include "headgate/app/sidecar/upstream_list.h"
+#include "headgate/http/router.h"
+#include "headgate/share/share_options.h"
+
+namespace headgate::app {
+
+// Each function may be called on any loop.
+struct SidecarControl {
+  std::function<share::Mode()> mode;
+  std::function<void(share::Mode)> set_mode;
+  std::function<UpstreamList()> upstreams;
+  // The scheme is the one that the sidecar was started with.
+  std::function<void(UpstreamList)> set_upstreams;
+};
+
+void AddSidecarRoutes(SidecarControl control, http::Router& router);
+
+}  // namespace headgate::app

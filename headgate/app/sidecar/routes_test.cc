@@ -1,0 +1,61 @@
+#include "headgate/app/sidecar/routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate::app {
+namespace {
+
+using testing::HasSubstr;
+
+struct SidecarRoutes : testing::Test {
+  SidecarRoutes() {
+    AddSidecarRoutes({.mode = [this] { return mode; },
+                      .set_mode = [this](share::Mode to) { mode = to; },
+                      .upstreams = [this] { return upstreams; },
+                      .set_upstreams = [this](UpstreamList to) { upstreams = std::move(to); }},
+                     router);
+  }
+  http::Response Ask(std::string_view method, std::string_view body = "") {
+    http::Request request;
+    request.method = method;
+    request.target = "/v1/sidecar";
+    request.body = body;
+    request.fields = {{"Content-Type", "application/json"}};
+    http::Response response;
+    router.Handle(request, response, base::Instant::FromNanos(0));
+    return response;
+  }
+
+  share::Mode mode = share::Mode::kEnforce;
+  UpstreamList upstreams = *ParseUpstreams("http://127.0.0.1:9000,unix:/run/s");
+  access::Access access;
+  http::Router router{"test", access};
+};
+
+TEST_F(SidecarRoutes, ShowTheState) {
+  EXPECT_EQ(Ask("GET").body,
+            "{\"mode\":\"enforce\",\"upstream\":\"http://127.0.0.1:9000,unix:/run/s\"}\n");
+}
+
+TEST_F(SidecarRoutes, ChangeWhatTheBodyHas) {
+  EXPECT_EQ(Ask("PATCH", R"({"mode":"passthrough"})").body,
+            "{\"mode\":\"passthrough\",\"upstream\":\"http://127.0.0.1:9000,unix:/run/s\"}\n");
+  EXPECT_EQ(Ask("PATCH", R"({"upstream":"http://[::1]:9001"})").body,
+            "{\"mode\":\"passthrough\",\"upstream\":\"http://[::1]:9001\"}\n");
+}
+
+TEST_F(SidecarRoutes, InvalidChangeChangesNothing) {
+  for (const auto* body :
+       {"", "[]", "{", R"({"mode":"shadow"})", R"({"mode":1})", R"({"upstream":"h2c://a"})",
+        R"({"upstream":""})", R"({"capacity":"1"})", R"({"mode":"passthrough","upstream":"x"})"}) {
+    const http::Response response = Ask("PATCH", body);
+    EXPECT_EQ(response.status, 400) << body;
+    EXPECT_THAT(response.body, HasSubstr("for example"));
+  }
+  EXPECT_EQ(mode, share::Mode::kEnforce);
+  EXPECT_EQ(upstreams.targets.size(), 2u);
+}
+
+}  // namespace
+}  // namespace headgate::app

@@ -1,0 +1,225 @@
+#include "headgate/app/sidecar/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "headgate/app/settings/flag_reader.h"
+#include "headgate/app/sidecar/flags.h"
+#include "headgate/app/sidecar/handover.h"
+#include "headgate/app/sidecar/rule_settings.h"
+#include "headgate/app/sidecar/share_settings.h"
+#include "headgate/base/text.h"
+#include "headgate/disk/files.h"
+#include "headgate/http/token.h"
+#include "headgate/rule/quote.h"
+
+namespace headgate::app {
+namespace {
+
+// Streams that an upstream with HTTP/2 is expected to take on a connection (RFC 9113, 6.5.2
+// recommends at least this many).
+constexpr size_t kHttp2Streams = 100;
+// They are taken out of each request, or say how it is read.
+constexpr std::string_view kFieldsOfConnections[] = {
+    "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "Proxy-Connection", "TE",
+    "Trailer",    "Transfer-Encoding", "Upgrade"};
+// The timers of the proxy tick each 100 ms, so a check could not keep a shorter one.
+constexpr base::Duration kCheckIntervalMin = std::chrono::milliseconds(200);
+constexpr uint64_t kThreadsMax = 256;
+constexpr uint64_t kCountMax = 1'000'000;
+
+void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  std::vector<std::string> listen = flags.listen;
+  if (listen.empty()) listen.emplace_back("127.0.0.1:8080");
+  for (const std::string& text : listen)
+    settings.listen.push_back(reader.Address("--listen", text));
+  if (flags.admin_listen != "none")
+    settings.admin = reader.Address("--admin-listen", flags.admin_listen);
+  if (!flags.credential_file.empty()) {
+    auto credential = disk::ReadFirstLine(flags.credential_file);
+    if (!credential.ok()) {
+      reader.Refuse(std::string(credential.status().message()), "its first line is the credential");
+    } else {
+      settings.credential = *std::move(credential);
+    }
+  }
+  auto upstreams = ParseUpstreams(flags.upstream);
+  if (upstreams.ok()) {
+    settings.upstreams = *std::move(upstreams);
+  } else {
+    reader.Refuse(fmt::format("--upstream: {}", std::string(upstreams.status().message())),
+                  "for example --upstream http://127.0.0.1:9000");
+  }
+}
+
+void ReadTls(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  if (!reader.ok()) return;
+  const auto has_tls = [](const ListenAddress& address) { return address.tls; };
+  const auto& listen = settings.listen;
+  auto tls = ReadSidecarTls(flags.tls,
+                            {.some_listen = std::any_of(listen.begin(), listen.end(), has_tls) ||
+                                            (settings.admin && settings.admin->tls),
+                             .all_listen = std::all_of(listen.begin(), listen.end(), has_tls),
+                             .upstream = settings.upstreams.tls,
+                             .upstream_http2 = settings.upstreams.http2});
+  if (!tls.ok()) {
+    return reader.Refuse(std::string(tls.status().message()),
+                         "`headgate help sidecar` explains each flag");
+  }
+  settings.tls = *std::move(tls);
+  if (settings.tls.client_from_certificate && flags.client_header == "none")
+    reader.Refuse("--client-from-certificate and --client-header none exclude each other",
+                  "--client-header names the field that gets the name in the certificate");
+}
+
+void ReadPlan(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  if (!flags.plan) {
+    if (flags.plan_client)
+      reader.Refuse("--plan-client without --plan", "--plan access.log --plan-client -1");
+    return;
+  }
+  const auto client = replay::ClientPlace::Parse(flags.plan_client.value_or("1"));
+  if (client.ok()) {
+    settings.plan = {.log = *flags.plan, .client = *client};
+  } else {
+    reader.Refuse(fmt::format("--plan-client: {}", std::string(client.status().message())),
+                  "--plan-client -1");
+  }
+}
+
+// Why this field cannot name clients; empty if it can.
+std::string_view ProblemOfClientField(std::string_view name) {
+  if (!http::IsToken(name)) return "is not the name of a field";
+  const bool of_connection =
+      std::any_of(std::begin(kFieldsOfConnections), std::end(kFieldsOfConnections),
+                  [&](std::string_view field) { return base::EqualsIgnoreCase(name, field); });
+  return of_connection ? "belongs to a connection and names no client" : "";
+}
+
+void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  settings.handover = flags.handover.value_or("");
+  if (!flags.handover || !reader.ok()) return;
+  const auto refuse = [&](std::string_view why) {
+    reader.Refuse(fmt::format("--handover {}", why),
+                  "--handover /run/headgate/handover, or leave it out");
+  };
+  if (settings.handover.empty()) return refuse("needs a path");
+  if (settings.handover.size() > kHandoverPathBytesMax) {
+    return refuse(fmt::format("has a path of {} bytes; it may have {}", settings.handover.size(),
+                              kHandoverPathBytesMax));
+  }
+  const auto full = [](const std::string& path) {
+    std::error_code none;
+    return std::filesystem::absolute(path, none).lexically_normal();
+  };
+  const auto is_the_same = [&](const ListenAddress& address) {
+    return address.endpoint.is_unix() && full(address.endpoint.address) == full(settings.handover);
+  };
+  if (std::any_of(settings.listen.begin(), settings.listen.end(), is_the_same) ||
+      (settings.admin && is_the_same(*settings.admin)))
+    refuse("names a socket for clients: it must be a path of its own");
+}
+
+void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  proxy::ProxyOptions& proxy = settings.proxy;
+  if (const std::string_view why = ProblemOfClientField(flags.client_header); !why.empty()) {
+    reader.Refuse(fmt::format("--client-header {} {}", rule::Quote(flags.client_header), why),
+                  "--client-header X-Client-Id, or none: the client's address is its id");
+  }
+  if (!settings.upstreams.targets.empty()) {
+    const net::StreamTarget& first = settings.upstreams.targets.front();
+    proxy.application.default_authority = first.unix_path.empty() ? first.ToString() : "localhost";
+  }
+  proxy.application.cycle = settings.share.pool.cycle;
+  proxy.application.client_field = flags.client_header == "none" ? "" : flags.client_header;
+  const auto dialect = wire::DialectByName(flags.rate_limit_fields);
+  if (!dialect) {
+    reader.Refuse(fmt::format("--rate-limit-fields {} is not a dialect",
+                              rule::Quote(flags.rate_limit_fields)),
+                  "all, draft, draft-7, draft-6, draft-3, github, twitter or none");
+  }
+  proxy.application.dialect = dialect.value_or(wire::RateLimitDialect::kDraft);
+  proxy.application.describes_admitted = dialect != wire::RateLimitDialect::kNone;
+  const auto forwarding = [&](std::string_view flag, std::string_view word) {
+    return static_cast<proxy::Forwarding>(reader.Choice(flag, word, {"append", "replace", "off"}));
+  };
+  proxy.application.forwarded.x_forwarded = forwarding("--x-forwarded", flags.x_forwarded);
+  proxy.application.forwarded.forwarded = forwarding("--forwarded", flags.forwarded);
+  proxy.relay.says_reason = !flags.no_reason;
+  proxy.relay.answer_timeout = reader.Time("--answer-timeout", flags.answer_timeout);
+  proxy.relay.idle_timeout = reader.Time("--idle-timeout", flags.idle_timeout);
+  proxy.relay.tunnel_idle_timeout = reader.Time("--tunnel-idle-timeout", flags.tunnel_idle_timeout);
+  proxy.relay.queue_timeout = reader.Time("--queue-timeout", flags.queue_timeout);
+  if (!flags.check_path.empty() && !flags.check_path.starts_with('/')) {
+    reader.Refuse(
+        fmt::format("--check-path {} does not begin with '/'", rule::Quote(flags.check_path)),
+        "--check-path /healthz");
+  }
+  proxy.checks.path = flags.check_path;
+  proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);
+  if (proxy.checks.interval < kCheckIntervalMin) {
+    reader.Refuse(
+        fmt::format("--check-interval {} is shorter than 200ms", rule::Quote(flags.check_interval)),
+        "each event loop asks each address once in this time");
+  }
+  settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
+  settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
+  ReadHandover(flags, reader, settings);
+}
+
+void ReadSizes(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  settings.threads =
+      flags.threads == 0
+          ? std::max(1u, std::thread::hardware_concurrency())
+          : static_cast<uint32_t>(reader.Number("--threads", flags.threads, kThreadsMax));
+  settings.connections_max = reader.Number("--max-connections", flags.max_connections, kCountMax);
+  settings.connections_per_address_max =
+      flags.max_connections_per_address == 0
+          ? settings.connections_max
+          : reader.Number("--max-connections-per-address", flags.max_connections_per_address,
+                          kCountMax);
+  const auto per_loop = [&](std::string_view flag, uint64_t count) {
+    return std::max<uint64_t>(1, reader.Number(flag, count, kCountMax) / settings.threads);
+  };
+  proxy::UpstreamsOptions& upstreams = settings.proxy.upstreams;
+  upstreams.connections_max = per_loop("--upstream-connections", flags.upstream_connections);
+  upstreams.queue_max = per_loop("--queue", flags.queue);
+  upstreams.exchanges_per_connection = settings.upstreams.http2 ? kHttp2Streams : 1;
+  settings.log_level = static_cast<observe::Level>(
+      reader.Choice("--log-level", flags.log_level, {"debug", "info", "warning", "error"}));
+  settings.log_format = reader.Choice("--log-format", flags.log_format, {"text", "json"}) == 0
+                            ? observe::LogFormat::kText
+                            : observe::LogFormat::kJson;
+}
+
+}  // namespace
+
+std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& arguments,
+                                                const Console& console) {
+  SidecarFlags flags;
+  if (!ParseArguments(SpecOf(flags), arguments, console)) return std::nullopt;
+  SidecarSettings settings;
+  FlagReader reader(console);
+  ReadPlan(flags, reader, settings);
+  settings.share = ReadShare(flags, reader);
+  settings.fleet_pool = ReadFleet(flags, reader, settings.share);
+  if (settings.plan && reader.ok()) return settings;
+  ReadAddresses(flags, reader, settings);
+  ReadTls(flags, reader, settings);
+  ReadProxy(flags, reader, settings);
+  SidecarRuleSettings rules = ReadRules(flags, reader);
+  settings.engine = std::move(rules.engine);
+  settings.store = std::move(rules.store);
+  ReadSizes(flags, reader, settings);
+  if (!reader.ok()) return std::nullopt;
+  return settings;
+}
+
+}  // namespace headgate::app

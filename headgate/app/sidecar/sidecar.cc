@@ -1,0 +1,64 @@
+#include "headgate/app/sidecar/sidecar.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "headgate/app/runtime/file_plan.h"
+#include "headgate/app/runtime/signals.h"
+#include "headgate/app/sidecar/plan.h"
+#include "headgate/app/sidecar/process.h"
+#include "headgate/app/sidecar/settings.h"
+#include "headgate/share/share_pool.h"
+
+namespace headgate::app {
+namespace {
+
+// Servers of a store that connections are reckoned for.
+constexpr uint64_t kStoreServers = 8;
+
+FileNeeds FileNeedsOf(const SidecarSettings& settings) {
+  const uint64_t upstream_connections =
+      settings.proxy.upstreams.connections_max * settings.upstreams.targets.size();
+  const uint64_t store_connections =
+      settings.store ? kStoreServers * settings.engine.store_connections : 0;
+  return {.threads = settings.threads,
+          .addresses = settings.listen.size() + 1,
+          .store_connections = upstream_connections + store_connections,
+          .store_connections_min = 1,
+          .connections_max = settings.connections_max,
+          .admin_connections_max = settings.admin ? SidecarProcess::kAdminConnectionsMax : 0};
+}
+
+}  // namespace
+
+int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
+  HoldReload();
+  const auto settings = ReadSidecarFlags(arguments, console);
+  if (!settings) return kExitUsage;
+  if (settings->plan)
+    return SidecarPlan(settings->plan->log, settings->plan->client, settings->share, console);
+  const auto pool = share::SharePool::Make(settings->share);
+  if (!pool.ok()) {
+    console.Error(std::string(pool.status().message()));
+    return kExitUsage;
+  }
+  const FileNeeds needs = FileNeedsOf(*settings);
+  const auto files = AllowFiles(needs);
+  if (!files.ok()) {
+    console.Error(std::string(files.status().message()),
+                  "raise `ulimit -n`, or lower --max-connections");
+    return kExitUsage;
+  }
+  // Made before any other thread, so that all threads inherit the blocked signals.
+  const Signals signals;
+  try {
+    return SidecarProcess(*settings, **pool, *files, console, signals).Run();
+  } catch (const std::system_error& error) {
+    console.Error(fmt::format("cannot start: {}", error.what()),
+                  "raise `ulimit -n`, or lower --max-connections");
+    return kExitUnreachable;
+  }
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,191 @@
+#include "headgate/app/tools/bench.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "headgate/app/settings/arguments.h"
+#include "headgate/app/settings/server_flags.h"
+#include "headgate/base/clock.h"
+#include "headgate/bench/load.h"
+#include "headgate/bench/report.h"
+#include "headgate/disk/files.h"
+#include "headgate/rule/duration.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr base::Duration kSecond = std::chrono::seconds(1);
+constexpr uint64_t kConnectionsMax = 50'000;
+constexpr uint64_t kRateMax = 10'000'000;
+
+struct BenchArguments {
+  ServerFlags server;
+  bool http = false;
+  uint64_t connections = 50;
+  uint64_t rate = 0;
+  uint64_t pipeline = 1;
+  uint64_t keys = 1000;
+  std::string duration = "10s";
+  std::optional<std::string> domain;
+  std::optional<std::string> key;
+  std::optional<std::string> plot;
+  bool as_json = false;
+};
+
+struct Plan {
+  bench::LoadOptions load;
+  base::Duration duration{0};
+};
+
+// Whether the picture can be written, so that a long run is not for nothing.
+absl::Status CheckPlot(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return absl::InvalidArgumentError(fmt::format("--plot: {} is a directory", path));
+  return disk::CheckReplaceable(path);
+}
+
+std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& console) {
+  const auto refuse = [&](std::string_view what, std::string_view hint) {
+    console.Error(what, hint);
+    return std::nullopt;
+  };
+  auto server = arguments.server.Resolve(console);
+  if (!server) return std::nullopt;
+  const auto duration = rule::ParseDuration(arguments.duration);
+  if (!duration.ok() || *duration < kSecond || *duration > std::chrono::hours(24))
+    return refuse(
+        fmt::format("--duration '{}' is not a duration from 1s to 24h", arguments.duration),
+        "--duration 30s");
+  if (arguments.connections < 1 || arguments.connections > kConnectionsMax)
+    return refuse(fmt::format("--connections must be from 1 to {}", kConnectionsMax),
+                  "--connections 50 is the default");
+  if (arguments.rate > kRateMax)
+    return refuse(fmt::format("--rate must be at most {}", kRateMax),
+                  "--rate 0 sends as many requests as are answered");
+  if (arguments.keys < 1) return refuse("--keys must be at least 1", "--keys 1 asks about one key");
+  if (arguments.pipeline < 1 || arguments.pipeline > 1000)
+    return refuse("--pipeline must be from 1 to 1000", "--pipeline 1 is the default");
+  if (arguments.pipeline > 1 && (arguments.http || arguments.rate > 0))
+    return refuse("--pipeline is for CL.THROTTLE without --rate",
+                  "remove --pipeline, or --http and --rate");
+  if (!arguments.http && (arguments.domain || arguments.key))
+    return refuse("--domain and --key are for /v1/check; CL.THROTTLE has no rules",
+                  "add --http, or remove --domain and --key");
+  if (arguments.plot) {
+    const absl::Status writable = CheckPlot(*arguments.plot);
+    if (!writable.ok())
+      return refuse(std::string(writable.message()), "choose another file with --plot");
+  }
+  Plan plan{.load = {.talk = {.http = arguments.http,
+                              .domain = arguments.domain.value_or("default"),
+                              .key = arguments.key.value_or("api_key")},
+                     .connections = static_cast<uint32_t>(arguments.connections),
+                     .rate = arguments.rate,
+                     .pipeline = static_cast<uint32_t>(arguments.pipeline),
+                     .keys = arguments.keys},
+            .duration = *duration};
+  plan.load.server = net::TargetOf(server->endpoint);
+  plan.load.tls = std::move(server->tls);
+  plan.load.tls_name = std::move(server->tls_name);
+  plan.load.talk.credential = std::move(server->credential);
+  return plan;
+}
+
+// Runs the load, and shows its progress once a second. Returns false if it fails.
+bool Run(bench::Load& load, net::EventLoop& loop, const Plan& plan, const Console& console) {
+  const auto failed = [&] { return !load.failure().ok(); };
+  if (!loop.RunUntil([&] { return load.connected() || failed(); }, plan.load.timeout + kSecond) ||
+      failed())
+    return false;
+  load.Start();
+  const base::BootTime begin = loop.Now();
+  bench::LoadCounts before;
+  while (!failed() && loop.Now() - begin < plan.duration) {
+    loop.RunUntil(failed, std::min(kSecond, plan.duration - (loop.Now() - begin)));
+    const auto elapsed = std::chrono::round<std::chrono::seconds>(loop.Now() - begin);
+    console.err << fmt::format("{:>4}s  {}/s  p99 {}\n", elapsed.count(),
+                               load.counts().answered() - before.answered(),
+                               bench::ShowLatency(load.latencies().Quantile(0.99)));
+    before = load.counts();
+  }
+  return !failed();
+}
+
+std::string_view HintAfter(const absl::Status& failure) {
+  if (absl::IsUnauthenticated(failure)) return kCertificateHint;
+  if (absl::IsPermissionDenied(failure)) return kLoginHint;
+  if (absl::IsDataLoss(failure)) return kAnotherProgramHint;
+  return "start a server (headgate serve), or name its address with --server";
+}
+
+// If no answer was a decision, the rates are not those of decisions.
+void SayIfAllFailed(const bench::LoadCounts& counts, const BenchArguments& arguments,
+                    const Console& console) {
+  if (counts.answered() == 0) {
+    console.Error(fmt::format("no answer came within {}", arguments.duration),
+                  "--duration 1m waits longer; `headgate check` shows the answer to one request");
+  }
+  if (counts.errors == 0 || counts.errors < counts.answered()) return;
+  const auto is = [&](std::string_view kind) { return counts.errors_by_kind.contains(kind); };
+  const bool of_login = is("401") || is("403") || is("429") || is("NOAUTH") || is("NOPERM");
+  console.Error(fmt::format("no answer is a decision; the first is {}", counts.first_error),
+                of_login ? kLoginHint : "`headgate check` shows the answer to one request");
+}
+
+}  // namespace
+
+int Bench(const std::vector<std::string>& arguments, const Console& console) {
+  BenchArguments parsed;
+  ArgumentSpec spec{.command = "bench",
+                    .flags = {{"--http", &parsed.http},
+                              {"--connections", &parsed.connections},
+                              {"--rate", &parsed.rate},
+                              {"--pipeline", &parsed.pipeline},
+                              {"--keys", &parsed.keys},
+                              {"--duration", &parsed.duration},
+                              {"--domain", &parsed.domain},
+                              {"--key", &parsed.key},
+                              {"--plot", &parsed.plot},
+                              {"--json", &parsed.as_json}}};
+  parsed.server.AddTo(spec.flags);
+  if (!ParseArguments(spec, arguments, console)) return kExitUsage;
+  const std::optional<Plan> plan = PlanOf(parsed, console);
+  if (!plan) return kExitUsage;
+
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  bench::Load load(loop, plan->load);
+  if (!Run(load, loop, *plan, console)) {
+    const bool timed_out = load.failure().ok();
+    console.Error(timed_out ? fmt::format("{} does not answer", parsed.server.address())
+                            : std::string(load.failure().message()),
+                  HintAfter(load.failure()));
+    return kExitUnreachable;
+  }
+  const bench::Report report{.server = parsed.server.address(),
+                             .http = parsed.http,
+                             .rate_asked = parsed.rate,
+                             .connections = plan->load.connections,
+                             .pipeline = plan->load.pipeline,
+                             .duration = plan->duration,
+                             .counts = load.counts(),
+                             .latencies = load.latencies()};
+  console.out << (parsed.as_json ? AsJson(report) : AsText(report));
+  SayIfAllFailed(report.counts, parsed, console);
+  if (parsed.plot) {
+    const absl::Status written = disk::ReplaceFile(
+        *parsed.plot, [&](const auto& write) { write(AsPlot(report)); }, {.mode = 0644});
+    if (!written.ok()) {
+      console.Error(std::string(written.message()), "choose another file with --plot");
+      return kExitUsage;
+    }
+  }
+  return report.counts.errors == 0 && report.counts.answered() > 0 ? kExitOk : kExitDenied;
+}
+
+}  // namespace headgate::app

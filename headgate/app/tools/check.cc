@@ -1,0 +1,280 @@
+#include "headgate/app/tools/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "headgate/app/settings/arguments.h"
+#include "headgate/app/settings/entries.h"
+#include "headgate/app/settings/rule_files.h"
+#include "headgate/app/settings/server_flags.h"
+#include "headgate/base/clock.h"
+#include "headgate/base/random_secret.h"
+#include "headgate/front/api/check_answer.h"
+#include "headgate/http/client.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/rule/duration.h"
+#include "headgate/rule/quote.h"
+#include "headgate/store/memory.h"
+
+namespace headgate::app {
+namespace {
+
+using nlohmann::json;
+
+struct CheckArguments {
+  ServerFlags server;
+  std::optional<std::string> domain;
+  std::vector<std::string> words;  // a domain, perhaps, and descriptors
+  uint64_t cost = 1;
+  bool peek = false;
+  bool as_json = false;
+  std::string timeout = "2s";
+  std::vector<std::string> rules;
+  std::vector<std::string> rule;
+  bool merge_domains = false;
+
+  bool local() const { return !rules.empty() || !rule.empty(); }
+};
+
+std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
+                                    const Console& console) {
+  CheckArguments parsed;
+  ArgumentSpec spec{.command = "check",
+                    .flags = {{"--domain", &parsed.domain},
+                              {"--cost", &parsed.cost},
+                              {"--timeout", &parsed.timeout},
+                              {"--rules", &parsed.rules},
+                              {"--rule", &parsed.rule},
+                              {"--merge-domains", &parsed.merge_domains},
+                              {"--peek", &parsed.peek},
+                              {"--json", &parsed.as_json}},
+                    .others = &parsed.words};
+  parsed.server.AddTo(spec.flags);
+  if (!ParseArguments(spec, arguments, console)) return std::nullopt;
+  if (parsed.local() && parsed.server.server) {
+    console.Error("--server and rules are both given",
+                  "a server decides by its own rules: remove --server, or --rules and --rule");
+    return std::nullopt;
+  }
+  return parsed;
+}
+
+std::string BodyOf(const CheckArguments& arguments, const DescriptorArguments& descriptors) {
+  json body = {{"domain", descriptors.domain}, {"descriptors", json::array()}};
+  // Peek asks about the cost and takes nothing, so both have the same body.
+  for (const auto& descriptor : descriptors.descriptors) {
+    json entries = json::array();
+    for (const NamedValue& entry : descriptor)
+      entries.push_back({{"key", entry.key}, {"value", entry.value}});
+    body["descriptors"].push_back({{"entries", std::move(entries)}, {"cost", arguments.cost}});
+  }
+  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// A server may state anything; what does not fit into a duration is shown as the longest one.
+std::string ShowMs(const json& ms) {
+  constexpr auto kMax = static_cast<double>(
+      std::chrono::floor<std::chrono::milliseconds>(base::kDurationMax).count());
+  const double shown = std::clamp(ms.get<double>(), 0.0, kMax);
+  return rule::FormatDuration(std::chrono::milliseconds(static_cast<int64_t>(shown)));
+}
+
+// One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s". A peek
+// says what a check would answer.
+std::string InWords(const json& decision, bool peek, bool takes) {
+  const bool allowed = decision.at("allowed").get<bool>();
+  std::string line = fmt::format(
+      "{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
+      decision.at("rule").is_null() ? "(no rule)"
+                                    : rule::Printable(decision.at("rule").get<std::string>()));
+  if (decision.at("limit").is_null()) return line;
+  const auto limit = decision.at("limit").get<uint64_t>();
+  const auto remaining = decision.at("remaining").get<uint64_t>();
+  const std::string_view shadow = decision.at("shadow").get<bool>() ? " (shadow)" : "";
+  if (limit == 0) return fmt::format("{}  limit 0: nothing passes{}", line, shadow);
+  line += fmt::format("  limit {}, {} left{}", limit, remaining,
+                      peek && takes && allowed ? " after it" : "");
+  if (!allowed) {
+    const json& retry = decision.at("retry_after_ms");
+    line += retry.is_null() ? ", can never pass: it asks for more than the limit"
+                            : ", retry in " + ShowMs(retry);
+  }
+  if (decision.at("wait_ms").get<double>() > 0) line += ", wait " + ShowMs(decision.at("wait_ms"));
+  if (remaining < limit) line += ", full again in " + ShowMs(decision.at("reset_after_ms"));
+  return line.append(shadow);
+}
+
+// The hint if no rule applied. `domains` are those known to have rules.
+std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
+  if (domains.empty() || domains.contains(domain)) {
+    return fmt::format("`headgate explain {} k=v` shows why no rule applies", domain);
+  }
+  std::string names;
+  for (const std::string& name : domains) names += (names.empty() ? "" : ", ") + rule::Quote(name);
+  return fmt::format("the domain {} has no rules; choose one that has, with --domain: {}",
+                     rule::Quote(domain), names);
+}
+
+// Prints the answer and returns the exit status, or nothing if the answer does not come from
+// Headgate. `domains` returns the domains that have rules; it is called only if no rule applied.
+std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
+                         const DescriptorArguments& descriptors,
+                         const std::function<std::set<std::string>()>& domains,
+                         const Console& console) {
+  try {
+    const json parsed = json::parse(answer);
+    const bool allowed = parsed.at("allowed").get<bool>();
+    if (arguments.as_json) {
+      console.out << answer << (answer.ends_with('\n') ? "" : "\n");
+      return allowed ? kExitOk : kExitDenied;
+    }
+    bool ruled = false;
+    for (const json& decision : parsed.at("decisions")) {
+      console.out << InWords(decision, arguments.peek, arguments.cost > 0) << '\n';
+      ruled = ruled || !decision.at("rule").is_null();
+    }
+    if (!ruled) console.Hint(HintWithoutRule(descriptors.domain, domains()));
+    return allowed ? kExitOk : kExitDenied;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+// Prints why there is no answer, or none in HTTP.
+int PrintFailure(const absl::Status& failure, const Console& console) {
+  std::string_view hint = kAnotherProgramHint;
+  if (absl::IsUnavailable(failure))
+    hint = "start a server (headgate serve), or decide without one (--rules PATH)";
+  if (absl::IsUnauthenticated(failure)) hint = kCertificateHint;
+  if (absl::IsDeadlineExceeded(failure))
+    hint = "--timeout 10s waits longer; --server names another address";
+  console.Error(std::string(failure.message()), hint);
+  return kExitUnreachable;
+}
+
+// Prints a problem document and returns the exit status. Returns nothing if the document does not
+// come from Headgate, whose documents always have a detail.
+std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address,
+                                const Console& console) {
+  const json problem = json::parse(reply.body, nullptr, false);
+  const auto field = [&](const char* name) {
+    const bool there =
+        problem.is_object() && problem.contains(name) && problem.at(name).is_string();
+    return there ? rule::Printable(problem.at(name).get<std::string>()) : std::string();
+  };
+  const std::string detail = field("detail");
+  if (detail.empty()) return std::nullopt;
+  std::string hint = field("hint");
+  // The server's hints are about HTTP, and would mislead a person at a terminal.
+  if (reply.status == 401) hint = kLoginHint;
+  if (reply.status == 429)
+    hint = fmt::format("wait a moment, and check the password before you {}", kLoginHint);
+  const bool undecided = reply.status >= 500;
+  if (hint.empty()) {
+    hint = undecided ? "the server's log has the reason; try again when it is ready (GET /readyz)"
+                     : "`headgate help check` shows the arguments";
+  }
+  console.Error(
+      fmt::format("{} {} ({}): {}", address,
+                  undecided ? "cannot decide now" : "refuses the request", reply.status, detail),
+      hint);
+  return undecided ? kExitUndecided : kExitUsage;
+}
+
+// The domains that have rules; empty if the server does not allow us to list its rules.
+std::set<std::string> DomainsOfServer(const http::ServerAccess& server, base::Duration timeout) {
+  std::set<std::string> domains;
+  const auto reply = http::GetFrom(server, "/v1/rules", timeout);
+  if (!reply.ok() || reply->status != 200) return domains;
+  const json page = json::parse(reply->body, nullptr, false);
+  if (!page.is_object() || !page.contains("rules")) return domains;
+  for (const json& rule : page.at("rules")) {
+    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string())
+      domains.insert(rule.at("domain"));
+  }
+  return domains;
+}
+
+int AskServer(const CheckArguments& arguments, const DescriptorArguments& descriptors,
+              const Console& console) {
+  const auto server = arguments.server.Resolve(console);
+  if (!server) return kExitUsage;
+  const auto timeout = ParseTimeout(arguments.timeout, "--timeout 500ms", console);
+  if (!timeout) return kExitUsage;
+  const auto reply = http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
+                                    BodyOf(arguments, descriptors), *timeout);
+  if (!reply.ok()) return PrintFailure(reply.status(), console);
+  std::optional<int> code;
+  if (reply->status == 200 || reply->status == 429) {
+    code = Print(
+        reply->body, arguments, descriptors, [&] { return DomainsOfServer(*server, *timeout); },
+        console);
+  }
+  // A login that is throttled has the status 429 of a denial, but no decision.
+  if (!code && reply->status != 200)
+    code = PrintRefusal(*reply, arguments.server.address(), console);
+  if (code) return *code;
+  console.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
+                            arguments.server.address(), reply->status),
+                kAnotherProgramHint);
+  return kExitUnreachable;
+}
+
+int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descriptors,
+               const Console& console) {
+  const RulesFromPaths loaded = LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains);
+  if (!loaded.result.ok()) {
+    SayProblems(loaded.result.problems, console);
+    return kExitUsage;
+  }
+
+  store::MemoryStore store({.max_buckets = 4096, .secret = base::RandomHashSecret()});
+  limiter::Limiter limiter(store, nullptr);
+  const base::Instant now = base::DisciplinedClock(base::SystemClock()).Now();
+  absl::Status status = limiter.OnRules(loaded.result.rules, now);
+  std::vector<std::vector<rule::Entry>> entries;
+  for (const auto& descriptor : descriptors.descriptors) entries.push_back(EntriesOf(descriptor));
+  std::vector<rule::Descriptor> asked;
+  for (const auto& entry : entries) asked.push_back({.entries = entry, .cost = arguments.cost});
+  limiter::Checker checker(limiter);
+  limiter::Response response;
+  const limiter::Request request{
+      .domain = descriptors.domain,
+      .descriptors = asked,
+      .operation = arguments.peek ? limiter::Operation::kPeek : limiter::Operation::kTake};
+  if (status.ok()) status = checker.Check(request, response, now);
+  if (!status.ok()) {
+    console.Error(std::string(status.message()), "`headgate help check` shows the arguments");
+    return kExitUsage;
+  }
+  std::string answer;
+  front::api::AppendAnswer(response, answer);
+  const auto domains = [&] {
+    std::set<std::string> names;
+    for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);
+    return names;
+  };
+  return *Print(answer, arguments, descriptors, domains, console);
+}
+
+}  // namespace
+
+int Check(const std::vector<std::string>& arguments, const Console& console) {
+  const auto parsed = Parse(arguments, console);
+  if (!parsed) return kExitUsage;
+  const auto descriptors = ParseDescriptorArguments(parsed->domain, parsed->words);
+  if (!descriptors.ok()) {
+    console.Error(std::string(descriptors.status().message()),
+                  "headgate check DOMAIN k=v,k=v…; quote a value that holds a comma");
+    return kExitUsage;
+  }
+  return parsed->local() ? DecideHere(*parsed, *descriptors, console)
+                         : AskServer(*parsed, *descriptors, console);
+}
+
+}  // namespace headgate::app

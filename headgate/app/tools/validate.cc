@@ -1,0 +1,124 @@
+#include "headgate/app/tools/validate.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "headgate/app/runtime/followed_mappings.h"
+#include "headgate/app/settings/arguments.h"
+#include "headgate/app/settings/rule_files.h"
+
+namespace headgate::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json AsJson(const std::vector<rule::Problem>& problems) {
+  ordered_json list = ordered_json::array();
+  for (const rule::Problem& problem : problems) {
+    list.push_back(
+        {{"file", problem.file},
+         {"line", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.line)},
+         {"column", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.column)},
+         {"message", problem.message},
+         {"hint", problem.hint}});
+  }
+  return list;
+}
+
+void PrintJson(const RulesFromPaths& loaded, const Console& console) {
+  ordered_json answer = {{"valid", loaded.result.ok()},
+                         {"files", loaded.file_count},
+                         {"rules", loaded.result.ok() ? loaded.result.rules->rules().size() : 0},
+                         {"problem_count", rule::CountOf(loaded.result.problems)},
+                         {"problems", AsJson(loaded.result.problems)},
+                         {"warnings", AsJson(loaded.result.warnings)}};
+  console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+}
+
+std::string Count(size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+// " in 2 files", " given as text" or " in 2 files and given as text"; empty if the files could not
+// be read.
+std::string Sources(const RulesFromPaths& loaded, bool any_paths, bool any_text) {
+  if (any_paths && loaded.file_count == 0) return {};
+  const std::string files =
+      any_paths ? fmt::format(" in {}", Count(loaded.file_count, "file")) : "";
+  return fmt::format("{}{}{}", files, any_paths && any_text ? " and" : "",
+                     any_text ? " given as text" : "");
+}
+
+void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Console& console) {
+  SayProblems(loaded.result.problems, console);
+  for (const rule::Problem& warning : loaded.result.warnings)
+    console.err << "warning: " << Describe(warning) << '\n';
+  if (loaded.result.ok()) {
+    console.out << fmt::format("valid: {}{}\n", Count(loaded.result.rules->rules().size(), "rule"),
+                               sources);
+  } else {
+    console.err << fmt::format("not valid: {}{}\n",
+                               Count(rule::CountOf(loaded.result.problems), "problem"), sources);
+  }
+}
+
+int ValidateMappings(const std::string& path, mapping::Asker asker, bool as_json,
+                     const Console& console) {
+  const mapping::LoadedMappings loaded = LoadMappingFile(path, asker);
+  const bool valid = loaded.set != nullptr;
+  const size_t mappings = valid ? loaded.set->mappings.size() : 0;
+  const size_t problems = rule::CountOf(loaded.problems);
+  if (as_json) {
+    const ordered_json answer = {{"valid", valid},
+                                 {"mappings", mappings},
+                                 {"problem_count", problems},
+                                 {"problems", AsJson(loaded.problems)}};
+    console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  } else if (valid) {
+    console.out << fmt::format("valid: {}\n", Count(mappings, "mapping"));
+  } else {
+    SayProblems(loaded.problems, console);
+    console.err << fmt::format("not valid: {}\n", Count(problems, "problem"));
+  }
+  return valid ? kExitOk : kExitUsage;
+}
+
+}  // namespace
+
+int Validate(const std::vector<std::string>& arguments, const Console& console) {
+  std::vector<std::string> paths;
+  std::vector<std::string> one_liners;
+  bool as_json = false;
+  bool merge_domains = false;
+  std::optional<std::string> auth;
+  std::optional<std::string> mappings;
+  const ArgumentSpec spec{.command = "validate",
+                          .flags = {{"--rule", &one_liners},
+                                    {"--merge-domains", &merge_domains},
+                                    {"--auth", &auth},
+                                    {"--mappings", &mappings},
+                                    {"--json", &as_json}},
+                          .others = &paths};
+  if (!ParseArguments(spec, arguments, console)) return kExitUsage;
+  const bool rules_too = !paths.empty() || !one_liners.empty();
+  if ((auth && mappings) || ((auth || mappings) && rules_too)) {
+    console.Error("mappings and rules are checked one after the other",
+                  "headgate validate --auth auth.yaml && headgate validate rules.yaml");
+    return kExitUsage;
+  }
+  if (auth) return ValidateMappings(*auth, mapping::Asker::kOtherProxy, as_json, console);
+  if (mappings) return ValidateMappings(*mappings, mapping::Asker::kOwnProxy, as_json, console);
+  if (paths.empty() && one_liners.empty()) {
+    console.Error("no rules are given",
+                  "headgate validate rules.yaml, or a directory of rule files");
+    return kExitUsage;
+  }
+  const RulesFromPaths loaded = LoadPaths(paths, one_liners, merge_domains);
+  as_json ? PrintJson(loaded, console)
+          : PrintWords(loaded, Sources(loaded, !paths.empty(), !one_liners.empty()), console);
+  return loaded.result.ok() ? kExitOk : kExitUsage;
+}
+
+}  // namespace headgate::app
