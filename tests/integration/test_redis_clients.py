@@ -1,6 +1,7 @@
 """Unmodified third-party clients against the Redis protocol front."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -8,7 +9,9 @@ import unittest
 
 import redis
 
-from harness import INTEGRATION, Headgate, RedisServer, require, run
+from harness import INTEGRATION, PATIENT, Headgate, RedisServer, require, require_redis, run, until
+from resp import Replies
+from zookeeper import ZooKeeperServer
 
 RULES = ["--rule", "user: 5/hour", "--rule", "queue: 10/10s leaky_bucket queue"]
 
@@ -110,6 +113,84 @@ class RedisCli(unittest.TestCase):
         self.assertEqual(self.cli("TTL", "script"), ["2000"])
         self.assertEqual(self.cli("DEL", "script"), ["1"])
         self.assertEqual(self.cli("EXISTS", "script"), ["0"])
+
+
+class RedisCliPermits(unittest.TestCase):
+    RULE = ("--rule", "pool: 2 concurrency ttl 60s")
+    ENTRIES = ("ENTRIES", "1", "pool", "db")
+
+    def cli(self, server, *words):
+        return run("redis-cli", "-p", str(server.port), *words).stdout.split("\n")[:-1]
+
+    def acquire(self, server, *options):
+        """Whether it may pass, and the id."""
+        fields = self.cli(server, "HG.ACQUIRE", "default", *options, *self.ENTRIES)
+        return fields[1] == "1", fields[fields.index("id") + 1]
+
+    def release(self, server, permit):
+        return self.cli(server, "HG.RELEASE", "default", "ID", permit, *self.ENTRIES)[:2] == ["released", "1"]
+
+    def over_http(self, server, path, **more):
+        body = {"descriptors": [{"entries": [{"key": "pool", "value": "db"}]}], **more}
+        return json.loads(server.request("POST", path, json.dumps(body))[2])
+
+    def check_two_instances(self, *words):
+        one, other = [self.enterContext(Headgate(*self.RULE, *words)) for _ in range(2)]
+        until(lambda: one.check(path="/v1/peek", pool="db")[0] == 200, 20, "it is ready")
+        passes, first = self.acquire(one)
+        self.assertTrue(passes)
+        self.assertTrue(self.over_http(other, "/v1/acquire", id="a job")["allowed"])
+        self.assertFalse(self.acquire(other)[0], "both are taken")
+        self.assertEqual(self.acquire(one, "ID", "a job"), (True, "a job"))
+        # Either protocol of any instance releases what the other has given.
+        self.assertTrue(self.over_http(other, "/v1/release", id=first)["released"])
+        self.assertTrue(self.release(one, "a job"))
+        self.assertFalse(self.release(other, "a job"))
+        # A pipeline is answered in its order.
+        entries = " ".join(self.ENTRIES)
+        lines = [f"HG.ACQUIRE default ID job-{i} {entries}" for i in range(3)]
+        lines += [f"HG.RELEASE default ID job-{i} {entries}" for i in range(3)]
+        with other.connect() as connection:
+            connection.sendall(("\r\n".join(lines) + "\r\n").encode())
+            replies = Replies(connection).take(6)
+        self.assertEqual([reply[1] for reply in replies], [1, 1, 0, 1, 1, 0])
+
+    def test_a_permit_is_acquired_and_released(self):
+        require("redis-cli")
+        server = self.enterContext(Headgate(*self.RULE))
+        lines = self.cli(server, "HG.ACQUIRE", "default", "ID", "job", "PX", "5000", *self.ENTRIES)
+        self.assertEqual(lines[-8:], ["id", "job", "in_flight", "1", "limit", "2", "expires_in_ms", "5000"])
+        self.assertTrue(self.acquire(server)[0])
+        denied = self.cli(server, "-3", "HG.ACQUIRE", "default", *self.ENTRIES)
+        self.assertRegex("\n".join(denied), r"allowed.*(false|0)")
+        self.assertEqual(
+            self.cli(server, "HG.RELEASE", "default", "ID", "job", *self.ENTRIES),
+            ["released", "1", "permits", "released", "1", "in_flight", "1", "limit", "2", "rule", "pool"],
+        )
+        self.assertTrue(self.acquire(server)[0])
+        self.assertEqual(self.cli(server, "HG.ACQUIRE", "default", "PX", "1", *self.ENTRIES)[0][:20], "ERR PX must be a who")
+
+    def test_instances_share_permits_in_redis(self):
+        require("redis-cli")
+        require_redis()
+        redis_server = self.enterContext(RedisServer())
+        self.check_two_instances("--store", f"redis://127.0.0.1:{redis_server.port}", *PATIENT)
+
+    def test_instances_share_permits_in_zookeeper(self):
+        require("redis-cli")
+        server = self.enterContext(ZooKeeperServer())
+        self.check_two_instances("--store", server.url(), "--store-timeout", "5s", "--on-store-failure", "deny")
+
+    def test_a_release_says_that_the_store_is_away(self):
+        require("redis-cli")
+        require_redis()
+        redis_server = self.enterContext(RedisServer())
+        server = self.enterContext(Headgate(*self.RULE, "--store", f"redis://127.0.0.1:{redis_server.port}", *PATIENT))
+        permit = self.acquire(server)[1]
+        redis_server.kill()
+        self.assertTrue(self.acquire(server)[0], "its share of the permits")
+        line = self.cli(server, "HG.RELEASE", "default", "ID", permit, *self.ENTRIES)[0]
+        self.assertIn("ERR the shared store cannot be reached: no permit of rule pool was released", line)
 
 
 class RedisBenchmark(unittest.TestCase):

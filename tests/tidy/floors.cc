@@ -48,7 +48,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"watch", {5, {"watch/file", "watch/zookeeper", "zookeeper", "rule", "net", "base"}}},
       {"replay", {5, {"algorithm", "base"}}},
       {"bench", {5, {"wire", "http", "net", "base"}}},
-      {"front/resp", {5, With({"store", "observe"}, kHttpFront)}},
+      {"front/resp", {5, With({"store", "observe", "permit"}, kHttpFront)}},
       {"front/answer", {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "base"}}},
       {"front/api", {5, With({"front/answer", "observe", "permit"}, kHttpFront)}},
       {"front/auth", {5, With({"front/answer", "mapping"}, kHttpFront)}},

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -10,34 +9,12 @@
 
 #include "headgate/base/check.h"
 #include "headgate/base/json.h"
-#include "headgate/base/random_secret.h"
-#include "headgate/base/text.h"
 #include "headgate/front/api/check_answer.h"
 #include "headgate/http/problem.h"
-#include "headgate/wire/digest.h"
+#include "headgate/wire/permit_id.h"
 
 namespace headgate::front::api {
 namespace {
-
-// 128 random bits: a client that has one id cannot guess the id of another client's permit.
-std::string RandomHex() {
-  const base::HashSecret random = base::RandomHashSecret();
-  std::string hex;
-  for (size_t i = 0; i < 16; ++i) base::AppendHex(random.bytes[i], hex);
-  return hex;
-}
-
-// The same on all instances, so that any of them releases what another one has granted.
-permit::Id IdOf(std::string_view text) {
-  const std::string digits = wire::DigestHex(wire::Digest::kSha256, text);
-  permit::Id id{};
-  for (const auto& [place, half] : {std::pair{size_t{0}, &id.high}, {size_t{16}, &id.low}}) {
-    const char* const begin = digits.data() + place;
-    const auto [end, error] = std::from_chars(begin, begin + 16, *half, 16);
-    HEADGATE_CHECK(error == std::errc() && end == begin + 16);
-  }
-  return id;
-}
 
 void AppendField(std::string_view name, uint64_t value, std::string& out) {
   fmt::format_to(std::back_inserter(out), R"(,"{}":{})", name, value);
@@ -88,11 +65,11 @@ void PermitHandler::Acquire(const http::Request& request, http::Response& respon
 bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::Instant now) {
   if (!std::exchange(acquiring.begun, true)) {
     const bool is_given = !parser_.id().empty();
-    acquiring.id = is_given ? std::string(parser_.id()) : RandomHex();
-    acquiring.hold =
-        limiter::PermitHold(IdOf(acquiring.id), parser_.ttl().value_or(permit::kTtlMax),
-                            is_given ? limiter::PermitHold::Owner::kPerhapsOther
-                                     : limiter::PermitHold::Owner::kThisRequest);
+    acquiring.id = is_given ? std::string(parser_.id()) : wire::MakePermitId();
+    acquiring.hold = limiter::PermitHold(wire::HashOfPermitId(acquiring.id),
+                                         parser_.ttl().value_or(permit::kTtlMax),
+                                         is_given ? limiter::PermitHold::Owner::kPerhapsOther
+                                                  : limiter::PermitHold::Owner::kThisRequest);
   }
   check_.operation = limiter::Operation::kTake;
   check_.permits = &acquiring.hold;
@@ -147,7 +124,8 @@ void PermitHandler::Release(const http::Request& request, http::Response& respon
   }
   if (parser_.ttl()) return http::AnswerProblem(400, "only /v1/acquire takes ttl_ms", "", response);
   limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
-  const absl::Status status = checker_.Release(check_, IdOf(parser_.id()), released_, now, pending);
+  const absl::Status status =
+      checker_.Release(check_, wire::HashOfPermitId(parser_.id()), released_, now, pending);
   if (!status.ok()) return answer_.AnswerError(status, 503, response);
   response.later = released_.waiting;
   if (response.later) return;

@@ -81,6 +81,18 @@ constexpr std::array kCheck{
     ArgumentDoc{.name = "cost", .type = "integer", .token = "COST", .optional = true},
     ArgumentDoc{.name = "descriptor", .type = "block", .multiple = true, .parts = kDescriptor},
 };
+constexpr std::array kAcquire{
+    ArgumentDoc{.name = "domain", .type = "string"},
+    ArgumentDoc{.name = "cost", .type = "integer", .token = "COST", .optional = true},
+    ArgumentDoc{.name = "id", .type = "string", .token = "ID", .optional = true},
+    ArgumentDoc{.name = "milliseconds", .type = "integer", .token = "PX", .optional = true},
+    ArgumentDoc{.name = "descriptor", .type = "block", .multiple = true, .parts = kDescriptor},
+};
+constexpr std::array kRelease{
+    ArgumentDoc{.name = "domain", .type = "string"},
+    ArgumentDoc{.name = "id", .type = "string", .token = "ID"},
+    ArgumentDoc{.name = "descriptor", .type = "block", .multiple = true, .parts = kDescriptor},
+};
 constexpr std::array kReset{
     ArgumentDoc{.name = "domain", .type = "string"},
     ArgumentDoc{.name = "descriptor", .type = "block", .multiple = true, .parts = kDescriptor},
@@ -97,6 +109,10 @@ constexpr std::array kDocs{
     CommandDoc{Verb::kHgCheck, "Takes from the limits of the rules that match", kCheck},
     CommandDoc{Verb::kHgPeek, "Answers like HG.CHECK and takes nothing", kCheck},
     CommandDoc{Verb::kHgRefund, "Gives back what HG.CHECK took", kCheck},
+    CommandDoc{Verb::kHgAcquire,
+               "Takes a permit of the rules that limit concurrency, and the rest like HG.CHECK",
+               kAcquire},
+    CommandDoc{Verb::kHgRelease, "Gives back the permit of an id", kRelease},
     CommandDoc{Verb::kHgReset, "Makes buckets as if they were never used", kReset},
     CommandDoc{Verb::kDel, "Removes counters, and resets buckets of CL.THROTTLE and GCRA", kKeys},
     CommandDoc{Verb::kExists,

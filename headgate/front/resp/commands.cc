@@ -42,6 +42,10 @@ constexpr std::array kCommands{
     CommandSpec{.name = "hg.check", .verb = Verb::kHgCheck, .arity = -6, .needs = Right::kCheck},
     CommandSpec{.name = "hg.peek", .verb = Verb::kHgPeek, .arity = -6, .needs = Right::kCheck},
     CommandSpec{.name = "hg.refund", .verb = Verb::kHgRefund, .arity = -6, .needs = Right::kRefund},
+    CommandSpec{
+        .name = "hg.acquire", .verb = Verb::kHgAcquire, .arity = -6, .needs = Right::kCheck},
+    CommandSpec{
+        .name = "hg.release", .verb = Verb::kHgRelease, .arity = -8, .needs = Right::kCheck},
     CommandSpec{.name = "hg.reset", .verb = Verb::kHgReset, .arity = -6, .needs = Right::kAdmin},
     CommandSpec{.name = "del",
                 .verb = Verb::kDel,

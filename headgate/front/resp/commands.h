@@ -20,6 +20,8 @@ enum class Verb : uint8_t {
   kHgCheck,
   kHgPeek,
   kHgRefund,
+  kHgAcquire,
+  kHgRelease,
   kHgReset,  // the last one that writes
   kExists,
   kTtl,

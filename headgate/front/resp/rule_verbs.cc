@@ -1,15 +1,11 @@
 #include "headgate/front/resp/rule_verbs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
-#include <optional>
 
-#include "headgate/base/text.h"
-#include "headgate/front/resp/commands.h"
-#include "headgate/front/resp/throttle_arguments.h"
-#include "headgate/front/resp/verb_replies.h"
+#include "headgate/base/check.h"
+#include "headgate/permit/permit.h"
+#include "headgate/wire/permit_id.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -50,6 +46,67 @@ void WriteOutcome(const limiter::DescriptorAnswer& outcome, wire::RespWriter& re
   reply.Bulk(Name(outcome.mode));
 }
 
+// The fields `allowed` and `decisions`.
+void WriteDecisions(const limiter::Response& response, wire::RespWriter& reply) {
+  reply.Bulk("allowed");
+  reply.Boolean(response.allowed);
+  reply.Bulk("decisions");
+  reply.Array(response.descriptors.size());
+  for (const limiter::DescriptorAnswer& outcome : response.descriptors)
+    WriteOutcome(outcome, reply);
+}
+
+void WriteInFlight(uint64_t in_flight, uint64_t limit, wire::RespWriter& reply) {
+  reply.Bulk("in_flight");
+  reply.Integer(Saturated(in_flight));
+  reply.Bulk("limit");
+  reply.Integer(Saturated(limit));
+}
+
+void WriteNothingInFlight(wire::RespWriter& reply) {
+  reply.Bulk("in_flight");
+  reply.Null();
+  reply.Bulk("limit");
+  reply.Null();
+}
+
+void WriteAcquired(const limiter::Response& response, std::string_view id,
+                   wire::RespWriter& reply) {
+  reply.Map(6);
+  WriteDecisions(response, reply);
+  reply.Bulk("id");
+  reply.Bulk(id);
+  const auto& concurrency = response.concurrency;
+  concurrency ? WriteInFlight(concurrency->in_flight, concurrency->max, reply)
+              : WriteNothingInFlight(reply);
+  reply.Bulk("expires_in_ms");
+  const bool has_permit = response.allowed && concurrency && concurrency->ttl > base::Duration(0);
+  has_permit
+      ? reply.Integer(std::chrono::floor<std::chrono::milliseconds>(concurrency->ttl).count())
+      : reply.Null();
+}
+
+void WriteReleased(const limiter::Released& answer, wire::RespWriter& reply) {
+  using OfDescriptor = limiter::Released::OfDescriptor;
+  reply.Map(2);
+  reply.Bulk("released");
+  reply.Boolean(std::any_of(answer.descriptors.begin(), answer.descriptors.end(),
+                            [](const OfDescriptor& released) { return released.was_held; }));
+  reply.Bulk("permits");
+  reply.Array(answer.descriptors.size());
+  for (const OfDescriptor& released : answer.descriptors) {
+    const algorithm::Decision& decision = released.decision;
+    reply.Map(4);
+    reply.Bulk("released");
+    reply.Boolean(released.was_held);
+    released.rule != nullptr
+        ? WriteInFlight(decision.limit - decision.remaining, decision.limit, reply)
+        : WriteNothingInFlight(reply);
+    reply.Bulk("rule");
+    released.rule != nullptr ? reply.Bulk(released.rule->label()) : reply.Null();
+  }
+}
+
 limiter::Operation OperationOf(RuleVerb verb) {
   switch (verb) {
     case RuleVerb::kCheck:
@@ -60,7 +117,11 @@ limiter::Operation OperationOf(RuleVerb verb) {
       return limiter::Operation::kRefund;
     case RuleVerb::kReset:
       return limiter::Operation::kReset;
+    case RuleVerb::kAcquire:
+    case RuleVerb::kRelease:
+      break;  // not by an operation on buckets
   }
+  HEADGATE_CHECK(false);
   __builtin_unreachable();
 }
 
@@ -68,80 +129,67 @@ limiter::Operation OperationOf(RuleVerb verb) {
 
 absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb,
                                                       const wire::RespParser& command,
-                                                      wire::RespWriter& reply,
-                                                      limiter::Pending& pending,
+                                                      wire::RespWriter& reply, RuleTurn& turn,
                                                       base::Instant now) {
-  HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
-  HEADGATE_RETURN_IF_ERROR(checker_.Check(
-      {.domain = command[1], .descriptors = descriptors_, .operation = OperationOf(verb)},
-      response_, now, &pending));
+  HEADGATE_RETURN_IF_ERROR(arguments_.Read(verb, command));
+  switch (verb) {
+    case RuleVerb::kAcquire:
+      return Acquire(reply, turn, now);
+    case RuleVerb::kRelease:
+      return Release(reply, turn, now);
+    default:
+      return Decide(verb, reply, turn, now);
+  }
+}
+
+absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Decide(RuleVerb verb, wire::RespWriter& reply,
+                                                      RuleTurn& turn, base::Instant now) {
+  HEADGATE_RETURN_IF_ERROR(checker_.Check({.domain = arguments_.domain(),
+                                           .descriptors = arguments_.descriptors(),
+                                           .operation = OperationOf(verb)},
+                                          response_, now, &turn.pending));
   if (response_.waiting) return Answered::kLater;
   if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
     return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
   }
   reply.Map(2);
-  reply.Bulk("allowed");
-  reply.Boolean(response_.allowed);
-  reply.Bulk("decisions");
-  reply.Array(response_.descriptors.size());
-  for (const limiter::DescriptorAnswer& outcome : response_.descriptors)
-    WriteOutcome(outcome, reply);
+  WriteDecisions(response_, reply);
   return Answered::kNow;
 }
 
-absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& command) {
-  entries_.clear();
-  descriptors_.clear();
-  // Descriptors point to entries, so the vector must not grow.
-  entries_.reserve(command.size() / 2);
-  size_t i = 2;
-  std::optional<uint64_t> cost;
-  if (base::EqualsIgnoreCase(command[i], "cost")) {
-    if (verb == RuleVerb::kReset)
-      return absl::InvalidArgumentError("HG.RESET takes no COST: it gives everything back");
-    const std::optional<int64_t> number = ParseInteger(command[i + 1]);
-    if (!number || *number < 0) {
-      return absl::InvalidArgumentError(
-          fmt::format("COST must be a whole number of 0 or more, not '{}'",
-                      command[i + 1].substr(0, kEchoedMax)));
-    }
-    cost = static_cast<uint64_t>(*number);
-    i += 2;
+absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Acquire(wire::RespWriter& reply, RuleTurn& turn,
+                                                       base::Instant now) {
+  using Owner = limiter::PermitHold::Owner;
+  if (turn.acquiring == nullptr) {
+    const bool is_given = !arguments_.id().empty();
+    std::string id = is_given ? std::string(arguments_.id()) : wire::MakePermitId();
+    const permit::Id hash = wire::HashOfPermitId(id);
+    turn.acquiring.reset(new RuleTurn::Acquiring{
+        .id = std::move(id),
+        .hold = limiter::PermitHold(hash, arguments_.ttl().value_or(permit::kTtlMax),
+                                    is_given ? Owner::kPerhapsOther : Owner::kThisRequest)});
   }
-  while (i < command.size()) {
-    if (!base::EqualsIgnoreCase(command[i], "entries")) {
-      return absl::InvalidArgumentError(fmt::format("syntax error: ENTRIES was expected, not '{}'",
-                                                    command[i].substr(0, kEchoedMax)));
-    }
-    const std::string_view count_text =
-        i + 1 < command.size() ? command[i + 1] : std::string_view();
-    const std::optional<int64_t> count = ParseInteger(count_text);
-    if (!count || *count < 1 || *count > static_cast<int64_t>(rule::kEntriesMax)) {
-      return absl::InvalidArgumentError(
-          fmt::format("ENTRIES needs a number of entries from 1 to {}, not '{}'", rule::kEntriesMax,
-                      count_text.substr(0, kEchoedMax)));
-    }
-    i += 2;
-    const auto words = 2 * static_cast<size_t>(*count);
-    if (command.size() - i < words) {
-      return absl::InvalidArgumentError(
-          fmt::format("ENTRIES {} needs {} keys and values, but only {} follow", *count, words,
-                      command.size() - i));
-    }
-    if (descriptors_.size() == rule::kDescriptorsMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("more than {} descriptors", rule::kDescriptorsMax));
-    }
-    const size_t first = entries_.size();
-    for (const size_t end = i + words; i < end; i += 2) {
-      if (command[i].empty())
-        return absl::InvalidArgumentError("a key of ENTRIES must not be empty");
-      entries_.push_back({command[i], command[i + 1]});
-    }
-    descriptors_.push_back({.entries = std::span(entries_).subspan(first), .cost = cost});
-  }
-  if (descriptors_.empty()) return absl::InvalidArgumentError("syntax error: ENTRIES was expected");
-  return absl::OkStatus();
+  const absl::Status status = checker_.Check({.domain = arguments_.domain(),
+                                              .descriptors = arguments_.descriptors(),
+                                              .permits = &turn.acquiring->hold},
+                                             response_, now, &turn.pending);
+  if (status.ok() && response_.waiting) return Answered::kLater;
+  // After an error, the hold gives back what it has.
+  const std::unique_ptr<RuleTurn::Acquiring> acquired = std::move(turn.acquiring);
+  HEADGATE_RETURN_IF_ERROR(status);
+  acquired->hold.Keep();
+  WriteAcquired(response_, acquired->id, reply);
+  return Answered::kNow;
+}
+
+absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Release(wire::RespWriter& reply, RuleTurn& turn,
+                                                       base::Instant now) {
+  HEADGATE_RETURN_IF_ERROR(
+      checker_.Release({.domain = arguments_.domain(), .descriptors = arguments_.descriptors()},
+                       wire::HashOfPermitId(arguments_.id()), released_, now, &turn.pending));
+  if (released_.waiting) return Answered::kLater;
+  WriteReleased(released_, reply);
+  return Answered::kNow;
 }
 
 }  // namespace headgate::front::resp

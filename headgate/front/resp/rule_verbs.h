@@ -1,22 +1,37 @@
-// The verbs that use rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
+// The verbs that use rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET, and for permits HG.ACQUIRE and
+// HG.RELEASE.
 //
-//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]
-//                            └─ one descriptor ──┘
-//
-// The reply is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
+// The replies are maps with the fields of /v1/check, /v1/acquire and /v1/release. See
+// docs/reference/redis-protocol.md.
 #pragma once
 
-#include <vector>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/front/resp/rule_arguments.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::front::resp {
 
-enum class RuleVerb : uint8_t { kCheck, kPeek, kRefund, kReset };
+// The state of one command, from its first call until it is answered.
+struct RuleTurn {
+  explicit RuleTurn(std::function<void()> on_ready) : pending(std::move(on_ready)) {}
+
+  limiter::Pending pending;
+  // Only for HG.ACQUIRE. If the connection ends while the command waits, the hold gives back what
+  // the store grants later.
+  struct Acquiring {
+    std::string id;
+    limiter::PermitHold hold;
+  };
+  std::unique_ptr<Acquiring> acquiring{};
+};
 
 // One per loop. Its memory is reused for all commands.
 class RuleVerbs {
@@ -24,19 +39,21 @@ class RuleVerbs {
   explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
 
   // kNow: the map was written. kLater: nothing was written; call again with the same command when
-  // `pending` is ready. An error says what is wrong with the command.
+  // the turn's Pending is ready. An error says what is wrong with the command.
   enum class Answered : uint8_t { kNow, kLater };
   absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command,
-                                  wire::RespWriter& reply, limiter::Pending& pending,
-                                  base::Instant now);
+                                  wire::RespWriter& reply, RuleTurn& turn, base::Instant now);
 
  private:
-  absl::Status ReadDescriptors(RuleVerb verb, const wire::RespParser& command);
+  absl::StatusOr<Answered> Decide(RuleVerb verb, wire::RespWriter& reply, RuleTurn& turn,
+                                  base::Instant now);
+  absl::StatusOr<Answered> Acquire(wire::RespWriter& reply, RuleTurn& turn, base::Instant now);
+  absl::StatusOr<Answered> Release(wire::RespWriter& reply, RuleTurn& turn, base::Instant now);
 
   limiter::Checker& checker_;
-  std::vector<rule::Entry> entries_;
-  std::vector<rule::Descriptor> descriptors_;
+  RuleArguments arguments_;
   limiter::Response response_;
+  limiter::Released released_;
 };
 
 }  // namespace headgate::front::resp

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "headgate/base/check.h"
 #include "headgate/front/resp/client_verbs.h"
@@ -15,6 +16,26 @@ namespace {
 using access::Right;
 using wire::RespParser;
 using wire::RespWriter;
+
+// The part of a verb in the queue of those that use rules; none if it uses no rules.
+std::optional<RuleVerb> RuleVerbOf(Verb verb) {
+  switch (verb) {
+    case Verb::kHgCheck:
+      return RuleVerb::kCheck;
+    case Verb::kHgPeek:
+      return RuleVerb::kPeek;
+    case Verb::kHgRefund:
+      return RuleVerb::kRefund;
+    case Verb::kHgAcquire:
+      return RuleVerb::kAcquire;
+    case Verb::kHgRelease:
+      return RuleVerb::kRelease;
+    case Verb::kHgReset:
+      return RuleVerb::kReset;
+    default:
+      return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -87,7 +108,7 @@ bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
   if (collected == Collected::kNo) {
     pass.waits = !Run(spec, turn, pass);
     if (pass.waits && verbs_.only_one() && !transaction_.executing())
-      AskAhead(pass.rest.substr(parser_.consumed_bytes()), turn.now);
+      AskAhead(*RuleVerbOf(spec->verb), pass.rest.substr(parser_.consumed_bytes()), turn.now);
     if (pass.waits && spec->verb == Verb::kIncrEx && counts_.size() == 1 &&
         !transaction_.executing())
       AskIncrementsAhead(pass.rest.substr(parser_.consumed_bytes()), turn);
@@ -209,13 +230,12 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
           parser_, [&](std::string_view command) { return Refuses(Right::kAdmin, command, reply); },
           reply));
     case Verb::kHgCheck:
-      return RunRuleVerb(RuleVerb::kCheck, turn);
     case Verb::kHgPeek:
-      return RunRuleVerb(RuleVerb::kPeek, turn);
     case Verb::kHgRefund:
-      return RunRuleVerb(RuleVerb::kRefund, turn);
+    case Verb::kHgAcquire:
+    case Verb::kHgRelease:
     case Verb::kHgReset:
-      return RunRuleVerb(RuleVerb::kReset, turn);
+      return RunRuleVerb(*RuleVerbOf(spec->verb), turn);
     case Verb::kPing:
       parser_.size() > 1 ? reply.Bulk(parser_[1]) : reply.Simple("PONG");
       return done(true);
@@ -408,16 +428,16 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
   return Ran::kFailed;
 }
 
-void RespSession::AskAhead(std::string_view input, base::Instant now) {
+void RespSession::AskAhead(RuleVerb first, std::string_view input, base::Instant now) {
   if (!May(Right::kCheck)) return;  // a refund may be the one that waits
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
     if (parser_.size() == 0) continue;
     const CommandSpec* const spec = FindCommand(parser_[0]);
     if (spec == nullptr || !spec->AcceptsCount(parser_.size())) return;
-    if (spec->verb != Verb::kHgCheck && spec->verb != Verb::kHgPeek) return;
-    verbs_.AskAhead(spec->verb == Verb::kHgCheck ? RuleVerb::kCheck : RuleVerb::kPeek, parser_,
-                    client_.version, now);
+    const std::optional<RuleVerb> verb = RuleVerbOf(spec->verb);
+    if (!verb || !VerbQueue::MayFollow(first, *verb)) return;
+    verbs_.AskAhead(*verb, parser_, client_.version, now);
   }
 }
 

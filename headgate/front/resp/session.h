@@ -3,7 +3,8 @@
 // Commands of one call are decided together if they can be. Every CL.THROTTLE is collected (see
 // throttle.h) until another command needs its reply after theirs, or the input ends. If HG.CHECK or
 // HG.PEEK has to wait for the shared store, the checks and peeks that follow are sent to the store
-// together with it (see verb_queue.h).
+// together with it, and so are those that acquire, or release, after one that does (see
+// verb_queue.h).
 //
 // A call of OnBytes has three steps:
 //
@@ -83,9 +84,9 @@ class RespSession final : public net::Session {
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
-  // `input` follows a verb that waits. Sends the checks and peeks in it to the store, up to the
-  // first command that is another verb, incomplete, or malformed.
-  void AskAhead(std::string_view input, base::Instant now);
+  // `input` follows `first`, which waits. Sends the commands in it to the store, up to the first
+  // one that may not follow, is incomplete, or malformed.
+  void AskAhead(RuleVerb first, std::string_view input, base::Instant now);
   // The same for increments that follow one that waits.
   void AskIncrementsAhead(std::string_view input, const ThrottleTurn& turn);
   bool Unknown(wire::RespWriter& reply) const;

@@ -202,7 +202,7 @@ TEST(RespSession, TheVerbsThatClientsSendOnConnect) {
       {"CLIENT MAINT_NOTIFICATIONS ON\r\n",
        "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n"},
       {"CLIENT\r\n", "-ERR wrong number of arguments for 'client' command\r\n"},
-      {"COMMAND COUNT\r\n", ":32\r\n"},
+      {"COMMAND COUNT\r\n", ":34\r\n"},
       {"COMMAND DOCS nope post\r\n", "*0\r\n"},
       {"COMMAND INFO cl.throttle nope post\r\n",
        "*3\r\n*6\r\n$11\r\ncl.throttle\r\n:-5\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n$-"
@@ -229,7 +229,7 @@ TEST(RespSession, CommandListsAllCommands) {
   World world;
   Conversation client(world);
   EXPECT_THAT(client.Send("COMMAND\r\n"),
-              AllOf(StartsWith("*32\r\n*6\r\n$11\r\ncl.throttle\r\n"), Not(HasSubstr("host"))));
+              AllOf(StartsWith("*34\r\n*6\r\n$11\r\ncl.throttle\r\n"), Not(HasSubstr("host"))));
   EXPECT_EQ(client.Send("COMMAND\r\n"), client.Send("COMMAND INFO\r\n"));
 }
 

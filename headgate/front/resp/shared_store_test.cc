@@ -231,6 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Check("HG.CHECK", "ann"), Check("HG.PEEK", "ann"), Check("HG.REFUND", "ann"),
         Check("HG.RESET", "ann"), Check("HG.CHECK", "ann") + Check("HG.CHECK", "ben"),
+        Command({"HG.ACQUIRE", "d", "ID", "a", "ENTRIES", "1", "user", "ann"}),
         Check("HG.REFUND", "ann") + Check("HG.CHECK", "ann"),
         Command({"CL.THROTTLE", "k", "9", "1", "1000"}),
         Command({"CL.THROTTLE", "k", "9", "1", "1000"}) + Command({"GCRA", "k", "9", "1", "1000"}),

@@ -9,7 +9,7 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
                                                           wire::RespVersion version,
                                                           base::Instant now, std::string& output) {
   PendingVerb& next = asked_ == 0 ? Add() : *pending_verbs_[answered_];
-  if (next.pending.waiting()) return Answered::kLater;
+  if (next.turn.pending.waiting()) return Answered::kLater;
   if (next.decided) {
     output += next.reply;
     const absl::Status status = std::move(next.status);
@@ -18,7 +18,7 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
     return Answered::kNow;
   }
   wire::RespWriter reply(output, version);
-  const auto answered = verbs_.Answer(verb, command, reply, next.pending, now);
+  const auto answered = verbs_.Answer(verb, command, reply, next.turn, now);
   if (answered.ok() && *answered == Answered::kLater) {
     ++open_;
   } else {
@@ -27,11 +27,26 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   return answered;
 }
 
+bool VerbQueue::MayFollow(RuleVerb first, RuleVerb next) {
+  switch (next) {
+    case RuleVerb::kCheck:
+    case RuleVerb::kPeek:
+      return first != RuleVerb::kAcquire && first != RuleVerb::kRelease;
+    case RuleVerb::kAcquire:
+    case RuleVerb::kRelease:
+      return first == next;
+    case RuleVerb::kRefund:
+    case RuleVerb::kReset:
+      return false;
+  }
+  __builtin_unreachable();
+}
+
 void VerbQueue::AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                          base::Instant now) {
   PendingVerb& next = Add();
   wire::RespWriter reply(next.reply, version);
-  const auto answered = verbs_.Answer(verb, command, reply, next.pending, now);
+  const auto answered = verbs_.Answer(verb, command, reply, next.turn, now);
   if (answered.ok() && *answered == Answered::kLater) {
     ++open_;
     return;

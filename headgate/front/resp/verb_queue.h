@@ -15,7 +15,6 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/front/resp/rule_verbs.h"
-#include "headgate/limiter/pending.h"
 #include "headgate/net/session.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
@@ -45,6 +44,10 @@ class VerbQueue {
   bool has_room() const {
     return asked_ < kCommandsMax && kept_bytes_ < net::Session::kOutputPauseBytes;
   }
+  // Whether a command may be sent while this one, the first in the queue, waits. A command that
+  // acquires a permit asks the store a second time if its rule has other limits too. Only commands
+  // of its own kind follow it, because others would overtake its second question.
+  static bool MayFollow(RuleVerb first, RuleVerb next);
   // Sends a command that follows waiting ones. If its reply is available at once, the reply is kept
   // until its turn.
   void AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
@@ -54,8 +57,8 @@ class VerbQueue {
   static constexpr size_t kCommandsMax = 64;  // as many as in a batch of CL.THROTTLE
 
   struct PendingVerb {
-    explicit PendingVerb(std::function<void()> on_ready) : pending(std::move(on_ready)) {}
-    limiter::Pending pending;
+    explicit PendingVerb(std::function<void()> on_ready) : turn(std::move(on_ready)) {}
+    RuleTurn turn;
     bool decided = false;  // the decision was immediate; its reply is kept here
     absl::Status status;
     std::string reply;
