@@ -48,7 +48,8 @@ class BaseLatency {
   uint32_t limit() const { return limit_; }
 
   void OnSent(base::Instant now);
-  // `answered`: false for a failure, which is not a sample. `in_flight` does not count this request.
+  // `answered`: false for a failure, which is not a sample. `in_flight` does not count this
+  // request.
   void OnEnd(bool answered, base::Instant sent_at, uint32_t in_flight, base::Instant now);
   // Ends phases that last too long.
   void Advance(base::Instant now);

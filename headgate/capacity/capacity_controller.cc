@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "headgate/base/wide.h"
+#include "headgate/capacity/knee_limits.h"
 
 namespace headgate::capacity {
 namespace {
@@ -21,42 +22,11 @@ constexpr uint64_t kAnswersLeast = 20;
 constexpr int kWindowStretch = 10;
 // How many windows a limit at which the upstream failed is remembered, or that it did not matter.
 constexpr uint32_t kFailedWindows = 30;
-// The capacity is known after this many saturated windows.
-constexpr size_t kRatesLeast = 3;
-// After this many times the length of a window, a window sends more than the pool admits. Windows
-// of a small upstream are longer, so it is tried in more of them; otherwise growth would be noticed
-// after a minute.
-constexpr int kPoolProbeAfter = 7;
-// In quarters of the capacity: 1.5 times the capacity at first, which saturates an upstream that
-// cannot do more, then twice.
-constexpr uint32_t kPoolStepFirst = 2;
-constexpr uint32_t kPoolStepMax = 4;
-// Requests above the pool may come this early. A pool refuses only in the last part of each cycle,
-// after its share was used, so what was not sent before is sent then.
-constexpr Duration kPoolProbeBurst = milliseconds(1000);
-
-// If requests come in bursts, the limit doubles while it refuses some and answers take at most this
-// long on average. So an answer takes about 1 s at most, the last one of a burst twice the mean.
-constexpr Duration kBurstLatencyMax = milliseconds(300);
-// A limit that was raised for bursts is tried at the half after this many windows.
-constexpr uint32_t kBurstRest = 30;
 // A window of bursts ends after this many times its usual length, even if it has few answers: the
 // limit is too low for more.
 constexpr int kBurstWindow = 2;
 
-constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
 constexpr uint64_t kKneeMilliMax = uint64_t{kLimitMax} * kMilli;
-
-// The limit for an upstream that works on knee_milli/1000 requests at once. It stays as it is if it
-// is between the low and the high mark.
-constexpr uint64_t LimitFor(uint64_t knee_milli) { return (knee_milli * 8 / 5 + 2000) / kMilli; }
-constexpr uint64_t LimitLow(uint64_t knee_milli) { return (knee_milli * 7 / 5 + 1000) / kMilli; }
-// In flight, with bursts: the upstream has no idle worker.
-constexpr uint64_t BusyMark(uint64_t knee_milli) { return (knee_milli * 6 / 5 + 1999) / kMilli; }
-constexpr uint64_t LimitHigh(uint64_t knee_milli) { return (knee_milli * 2 + 4000) / kMilli; }
-
-// rate·1.05
-constexpr uint64_t FivePercentMore(uint64_t rate) { return rate + rate / 20; }
 
 }  // namespace
 
@@ -94,16 +64,19 @@ CapacityController::CapacityController(const CapacityOptions& options)
     : options_(options),
       fall_watch_(options.window / 2, std::max<uint64_t>(options.window_answers * 2 / 5, 1)),
       limit_(options.limit_first),
-      base_(options.seed) {}
+      base_(options.seed),
+      known_(options.per_second_min * kMilli, options.per_second_max * kMilli),
+      pool_probe_(options.window) {}
 
 uint32_t CapacityController::limit() const {
   return base_.is_limiting() ? std::min(limit_, base_.limit()) : limit_;
 }
 
 std::optional<uint64_t> CapacityController::PerCycle(Duration cycle) const {
-  if (rate_ == 0) return std::nullopt;
+  if (!known_.is_known()) return std::nullopt;
   cycle = std::clamp<Duration>(cycle, milliseconds(1), std::chrono::hours(24));
-  const auto count = WideMul(rate_, static_cast<uint64_t>(cycle.count())) / kMilliNanosPerSecond;
+  const auto count =
+      WideMul(known_.value(), static_cast<uint64_t>(cycle.count())) / kMilliNanosPerSecond;
   return std::max<uint64_t>(1, static_cast<uint64_t>(count));
 }
 
@@ -114,12 +87,7 @@ std::optional<Duration> CapacityController::LatencyBase() const {
 
 bool CapacityController::MayExceedPool(Instant now) {
   now = Advance(now);
-  if (rate_ == 0) return true;
-  if (pool_step_ == 0 || now < pool_next_) return false;
-  const uint64_t extra = std::max<uint64_t>(1, rate_ * pool_step_ / 4);
-  pool_next_ = std::max(pool_next_, now - kPoolProbeBurst) +
-               Duration(static_cast<int64_t>(kMilliNanosPerSecond / extra));
-  return true;
+  return !known_.is_known() || pool_probe_.Takes(known_.value(), now);
 }
 
 void CapacityController::OnSent(Instant now) {
@@ -162,7 +130,7 @@ Instant CapacityController::Advance(Instant now) {
     return now;
   }
   base_.Advance(now);
-  if (rate_ > 0 && fall_watch_.HasFallen(rate_, now)) {
+  if (known_.is_known() && fall_watch_.HasFallen(known_.value(), now)) {
     OnFall(now);
     return now;
   }
@@ -189,10 +157,9 @@ void CapacityController::OnFall(Instant now) {
   const uint64_t knee = KneeMilli(fall_watch_.rates().back());
   // Otherwise the limit binds, not the upstream: OnSaturated raises it.
   if (limit_ < LimitLow(knee)) return;
-  rate_count_ = rate_next_ = 0;
-  for (const uint64_t rate : fall_watch_.rates()) TakeRate(rate);
+  known_.Replace(fall_watch_.rates());
   more_rate_ = 0;
-  pool_step_ = 0;
+  pool_probe_.Stop();
   RestartWindows(now);
   MeasureBase(knee, now);
 }
@@ -206,50 +173,21 @@ void CapacityController::EndWindow(const LoadWindow& window, Instant now) {
   cut_from_ = 0;
   failing_windows_ = 0;
   if (!base_.is_known()) base_.OnUpperBound(window.LatencyMean(), now);
-  FollowBursts(window, rate);
-  const bool is_saturated = window.IsSaturated() || IsSaturatedByBursts(window, rate);
-  PlanPoolProbe(window,
-                is_saturated ? OnSaturated(window, rate, now) : OnUnsaturated(window, rate));
-}
-
-// A burst is answered in full if the limit lets it through, and answers are late then. So the limit
-// rises as long as bursts meet it while the upstream is idle in between. It falls again if that
-// costs no answers: otherwise a steady storm would wait in a long queue.
-void CapacityController::FollowBursts(const LoadWindow& window, uint64_t rate) {
-  const uint64_t knee = KneeMilli(std::max(rate, rate_));
-  const uint32_t before = std::exchange(burst_from_, 0);
-  if (before > 0 && rate * 8 < burst_rate_ * 7) {
-    SetLimit(std::min(before, LimitMost()));
-    burst_windows_ = 0;
-    burst_rest_ = kBurstRest;
-    return;
-  }
-  burst_windows_ = window.IsInBursts() ? burst_windows_ + 1 : 0;
-  // One window may hold the end of a storm.
-  if (burst_windows_ >= 2 && window.LatencyMean() <= kBurstLatencyMax) {
-    SetLimit(std::min<uint64_t>(uint64_t{limit_} * 2, LimitMost()));
-    burst_rest_ = kBurstRest;
-    is_burst_limit_ = true;
-  }
-  is_burst_limit_ &= limit_ > LimitHigh(knee);
-  if (rate_ == 0 || !is_burst_limit_) return;
-  if (burst_rest_ > 0 && --burst_rest_ > 0) return;
-  if (before == 0) burst_rate_ = rate;
-  burst_from_ = limit_;
-  SetLimit(std::max<uint64_t>(limit_ / 2, LimitFor(knee)));
-}
-
-// The mark was chosen for the rate of the window before, so it may be too low for this one. Without
-// a refusal, the rate may be what the clients asked for.
-bool CapacityController::IsSaturatedByBursts(const LoadWindow& window, uint64_t rate) const {
-  return window.IsBusy() && (window.IsRefusedByLimit() || window.IsRefusedByPool()) &&
-         KneeMilli(rate) * 11 <= window.busy_mark() * kMilli * 10;
+  SetLimit(bursts_.After(window, {.rate = rate,
+                                  .knee_milli = KneeMilli(std::max(rate, known_.value())),
+                                  .has_capacity = known_.is_known(),
+                                  .limit = limit_,
+                                  .limit_most = LimitMost()}));
+  const bool is_saturated =
+      window.IsSaturated() || BurstLimit::IsSaturated(window, KneeMilli(rate));
+  pool_probe_.OnWindow(window,
+                       is_saturated ? OnSaturated(window, rate, now) : OnUnsaturated(window, rate));
 }
 
 // Failures say nothing about the capacity. They may come from a limit that is too high, so it is
 // lowered step by step, as long as that does not cost answers.
 void CapacityController::OnFailing(const LoadWindow& window, uint64_t rate) {
-  pool_step_ = 0;
+  pool_probe_.Stop();
   high_windows_ = 0;
   const uint32_t before = std::exchange(cut_from_, 0);
   if (before > 0 && rate * 8 < cut_rate_ * 7) {
@@ -274,39 +212,38 @@ void CapacityController::OnFailing(const LoadWindow& window, uint64_t rate) {
   SetLimit(limit);
 }
 
-CapacityController::PoolProbe CapacityController::OnUnsaturated(const LoadWindow& window,
-                                                                uint64_t rate) {
+PoolProbe::Result CapacityController::OnUnsaturated(const LoadWindow& window, uint64_t rate) {
   // The limit refuses requests of a short burst although the upstream has time for them.
   if (window.IsRefusedByLimit() && window.LatencyMean() * 4 <= base_.value() * 5) {
-    const uint64_t most = rate_ == 0 ? LimitMost() : LimitHigh(KneeMilli(rate_));
+    const uint64_t most = known_.is_known() ? LimitHigh(KneeMilli(known_.value())) : LimitMost();
     if (limit_ < most) SetLimit(std::min<uint64_t>({limit_ + limit_ / 4 + 1, most, LimitMost()}));
   }
   // Whatever bound, the upstream has answered this many. Twice, so that it is not luck.
-  if (IsMoreThanKnown(rate)) {
-    if (more_rate_ > 0) StartOver(std::min(more_rate_, rate));
+  if (known_.IsLessThan(rate)) {
+    if (more_rate_ > 0) known_.Raise(std::min(more_rate_, rate));
     more_rate_ = rate;
-    return PoolProbe::kFollowed;
+    return PoolProbe::Result::kFollowed;
   }
   more_rate_ = 0;
   // The upstream answered what the pool admits, without being saturated. Counting only the unlucky
   // windows, in which it was, would lower the capacity bit by bit.
-  if (window.IsRefusedByPool() && rate * 8 >= rate_ * 7) TakeRate(rate_);
-  return PoolProbe::kOver;
+  if (window.IsRefusedByPool() && rate * 8 >= known_.value() * 7) known_.Take(known_.value());
+  return PoolProbe::Result::kOver;
 }
 
-CapacityController::PoolProbe CapacityController::OnSaturated(const LoadWindow& window,
-                                                              uint64_t rate, Instant now) {
+PoolProbe::Result CapacityController::OnSaturated(const LoadWindow& window, uint64_t rate,
+                                                  Instant now) {
   base_.OnUpperBound(window.LatencyMean(), now);
   const uint64_t knee = KneeMilli(rate);
   if (limit_ < LimitLow(knee) && limit_ < LimitMost()) {
     // Requests hardly wait, so the limit binds, not the upstream: it can do at least this much.
     high_windows_ = 0;
     SetLimit(std::min<uint64_t>({LimitFor(knee), uint64_t{limit_} * 8 / 5 + 2, LimitMost()}));
-    return IsMoreThanKnown(rate) ? PoolProbe::kFollowed : PoolProbe::kLimitTooLow;
+    return known_.IsLessThan(rate) ? PoolProbe::Result::kFollowed : PoolProbe::Result::kLimitTooLow;
   }
-  const bool is_first = rate_ == 0 && rate_count_ == 0;
-  const bool is_more = IsMoreThanKnown(rate);
-  const bool has_changed = TakeRate(rate);
+  const bool is_first = !known_.has_windows();
+  const bool is_more = known_.IsLessThan(rate);
+  const bool has_changed = known_.Take(rate);
   // A limit for bursts is higher than the upstream needs while it is always busy.
   high_windows_ = limit_ > LimitHigh(knee) && window.IsSaturated() ? high_windows_ + 1 : 0;
   // One window may hold a pause of the upstream. And a base latency that is too small would lower
@@ -318,29 +255,16 @@ CapacityController::PoolProbe CapacityController::OnSaturated(const LoadWindow& 
   } else if (falls || is_first || has_changed || base_.IsDue(now)) {
     MeasureBase(knee, now);
   }
-  return is_more ? PoolProbe::kFollowed : PoolProbe::kOver;
+  return is_more ? PoolProbe::Result::kFollowed : PoolProbe::Result::kOver;
 }
 
 void CapacityController::MeasureBase(uint64_t knee_milli, Instant now) {
   if (!base_.is_idle()) return;
   // Half of the knee; not much less if the knee seems to be small because the base latency is.
-  const uint64_t least = is_burst_limit_ ? 1 : limit_ / 8;
+  const uint64_t least = bursts_.is_raised() ? 1 : limit_ / 8;
   const uint64_t limit = std::max<uint64_t>(knee_milli / (2 * kMilli), least);
   base_.Begin(static_cast<uint32_t>(limit), in_flight_, now);
   RestartWindows(now);
-}
-
-void CapacityController::PlanPoolProbe(const LoadWindow& window, PoolProbe probe) {
-  if (pool_step_ > 0) {
-    pool_time_ = Duration(0);
-    if (probe == PoolProbe::kFollowed) pool_step_ = std::min(pool_step_ * 2, kPoolStepMax);
-    if (probe == PoolProbe::kOver) pool_step_ = 0;
-    return;
-  }
-  if (window.IsRefusedByPool()) pool_time_ += window.Elapsed();
-  if (pool_time_ < options_.window * kPoolProbeAfter) return;
-  pool_step_ = kPoolStepFirst;
-  pool_time_ = Duration(0);
 }
 
 // The requests that the upstream works on at once, in thousandths: rate·R (Little's law).
@@ -350,8 +274,8 @@ uint64_t CapacityController::KneeMilli(uint64_t rate) const {
 }
 
 uint32_t CapacityController::LimitMost() const {
-  return limit_failed_windows_ > 0 ? std::min(limit_failed_at_, options_.limit_max)
-                                   : options_.limit_max;
+  if (limit_failed_windows_ == 0) return options_.limit_max;
+  return std::clamp(limit_failed_at_, options_.limit_min, options_.limit_max);
 }
 
 void CapacityController::SetLimit(uint64_t limit) {
@@ -359,76 +283,16 @@ void CapacityController::SetLimit(uint64_t limit) {
       static_cast<uint32_t>(std::clamp<uint64_t>(limit, options_.limit_min, options_.limit_max));
 }
 
-bool CapacityController::IsMoreThanKnown(uint64_t rate) const {
-  return rate_ > 0 && rate > FivePercentMore(rate_);
-}
-
-// The upstream can do more than was known: earlier windows no longer count.
-void CapacityController::StartOver(uint64_t rate) {
-  rate_count_ = rate_next_ = 0;
-  TakeRate(rate);
-  Publish(rate);
-}
-
-// The mean of the middle third of the last saturated windows: neither a pause nor a lucky window
-// moves it. If three in a row differ from it, the upstream has changed, and only they count.
-bool CapacityController::TakeRate(uint64_t rate) {
-  rates_[rate_next_] = rate;
-  rate_next_ = (rate_next_ + 1) % kMedianOf;
-  rate_count_ = std::min(rate_count_ + 1, kMedianOf);
-  if (rate_count_ < kRatesLeast) return false;
-  const bool has_changed = LastThreeDiffer();
-  if (has_changed) {
-    std::array<uint64_t, kRatesLeast> last{};
-    for (size_t i = 0; i < kRatesLeast; ++i) last[i] = LastRate(i);
-    std::copy(last.begin(), last.end(), rates_.begin());
-    rate_count_ = rate_next_ = kRatesLeast;
-  }
-  std::array<uint64_t, kMedianOf> sorted = rates_;
-  std::sort(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(rate_count_));
-  const size_t from = rate_count_ / 3;
-  const size_t to = rate_count_ - rate_count_ / 3;
-  uint64_t sum = 0;
-  for (size_t i = from; i < to; ++i) sum += sorted[i];
-  Publish(sum / (to - from));
-  return has_changed;
-}
-
-// The rate of the last window but `back`.
-uint64_t CapacityController::LastRate(size_t back) const {
-  return rates_[(rate_next_ + kMedianOf - 1 - back) % kMedianOf];
-}
-
-bool CapacityController::LastThreeDiffer() const {
-  bool all_less = true;
-  bool all_more = true;
-  for (size_t i = 0; i < kRatesLeast; ++i) {
-    all_less &= LastRate(i) * 5 < rate_ * 4;
-    all_more &= LastRate(i) * 6 > rate_ * 7;
-  }
-  return rate_ > 0 && (all_less || all_more);
-}
-
-void CapacityController::Publish(uint64_t rate) {
-  rate = std::clamp(rate, options_.per_second_min * kMilli, options_.per_second_max * kMilli);
-  const uint64_t difference = rate > rate_ ? rate - rate_ : rate_ - rate;
-  if (rate_ == 0 || difference * 40 > rate_) rate_ = rate;
-}
-
 std::optional<FoundCapacity> CapacityController::Found() const {
-  if (rate_ == 0) return std::nullopt;
-  return FoundCapacity{.per_1000_s = rate_, .limit = limit_, .latency_base = base_.value()};
+  if (!known_.is_known()) return std::nullopt;
+  return FoundCapacity{
+      .per_1000_s = known_.value(), .limit = limit_, .latency_base = base_.value()};
 }
 
 void CapacityController::BeginWith(const FoundCapacity& found, Instant now) {
   now = Advance(now);
   if (found.per_1000_s == 0) return;
-  const uint64_t rate = std::clamp(found.per_1000_s, options_.per_second_min * kMilli,
-                                   options_.per_second_max * kMilli);
-  rate_ = 0;
-  rate_count_ = rate_next_ = 0;
-  // It counts as measured, so a window that differs by chance does not replace it.
-  for (size_t i = 0; i < kRatesLeast; ++i) TakeRate(rate);
+  known_.BeginWith(found.per_1000_s);
   SetLimit(found.limit);
   base_.OnUpperBound(found.latency_base, now);
 }

@@ -14,9 +14,10 @@
 //
 // Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
 // admits only the capacity, the limit never binds. So while the pool refuses requests, one window
-// of eight sends half as much again, and the capacity rises if the answers follow. A fall is
-// noticed in shorter windows (fall_watch.h). If requests come in bursts, the limit rises as long as
-// it refuses some while the upstream is idle in between (FollowBursts).
+// of eight sends half as much again, and the capacity rises if the answers follow (pool_probe.h).
+// The capacity is a mean over several windows (known_rate.h); a fall is noticed in shorter ones
+// (fall_watch.h). If requests come in bursts, the limit rises as long as it refuses some while the
+// upstream is idle in between (burst_limit.h).
 //
 // docs/internals/capacity.md explains the cases. The limit is that of BBR (Cardwell et al., ACM
 // Queue 14(5), 2016); docs/decisions/0027 compares it with Gradient2, Vegas and AIMD.
@@ -25,16 +26,18 @@
 // allocation. Not thread-safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/capacity/base_latency.h"
+#include "headgate/capacity/burst_limit.h"
 #include "headgate/capacity/fall_watch.h"
 #include "headgate/capacity/found_capacity.h"
+#include "headgate/capacity/known_rate.h"
 #include "headgate/capacity/load_window.h"
+#include "headgate/capacity/pool_probe.h"
 
 namespace headgate::capacity {
 
@@ -118,15 +121,6 @@ class CapacityController {
   void OnRefused(RefusedBy by, base::Instant now);
 
  private:
-  static constexpr size_t kMedianOf = 9;
-
-  // The result of a window for the requests that were sent above the pool.
-  enum class PoolProbe : uint8_t {
-    kFollowed,     // the answers have become more: send still more
-    kLimitTooLow,  // the limit bound before the upstream did: once more, with a larger limit
-    kOver,         // the upstream is saturated, or the clients did not send more
-  };
-
   explicit CapacityController(const CapacityOptions& options);
 
   // Counts time and ends a window that is over.
@@ -136,23 +130,14 @@ class CapacityController {
   void OnFall(base::Instant now);
   void EndWindow(const LoadWindow& window, base::Instant now);
   void OnFailing(const LoadWindow& window, uint64_t rate);
-  PoolProbe OnUnsaturated(const LoadWindow& window, uint64_t rate);
-  PoolProbe OnSaturated(const LoadWindow& window, uint64_t rate, base::Instant now);
-  void PlanPoolProbe(const LoadWindow& window, PoolProbe probe);
+  PoolProbe::Result OnUnsaturated(const LoadWindow& window, uint64_t rate);
+  PoolProbe::Result OnSaturated(const LoadWindow& window, uint64_t rate, base::Instant now);
   void MeasureBase(uint64_t knee_milli, base::Instant now);
 
-  void FollowBursts(const LoadWindow& window, uint64_t rate);
-  bool IsSaturatedByBursts(const LoadWindow& window, uint64_t rate) const;
   uint64_t KneeMilli(uint64_t rate) const;
+  // Within the bounds of the options, too.
   uint32_t LimitMost() const;
   void SetLimit(uint64_t limit);
-  bool IsMoreThanKnown(uint64_t rate) const;
-  void StartOver(uint64_t rate);
-  uint64_t LastRate(size_t back) const;
-  bool LastThreeDiffer() const;
-  // Returns true if the upstream has changed.
-  bool TakeRate(uint64_t rate);
-  void Publish(uint64_t rate);
 
   CapacityOptions options_;
   base::Instant seen_{0};
@@ -171,24 +156,13 @@ class CapacityController {
   uint32_t failing_windows_ = 0;  // in a row
   uint32_t no_cut_windows_ = 0;   // failures do not come from the limit: it stays for this long
   uint32_t high_windows_ = 0;     // in a row, in which the limit was too high
-  uint32_t burst_windows_ = 0;    // in a row, in which requests came in bursts
-  bool is_burst_limit_ = false;   // the limit was raised for bursts
-  // Before the limit was halved to see whether bursts still need it; 0 if it was not.
-  uint32_t burst_from_ = 0;
-  uint64_t burst_rate_ = 0;
-  uint32_t burst_rest_ = 0;  // for this many windows, bursts are known to need the limit
+  BurstLimit bursts_;
   BaseLatency base_;
 
-  std::array<uint64_t, kMedianOf> rates_{};  // of the last saturated windows; a ring
-  size_t rate_count_ = 0;
-  size_t rate_next_ = 0;
+  KnownRate known_;
   uint64_t last_rate_ = 0;  // of the last window, whatever bound
   uint64_t more_rate_ = 0;  // of the last window, if it was more than was known; else 0
-  uint64_t rate_ = 0;       // published, in thousandths per second; 0 while unknown
-
-  base::Duration pool_time_{0};  // of windows in which the pool refused, since the last probe
-  uint32_t pool_step_ = 0;  // what is sent above the pool, in quarters of the capacity; 0: nothing
-  base::Instant pool_next_{0};
+  PoolProbe pool_probe_;
 };
 
 }  // namespace headgate::capacity

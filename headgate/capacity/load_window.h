@@ -22,6 +22,7 @@ namespace headgate::capacity {
 
 // Rates are in thousandths of an answer per second, so that small upstreams have an exact rate too.
 inline constexpr uint64_t kMilli = 1000;
+inline constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
 
 // Longer latencies count as this. It excludes overflow: a million of them fit into 63 bits.
 inline constexpr base::Duration kLatencyMax = std::chrono::hours(1);
@@ -29,7 +30,6 @@ inline constexpr base::Duration kLatencyMax = std::chrono::hours(1);
 // floor(count / time), in answers per 1000 s; 0 if no time passed.
 constexpr uint64_t MilliPerSecond(uint64_t count, base::Duration time) {
   if (time.count() <= 0) return 0;
-  constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
   return static_cast<uint64_t>(base::WideMul(count, kMilliNanosPerSecond) /
                                static_cast<uint64_t>(time.count()));
 }
