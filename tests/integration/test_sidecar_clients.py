@@ -1,5 +1,5 @@
 """Clients and servers of others through the sidecar, unmodified: gRPC (@grpc/grpc-js and grpc++),
-WebSocket (ws), Chromium, wrk and h2load."""
+WebSocket (ws), Chromium, wrk and h2load; and refusals that reach curl while it uploads."""
 
 import json
 import os
@@ -11,8 +11,8 @@ import tempfile
 import unittest
 
 from harness import INTEGRATION, Sidecar, require, run, until
-from test_sidecar_tls import Certificates, OnlyTls
-from upstreams import Nginx
+from test_sidecar_tls import Certificates, OnlyTls, echo_fields
+from upstreams import Nginx, Upstream
 
 GRPC_CLIENT = os.environ.get("GRPC_CLIENT") or os.path.join(INTEGRATION, "../../build/dev/tests/grpc_client/grpc_client")
 
@@ -74,6 +74,61 @@ class WebSocket(unittest.TestCase):
             json.loads(server.stdout.readline()),
             {"text": "hello", "large": True, "inOrder": True, "pong": "are you there", "close": [4000, "done"], "refused": 429},
         )
+
+
+class EarlyAnswers(Certificates):
+    """Uploads over HTTP/2 that are refused while the client sends them: the client gets the refusal."""
+
+    ARGS = ("--cycle", "1h")
+
+    def setUp(self):
+        super().setUp()
+        self.upstream = Upstream(self, echo_fields)
+        self.files = {}
+        for size in (10 << 10, 64 << 10, 1 << 20, 100 << 20):
+            self.files[size] = os.path.join(self.folder, str(size))
+            with open(self.files[size], "wb") as file:
+                file.truncate(size)
+
+    def refused(self, size, *words):
+        """The refusal that curl prints. Without a file, the upload has no known length."""
+        with open(self.files[size], "rb") as file:
+            words = ("--max-time", "30", "--cacert", self.authority.file, "-H", "X-Client-Id: ann", *words)
+            done = run("curl", "--silent", "--show-error", "--write-out", "\n%{http_code} %{http_version}", *words, stdin=file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *body, last = done.stdout.splitlines()
+        self.assertEqual(last, "429 2")
+        self.assertEqual(json.loads("".join(body))["status"], 429)
+
+    def check(self, *url):
+        for size, path in self.files.items():
+            for words in (("--upload-file", path), ("--upload-file", "-"), ("--data-binary", f"@{path}")):
+                with self.subTest(size=size, words=words):
+                    self.refused(size, *words, *url)
+        until(lambda: self.sidecar.metric("headgate_proxy_in_flight") == 0, 10, "all requests have ended")
+
+    def test_curl(self):
+        self.sidecar = self.enterContext(Sidecar(self.upstream.port, args=self.ARGS, capacity=1))
+        self.assertEqual(self.sidecar.request("GET", "/", headers={"X-Client-Id": "ann"})[0], 200)
+        self.check("--http2-prior-knowledge", f"http://127.0.0.1:{self.sidecar.port}/")
+
+    def test_curl_by_tls(self):
+        tls = ("--tls-certificate-file", self.certificate, "--tls-key-file", self.key)
+        self.sidecar = self.enterContext(OnlyTls(self.upstream.port, *tls, *self.ARGS, capacity=1))
+        url = f"https://localhost:{self.sidecar.port}/"
+        self.curl("-H", "X-Client-Id: ann", url)
+        self.check("--http2", url)
+
+    def test_h2load(self):
+        """It sends everything, and counts a stream as done at its end."""
+        require("h2load")
+        self.sidecar = self.enterContext(Sidecar(self.upstream.port, args=self.ARGS, capacity=1))
+        self.assertEqual(self.sidecar.request("GET", "/", headers={"X-Client-Id": "ann"})[0], 200)
+        words = ("-n", "200", "-c", "4", "-m", "10", "-H", "X-Client-Id: ann", "-d", self.files[1 << 20])
+        done = run("h2load", *words, f"http://127.0.0.1:{self.sidecar.port}/", timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("200 done", done.stdout)
+        self.assertIn(" 200 4xx", done.stdout)
 
 
 class Browser(Certificates):

@@ -18,12 +18,18 @@ struct Case {
   std::string name;
   std::string bytes;     // after the preface and SETTINGS
   std::string expected;  // see Outcome
-  enum Application { kAnswers, kSilent } application = kAnswers;
+  enum Application { kAnswers, kSilent, kAnswersEarly } application = kAnswers;
 };
 
 std::string Replay(const Case& test, size_t split) {
   RawServer server;
   if (test.application == Case::kAnswers) server.AnswerAll();
+  if (test.application == Case::kAnswersEarly) {
+    server.application.on_request = [](TestRequest& request) {
+      request.exchange->SendHead({.status = 413});
+      request.exchange->SendEnd({});
+    };
+  }
   const std::string_view bytes = test.bytes;
   std::vector<std::string> lines = server.Say(bytes.substr(0, split));
   for (std::string& line : server.Say(bytes.substr(split))) lines.push_back(std::move(line));
@@ -139,6 +145,27 @@ TEST(Conformance, StreamStates) {
       {"5.1.1 streams may be left out", Headers(5, Get()) + Headers(9, Get()), "5:200, 9:200"},
       {"5.4.1 the connection ends after an error", Frame(kTPing, 0, 0, "1") + Headers(1, Get()),
        kFrameSize},
+  });
+}
+
+TEST(Conformance, RequestsThatEndAfterTheirAnswer) {
+  const std::string open = Headers(1, Post(), 0);
+  const std::string ended = open + Data(1, "a", kEndStream);
+  const std::string padded = Frame(kTData, kPadded | kEndStream, 1, std::string("\3a\0\0\0", 5));
+  const auto early = Case::kAnswersEarly;
+  Check({
+      {"8.1 DATA", ended, "1:413", early},
+      {"8.1 several DATA", open + Data(1, "a") + Data(1, "b") + Data(1, "", kEndStream), "1:413",
+       early},
+      {"8.1 padded DATA", open + padded, "1:413", early},
+      {"8.1 trailers", open + Data(1, "a") + Headers(1, {{"x", "y"}}), "1:413", early},
+      {"8.1 no end", open + Data(1, "a"), "1:413", early},
+      {"5.1 WINDOW_UPDATE", open + WindowUpdate(1, 1), "1:413", early},
+      {"5.1 another stream", open + Headers(3, Get()) + Data(1, "a", kEndStream), "1:413, 3:413",
+       early},
+      {"5.1 closed: DATA", ended + Data(1, "b", kEndStream), kClosed, early},
+      {"5.1 closed: HEADERS", ended + Headers(1, Get()), kClosed, early},
+      {"6.9 a window of 0", open + WindowUpdate(0, 0), kProtocol, early},
   });
 }
 

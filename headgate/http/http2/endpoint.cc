@@ -119,7 +119,8 @@ struct Endpoint::Callbacks {
         self.events_.OnSent(stream, ends);
         break;
       case NGHTTP2_RST_STREAM:
-        if (!IsOurChoice(frame->rst_stream.error_code)) ++self.provoked_;
+        if (!IsOurChoice(frame->rst_stream.error_code) && !self.has_answered(stream))
+          ++self.provoked_;
         self.NoteClosed(stream, true);
         break;
       case NGHTTP2_GOAWAY:
@@ -370,6 +371,10 @@ void Endpoint::FinishDrain() {
   last_taken_ = nghttp2_session_get_last_proc_stream_id(session_);
   (void)nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, last_taken_, NGHTTP2_NO_ERROR, nullptr,
                               0);
+}
+
+bool Endpoint::has_answered(int32_t stream) const {
+  return role_ == Role::kServer && nghttp2_session_get_stream_local_close(session_, stream) == 1;
 }
 
 uint32_t Endpoint::peer_streams_max() const {

@@ -142,6 +142,9 @@ class Endpoint {
   bool JudgeBlock(const FrameHeader& frame);
   bool JudgeLate(const FrameHeader& frame);
   void NoteClosed(int32_t stream, bool reset_here);
+  // Whether the peer has its whole answer. A reset of the stream cancels no work then, so the peer
+  // gains nothing by provoking it.
+  bool has_answered(int32_t stream) const;
   void ReleaseHeld();
   void Append(std::string_view bytes);
 

@@ -32,6 +32,7 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
   in_call_ = true;
   answered_ = 0;
   endpoint_.Receive({input.data(), input.size()}, now);
+  EndLingering();
   Notify();
   Send(output);
   const bool close = endpoint_.finished();
@@ -47,7 +48,9 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
           .mid_request = endpoint_.mid_message(),
           .stop_reading = stopped_,
           .streaming = !streams_.empty() || draining_,
-          .protocol_error = close && endpoint_.failed()};
+          .protocol_error = close && endpoint_.failed(),
+          .call_at = lingering_.empty() ? std::nullopt
+                                        : std::optional(Find(lingering_.front())->lingers_until_)};
 }
 
 void ServerSession::Send(std::string& output) {
@@ -169,16 +172,16 @@ void ServerSession::Answer(ServerStream& stream, std::string_view status) {
 
 void ServerSession::OnData(int32_t id, std::string_view bytes) {
   ServerStream* stream = Find(id);
-  if (stream == nullptr || !stream->receives()) return;
+  if (stream == nullptr) return;
+  if (!stream->receives()) return Drop(*stream, bytes.size());
   // Beyond the window: nghttp2 has reset the stream already.
   if (stream->buffered_ + stream->early_.size() + bytes.size() > kWindowBytes) return;
-  if (stream->end_sent_ && !stream->tunnel_) return;
   if (stream->wants_tunnel_ && (!stream->answered_ || !stream->early_.empty())) {
     stream->early_ += bytes;
     buffered_ += bytes.size();
     return;
   }
-  if (stream->wants_tunnel_ && !stream->tunnel_) return;
+  if (stream->wants_tunnel_ && !stream->tunnel_) return Drop(*stream, bytes.size());
   stream->buffered_ += bytes.size();
   buffered_ += bytes.size();
   stream->receiver_->OnData(bytes, now_);
@@ -203,7 +206,27 @@ void ServerSession::OnSent(int32_t id, bool ends_stream) {
   if (stream == nullptr || !ends_stream) return;
   stream->end_sent_ = true;
   ++answered_;
-  if (!stream->request_ended_ && !stream->tunnel_) endpoint_.Reset(id, ErrorCode::kNoError);
+  if (stream->request_ended_ || stream->tunnel_) return;
+  stream->lingers_ = true;
+  stream->lingers_until_ = now_ + options_.linger_timeout;
+  lingering_.push_back(id);
+  ready_.push_back(id);
+}
+
+void ServerSession::Drop(ServerStream& stream, size_t bytes) {
+  stream.dropped_ += bytes;
+  if (stream.dropped_ > options_.linger_bytes_max) {
+    endpoint_.Reset(stream.id_, ErrorCode::kNoError);
+  } else {
+    endpoint_.Consume(stream.id_, bytes);
+  }
+}
+
+void ServerSession::EndLingering() {
+  for (const int32_t id : lingering_) {
+    if (Find(id)->lingers_until_ > now_) break;
+    endpoint_.Reset(id, ErrorCode::kNoError);
+  }
 }
 
 void ServerSession::OnRoom(int32_t id) {
@@ -221,6 +244,7 @@ void ServerSession::OnClosed(int32_t id, ErrorCode /*error*/) {
 
 void ServerSession::Close(ServerStream& stream) {
   stream.closed_ = true;
+  if (stream.lingers_) std::erase(lingering_, stream.id_);
   std::unique_ptr<ServerStream>& place = streams_[stream.index_];
   closed_.push_back(std::move(place));
   if (&place != &streams_.back()) {
@@ -237,7 +261,7 @@ void ServerSession::Notify() {
       if (ServerStream* stream = Find(ready_[i])) NotifyReady(*stream);
     }
     ready_.clear();
-    for (size_t i = 0; i < closed_.size(); ++i) Part(std::move(closed_[i]));
+    for (size_t i = 0; i < closed_.size(); ++i) (void)Part(*closed_[i]);
     closed_.clear();
   }
 }
@@ -256,15 +280,18 @@ void ServerSession::NotifyReady(ServerStream& stream) {
   const bool has_room = !stream.ended_ && stream.body_.size() < kWindowBytes;
   if (std::exchange(stream.has_room_, false) && has_room && stream.receives())
     stream.receiver_->OnWritable(now_);
+  if (!stream.lingers_) return;
+  stream.body_.Discard();
+  endpoint_.Consume(stream.id_, Part(stream));
 }
 
-// The receiver's last moment.
-void ServerSession::Part(std::unique_ptr<ServerStream> stream) {
-  const bool complete = stream->end_sent_ && stream->request_ended_;
-  if (stream->receiver_ != nullptr && !complete && !stream->aborted_)
-    stream->receiver_->OnAbort(now_);
-  stream->receiver_.reset();
-  buffered_ -= stream->buffered_ + stream->early_.size();
+size_t ServerSession::Part(ServerStream& stream) {
+  const bool complete = stream.end_sent_ && stream.request_ended_;
+  if (stream.receiver_ != nullptr && !complete && !stream.aborted_) stream.receiver_->OnAbort(now_);
+  stream.receiver_.reset();
+  const size_t left = std::exchange(stream.buffered_, 0) + std::exchange(stream.early_, {}).size();
+  buffered_ -= left;
+  return left;
 }
 
 void ServerSession::AbortAll() {

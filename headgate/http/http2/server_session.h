@@ -6,13 +6,15 @@
 //   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
 //   SendHead, SendData, SendEnd ─▶ HEADERS, DATA, END_STREAM
 //
-// If a response ends before its request, the rest of the request is not wanted:
-// RST_STREAM(NO_ERROR) follows, and the receiver gets OnAbort.
+// If a response ends before its request, the receiver gets OnAbort at once, and the stream lingers:
+// the rest of the request is read and dropped, so that a client that sends all of it first still
+// finds its answer. RST_STREAM(NO_ERROR) ends what is longer or slower than ServerOptions says.
 //
 // A request with `protocol` has no end until it is answered: after 101, its receiver gets the data
 // of the tunnel; after another answer, OnEnd.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/base/time.h"
 #include "headgate/http/exchange.h"
 #include "headgate/http/http2/endpoint.h"
 #include "headgate/http/http2/flood_guard.h"
@@ -35,6 +38,10 @@ struct ServerOptions {
   HeadBounds bounds{};
   // A connection is not read while this much of its output is unsent.
   size_t unsent_bytes_max = size_t{1} << 20;
+  // How much of a request, and for how long, is read after its answer. Many clients lose the answer
+  // if RST_STREAM arrives while they send. Raise both for clients that send everything first.
+  size_t linger_bytes_max = size_t{1} << 20;
+  base::Duration linger_timeout = std::chrono::seconds(2);
   // Further fields that must not be in trailers, because they mean something to the application:
   // the one with the client's id, for example.
   std::vector<std::string> never_in_trailers{};
@@ -83,7 +90,12 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   // Tells receivers what has happened since the last call.
   void Notify();
   void NotifyReady(ServerStream& stream);
-  void Part(std::unique_ptr<ServerStream> stream);
+  // The receiver's last moment. Returns how much data it has not consumed.
+  size_t Part(ServerStream& stream);
+  // Data for nobody.
+  void Drop(ServerStream& stream, size_t bytes);
+  // Resets the streams that have lingered for long enough.
+  void EndLingering();
   void Close(ServerStream& stream);
   void AbortAll();
   // Output has been submitted outside of OnBytes.
@@ -100,6 +112,7 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   std::vector<std::unique_ptr<ServerStream>> streams_;  // open, in any order
   std::vector<std::unique_ptr<ServerStream>> closed_;   // their receivers do not know yet
   std::vector<int32_t> ready_;                          // streams with a call for their receivers
+  std::vector<int32_t> lingering_;                      // the first one ends first
   base::Instant now_{};
   uint64_t answered_ = 0;
   size_t buffered_ = 0;  // data that receivers have not consumed

@@ -132,7 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzApplication application;
   {
     http2::Counters counters;
-    const http2::ServerOptions options{.streams_max = 4};
+    const http2::ServerOptions options{.streams_max = 4, .linger_bytes_max = 1'000};
     http2::ServerSession session(application, options, net::Peer{}, counters);
     base::Instant now = base::Instant::FromNanos(0);
     http2::FrameLog log;
@@ -165,6 +165,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       std::string output;
       const net::Session::Progress progress = session.OnBytes(input, output, now);
       HEADGATE_CHECK(progress.consumed == input.size());
+      // Nothing lingers beyond its time.
+      if (progress.call_at) {
+        HEADGATE_CHECK(*progress.call_at > now &&
+                       *progress.call_at <= now + options.linger_timeout);
+      }
       input.clear();
       unsent += output.size();
       // DATA stops at 128 KiB and a frame; the rest is small.

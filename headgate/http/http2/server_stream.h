@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/time.h"
 #include "headgate/http/exchange.h"
 #include "headgate/http/http2/outgoing_body.h"
 
@@ -57,6 +58,11 @@ class ServerStream final : public ServerExchange {
   bool aborted_ = false;   // by the application
   bool has_room_ = false;  // OnWritable is due
   bool closed_ = false;    // nghttp2 knows it no more
+
+  // The rest of the request after the response.
+  bool lingers_ = false;
+  base::Instant lingers_until_{};
+  size_t dropped_ = 0;  // bytes
 };
 
 }  // namespace headgate::http::http2
