@@ -57,7 +57,7 @@ class OnACluster(OnStores):
         self.skewed_load_on(self.store)
 
     def test_the_pool_moves_to_another_shard(self):
-        """A slot that moves is no outage: nobody gets a fresh share."""
+        """A moving slot is not an outage: nobody gets a fresh share."""
         slot = self.cluster.slot_of(POOL)
         there = next(shard for shard in range(self.cluster.SHARDS) if shard != self.shard)
         source, target = self.cluster.primary_of(self.shard), self.cluster.primary_of(there)
@@ -99,8 +99,8 @@ class OnASentinelSet(OnStores):
         self.store = f"redis+sentinel://127.0.0.1:{self.sentinel.port}/main"
 
     def test_a_failover_under_skewed_load(self):
-        """The bound of the guide in the cycle of a return: one more capacity. What the others had
-        meanwhile counts, so a client that was quiet finds its share or what is left."""
+        """The bound of the guide in the cycle of a return: one more capacity. Requests of others that were
+        admitted meanwhile count, so a client that was quiet finds its share or the rest."""
         self.start(self.store, "--cycle", "1h")
         self.wait_until_acquainted()
         quiet = self.ask("quiet", 1, (0,))

@@ -3,6 +3,7 @@ wants."""
 
 import os
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -10,6 +11,7 @@ import threading
 from harness import START_SECONDS, free_port, require, until
 
 os.environ["PATH"] += ":/usr/sbin"
+HEAD_END = b"\r\n\r\n"
 
 NGINX = """
 daemon off;
@@ -105,13 +107,16 @@ class Upstream:
 
 
 def read_head(connection):
-    """The head of a message, byte by byte, so that nothing behind it is taken."""
+    """The head of a message; nothing behind it is taken. Empty if the connection ends before."""
+    peeks = not isinstance(connection, ssl.SSLSocket)  # TLS cannot; it reads byte by byte
     head = b""
-    while not head.endswith(b"\r\n\r\n"):
-        byte = connection.recv(1)
-        if not byte:
+    while not head.endswith(HEAD_END):
+        ahead = connection.recv(4096, socket.MSG_PEEK) if peeks else connection.recv(1)
+        if not ahead:
             return ""
-        head += byte
+        end = (head + ahead).find(HEAD_END)
+        size = len(ahead) if end < 0 else end + len(HEAD_END) - len(head)
+        head += read_exactly(connection, size) if peeks else ahead
     return head.decode()
 
 
