@@ -16,7 +16,7 @@ CAPACITIES = {"A": (10, 5, 3, 1), "B": (10, 15, 11, 12), "C": (10, 10, 16, 22), 
 PLACES = {"A": (0,), "B": (1, 1, 1, 0), "C": (0, 1, 2), "D": (2,)}
 # Requests that may be refused in a cycle because the machine was too slow for a round in 250 ms.
 TOLERANCE = 2
-# Of the skewed load: who asks which replica, again after each answer and this pause in seconds.
+# The skewed load: clients, the replica that each asks, and its pause in seconds after each answer.
 GREEDY, HALF_GREEDY, MODEST = "greedy", "half greedy", "modest"
 SKEWED = ((GREEDY, 0, 0.002), (GREEDY, 0, 0.002), (GREEDY, 1, 0.002), (HALF_GREEDY, 1, 0.005), (HALF_GREEDY, 2, 0.005), (MODEST, 2, 0.01))
 

@@ -58,10 +58,18 @@ class Nginx:
                 files = f"ssl_certificate {tls[0]}; ssl_certificate_key {tls[1]};"
                 text = text.replace(f"{listen};", f"{listen} ssl http2; {files}")
             file.write(text)
-        self.process = subprocess.Popen(("nginx", "-c", configuration), stderr=subprocess.DEVNULL)
-        test.addCleanup(self.process.wait, timeout=START_SECONDS)
-        test.addCleanup(self.process.terminate)
+        self._words = ("nginx", "-c", configuration)
+        self.start()
+        test.addCleanup(self.stop)
+
+    def start(self):
+        self.process = subprocess.Popen(self._words, stderr=subprocess.DEVNULL)
         until(self.listens, START_SECONDS, "nginx listens")
+
+    def stop(self):
+        """At once: connections break off."""
+        self.process.terminate()
+        self.process.wait(timeout=START_SECONDS)
 
     def listens(self):
         try:
