@@ -6,10 +6,12 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
 
+import http2_frames as h2
 from harness import INTEGRATION, Sidecar, require, run, until
 from test_sidecar_tls import Certificates, OnlyTls, echo_fields
 from upstreams import Nginx, Upstream
@@ -118,6 +120,33 @@ class EarlyAnswers(Certificates):
         url = f"https://localhost:{self.sidecar.port}/"
         self.curl("-H", "X-Client-Id: ann", url)
         self.check("--http2", url)
+
+    def frames(self, connection):
+        """The kind, flags and payload of each frame, to the end of the connection. PINGs are answered."""
+        with connection.makefile("rb") as file:
+            while header := file.read(9):
+                size, kind, flags, _ = h2.parse_frame_header(header)
+                payload = file.read(size)
+                if kind == h2.PING:
+                    connection.sendall(h2.frame(h2.PING, h2.ACK, 0, payload))
+                yield kind, flags, payload
+
+    def test_a_client_that_goes_silent_is_reset_also_in_a_drain(self):
+        self.sidecar = self.enterContext(Sidecar(self.upstream.port, args=self.ARGS, capacity=1))
+        self.assertEqual(self.sidecar.request("GET", "/", headers={"X-Client-Id": "ann"})[0], 200)
+        end_of_answer = (h2.DATA, h2.END_STREAM)
+        with socket.create_connection(("127.0.0.1", self.sidecar.port), timeout=30) as connection:
+            frames = self.frames(connection)
+            connection.sendall(h2.PREFACE + h2.frame(h2.SETTINGS, 0, 0))
+            connection.sendall(h2.headers(1, flags=0, method="POST", x_client_id="ann"))
+            self.assertTrue(any(frame[:2] == end_of_answer for frame in frames))
+            self.assertEqual(next(frames), (h2.RST_STREAM, 0, h2.reset(1, h2.NO_ERROR)[9:]))
+            connection.sendall(h2.headers(3, flags=0, method="POST", x_client_id="ann"))
+            self.assertTrue(any(frame[:2] == end_of_answer for frame in frames))
+            self.sidecar.process.send_signal(signal.SIGTERM)
+            kinds = [kind for kind, _, _ in frames]
+        self.assertCountEqual(kinds, [h2.GOAWAY, h2.PING, h2.GOAWAY, h2.RST_STREAM])
+        self.assertEqual(self.sidecar.process.wait(30), 0)
 
     def test_h2load(self):
         """It sends everything, and counts a stream as done at its end."""
