@@ -160,16 +160,15 @@ TEST(WaitingRequest, GrpcDeadlineCountsTheWait) {
 }
 
 TEST(WaitingRequest, RulesMayBeReplacedMeanwhile) {
+  PlayedUpstream last;
   RuleRig rig(kQueue);
   const auto first = rig.Ask(kAnn);
   const auto second = rig.Ask(kAnn);
   rig.SetRules({"other: 1/second"});
   const auto third = rig.Ask({{"x-client-id", "bob"}});  // the old rules are gone
-  rig.free.push_back(&rig.other);
-  rig.other.receiver = nullptr;
-  rig.other.got.clear();
+  rig.free.push_back(&last);
   rig.Pass(1s);
-  rig.Answer(rig.other).OnHead({}, rig.now);
+  rig.Answer(last).OnHead({}, rig.now);
   EXPECT_THAT(second->client.got, ElementsAre(HasSubstr("RateLimit=\"client\"")));
 }
 
@@ -232,14 +231,16 @@ TEST(WaitingRequest, IsRefusedIfTheStoreHasNotAnsweredWhenTheProcessEnds) {
 
 TEST(WaitingRequest, PassesWhenTheStoreHasAnswered) {
   RuleRig rig({"client: 2/minute"}, Store::kShared);
-  const auto exchange = rig.Ask(kAnn);
+  http::RequestHead head = RuleRig::HeadOf("/x", kAnn);
+  head.body = {.kind = http::BodyLength::Kind::kSized, .bytes = 3};
+  const auto exchange = rig.Ask(std::move(head));
   exchange->receiver->OnData("abc", rig.now);
   EXPECT_EQ(rig.shared->waiting(), 1u);
   EXPECT_THAT(rig.upstream.got, IsEmpty());
   rig.shared->AnswerAll();
   EXPECT_THAT(rig.upstream.got, IsEmpty()) << "not in the middle of the store's work";
   rig.Pass(0s);
-  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann", "data abc"));
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x sized 3 x-client-id=ann", "data abc"));
   rig.Answer(rig.upstream).OnHead({}, rig.now);
   EXPECT_THAT(exchange->client.got, ElementsAre(HasSubstr("RateLimit=\"client\";r=1;t=30")));
 }
@@ -323,9 +324,8 @@ struct RandomClients {
   void Answer() {
     for (PlayedUpstream& upstream : upstreams) {
       if (upstream.receiver == nullptr || random.Below(2) == 0) continue;
-      http::ResponseReceiver& receiver = *std::exchange(upstream.receiver, nullptr);
-      receiver.OnHead({}, rig.now);
-      receiver.OnEnd({}, rig.now);
+      upstream.receiver->OnHead({}, rig.now);
+      std::exchange(upstream.receiver, nullptr)->OnEnd({}, rig.now);
     }
   }
   void AnswerOfStore() {
