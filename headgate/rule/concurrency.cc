@@ -33,11 +33,13 @@ std::string HintFor(Word word) {
 
 }  // namespace
 
+std::string TooManyInFlight(uint64_t max) {
+  return fmt::format("at most {} requests of a key can be in flight, not {}",
+                     permit::kPermitsPerKeyMax, max);
+}
+
 std::optional<std::string> ProblemWith(const ConcurrencyLimit& limit) {
-  if (limit.max > permit::kPermitsPerKeyMax) {
-    return fmt::format("at most {} requests of a key can be in flight, not {}",
-                       permit::kPermitsPerKeyMax, limit.max);
-  }
+  if (limit.max > permit::kPermitsPerKeyMax) return TooManyInFlight(limit.max);
   if (limit.ttl < permit::kTtlMin || limit.ttl > permit::kTtlMax) {
     return fmt::format("the ttl must be from {} to {}, not {}", FormatDuration(permit::kTtlMin),
                        FormatDuration(permit::kTtlMax), FormatDuration(limit.ttl));

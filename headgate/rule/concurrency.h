@@ -6,6 +6,7 @@
 // 30 s.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace headgate::rule {
 
 inline constexpr std::string_view kConcurrency = "concurrency";
 
+// The problem of a limit with more permits than a key may have.
+std::string TooManyInFlight(uint64_t max);
 // Why the limit is invalid, if it is.
 std::optional<std::string> ProblemWith(const ConcurrencyLimit& limit);
 

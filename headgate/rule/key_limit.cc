@@ -10,6 +10,7 @@
 #include "headgate/rule/document.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/file_loader.h"
+#include "headgate/rule/key_limit_concurrency.h"
 #include "headgate/rule/key_limit_members.h"
 #include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_words.h"
@@ -79,6 +80,8 @@ Period WindowOf(KeyLimitMembers& members) {
 
 // Adds the limit to the rule, or reports its problems.
 void ReadLimitOf(KeyLimitMembers& members, Rule& rule) {
+  if (SaysConcurrency(members)) return ReadConcurrency(members, rule);
+  RefuseConcurrencyWords(members);
   LimitWords words;
   if (!members.has(KeyWord::kLimit))
     members.Report(KeyWord::kLimit, "no Limit", std::string(kKeyLimitForm));
@@ -125,6 +128,7 @@ class KeyLimitReader {
     } else {
       ReadLimitOf(members_, rule_);
     }
+    RefuseSharingOfPermits();
   }
 
  private:
@@ -137,6 +141,12 @@ class KeyLimitReader {
                       "the share of the limit that one machine may use alone: above 0, at most 1, "
                       "with at most six places, such as 0.25");
     }
+  }
+
+  void RefuseSharingOfPermits() {
+    if (!rule_.concurrency || !rule_.limits.empty() || !members_.has(KeyWord::kSharing)) return;
+    members_.Report(KeyWord::kSharing, "Sharing does not apply to concurrency",
+                    "permits are always asked for one by one; leave it out");
   }
 
   void RefuseWordsOfLimit(std::string_view other) {

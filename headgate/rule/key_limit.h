@@ -2,6 +2,7 @@
 //
 //   {"Limit": 10, "WindowSeconds": 20}
 //   {"Limit": 100, "Window": "1m", "Algorithm": "token_bucket", "Burst": 20}
+//   {"Limit": 20, "Algorithm": "concurrency", "Ttl": "60s"}
 //   {"Limits": [{"Limit": 10, "WindowSeconds": 1}, {"Limit": 1000, "Window": "hour"}]}
 //
 // It is the rule `api_key=KEY` in the domain `default`. Without an algorithm it is a fixed window

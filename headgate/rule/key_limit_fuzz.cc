@@ -22,6 +22,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Entry entry{.key = kKeyLimitKey, .value = "key"};
   HEADGATE_CHECK(result.rules->Find(kKeyLimitDomain, {&entry, 1}, match));
   HEADGATE_CHECK(match.rule != nullptr);
-  HEADGATE_CHECK(match.rule->unlimited == match.rule->limits.empty());
+  HEADGATE_CHECK(match.rule->unlimited == (match.rule->limits.empty() && !match.rule->concurrency));
   return 0;
 }

@@ -15,6 +15,7 @@ bool IsOfLimit(KeyWord word) {
     case KeyWord::kLimit:
     case KeyWord::kMaxDelay:
     case KeyWord::kQueue:
+    case KeyWord::kTtl:
     case KeyWord::kWindow:
     case KeyWord::kWindowSeconds:
       return true;

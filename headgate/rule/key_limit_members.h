@@ -32,14 +32,15 @@ enum class KeyWord : uint8_t {
   kQueue,
   kShadowMode,
   kSharing,
+  kTtl,
   kUnlimited,
   kWindow,
   kWindowSeconds,
 };
-inline constexpr std::array<std::string_view, 16> kKeyWords{
-    "Algorithm", "Align",     "Burst",  "CountDenied",    "FallbackShare", "Limit",
-    "Limits",    "MaxDelay",  "Name",   "OnStoreFailure", "Queue",         "ShadowMode",
-    "Sharing",   "Unlimited", "Window", "WindowSeconds"};
+inline constexpr std::array<std::string_view, 17> kKeyWords{
+    "Algorithm", "Align",    "Burst",     "CountDenied",    "FallbackShare", "Limit",
+    "Limits",    "MaxDelay", "Name",      "OnStoreFailure", "Queue",         "ShadowMode",
+    "Sharing",   "Ttl",      "Unlimited", "Window",         "WindowSeconds"};
 
 inline std::string_view TextOf(KeyWord word) { return kKeyWords[static_cast<size_t>(word)]; }
 // Whether the word belongs to one limit. The others belong to the whole rule, beside `Limits`.

@@ -103,6 +103,64 @@ TEST(KeyLimit, ReachesEveryAlgorithm) {
             (LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 60s}));
 }
 
+TEST(KeyLimit, ReachesConcurrency) {
+  const LoadResult loaded =
+      Load(R"({"Limit": 20, "Algorithm": "concurrency", "Ttl": "1m", "OnStoreFailure": "deny",
+               "FallbackShare": 0.5})");
+  const Rule& rule = RuleOf(loaded);
+  EXPECT_EQ(rule.concurrency, (ConcurrencyLimit{.max = 20, .ttl = 60s}));
+  EXPECT_THAT(rule.limits, IsEmpty());
+  EXPECT_FALSE(rule.unlimited);
+  EXPECT_EQ(rule.on_store_failure, OnStoreFailure::kDeny);
+  EXPECT_EQ(rule.fallback_share_ppm, 500'000u);
+}
+
+TEST(KeyLimit, ConcurrencyStandsBesideOtherLimits) {
+  const LoadResult loaded =
+      Load(R"({"Limits": [{"Limit": 0, "Algorithm": "concurrency", "Ttl": "1s"},
+                          {"Limit": 10, "WindowSeconds": 20}], "Sharing": "exact"})");
+  const Rule& rule = RuleOf(loaded);
+  EXPECT_EQ(rule.concurrency, (ConcurrencyLimit{.max = 0, .ttl = 1s}));
+  ASSERT_EQ(rule.limits.size(), 1u);
+  EXPECT_EQ(rule.limits[0].limit.spec(), kTenIn20s);
+  EXPECT_EQ(rule.sharing, Sharing::kExact);
+}
+
+TEST(KeyLimit, ConcurrencyHasItsOwnWordsAndBounds) {
+  const auto problems = [](std::string_view words) {
+    return ProblemsOf(fmt::format(R"({{"Algorithm": "concurrency"{}}})", words));
+  };
+  EXPECT_THAT(problems(R"(, "Ttl": "60s")"), ElementsAre("1:1: concurrency needs Limit"));
+  EXPECT_THAT(problems(R"(, "Limit": 20)"), ElementsAre("1:1: concurrency needs Ttl"));
+  EXPECT_THAT(problems(R"(, "Limit": 20, "WindowSeconds": 60)"),
+              ElementsAre("1:1: concurrency needs Ttl",
+                          "1:60: WindowSeconds does not apply to concurrency"));
+  for (const std::string_view other :
+       {R"("Align": "epoch")", R"("Burst": 5)", R"("CountDenied": true)", R"("MaxDelay": "1s")",
+        R"("Queue": true)", R"("Window": "60s")"}) {
+    const std::string_view word = other.substr(1, other.find('"', 1) - 1);
+    EXPECT_THAT(problems(fmt::format(R"(, "Limit": 20, "Ttl": "60s", {})", other)),
+                ElementsAre(HasSubstr(fmt::format(": {} does not apply to concurrency", word))));
+  }
+  EXPECT_THAT(problems(R"(, "Limit": 10001, "Ttl": "60s")"),
+              ElementsAre("1:39: at most 10000 requests of a key can be in flight, not 10001"));
+  EXPECT_THAT(
+      problems(R"(, "Limit": 4294967297, "Ttl": "60s")"),
+      ElementsAre("1:39: at most 10000 requests of a key can be in flight, not 4294967297"));
+  EXPECT_THAT(problems(R"(, "Limit": 20, "Ttl": "999ms")"),
+              ElementsAre("1:50: the ttl must be from 1s to 1d, not 999ms"));
+  EXPECT_THAT(problems(R"(, "Limit": 20, "Ttl": "soon")"),
+              ElementsAre(HasSubstr("1:50: invalid Ttl: ")));
+  EXPECT_THAT(problems(R"(, "Limit": 20, "Ttl": 60)"), ElementsAre("1:50: Ttl is not a text"));
+  EXPECT_THAT(problems(R"(, "Limit": 20, "Ttl": "60s", "Sharing": "exact")"),
+              ElementsAre("1:68: Sharing does not apply to concurrency"));
+  EXPECT_THAT(ProblemsOf(R"({"Limits": [{"Limit": 1, "Algorithm": "concurrency", "Ttl": "1s"},
+{"Limit": 2, "Algorithm": "concurrency", "Ttl": "1s"}]})"),
+              ElementsAre("2:27: a second limit of concurrency"));
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 10, "WindowSeconds": 20, "Ttl": "60s"})"),
+              ElementsAre("1:43: Ttl belongs to Algorithm: concurrency"));
+}
+
 TEST(KeyLimit, AWindowIsAUnitOrADuration) {
   EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "500ms"})")[0].period, 500ms);
   EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "hour"})")[0].period, 1h);
@@ -225,7 +283,7 @@ TEST(KeyLimit, ThePageNamesEveryWordAndItsExamplesLoad) {
     EXPECT_THAT(ProblemsOf(page.substr(at, page.find("```", at) - at)), IsEmpty());
     ++examples;
   }
-  EXPECT_EQ(examples, 3u);
+  EXPECT_EQ(examples, 4u);
 }
 
 }  // namespace

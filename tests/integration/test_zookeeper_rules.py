@@ -74,6 +74,40 @@ class ZooKeeperRules(unittest.TestCase):
         self.operator.delete("/rate-limiter/config/test-key")
         until(lambda: auth(server, "test-key") == 403, 1, "the limit is gone")
 
+    def test_a_key_whose_requests_in_flight_are_limited(self):
+        def in_flight(requests, **more):
+            return json.dumps({"Limit": requests, "Algorithm": "concurrency", "Ttl": "60s", **more}).encode()
+
+        def ask(path, **more):
+            body = {"descriptors": [{"entries": [{"key": "api_key", "value": "test-key"}]}], **more}
+            status, _, text = server.request("POST", path, json.dumps(body))
+            return status, json.loads(text)
+
+        self.put("config/test-key", in_flight(2))
+        server = self.serve()
+        self.assertEqual([ask("/v1/acquire", id=f"job-{i}")[0] for i in range(2)], [200, 200])
+        self.assertEqual(ask("/v1/acquire", id="job-2")[0], 429)
+        # Forward-auth only looks: it denies while all permits are taken, and takes none.
+        status, fields, _ = server.request("GET", "/auth", headers={"X-API-Key": "test-key"})
+        self.assertEqual(status, 429)
+        self.assertTrue(1 <= int(fields["retry-after"]) <= 60, fields)
+        self.assertTrue(ask("/v1/release", id="job-0")[1]["released"])
+        self.assertEqual([auth(server, "test-key") for _ in range(5)], [200] * 5)
+        looks = 'headgate_permits_total{domain="default",rule="api_key_test-key",event="looked_at"}'
+        self.assertEqual(server.metric(looks), 6)
+
+        # The permits that are held count against a changed limit.
+        self.put("config/test-key", in_flight(3))
+        until(lambda: limit_in_force(server) == 3, 10, "the new limit is in force")
+        self.assertEqual([ask("/v1/acquire", id=f"more-{i}")[0] for i in range(3)], [200, 200, 429])
+        self.put("config/test-key", in_flight(4, WindowSeconds=20))
+        until(lambda: server.metric("headgate_rule_problems") == 1, 10, "the problem is counted")
+        self.assertIn("/rate-limiter/config/test-key:1:73: WindowSeconds does not apply to concurrency", server.errors())
+        self.assertEqual(limit_in_force(server), 3)
+        self.put("config/test-key", limit(10))
+        until(lambda: limit_in_force(server) == 10, 10, "it is a window")
+        self.assertEqual(auth(server, "test-key"), 200)
+
     def test_a_new_instance_waits_for_the_first_limit(self):
         server = self.serve()
         self.assertEqual(server.request("GET", "/readyz")[0], 503)

@@ -375,6 +375,20 @@ TEST(PermitVerbsOverAStore, AConnectionThatEndsMeanwhileGivesBackWhatItWouldHave
   }
 }
 
+TEST(PermitVerbsOverAStore, APermitThatWasGrantedAheadGoesBackIfItsAnswerIsNeverWritten) {
+  Desk desk(true);
+  desk.Arrive(Command(Acquiring({})));
+  ASSERT_TRUE(desk.progress.waiting());
+  desk.shared.failure = absl::UnavailableError("away");
+  desk.shared.at_once = true;
+  desk.Arrive(Command(Acquiring({})));
+  EXPECT_EQ(desk.output, "") << "the first one still waits";
+  desk.Disconnect();
+  desk.shared.AnswerAll();
+  desk.Connect();
+  EXPECT_EQ(Number(desk.Ask(Acquiring({})), "in_flight"), 1);
+}
+
 TEST(PermitVerbsOverAStore, APermitThatMayHaveBeenGrantedIsGivenBackUnlessItsIdIsTheCallers) {
   for (const bool is_given : {false, true}) {
     Desk desk(true);

@@ -174,11 +174,11 @@ absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Acquire(wire::RespWriter& reply, 
                                               .permits = &turn.acquiring->hold},
                                              response_, now, &turn.pending);
   if (status.ok() && response_.waiting) return Answered::kLater;
-  // After an error, the hold gives back what it has.
-  const std::unique_ptr<RuleTurn::Acquiring> acquired = std::move(turn.acquiring);
-  HEADGATE_RETURN_IF_ERROR(status);
-  acquired->hold.Keep();
-  WriteAcquired(response_, acquired->id, reply);
+  if (!status.ok()) {
+    turn.acquiring = nullptr;  // gives back what it has
+    return status;
+  }
+  WriteAcquired(response_, turn.acquiring->id, reply);
   return Answered::kNow;
 }
 

@@ -13,6 +13,7 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   if (next.decided) {
     output += next.reply;
     const absl::Status status = std::move(next.status);
+    next.turn.KeepPermit();
     Pop();
     if (!status.ok()) return status;
     return Answered::kNow;
@@ -22,6 +23,7 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   if (answered.ok() && *answered == Answered::kLater) {
     ++open_;
   } else {
+    next.turn.KeepPermit();
     Pop();
   }
   return answered;
