@@ -55,6 +55,16 @@ std::string_view VersionOf(http::Version version) {
   return "";
 }
 
+// The parts of Via are appended one by one, so that a long name needs no memory of its own.
+void SetVia(std::string_view name, http::RequestHead& head, std::string& scratch) {
+  scratch.clear();
+  JoinValues(head.fields, "Via", scratch);
+  if (!scratch.empty()) scratch.append(", ");
+  scratch.append(VersionOf(head.version)).append(name);
+  head.fields.Remove("Via");
+  head.fields.Add("Via", scratch);
+}
+
 // A token or a quoted string (RFC 7239, 4). An authority has no quotes and no backslashes.
 void AppendParameter(std::string_view name, std::string_view value, std::string& out) {
   if (!out.empty()) out.push_back(';');
@@ -107,6 +117,10 @@ void RemoveLookAlikes(std::string_view name, Fields& fields) {
   }
 }
 
+bool IsViaName(std::string_view name) {
+  return name.size() <= kViaNameBytesMax && http::IsToken(name);
+}
+
 // RFC 9110, 7.6.3: members of a protocol, a name and perhaps a comment.
 size_t CountInVia(const Fields& fields, std::string_view name) {
   size_t count = 0;
@@ -144,9 +158,7 @@ void SetForwardedFields(const ForwardedOptions& options, const net::Peer& peer,
     SetList("Forwarded", options.forwarded == Forwarding::kAppend, ForwardedElement(peer, head),
             head.fields, scratch);
   }
-  if (!options.via.empty()) {
-    SetList("Via", true, std::string(VersionOf(head.version)) + options.via, head.fields, scratch);
-  }
+  if (!options.via.empty()) SetVia(options.via, head, scratch);
 }
 
 }  // namespace headgate::proxy

@@ -28,9 +28,14 @@ std::optional<Forwarding> ForwardingByName(std::string_view name);
 struct ForwardedOptions {
   Forwarding x_forwarded = Forwarding::kAppend;
   Forwarding forwarded = Forwarding::kOff;
-  // The name of this proxy in Via: a token. Empty: Via is passed on.
+  // The name of this proxy in the Via of requests: a token. Empty: Via is passed on. Answers are
+  // not changed: a gateway need not name itself in them (RFC 9110, 7.6.3).
   std::string via = "headgate";
 };
+
+// Whether a proxy can have this name in Via: a token, of at most this many bytes.
+inline constexpr size_t kViaNameBytesMax = 255;
+bool IsViaName(std::string_view name);
 
 // Removes fields whose name differs from `name` only in that one has `_` where the other has `-`.
 // Many servers take the two for one field (CGI makes HTTP_X_CLIENT_ID of both), so a client could

@@ -147,6 +147,21 @@ TEST(ForwardedFields, Via) {
   EXPECT_EQ(Changed(options, "192.0.2.7", {{"via", "1.0 fred"}}, http::Version::kHttp2),
             "Via: 1.0 fred, 2 headgate\n");
   EXPECT_EQ(Changed(options, "192.0.2.7", {}, http::Version::kHttp10), "Via: 1.0 headgate\n");
+  const ForwardedOptions named{.x_forwarded = kOff, .forwarded = kOff, .via = "edge-of-eu-west-1"};
+  EXPECT_EQ(Changed(named, "192.0.2.7", {{"Via", "1.0 a"}, {"Via", "1.1 b (c)"}}),
+            "Via: 1.0 a, 1.1 b (c), 1.1 edge-of-eu-west-1\n");
+}
+
+// RFC 9110, 7.6.3: a pseudonym is a token. A port, a comment or a second member would be another
+// name than the one that is looked for.
+TEST(ForwardedFields, NamesInVia) {
+  for (const std::string_view name : {"headgate", "a", "10.0.0.7", "eu_west-1.example", "!#$%&'*+"})
+    EXPECT_TRUE(IsViaName(name)) << name;
+  for (const std::string_view name :
+       {"", "a b", "a,b", "a:80", "[::1]", "a(b)", "a\"", "a/b", "\xff", "a\r\nX: 1"})
+    EXPECT_FALSE(IsViaName(name)) << name;
+  EXPECT_TRUE(IsViaName(std::string(255, 'a')));
+  EXPECT_FALSE(IsViaName(std::string(256, 'a')));
 }
 
 TEST(ForwardedFields, TraceContextIsPassedOn) {

@@ -32,6 +32,7 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--x-forwarded", &flags.x_forwarded},
                               {"--forwarded", &flags.forwarded},
                               {"--no-reason", &flags.no_reason},
+                              {"--via", &flags.via},
                               {"--connect-timeout", &flags.connect_timeout},
                               {"--answer-timeout", &flags.answer_timeout},
                               {"--idle-timeout", &flags.idle_timeout},

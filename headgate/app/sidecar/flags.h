@@ -46,6 +46,7 @@ struct SidecarFlags {
   std::string x_forwarded = "append";
   std::string forwarded = "off";
   bool no_reason = false;
+  std::string via = "headgate";
   std::string connect_timeout = "5s";
   std::string answer_timeout = "1m";
   std::string idle_timeout = "5m";

@@ -112,6 +112,17 @@ void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings
   };
   if (settings.handover.empty()) return refuse("needs a path");
   if (settings.handover.size() > kHandoverPathBytesMax) {
+void ReadVia(std::string_view name, FlagReader& reader, proxy::ForwardedOptions& forwarded) {
+  if (!proxy::IsViaName(name)) {
+    reader.Refuse(
+        fmt::format("--via {} is not a name: it has letters, digits and some signs such as '-' and "
+                    "'.', at most {} of them",
+                    rule::Quote(name), proxy::kViaNameBytesMax),
+        "--via edge-1, or none: Via is passed on as it is");
+  }
+  forwarded.via = name == "none" ? "" : name;
+}
+
     return refuse(fmt::format("has a path of {} bytes; it may have {}", settings.handover.size(),
                               kHandoverPathBytesMax));
   }
@@ -161,6 +172,7 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
     reader.Refuse(
         fmt::format("--check-path {} does not begin with '/'", rule::Quote(flags.check_path)),
         "--check-path /healthz");
+  ReadVia(flags.via, reader, proxy.application.forwarded);
   }
   proxy.checks.path = flags.check_path;
   proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);

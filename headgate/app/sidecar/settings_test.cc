@@ -78,6 +78,8 @@ TEST(SidecarSettings, FlagsAreRead) {
                                           "replace",
                                           "--forwarded",
                                           "append",
+                                          "--via",
+                                          "edge-1",
                                           "--no-reason",
                                           "--threads",
                                           "4",
@@ -101,6 +103,7 @@ TEST(SidecarSettings, FlagsAreRead) {
   EXPECT_FALSE(settings->proxy.application.describes_admitted);
   EXPECT_EQ(settings->proxy.application.forwarded.x_forwarded, proxy::Forwarding::kReplace);
   EXPECT_EQ(settings->proxy.application.forwarded.forwarded, proxy::Forwarding::kAppend);
+  EXPECT_EQ(settings->proxy.application.forwarded.via, "edge-1");
   EXPECT_FALSE(settings->proxy.relay.says_reason);
   EXPECT_EQ(settings->proxy.upstreams.connections_max, 25u) << "of each loop";
 }
@@ -134,6 +137,10 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--client-header", "a b"}, "--client-header \"a b\" is not the name of a field"},
            Case{{"--client-header", "host"}, "--client-header \"host\" belongs to a connection"},
            Case{{"--client-header", "TE"}, "--client-header \"TE\" belongs to a connection"},
+           Case{{"--via", ""}, "--via \"\" is not a name"},
+           Case{{"--via", "a:80"}, "--via \"a:80\" is not a name"},
+           Case{{"--via", "a, 1.1 b"}, "--via \"a, 1.1 b\" is not a name"},
+           Case{{"--via", std::string(256, 'a')}, "at most 255 of them"},
            Case{{"--tunnel-idle-timeout", "0s"}, "--tunnel-idle-timeout"},
            Case{{"--listen", "tls::8080"}, "needs --tls-certificate-file and --tls-key-file"},
            Case{{"--listen", "8080"}, "--listen: address '8080': the port is missing"},
@@ -164,6 +171,15 @@ TEST(SidecarSettings, WeightsAndCycles) {
   const auto [settings, err] =
       WithFlags({"--client-weight", "ann=3", "--client-weight=CN=bob=2", "--minimum-cycle", "2s",
                  "--leave-after", "3", "--scope", "fleet", "--store", "redis://127.0.0.1:6379"});
+TEST(SidecarSettings, NameInVia) {
+  const Read usual = WithFlags({});
+  ASSERT_TRUE(usual.settings) << usual.err;
+  EXPECT_EQ(usual.settings->proxy.application.forwarded.via, "headgate");
+  const Read none = WithFlags({"--via", "none"});
+  ASSERT_TRUE(none.settings) << none.err;
+  EXPECT_EQ(none.settings->proxy.application.forwarded.via, "") << "Via is passed on";
+}
+
   ASSERT_TRUE(settings) << err;
   const share::ShareOptions& share = settings->share;
   ASSERT_EQ(share.weights.size(), 2u);
