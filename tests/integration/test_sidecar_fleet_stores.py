@@ -35,6 +35,34 @@ class OnStores(SidecarFleet):
     def is_alone(self, place):
         return self.metric("headgate_fleet_pool_alone", (place,)) == 1
 
+    def failover_under_skewed_load(self, primary, replica):
+        """The bound of the guide in the cycle of a return: one more capacity. Requests of others that were
+        admitted meanwhile count, so a client that was quiet finds its share or the rest."""
+        self.start(self.store, "--cycle", "1h")
+        self.wait_until_acquainted()
+        quiet = self.ask("quiet", 1, (0,))
+        self.assertEqual(quiet, 1)
+        with Load(self.sidecars) as load:
+            until(lambda: load.asked >= 200, 20, "the load runs")
+            primary.kill()
+            for sidecar in self.sidecars:
+                until(lambda sidecar=sidecar: "fleet_pool.left" in sidecar.errors(), 20, "each replica has a pool of its own")
+            until(lambda: replica.command("ROLE").startswith("master"), 30, "the replica is promoted")
+            for place in range(REPLICAS):
+                until(lambda place=place: not self.is_alone(place), 20, "each replica has rejoined")
+            asked = load.asked
+            until(lambda: load.asked >= asked + 200, 20, "the load runs again")
+        self.assertEqual(load.errors, [])
+        self.assertEqual(self.cycles(), 0, "the replica of the store has the running cycle")
+        total = sum(load.passed.values()) + quiet
+        rest = self.ask("quiet", CAPACITY, (0, 1, 2))
+        share = CAPACITY // 4
+        self.assertLessEqual(rest, share - quiet)
+        self.assertGreaterEqual(rest, min(share - quiet, CAPACITY - total) - TOLERANCE)
+        self.assertLessEqual(total + rest, 2 * CAPACITY, load.passed)
+        for sidecar in self.sidecars:
+            self.assertIn("fleet_pool.rejoined", sidecar.errors())
+
 
 class OnACluster(OnStores):
     @classmethod
@@ -76,6 +104,12 @@ class OnACluster(OnStores):
         self.assertGreaterEqual(passed, CAPACITY - TOLERANCE)
         self.assertEqual(self.metric("headgate_fleet_pool_alone_requests_total"), 0)
 
+    def test_a_failover_under_skewed_load(self):
+        primary = self.cluster.primary_of(self.shard)
+        replica = next(node for node in self.cluster.shard_nodes(self.shard) if node is not primary)
+        self.addCleanup(primary.start)
+        self.failover_under_skewed_load(primary, replica)
+
     def move_back(self, slot, source, target):
         if target.command("EXISTS", POOL) == "1":
             self.cluster.begin_move(slot, target, source)
@@ -99,33 +133,7 @@ class OnASentinelSet(OnStores):
         self.store = f"redis+sentinel://127.0.0.1:{self.sentinel.port}/main"
 
     def test_a_failover_under_skewed_load(self):
-        """The bound of the guide in the cycle of a return: one more capacity. Requests of others that were
-        admitted meanwhile count, so a client that was quiet finds its share or the rest."""
-        self.start(self.store, "--cycle", "1h")
-        self.wait_until_acquainted()
-        quiet = self.ask("quiet", 1, (0,))
-        self.assertEqual(quiet, 1)
-        with Load(self.sidecars) as load:
-            until(lambda: load.asked >= 200, 20, "the load runs")
-            self.primary.kill()
-            for place in range(REPLICAS):
-                until(lambda place=place: self.is_alone(place), 20, "each replica has a pool of its own")
-            until(lambda: self.replica.command("ROLE").startswith("master"), 30, "the replica is promoted")
-            for place in range(REPLICAS):
-                until(lambda place=place: not self.is_alone(place), 20, "each replica has rejoined")
-            asked = load.asked
-            until(lambda: load.asked >= asked + 200, 20, "the load runs again")
-        self.assertEqual(load.errors, [])
-        self.assertEqual(self.cycles(), 0, "the replica of the store has the running cycle")
-        total = sum(load.passed.values()) + quiet
-        rest = self.ask("quiet", CAPACITY, (0, 1, 2))
-        share = CAPACITY // 4
-        self.assertLessEqual(rest, share - quiet)
-        self.assertGreaterEqual(rest, min(share - quiet, CAPACITY - total) - TOLERANCE)
-        self.assertLessEqual(total + rest, 2 * CAPACITY, load.passed)
-        for sidecar in self.sidecars:
-            self.assertIn("fleet_pool.left", sidecar.errors())
-            self.assertIn("fleet_pool.rejoined", sidecar.errors())
+        self.failover_under_skewed_load(self.primary, self.replica)
 
 
 class OnARing(OnStores):

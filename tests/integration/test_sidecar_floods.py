@@ -208,11 +208,14 @@ FLOODS = {
 }
 
 
+# One loop, so that floods and honest clients meet.
+ONE_LOOP = ("--threads", "1")
+
+
 class Floods(unittest.TestCase):
     def start(self, *args):
         upstream = Upstream(self, serve)
-        # One loop, so that floods and honest clients meet.
-        self.sidecar = self.enterContext(Sidecar(upstream.port, args=("--threads", "1", *args)))
+        self.sidecar = self.enterContext(Sidecar(upstream.port, args=(*ONE_LOOP, *args)))
         self.honest = Honest(self.sidecar.port)
         self.addCleanup(self.honest.stop)
         self.are_served()
@@ -328,6 +331,40 @@ class Floods(unittest.TestCase):
         self.assertGreaterEqual(self.floods("resets"), 5 * ATTACKERS)
         self.assertLess(self.grown(), ATTACKERS * CONNECTION_BYTES)
         self.nothing_is_left()
+
+    def test_cancelled_requests_do_not_end_those_of_others_at_an_upstream_with_http2(self):
+        """All clients share the connections to such an upstream, which ends a connection with too many resets."""
+        released = threading.Event()
+
+        def serve_slowly(connection, head):
+            if head.startswith("GET /forever"):
+                return connection.recv(1) != b""
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
+            released.wait(60)
+            connection.sendall(b"b")
+            return True
+
+        back = self.enterContext(Sidecar(Upstream(self, serve_slowly).port, args=ONE_LOOP))
+        front = self.enterContext(Sidecar(back.port, args=ONE_LOOP, scheme="h2c"))
+        others = [self.enterContext(contextlib.closing(http.client.HTTPConnection("127.0.0.1", front.port, timeout=20))) for _ in range(5)]
+        for number, connection in enumerate(others):
+            connection.request("GET", "/", headers={"X-Client-Id": f"client{number}"})
+        answers = [connection.getresponse() for connection in others]
+        self.assertEqual([answer.read(1) for answer in answers], [b"a"] * len(others))
+
+        def attack():
+            with contextlib.closing(Peer(front.port)) as peer:
+                for first in range(1, 1000, 100):
+                    streams = range(first, first + 100, 2)
+                    peer.send(b"".join(get(stream, "/forever") for stream in streams))
+                    wait(0.01)  # so that the upstream has most of them
+                    peer.send(b"".join(h2.reset(stream) for stream in streams))
+            return back.metric('headgate_proxy_requests_total{outcome="client_gone"}') >= 4000
+
+        until(attack, 60, "the upstream has seen many resets")
+        released.set()
+        self.assertEqual([answer.read() for answer in answers], [b"b"] * len(others))
+        self.assertEqual(back.metric('headgate_http2_floods_total{reason="resets"}'), 0)
 
     def test_a_hundred_streams_without_a_window(self):
         """They hold one window each, and end as slow readers. PINGs do not keep them."""

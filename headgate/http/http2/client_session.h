@@ -6,7 +6,8 @@
 //       └─ invalid ─▶ RST_STREAM, OnFailed(kInvalid)
 //   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
 //
-// After an invalid response the other exchanges end in peace, but no new one begins.
+// After an invalid response the other exchanges end in peace, but no new one begins. It is the same
+// after many cancelled exchanges: a server would take them for a flood, and end those of others.
 #pragma once
 
 #include <cstddef>
@@ -77,6 +78,8 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   void OnResponseEnd(ClientStream& stream, const Fields& trailers);
   // Resets the stream. Its exchange fails with kInvalid.
   void Refuse(ClientStream& stream, std::string_view detail);
+  // Resets a stream that is not wanted any more.
+  void Abandon(ClientStream& stream, ErrorCode error);
   // Takes the stream from nghttp2, and remembers why.
   void Close(ClientStream& stream, Failure failure, std::string_view detail);
   // Ends all exchanges, because the connection has ended.
@@ -100,9 +103,11 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   size_t open_ = 0;                                     // streams with a receiver
   std::string output_;
   base::Instant now_{};
+  base::Instant abandoned_full_at_{};  // see TakeFrom
   bool settings_seen_ = false;
   bool going_away_ = false;
   bool distrusted_ = false;  // the server has sent an invalid response
+  bool worn_ = false;        // too many streams were abandoned
   bool broken_ = false;
   bool in_call_ = false;
   bool stopped_ = false;  // reading, because of unsent output

@@ -361,6 +361,56 @@ TEST(ClientSession, CancelResetsTheStream) {
   EXPECT_EQ(Result(response), "open") << "it is not called again";
 }
 
+// A server would take them for a flood, and end the exchanges of others too.
+TEST(ClientSession, AfterManyCancelledExchangesOnlyTheOthersEnd) {
+  RawClient client;
+  TestResponse& kept = client.Begin();
+  for (int i = 0; i < 50; ++i) {
+    TestResponse& response = client.Begin();
+    EXPECT_THAT(client.Say(""), testing::SizeIs(i == 0 ? 2 : 1));
+    response.exchange->Cancel();
+    EXPECT_THAT(client.Say(""), ElementsAre(testing::EndsWith("CANCEL")));
+  }
+  EXPECT_EQ(client.session.free_places(), 99u);
+  TestResponse& last = client.Begin();
+  (void)client.Say("");
+  last.exchange->Cancel();
+  EXPECT_TRUE(client.session.finished());
+  EXPECT_EQ(client.session.free_places(), 0u);
+  EXPECT_EQ(client.session.open_exchanges(), 1u);
+  (void)client.Say(Headers(1, {{":status", "200"}}));
+  EXPECT_TRUE(kept.ended);
+}
+
+TEST(ClientSession, CancelledExchangesThatTheServerDoesNotSeeDoNotCount) {
+  RawClient client;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 90; ++i) client.Begin().exchange->Cancel();
+    EXPECT_THAT(client.Say(""), IsEmpty());
+  }
+  EXPECT_EQ(client.session.free_places(), 100u);
+}
+
+TEST(ClientSession, ACancelledExchangeInEachSecondPasses) {
+  Counters counters;
+  const ClientOptions options;
+  ClientSession session(options, counters);
+  RequestHead head{.version = Version::kHttp2};
+  head.method = "GET";
+  head.authority = "a.example";
+  head.target = "/";
+  TestResponse response;
+  base::Instant now = kNow;
+  for (int i = 0; i < 200; ++i) {
+    now += std::chrono::seconds(1);
+    ClientExchange& exchange = session.Begin(head, response, now);
+    session.output().clear();
+    exchange.Cancel();
+    session.output().clear();
+  }
+  EXPECT_EQ(session.free_places(), 100u);
+}
+
 TEST(ClientSession, AResponseThatEndsFirstEndsTheRequest) {
   RawClient client;
   TestResponse& response = client.Begin("POST", kUnsized);

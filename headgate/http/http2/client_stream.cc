@@ -30,7 +30,7 @@ void ClientStream::Cancel() {
   if (session_.Detach(*this) == nullptr || closed_) return;
   body_.Discard();
   if (id_ != 0) {
-    session_.endpoint_.Reset(id_, ErrorCode::kCancel);
+    session_.Abandon(*this, ErrorCode::kCancel);
   } else {
     session_.Close(*this, Failure::kNotSent, {});
   }

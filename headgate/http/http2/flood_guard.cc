@@ -7,11 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Budget {
-  int64_t burst;
-  base::Duration interval;  // one event refills in this time
-};
-
 constexpr std::array<Budget, kFloods> kBudgets = {{
     {1000, 30ms},  // resets: as nghttp2. Each complete answer earns one
     {100, 100ms},  // provoked
@@ -34,13 +29,15 @@ static_assert(std::all_of(kBudgets.begin(), kBudgets.end(), [](const Budget& bud
 
 }  // namespace
 
-bool FloodGuard::Take(Flood kind, base::Instant now) {
-  const Budget& budget = kBudgets[Index(kind)];
-  base::Instant& full_at = full_at_[Index(kind)];
+bool TakeFrom(const Budget& budget, base::Instant& full_at, base::Instant now) {
   const base::Instant then = std::max(full_at, now) + budget.interval;
   if (then - now > budget.burst * budget.interval) return false;
   full_at = then;
   return true;
+}
+
+bool FloodGuard::Take(Flood kind, base::Instant now) {
+  return TakeFrom(kBudgets[Index(kind)], full_at_[Index(kind)], now);
 }
 
 void FloodGuard::Earn(Flood kind, int events) {

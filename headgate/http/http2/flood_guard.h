@@ -36,6 +36,15 @@ struct Counters {
   base::Counter output_stops;  // a connection was not read because it did not take its output
 };
 
+// This many events may come at once, and one more in each interval.
+struct Budget {
+  int64_t burst;
+  base::Duration interval;
+};
+// Takes one event from a budget that is full again at `full_at`. Returns false if none is left.
+// `now` must not go back.
+bool TakeFrom(const Budget& budget, base::Instant& full_at, base::Instant now);
+
 class FloodGuard {
  public:
   // Whether the budget has a place for one more event at `now`, which must not go back; takes it.
