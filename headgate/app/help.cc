@@ -89,7 +89,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
   --credential-file PATH    the admin address asks other machines for its first line
   --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; with TLS https://HOST or
-                            h2://HOST (HTTP/2); several with commas
+                            h2://HOST (HTTP/2); several with commas. Each address of a name is an upstream
+  --upstream-resolve DURATION  between two lookups of a name in --upstream, from 100ms to 1h (5s)
   --upstream-ca-file PATH   the authorities that sign the upstream's certificate, followed (the system's)
   --upstream-tls-name NAME  the name that must be in it (the host of --upstream)
   --upstream-certificate-file PATH  the sidecar's own certificate for the upstream, followed
@@ -137,7 +138,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails, unless
                             all addresses fail
   --check-interval DURATION   between two checks of an address by an event loop, from 200ms (5s)
-  --upstream-connections N    to each address of the upstream (512)
+  --upstream-connections N    to each address of the upstream, also to each address of a name (512)
   --queue N                 requests that wait for a connection, and as many that queues of rules hold (1024)
   --max-connections N       of clients (10000)
   --max-connections-per-address N  of clients at one address (--max-connections: a load balancer has one address)

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "headgate/net/name_targets.h"
+
 namespace headgate::net {
 
 std::string StreamTarget::ToString() const {
@@ -28,18 +30,6 @@ StreamTarget TargetOf(const Endpoint& endpoint) {
       return {.host = endpoint.address, .port = endpoint.port};
   }
 }
-
-namespace {
-
-SocketAddresses KnownAddresses(const StreamTarget& target) {
-  if (!target.unix_path.empty()) return {UnixSocket(target.unix_path)};
-  // Not resolved (RFC 6761), because the machine may lack the file that lists it.
-  if (target.host == "localhost")
-    return {Ipv4Socket("127.0.0.1", target.port), Ipv6Socket("::1", target.port)};
-  return AddressIn(target.host, target.port);
-}
-
-}  // namespace
 
 Connector::Connector(EventLoop& loop, const StreamTarget& target, Done done)
     : poller_(loop.sockets()), done_(std::move(done)), addresses_(KnownAddresses(target)) {

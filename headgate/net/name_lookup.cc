@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "headgate/base/monotonic_time.h"
+#include "headgate/net/kept_answers.h"
 
 namespace headgate::net {
 
@@ -81,6 +82,11 @@ class Lookups {
     }
   }
 
+  void ForgetLate(const Name& name) {
+    const std::lock_guard lock(mutex_);
+    late_.erase(name);
+  }
+
   // Afterwards the loop of this waiter is not used.
   void Leave(const NameWaiter& waiter) {
     const std::lock_guard lock(mutex_);
@@ -124,6 +130,10 @@ class Lookups {
 SocketAddresses AddressIn(const std::string& host, uint16_t port) {
   auto addresses = Resolve({host, port}, AI_NUMERICHOST);
   return addresses.ok() ? *std::move(addresses) : SocketAddresses();
+}
+
+void ForgetKeptAnswer(const std::string& host, uint16_t port) {
+  Lookups::OfThisProcess().ForgetLate({host, port});
 }
 
 NameLookup::NameLookup(EventLoop& loop, const std::string& host, uint16_t port, Done done)

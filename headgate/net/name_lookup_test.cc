@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "headgate/base/clock.h"
+#include "headgate/net/kept_answers.h"
 
 namespace {
 
@@ -141,6 +142,10 @@ TEST_F(NameLookupTest, AnAnswerThatCameTooLateIsForTheNextWhoAsks) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_TRUE(IsLoopback(answer->front(), 6379));
   EXPECT_EQ(slow_asked, 1);
+  ForgetKeptAnswer(std::string(kSlowName), 6379);
+  const NameLookup afresh(loop, std::string(kSlowName), 6379, Keep());
+  ASSERT_TRUE(Until(2));
+  EXPECT_EQ(slow_asked, 2);
 }
 
 TEST(AddressIn, KnowsAddressesFromNames) {

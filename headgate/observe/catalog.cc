@@ -1,3 +1,4 @@
+// The table of all metrics. One file because it is one table.
 #include "headgate/observe/catalog.h"
 
 namespace headgate::observe {
@@ -432,8 +433,28 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "checks",
      "Active checks of the addresses of the upstream, by result: passed, failed. Each event loop "
-     "checks by itself.",
+     "checks by itself. Failures of an address that never accepted a connection are not counted if "
+     "another address of its name did.",
      {"result"}},
+    {Metric::kUpstreamAddresses, "headgate_upstream_addresses", kGauge, "addresses",
+     "Addresses that requests go to: those in --upstream, and those of its names. A name without "
+     "an "
+     "answer so far counts as one."},
+    {Metric::kUpstreamLeftOut, "headgate_upstream_addresses_left_out", kGauge, "addresses",
+     "Addresses of names that get no requests, because there are more than 256 in all."},
+    {Metric::kUpstreamLookups,
+     "headgate_upstream_lookups_total",
+     kCounter,
+     "lookups",
+     "Lookups of the names in --upstream, by result: answered, failed (also: without an address). "
+     "The addresses stay as they are if one fails.",
+     {"result"}},
+    {Metric::kUpstreamLookupAge,
+     "headgate_upstream_lookup_age_seconds",
+     kGauge,
+     "seconds",
+     "Age of the last answer for a name in --upstream; absent before the first one.",
+     {"upstream"}},
     {Metric::kUpstreamInFlight, "headgate_upstream_in_flight", kGauge, "requests",
      "With capacity auto: requests that were sent and have no answer yet."},
     {Metric::kUpstreamInFlightMax, "headgate_upstream_in_flight_max", kGauge, "requests",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include "headgate/base/check.h"
@@ -54,20 +55,21 @@ std::unique_ptr<UpstreamConnection> ProxyLoop::Connect(size_t address,
 
 void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses) {
   auto old = std::exchange(addresses_, {});
-  std::vector<size_t> ids;
+  std::vector<ServiceAddress> ids;
   for (const StreamConnectionOptions& address : addresses) {
     const auto known = std::find_if(old.begin(), old.end(), [&](const auto& entry) {
-      return entry.second->target == address.target;
+      return entry.second->target == address.target &&
+             entry.second->stream.server_name == address.stream.server_name;
     });
     const size_t id = known != old.end() ? known->first : next_address_++;
     addresses_.emplace(id, std::make_shared<const StreamConnectionOptions>(address));
-    ids.push_back(id);
+    ids.push_back({.id = id, .name = address.name});
   }
   const base::Instant now = clock_.Now();
   upstreams_.SetAddresses(ids, now);
   if (options_.checks.path.empty()) return;
   std::erase_if(checks_, [&](const auto& check) { return !addresses_.contains(check.first); });
-  for (const size_t id : ids) {
+  for (const size_t id : std::views::keys(addresses_)) {
     checks_.try_emplace(
         id, options_.checks, id, connect_, wheel_,
         [this, id](bool passed) { upstreams_.OnChecked(id, passed); }, now);

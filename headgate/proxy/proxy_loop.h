@@ -58,7 +58,8 @@ class ProxyLoop {
   }
 
   // Replaces the addresses of the upstream; at least one. On the loop's thread. Exchanges that have
-  // begun are not disturbed.
+  // begun are not disturbed. An address with the target and the server name of one before is the
+  // same: it keeps its connections and its health.
   void SetAddresses(std::span<const StreamConnectionOptions> addresses);
 
   // Whether requests are held in queues of rules, and to their clients' parts of the connections.

@@ -18,6 +18,7 @@ namespace headgate::proxy {
 
 struct StreamConnectionOptions {
   net::StreamTarget target{};
+  size_t name = 0;  // see ServiceAddress
   net::Stream::Options stream{};
   std::function<std::unique_ptr<http::ClientSession>()> make_session{};
   bool http2 = false;

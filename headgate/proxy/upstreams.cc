@@ -38,15 +38,16 @@ Upstreams::Upstreams(const UpstreamsOptions& options, Connect connect, Upstreams
 
 Upstreams::~Upstreams() { HEADGATE_CHECK(queue_.empty()); }
 
-void Upstreams::SetAddresses(std::span<const size_t> ids, base::Instant now) {
-  HEADGATE_CHECK(!ids.empty());
+void Upstreams::SetAddresses(std::span<const ServiceAddress> to, base::Instant now) {
+  HEADGATE_CHECK(!to.empty());
   std::vector<std::unique_ptr<Address>> old = std::exchange(addresses_, {});
-  for (const size_t id : ids) {
+  for (const ServiceAddress& entry : to) {
     const auto known =
-        std::find_if(old.begin(), old.end(), [&](const auto& a) { return a && a->id == id; });
-    addresses_.push_back(known != old.end()
-                             ? std::move(*known)
-                             : std::make_unique<Address>(id, options_.exchanges_per_connection));
+        std::find_if(old.begin(), old.end(), [&](const auto& a) { return a && a->id == entry.id; });
+    addresses_.push_back(known != old.end() ? std::move(*known)
+                                            : std::make_unique<Address>(
+                                                  entry.id, options_.exchanges_per_connection));
+    addresses_.back()->name = entry.name;
   }
   for (auto& address : old) {
     if (address == nullptr) continue;
@@ -59,9 +60,16 @@ void Upstreams::SetAddresses(std::span<const size_t> ids, base::Instant now) {
 }
 
 void Upstreams::OnChecked(size_t id, bool passed) {
-  (passed ? counters_.checks_passed : counters_.checks_failed).Add();
-  for (const auto& address : addresses_) {
-    if (address->id == id) address->failed_checks = passed ? 0 : address->failed_checks + 1;
+  const auto found = std::find_if(addresses_.begin(), addresses_.end(),
+                                  [&](const auto& address) { return address->id == id; });
+  if (found == addresses_.end()) return;
+  Address& address = **found;
+  address.failed_checks = passed ? 0 : address.failed_checks + 1;
+  if (passed) {
+    address.has_accepted = true;
+    counters_.checks_passed.Add();
+  } else if (!NeverAcceptedUnlikeOthers(address)) {
+    counters_.checks_failed.Add();
   }
   // More places may be in use than before.
   if (!queue_.empty()) wake_();
@@ -74,6 +82,13 @@ bool Upstreams::IsOut(const Address& address, base::Instant now) const {
 bool Upstreams::AllAreOut(base::Instant now) const {
   return std::all_of(addresses_.begin(), addresses_.end(),
                      [&](const auto& address) { return IsOut(*address, now); });
+}
+
+bool Upstreams::NeverAcceptedUnlikeOthers(const Address& address) const {
+  return !address.has_accepted && address.name != 0 &&
+         std::any_of(addresses_.begin(), addresses_.end(), [&](const auto& other) {
+           return other->name == address.name && other->has_accepted;
+         });
 }
 
 // ---- Requests
@@ -233,6 +248,13 @@ void Upstreams::OnHealth(Address& address, Ended ended, base::Instant now) {
   if (!was_out && address.health.IsOut(now)) counters_.out.Add();
 }
 
+void Upstreams::OnConnectFailure(Address& address, base::Instant now) {
+  if (!NeverAcceptedUnlikeOthers(address)) return OnHealth(address, Ended::kFailed, now);
+  HealthOptions at_once = options_.health;
+  at_once.failures_max = 1;
+  address.health.OnFailure(at_once, now);
+}
+
 // ---- Connections
 
 void Upstreams::Open(Address& address) {
@@ -264,6 +286,7 @@ void Upstreams::OpenForQueue(base::Instant now) {
 
 void Upstreams::OnConnected(Link& link, base::Instant now) {
   link.connected = true;
+  link.address.has_accepted = true;
   link.address.connect_failed = false;
   NoteConnectEnd(link);
   NoteFree(link, now);
@@ -303,7 +326,7 @@ void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_vi
   counters_.connect_failures.Add();
   if (end == UpstreamConnection::End::kUntrusted || end == UpstreamConnection::End::kTlsFailed)
     counters_.tls_failures.Add();
-  OnHealth(address, Ended::kFailed, now);
+  OnConnectFailure(address, now);
   OnConnectFailed(end, why, now);
 }
 

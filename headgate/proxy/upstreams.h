@@ -11,6 +11,10 @@
 // (dynamic_threshold.h); its requests beyond that wait, and others pass them (waiter_queue.h). The
 // queue is divided in the same way. The last free place of each address is for a client without
 // one, so that there is one if another address leaves, or has never accepted a connection.
+//
+// A name may have addresses at which nobody listens, as one for IPv6 of a service that has only
+// IPv4. So an address that has never accepted a connection, while another of its name has, is out
+// after its first failure, and this is not counted as an event.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +54,12 @@ struct UpstreamsOptions {
   HealthOptions health{};
 };
 
+struct ServiceAddress {
+  size_t id = 0;
+  // Addresses with the same number are behind one name. 0: it is behind none.
+  size_t name = 0;
+};
+
 // The loop writes, any thread reads.
 struct UpstreamsCounters {
   base::Counter connections{};  // open, or being made
@@ -79,9 +89,9 @@ class Upstreams final : public Places {
   Taken Take(Waiter& waiter, base::Instant now) override;
   void Forget(Waiter& waiter) override;
 
-  // Replaces the addresses, which have these ids; at least one. Connections to an address that is
-  // not among them finish their exchanges, and get no others.
-  void SetAddresses(std::span<const size_t> ids, base::Instant now);
+  // Replaces the addresses; at least one. One whose id is known stays as it is. Connections to an
+  // address that is not among them finish their exchanges, and get no others.
+  void SetAddresses(std::span<const ServiceAddress> to, base::Instant now);
 
   // The result of an active check of this address. Does nothing if it has retired.
   void OnChecked(size_t id, bool passed);
@@ -134,7 +144,9 @@ class Upstreams final : public Places {
         : id(number), connection_places(places_expected) {}
 
     const size_t id;
+    size_t name = 0;              // see ServiceAddress
     bool retired = false;         // gets no more requests
+    bool has_accepted = false;    // a connection, at any time
     uint32_t failed_checks = 0;   // in a row
     bool connect_failed = false;  // the last attempt to connect
     std::vector<std::unique_ptr<Link>> links;
@@ -157,8 +169,11 @@ class Upstreams final : public Places {
   void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
   bool IsOut(const Address& address, base::Instant now) const;
   bool AllAreOut(base::Instant now) const;
+  // Whether only other addresses of its name have accepted connections.
+  bool NeverAcceptedUnlikeOthers(const Address& address) const;
   void OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant now);
   void OnHealth(Address& address, Ended ended, base::Instant now);
+  void OnConnectFailure(Address& address, base::Instant now);
   void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);
   // Places on connections, those that do not exist yet included.
   struct FreePlaces {

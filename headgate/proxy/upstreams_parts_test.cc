@@ -255,7 +255,7 @@ TEST_F(UpstreamsPartsTest, ThereIsRoomForANewcomerAfterAnAddressHasLeft) {
   Make(2);
   // The last place of each address is kept.
   EXPECT_EQ(AskOften(kHog, 20), 6u);
-  upstreams->SetAddresses(std::array<size_t, 1>{0}, now);
+  upstreams->SetAddresses(std::array{ServiceAddress{.id = 0}}, now);
   Turn();
   EXPECT_NE(Ask(kAnn).place, nullptr);
   EXPECT_EQ(counters.waits_for_client.value(), 14u);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,9 +75,9 @@ struct UpstreamsRig : testing::Test {
           return connection;
         },
         counters, [this] { woken = true; });
-    std::vector<size_t> ids(addresses);
-    std::iota(ids.begin(), ids.end(), size_t{0});
-    upstreams->SetAddresses(ids, now);
+    std::vector<ServiceAddress> to;
+    for (size_t id = 0; id < addresses; ++id) to.push_back({.id = id});
+    upstreams->SetAddresses(to, now);
   }
   void TearDown() override {
     if (upstreams) upstreams->Close(now);

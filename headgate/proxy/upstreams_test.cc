@@ -397,7 +397,7 @@ TEST_F(UpstreamsTest, AddressesCanChange) {
   Place& idle = Take();
   Leave(idle);
   PlayedConnection& idle_connection = Played(idle);
-  const std::array<size_t, 2> ids = {7, 8};
+  const std::array<ServiceAddress, 2> ids = {{{.id = 7}, {.id = 8}}};
   upstreams->SetAddresses(ids, now);
   EXPECT_TRUE(idle_connection.closed);
   EXPECT_FALSE(Played(busy).closed) << "its exchange is not over";
@@ -422,7 +422,7 @@ TEST_F(UpstreamsTest, AddressThatStaysKeepsItsConnections) {
   const size_t stays = Played(first).address;
   Leave(first);
   Leave(second);
-  upstreams->SetAddresses(std::array{stays}, now);
+  upstreams->SetAddresses(std::array{ServiceAddress{.id = stays}}, now);
   Turn();
   EXPECT_EQ(&Take(), &first);
   Leave(first);
@@ -434,7 +434,7 @@ TEST_F(UpstreamsTest, QueueGoesToTheNewAddresses) {
   Make(1);
   PlayedWaiter waiter;
   (void)TakeFor(waiter);
-  upstreams->SetAddresses(std::array<size_t, 1>{7}, now);
+  upstreams->SetAddresses(std::array{ServiceAddress{.id = 7}}, now);
   EXPECT_TRUE(made[0]->closed);
   ASSERT_EQ(made.size(), 2u);
   EXPECT_EQ(made[1]->address, 7u);

@@ -8,6 +8,7 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--admin-listen", &flags.admin_listen},
                               {"--credential-file", &flags.credential_file},
                               {"--upstream", &flags.upstream},
+                              {"--upstream-resolve", &flags.upstream_resolve},
                               {"--capacity", &flags.capacity},
                               {"--cycle", &flags.cycle},
                               {"--reservation", &flags.reservation},

@@ -21,6 +21,7 @@ struct SidecarFlags {
   std::string admin_listen = "127.0.0.1:8081";
   std::string credential_file;
   std::string upstream;
+  std::string upstream_resolve = "5s";
   std::string capacity;
   std::string cycle = "10s";
   std::string reservation = "10%";

@@ -14,13 +14,6 @@ namespace {
 
 const http::http2::ClientOptions kHttp2Client;
 
-net::Stream::Options StreamOptionsOf(const SidecarSettings& settings,
-                                     std::shared_ptr<net::TlsContext> tls) {
-  return {.tls = std::move(tls),
-          .server_name = settings.tls.upstream_name,
-          .connect_timeout = settings.connect_timeout};
-}
-
 void LogUnannouncedEnd(observe::Log& log, std::string_view reason) {
   log.Warning("upstream.end_unannounced",
               {{"reason", reason},
@@ -41,22 +34,24 @@ void LogTlsFailure(observe::Log& log, proxy::UpstreamConnection::End end, std::s
 }
 
 // The addresses for one loop, which counts in `counters`.
-std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upstreams,
-                                                        const net::Stream::Options& stream,
-                                                        http::http2::Counters& counters,
-                                                        observe::Log& log) {
-  const auto make_session = [http2 = upstreams.http2,
-                             &counters]() -> std::unique_ptr<http::ClientSession> {
+std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
+    const std::vector<UpstreamAddress>& upstreams, const std::shared_ptr<net::TlsContext>& tls,
+    const SidecarSettings& settings, http::http2::Counters& counters, observe::Log& log) {
+  const bool http2 = settings.upstreams.http2;
+  const auto make_session = [http2, &counters]() -> std::unique_ptr<http::ClientSession> {
     if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
     return std::make_unique<http::http1::ClientSession>();
   };
   std::vector<proxy::StreamConnectionOptions> addresses;
-  for (const net::StreamTarget& target : upstreams.targets) {
+  for (const UpstreamAddress& upstream : upstreams) {
     addresses.push_back(
-        {.target = target,
-         .stream = stream,
+        {.target = upstream.target,
+         .name = upstream.name,
+         .stream = {.tls = tls,
+                    .server_name = upstream.tls_name,
+                    .connect_timeout = settings.connect_timeout},
          .make_session = make_session,
-         .http2 = upstreams.http2,
+         .http2 = http2,
          .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
          .on_tls_failure = [&log](proxy::UpstreamConnection::End end,
                                   std::string_view reason) { LogTlsFailure(log, end, reason); }});
@@ -64,32 +59,32 @@ std::vector<proxy::StreamConnectionOptions> AddressesOf(const UpstreamList& upst
   return addresses;
 }
 
-proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings, http::http2::Counters& counters,
-                                   observe::Log& log) {
+proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
+                                   const std::vector<UpstreamAddress>& upstreams,
+                                   http::http2::Counters& counters, observe::Log& log) {
   proxy::ProxyOptions options = settings.proxy;
-  options.addresses = AddressesOf(settings.upstreams,
-                                  StreamOptionsOf(settings, settings.tls.upstream), counters, log);
+  options.addresses = ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log);
   return options;
 }
 
 }  // namespace
 
 SidecarLoop::SidecarLoop(const SidecarSettings& settings,
+                         const std::vector<UpstreamAddress>& upstreams,
                          const SidecarSessionOptions& session_options, proxy::Admission& admission,
                          access::Access& access, net::EventLoop& loop,
                          const base::DisciplinedClock& clock, observe::Log& log)
     : settings_(settings),
       log_(log),
-      options_(ProxyOptionsOf(settings, upstream_http2_, log)),
+      options_(ProxyOptionsOf(settings, upstreams, upstream_http2_, log)),
       proxy_(options_, admission, loop, clock),
       sessions_(proxy_.application(), session_options),
       admin_("Headgate, the admin address of a sidecar", access,
              [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
 
-void SidecarLoop::SetUpstreams(const UpstreamList& upstreams,
-                               std::shared_ptr<net::TlsContext> tls) {
-  proxy_.SetAddresses(
-      AddressesOf(upstreams, StreamOptionsOf(settings_, std::move(tls)), upstream_http2_, log_));
+void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
+                               const std::shared_ptr<net::TlsContext>& tls) {
+  proxy_.SetAddresses(ConnectionsTo(upstreams, tls, settings_, upstream_http2_, log_));
 }
 
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "headgate/access/access.h"
 #include "headgate/app/sidecar/sessions.h"
 #include "headgate/app/sidecar/settings.h"
-#include "headgate/app/sidecar/upstream_list.h"
+#include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/base/clock.h"
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/http/router.h"
@@ -21,17 +22,19 @@ namespace headgate::app {
 
 class SidecarLoop {
  public:
-  // Everything must outlive this object.
-  SidecarLoop(const SidecarSettings& settings, const SidecarSessionOptions& session_options,
-              proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
-              const base::DisciplinedClock& clock, observe::Log& log);
+  // Everything must outlive this object. `upstreams` are those at first.
+  SidecarLoop(const SidecarSettings& settings, const std::vector<UpstreamAddress>& upstreams,
+              const SidecarSessionOptions& session_options, proxy::Admission& admission,
+              access::Access& access, net::EventLoop& loop, const base::DisciplinedClock& clock,
+              observe::Log& log);
 
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
   http::Router& admin() { return admin_; }
   // Changes the upstreams of the requests that follow, and the TLS of new connections to them
   // (null: plain). Call it on the loop.
-  void SetUpstreams(const UpstreamList& upstreams, std::shared_ptr<net::TlsContext> tls);
+  void SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
+                    const std::shared_ptr<net::TlsContext>& tls);
 
  private:
   const SidecarSettings& settings_;

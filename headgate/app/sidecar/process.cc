@@ -48,10 +48,11 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
       certificates_(settings.tls.clients, control_, log_),
       session_options_(SessionOptionsOf(settings)),
       access_({.credential = settings.credential}),
-      upstreams_(settings.upstreams),
-      upstream_tls_(settings.tls.upstream),
-      upstream_files_(
-          "the upstream", [this] { return ReloadUpstreamTls(); }, control_, log_),
+      upstreams_(
+          settings, LiveUpstreams::SystemsLookUp(control_), control_, engine_.clock(), log_,
+          [this](const auto& addresses, const auto& tls) {
+            OnLoops([addresses, tls](SidecarLoop& loop) { loop.SetUpstreams(addresses, tls); });
+          }),
       server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
       listeners_(settings.handover, server_, certificates_, console, log_) {
   if (settings.has_rules()) {
@@ -65,7 +66,8 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
   proxy::Admission& admission = fleet_ ? fleet_->admission() : admission_;
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
   for (uint32_t i = 0; i < settings_.threads; ++i) {
-    loops_.push_back(std::make_unique<SidecarLoop>(settings, session_options_, admission, access_,
+    loops_.push_back(std::make_unique<SidecarLoop>(settings, upstreams_.addresses(),
+                                                   session_options_, admission, access_,
                                                    server_.loop(i), engine_.clock(), log_));
     AddAdminRoutes(loops_.back()->admin());
   }
@@ -88,8 +90,7 @@ int SidecarProcess::Run() {
     console_.Error(std::string(status.message()), "see --tls-certificate-file");
     return kExitUsage;
   }
-  const net::TlsOptions& upstream = settings_.tls.upstream_files;
-  upstream_files_.Follow({upstream.ca_file, upstream.certificate_file, upstream.key_file});
+  upstreams_.Begin();
   if (!ListenOnAll()) return kExitUnreachable;
   server_.Start();
   const auto state = [this] { return StateForSuccessor(); };
@@ -99,7 +100,7 @@ int SidecarProcess::Run() {
   const auto reload = [this] {
     if (rules_) rules_->Reload();
     certificates_.Reload();
-    upstream_files_.Reload();
+    upstreams_.Reload();
   };
   RunLoop(control_, signals_,
           {.tick = [this] { Tick(); },
@@ -180,14 +181,15 @@ void SidecarProcess::AddAdminRoutes(http::Router& router) {
       router);
   AddSidecarRoutes({.mode = [this] { return pool_.mode(); },
                     .set_mode = [this](share::Mode mode) { SetMode(mode); },
-                    .upstreams = [this] { return upstreams(); },
-                    .set_upstreams = [this](UpstreamList to) { SetUpstreams(std::move(to)); }},
+                    .upstreams = [this] { return upstreams_.list(); },
+                    .set_upstreams = [this](UpstreamList to) { upstreams_.Set(std::move(to)); },
+                    .names = [this] { return upstreams_.names(); }},
                    router);
 }
 
 SidecarState SidecarProcess::StateForSuccessor() {
   return {.mode = LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
-          .upstream = LiveSetting<std::string>{.now = ToString(upstreams()),
+          .upstream = LiveSetting<std::string>{.now = ToString(upstreams_.list()),
                                                .flag = ToString(settings_.upstreams)},
           .instances = fleet_ ? fleet_->HandOverCount() : 0,
           .pool = pool_.HandOver(engine_.clock().Now())};
@@ -200,7 +202,7 @@ void SidecarProcess::TakeOver(const SidecarState& state) {
   if (state.upstream && state.upstream->flag == ToString(settings_.upstreams) &&
       state.upstream->now != state.upstream->flag) {
     auto list = ParseUpstreams(state.upstream->now);
-    if (list.ok() && list->SameScheme(settings_.upstreams)) SetUpstreams(*std::move(list));
+    if (list.ok() && list->SameScheme(settings_.upstreams)) upstreams_.Set(*std::move(list));
   }
   if (fleet_) fleet_->TakeOverCount(state.instances);
   if (const absl::Status status = pool_.TakeOver(state.pool, engine_.clock().Now()); !status.ok())
@@ -215,35 +217,9 @@ void SidecarProcess::SetMode(share::Mode mode) {
   log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
 }
 
-UpstreamList SidecarProcess::upstreams() {
-  const std::lock_guard lock(upstreams_mutex_);
-  return upstreams_;
-}
-
-void SidecarProcess::SetUpstreams(UpstreamList to) {
-  const std::lock_guard lock(upstreams_mutex_);
-  upstreams_ = std::move(to);
-  log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(upstreams_))}});
-  PublishUpstreams();
-}
-
-absl::Status SidecarProcess::ReloadUpstreamTls() {
-  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.tls.upstream_files));
-  const std::lock_guard lock(upstreams_mutex_);
-  upstream_tls_ = std::move(loaded);
-  PublishUpstreams();
-  return absl::OkStatus();
-}
-
 void SidecarProcess::OnLoops(const std::function<void(SidecarLoop&)>& work) {
   for (uint32_t i = 0; i < settings_.threads; ++i)
     server_.loop(i).Post([&loop = *loops_[i], work] { work(loop); });
-}
-
-void SidecarProcess::PublishUpstreams() {
-  OnLoops([list = upstreams_, tls = upstream_tls_](SidecarLoop& loop) {
-    loop.SetUpstreams(list, tls);
-  });
 }
 
 void SidecarProcess::Collect(observe::Sink& sink) {
@@ -259,13 +235,14 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   CollectProxy(proxies, sink);
   sink.Set(observe::Metric::kProxyRequests, {"misnamed"}, misnamed);
   CollectHttp2(http2, sink);
+  upstreams_.Collect(sink);
   const base::Instant now = engine_.clock().Now();
   fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
   if (fleet_) fleet_->Collect(sink);
   CollectShare(snapshot_, sink);
   if (rules_) rules_->Collect(sink);
   if (shared_ != nullptr) shared_->Collect(sink);
-  CollectCertificates({&certificates_.files(), &upstream_files_}, sink);
+  CollectCertificates({&certificates_.files(), &upstreams_.files()}, sink);
 }
 
 void SidecarProcess::Tick() {

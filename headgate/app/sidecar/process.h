@@ -4,7 +4,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -13,12 +12,12 @@
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/runtime/followed_certificates.h"
-#include "headgate/app/runtime/followed_tls_files.h"
 #include "headgate/app/runtime/shared_stores.h"
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/sidecar/fleet.h"
 #include "headgate/app/sidecar/listeners.h"
+#include "headgate/app/sidecar/live_upstreams.h"
 #include "headgate/app/sidecar/loop.h"
 #include "headgate/app/sidecar/rules.h"
 #include "headgate/app/sidecar/settings.h"
@@ -62,12 +61,8 @@ class SidecarProcess {
 
   // Changes, from any loop.
   void SetMode(share::Mode mode);
-  UpstreamList upstreams();
-  void SetUpstreams(UpstreamList to);
-  absl::Status ReloadUpstreamTls();
   // Runs it on each loop, some time.
   void OnLoops(const std::function<void(SidecarLoop&)>& work);
-  void PublishUpstreams();  // to all loops, with upstreams_mutex_
 
   // Called by one thread at a time.
   void Collect(observe::Sink& sink);
@@ -93,11 +88,7 @@ class SidecarProcess {
   const SidecarSessionOptions session_options_;
   const http::Options admin_http_{};
   access::Access access_;
-  std::mutex upstreams_mutex_;
-  // Guarded by upstreams_mutex_.
-  UpstreamList upstreams_;
-  std::shared_ptr<net::TlsContext> upstream_tls_;  // null: plain
-  FollowedTlsFiles upstream_files_;
+  LiveUpstreams upstreams_;
   std::optional<SidecarRules> rules_;  // absent: there are none
   std::vector<std::unique_ptr<SidecarLoop>> loops_;
   // The loops use everything declared above.

@@ -27,6 +27,10 @@ void AnswerState(const SidecarControl& control, http::Response& response) {
   ordered_json state;
   state["mode"] = Name(control.mode());
   state["upstream"] = ToString(control.upstreams());
+  for (const UpstreamNames::State& name : control.names()) {
+    ordered_json& addresses = state["names"][name.name.ToString()] = ordered_json::array();
+    for (const net::StreamTarget& address : name.addresses) addresses.push_back(address.ToString());
+  }
   response.AddField("Content-Type", "application/json");
   response.body = state.dump() + "\n";
 }

@@ -1,12 +1,15 @@
 // The state of a running sidecar over the admin address, and changes without a restart:
 //
-//   GET /v1/sidecar      {"mode":"enforce","upstream":"http://127.0.0.1:9000"}
+//   GET /v1/sidecar      {"mode":"enforce","upstream":"http://app:9000",
+//                         "names":{"app:9000":["10.0.0.7:9000","10.0.0.8:9000"]}}
 //   PATCH /v1/sidecar    changes the members that the body has
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "headgate/app/sidecar/upstream_list.h"
+#include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/http/router.h"
 #include "headgate/share/share_options.h"
 
@@ -19,6 +22,8 @@ struct SidecarControl {
   std::function<UpstreamList()> upstreams;
   // The scheme is the one that the sidecar was started with.
   std::function<void(UpstreamList)> set_upstreams;
+  // Those among the upstreams, with the addresses behind them.
+  std::function<std::vector<UpstreamNames::State>()> names;
 };
 
 void AddSidecarRoutes(SidecarControl control, http::Router& router);

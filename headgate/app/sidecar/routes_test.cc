@@ -13,7 +13,8 @@ struct SidecarRoutes : testing::Test {
     AddSidecarRoutes({.mode = [this] { return mode; },
                       .set_mode = [this](share::Mode to) { mode = to; },
                       .upstreams = [this] { return upstreams; },
-                      .set_upstreams = [this](UpstreamList to) { upstreams = std::move(to); }},
+                      .set_upstreams = [this](UpstreamList to) { upstreams = std::move(to); },
+                      .names = [this] { return names; }},
                      router);
   }
   http::Response Ask(std::string_view method, std::string_view body = "") {
@@ -29,6 +30,7 @@ struct SidecarRoutes : testing::Test {
 
   share::Mode mode = share::Mode::kEnforce;
   UpstreamList upstreams = *ParseUpstreams("http://127.0.0.1:9000,unix:/run/s");
+  std::vector<UpstreamNames::State> names;
   access::Access access;
   http::Router router{"test", access};
 };
@@ -36,6 +38,16 @@ struct SidecarRoutes : testing::Test {
 TEST_F(SidecarRoutes, ShowTheState) {
   EXPECT_EQ(Ask("GET").body,
             "{\"mode\":\"enforce\",\"upstream\":\"http://127.0.0.1:9000,unix:/run/s\"}\n");
+}
+
+TEST_F(SidecarRoutes, ShowTheAddressesBehindNames) {
+  upstreams = *ParseUpstreams("http://app:9000,http://b");
+  names = {{.name = {.host = "app", .port = 9000},
+            .addresses = {{.host = "10.0.0.7", .port = 9000}, {.host = "fd00::7", .port = 9000}}},
+           {.name = {.host = "b", .port = 80}}};
+  EXPECT_EQ(Ask("GET").body,
+            "{\"mode\":\"enforce\",\"upstream\":\"http://app:9000,b:80\",\"names\":"
+            "{\"app:9000\":[\"10.0.0.7:9000\",\"[fd00::7]:9000\"],\"b:80\":[]}}\n");
 }
 
 TEST_F(SidecarRoutes, ChangeWhatTheBodyHas) {

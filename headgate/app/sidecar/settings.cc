@@ -32,6 +32,9 @@ constexpr std::string_view kFieldsOfConnections[] = {
     "Trailer",    "Transfer-Encoding", "Upgrade"};
 // The timers of the proxy tick each 100 ms, so a check could not keep a shorter one.
 constexpr base::Duration kCheckIntervalMin = std::chrono::milliseconds(200);
+// Each lookup is a thread for a moment, and name servers of others are asked.
+constexpr base::Duration kResolveMin = std::chrono::milliseconds(100);
+constexpr base::Duration kResolveMax = std::chrono::hours(1);
 constexpr uint64_t kThreadsMax = 256;
 constexpr uint64_t kCountMax = 1'000'000;
 
@@ -56,6 +59,12 @@ void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSetting
   } else {
     reader.Refuse(fmt::format("--upstream: {}", std::string(upstreams.status().message())),
                   "for example --upstream http://127.0.0.1:9000");
+  }
+  settings.upstream_resolve = reader.Time("--upstream-resolve", flags.upstream_resolve);
+  if (settings.upstream_resolve < kResolveMin || settings.upstream_resolve > kResolveMax) {
+    reader.Refuse(fmt::format("--upstream-resolve {} is not from 100ms to 1h",
+                              rule::Quote(flags.upstream_resolve)),
+                  "names are looked up this often; 5s is right for most");
   }
 }
 

@@ -31,6 +31,7 @@ struct SidecarSettings {
   std::optional<ListenAddress> admin{};  // absent: none
   std::string credential{};
   UpstreamList upstreams{};
+  base::Duration upstream_resolve{0};  // between two lookups of a name
   base::Duration connect_timeout{0};
   SidecarTls tls{};
   share::ShareOptions share{};

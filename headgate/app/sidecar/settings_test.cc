@@ -157,6 +157,10 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
                 "--handover names a socket for clients"},
            Case{{"--upstream", "http://unix:"}, "the path of the Unix socket is missing"},
            Case{{"--upstream", "http://unix:" + std::string(300, 'a')}, "the path has 300 bytes"},
+           Case{{"--upstream-resolve", "99ms"},
+                "--upstream-resolve \"99ms\" is not from 100ms to 1h"},
+           Case{{"--upstream-resolve", "61m"},
+                "--upstream-resolve \"61m\" is not from 100ms to 1h"},
            Case{{"--check-interval", "199ms"}, "--check-interval \"199ms\" is shorter than 200ms"},
        }) {
     const auto [settings, err] = WithFlags(c.flags);

@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kStoreServers = 8;
 
 FileNeeds FileNeedsOf(const SidecarSettings& settings) {
+  // A name counts as one address: how many there are shows only later.
   const uint64_t upstream_connections =
       settings.proxy.upstreams.connections_max * settings.upstreams.targets.size();
   const uint64_t store_connections =

@@ -1,0 +1,169 @@
+#include "headgate/app/sidecar/live_upstreams.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/net/kept_answers.h"
+
+namespace headgate::app {
+
+LiveUpstreams::LookUp LiveUpstreams::SystemsLookUp(net::EventLoop& loop) {
+  return [&loop](const net::StreamTarget& name, net::NameLookup::Done done) {
+    net::ForgetKeptAnswer(name.host, name.port);
+    return std::make_shared<net::NameLookup>(loop, name.host, name.port, std::move(done));
+  };
+}
+
+LiveUpstreams::LiveUpstreams(const SidecarSettings& settings, LookUp look_up, net::EventLoop& loop,
+                             const base::DisciplinedClock& clock, observe::Log& log,
+                             Publish publish)
+    : settings_(settings),
+      look_up_(std::move(look_up)),
+      loop_(loop),
+      clock_(clock),
+      log_(log),
+      publish_(std::move(publish)),
+      names_(settings.upstream_resolve, settings.tls.upstream_name),
+      tls_(settings.tls.upstream),
+      files_(
+          "the upstream", [this] { return ReloadTls(); }, loop, log),
+      timer_(loop, [this] { LookUpDue(); }) {
+  names_.Follow(settings.upstreams, clock.Now());
+}
+
+void LiveUpstreams::Begin() {
+  const net::TlsOptions& tls = settings_.tls.upstream_files;
+  files_.Follow({tls.ca_file, tls.certificate_file, tls.key_file});
+  LookUpDue();
+}
+
+UpstreamList LiveUpstreams::list() const {
+  const std::lock_guard lock(mutex_);
+  return names_.list();
+}
+
+std::vector<UpstreamAddress> LiveUpstreams::addresses() const {
+  const std::lock_guard lock(mutex_);
+  return names_.Expand().all;
+}
+
+std::vector<UpstreamNames::State> LiveUpstreams::names() const {
+  const std::lock_guard lock(mutex_);
+  return names_.states();
+}
+
+void LiveUpstreams::Set(UpstreamList to) {
+  const std::lock_guard lock(mutex_);
+  log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(to))}});
+  names_.Follow(std::move(to), clock_.Now());
+  PublishNow();
+  loop_.Post([this] { LookUpDue(); });
+}
+
+absl::Status LiveUpstreams::ReloadTls() {
+  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.tls.upstream_files));
+  const std::lock_guard lock(mutex_);
+  tls_ = std::move(loaded);
+  PublishNow();
+  return absl::OkStatus();
+}
+
+void LiveUpstreams::PublishNow() {
+  const UpstreamNames::Addresses addresses = names_.Expand();
+  const bool too_many = addresses.left_out > 0;
+  if (too_many && !leaves_out_) {
+    log_.Warning("upstream.addresses_left_out",
+                 {{"used", uint64_t{addresses.all.size()}},
+                  {"left_out", addresses.left_out},
+                  {"effect", std::string_view("those beyond the bound get no requests")},
+                  {"hint", std::string_view("let several sidecars have a part of them each")}});
+  }
+  leaves_out_ = too_many;
+  publish_(addresses.all, tls_);
+}
+
+void LiveUpstreams::LookUpDue() {
+  std::vector<net::StreamTarget> due;
+  std::optional<base::Instant> next;
+  {
+    const std::lock_guard lock(mutex_);
+    due = names_.TakeDue(clock_.Now());
+    next = names_.next_due();
+    // A name that is due again was taken out of the list meanwhile.
+    std::erase_if(lookups_, [&](const auto& lookup) {
+      return !names_.Follows(lookup.first) ||
+             std::find(due.begin(), due.end(), lookup.first) != due.end();
+    });
+  }
+  for (const net::StreamTarget& name : due) {
+    lookups_.emplace_back(
+        name, look_up_(name, [this, name](const absl::StatusOr<net::SocketAddresses>& answer) {
+          OnAnswer(name, answer);
+        }));
+  }
+  if (next) timer_.SetAfter(std::max(base::Duration(0), *next - clock_.Now()));
+}
+
+// Runs within the lookup, so nothing of it may be used once it has been taken out of the list.
+void LiveUpstreams::OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketAddresses> answer) {
+  std::erase_if(lookups_, [&](const auto& lookup) { return lookup.first == name; });
+  (answer.ok() && !answer->empty() ? answered_ : failed_).Add();
+  UpstreamNames::Heard heard;
+  {
+    const std::lock_guard lock(mutex_);
+    heard = names_.OnAnswer(name, answer, clock_.Now());
+    if (heard.changed()) PublishNow();
+  }
+  LogAnswer(name, heard, answer);
+  LookUpDue();
+}
+
+void LiveUpstreams::LogAnswer(const net::StreamTarget& name, const UpstreamNames::Heard& heard,
+                              const absl::StatusOr<net::SocketAddresses>& answer) {
+  const std::string text = name.ToString();
+  if (heard.failures == 1) {
+    const std::string reason =
+        answer.ok() ? "it has no address" : std::string(answer.status().message());
+    const std::string_view effect = heard.count > 0
+                                        ? "requests go to the addresses of the last answer"
+                                        : "each connection looks it up; 502 if that fails";
+    log_.Warning("upstream.lookup_failed",
+                 {{"upstream", std::string_view(text)},
+                  {"reason", std::string_view(reason)},
+                  {"effect", effect},
+                  {"hint", std::string_view("`getent ahosts NAME` asks the same servers")}});
+  }
+  if (heard.recovered)
+    log_.Info("upstream.lookup_recovered", {{"upstream", std::string_view(text)}});
+  if (heard.changed()) {
+    log_.Info("upstream.addresses_changed", {{"upstream", std::string_view(text)},
+                                             {"added", heard.added},
+                                             {"removed", heard.removed},
+                                             {"addresses", heard.count}});
+  }
+}
+
+void LiveUpstreams::Collect(observe::Sink& sink) const {
+  UpstreamNames::Addresses addresses;
+  std::vector<UpstreamNames::State> names;
+  {
+    const std::lock_guard lock(mutex_);
+    addresses = names_.Expand();
+    names = names_.states();
+  }
+  sink.Set(observe::Metric::kUpstreamAddresses, {}, uint64_t{addresses.all.size()});
+  sink.Set(observe::Metric::kUpstreamLeftOut, {}, addresses.left_out);
+  sink.Set(observe::Metric::kUpstreamLookups, {"answered"}, answered_.value());
+  sink.Set(observe::Metric::kUpstreamLookups, {"failed"}, failed_.value());
+  const base::Instant now = clock_.Now();
+  for (const UpstreamNames::State& name : names) {
+    if (!name.answered) continue;
+    const base::Duration age = std::max(base::Duration(0), now - *name.answered);
+    sink.Set(observe::Metric::kUpstreamLookupAge, {name.name.ToString()}, age);
+  }
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,84 @@
+// The upstreams of a running sidecar: the list in force, the addresses behind its names, and the
+// files of TLS towards them. A change of any of them is published to the loops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "headgate/app/runtime/followed_tls_files.h"
+#include "headgate/app/sidecar/settings.h"
+#include "headgate/app/sidecar/upstream_list.h"
+#include "headgate/app/sidecar/upstream_names.h"
+#include "headgate/base/clock.h"
+#include "headgate/base/counter.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/name_lookup.h"
+#include "headgate/net/tls_context.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+
+namespace headgate::app {
+
+class LiveUpstreams {
+ public:
+  // Told the addresses that requests go to, and the TLS of new connections (null: plain). Called by
+  // one thread at a time.
+  using Publish = std::function<void(const std::vector<UpstreamAddress>& addresses,
+                                     const std::shared_ptr<net::TlsContext>& tls)>;
+  // Looks a name up, and calls `done` on the loop, never from within this call. `done` is not
+  // called after the result has been destroyed, which `done` may do.
+  using LookUp = std::function<std::shared_ptr<void>(const net::StreamTarget& name,
+                                                     net::NameLookup::Done done)>;
+  static LookUp SystemsLookUp(net::EventLoop& loop);
+
+  // Everything must outlive this object, which lives on `loop`.
+  LiveUpstreams(const SidecarSettings& settings, LookUp look_up, net::EventLoop& loop,
+                const base::DisciplinedClock& clock, observe::Log& log, Publish publish);
+
+  // Begins to look names up, and to follow the files of TLS.
+  void Begin();
+  // Reads the files of TLS again.
+  void Reload() { files_.Reload(); }
+
+  // From any thread.
+  UpstreamList list() const;
+  void Set(UpstreamList to);
+  std::vector<UpstreamAddress> addresses() const;
+  std::vector<UpstreamNames::State> names() const;
+  const FollowedTlsFiles& files() const { return files_; }
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  // Looks up the names that are due, and gives up lookups of names that are not in the list.
+  void LookUpDue();
+  void OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketAddresses> answer);
+  void LogAnswer(const net::StreamTarget& name, const UpstreamNames::Heard& heard,
+                 const absl::StatusOr<net::SocketAddresses>& answer);
+  absl::Status ReloadTls();
+  // With mutex_.
+  void PublishNow();
+
+  const SidecarSettings& settings_;
+  const LookUp look_up_;
+  net::EventLoop& loop_;
+  const base::DisciplinedClock& clock_;
+  observe::Log& log_;
+  const Publish publish_;
+  base::Counter answered_{};
+  base::Counter failed_{};
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  UpstreamNames names_;
+  std::shared_ptr<net::TlsContext> tls_;
+  bool leaves_out_ = false;  // there are too many addresses
+  // Only on the loop.
+  FollowedTlsFiles files_;
+  std::vector<std::pair<net::StreamTarget, std::shared_ptr<void>>> lookups_;  // under way
+  net::Timer timer_;
+};
+
+}  // namespace headgate::app
