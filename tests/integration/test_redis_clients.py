@@ -9,7 +9,8 @@ import unittest
 
 import redis
 
-from harness import INTEGRATION, PATIENT, Headgate, RedisServer, require, require_redis, run, until
+from dynamodb import KEYS, NO_KEYS, Dynalite
+from harness import BINARY, INTEGRATION, PATIENT, Headgate, RedisServer, require, require_redis, run, until
 from resp import Replies
 from zookeeper import ZooKeeperServer
 
@@ -134,8 +135,8 @@ class RedisCliPermits(unittest.TestCase):
         body = {"descriptors": [{"entries": [{"key": "pool", "value": "db"}]}], **more}
         return json.loads(server.request("POST", path, json.dumps(body))[2])
 
-    def check_two_instances(self, *words):
-        one, other = [self.enterContext(Headgate(*self.RULE, *words)) for _ in range(2)]
+    def check_two_instances(self, *words, **more):
+        one, other = [self.enterContext(Headgate(*self.RULE, *words, **more)) for _ in range(2)]
         until(lambda: one.check(path="/v1/peek", pool="db")[0] == 200, 20, "it is ready")
         passes, first = self.acquire(one)
         self.assertTrue(passes)
@@ -180,6 +181,14 @@ class RedisCliPermits(unittest.TestCase):
         require("redis-cli")
         server = self.enterContext(ZooKeeperServer())
         self.check_two_instances("--store", server.url(), "--store-timeout", "5s", "--on-store-failure", "deny")
+
+    def test_instances_share_permits_in_dynamodb(self):
+        require("redis-cli")
+        server = self.enterContext(Dynalite(persistent=True))
+        done = run(BINARY, "store", "create-table", server.url(), env={**os.environ, **NO_KEYS, **KEYS})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = ("--store", server.url(), "--store-timeout", "5s", "--on-store-failure", "deny")
+        self.check_two_instances(*words, env={**NO_KEYS, **KEYS})
 
     def test_a_release_says_that_the_store_is_away(self):
         require("redis-cli")

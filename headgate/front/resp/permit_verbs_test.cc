@@ -364,6 +364,33 @@ TEST(PermitVerbsOverAStore, CommandsOfOneReadAreAskedTogetherIfTheyAreOfOneKind)
   EXPECT_EQ(desk.Replies().size(), 6u);
 }
 
+TEST(PermitVerbsOverAStore, CommandsThatAskTwiceAreAskedTogetherBothTimes) {
+  for (const std::string verb : {"HG.ACQUIRE", "HG.CHECK"}) {
+    std::string bytes;
+    for (const std::string value : {"ann", "ben", "ann", "cyd"})
+      bytes += Command({verb, "d", "ENTRIES", "1", "both", value});
+    // A rule without permits is asked once, beside the first questions of the others.
+    bytes += Command({verb, "d", "ENTRIES", "1", "plain", "ann"});
+    Desk desk(true);
+    desk.Arrive(bytes);
+    std::vector<size_t> together;
+    while (desk.progress.waiting()) {
+      together.push_back(desk.shared.waiting());
+      desk.shared.AnswerAll();
+      desk.Arrive("");
+    }
+    EXPECT_THAT(together, ElementsAre(5, 4)) << verb;
+    desk.shared.AnswerAll();
+    Desk at_hand(false);
+    at_hand.Arrive(bytes);
+    const std::vector<RespValue> expected = at_hand.Replies();
+    const std::vector<RespValue> replies = desk.Replies();
+    ASSERT_EQ(replies.size(), 5u);
+    for (size_t i = 0; i < replies.size(); ++i)
+      EXPECT_EQ(Number(replies[i], "allowed"), Number(expected[i], "allowed")) << verb << i;
+  }
+}
+
 TEST(PermitVerbsOverAStore, AConnectionThatEndsMeanwhileGivesBackWhatItWouldHaveGot) {
   for (const Words& options : {Words{}, Words{"ID", "a"}}) {
     Desk desk(true);

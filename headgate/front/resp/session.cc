@@ -107,7 +107,7 @@ bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
   }
   if (collected == Collected::kNo) {
     pass.waits = !Run(spec, turn, pass);
-    if (pass.waits && verbs_.only_one() && !transaction_.executing())
+    if (pass.waits && !verbs_.empty() && verbs_.asks_ahead() && !transaction_.executing())
       AskAhead(*RuleVerbOf(spec->verb), pass.rest.substr(parser_.consumed_bytes()), turn.now);
     if (pass.waits && spec->verb == Verb::kIncrEx && counts_.size() == 1 &&
         !transaction_.executing())
@@ -430,6 +430,7 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
 
 void RespSession::AskAhead(RuleVerb first, std::string_view input, base::Instant now) {
   if (!May(Right::kCheck)) return;  // a refund may be the one that waits
+  verbs_.BeginAhead();
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
     if (parser_.size() == 0) continue;

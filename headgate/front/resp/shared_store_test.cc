@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <random>
 
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
 #include "headgate/limiter/shared_decider.h"
-#include "headgate/rule/builder.h"
+#include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-// A server with a rule for `user` in domain `d`, and one client.
+// A server with rules for `user` and `job` in domain `d`, and one client.
 class Side {
  public:
   explicit Side(bool shares, bool leases = false, access::AccessOptions options = {})
@@ -28,11 +27,16 @@ class Side {
         context_({.checker = checker_, .access = access_, .version = "1"}),
         session_(context_, {.loopback = true}) {
     session_.SetWaker([this] { ++woken; });
-    const std::array rules{rule::PlainRule{
-        .domain = "d",
-        .key = "user",
-        .limits = {*algorithm::Limit::Make({.requests = 9, .period = std::chrono::seconds(10)})}}};
-    EXPECT_TRUE(limiter_.OnRules(*rule::BuildRules(rules), now_).ok());
+    const rule::RuleFile file{
+        .name = "f.yaml",
+        .text =
+            "domain: d\n"
+            "descriptors:\n"
+            "- key: user\n"
+            "  rate_limit: {algorithm: token_bucket, period: 10s, requests_per_unit: 9}\n"
+            "- key: job\n"
+            "  rate_limit: {algorithm: concurrency, requests: 3, ttl: 30s}\n"};
+    EXPECT_TRUE(limiter_.OnRules(rule::LoadRules({&file, 1}).rules, now_).ok());
   }
 
   // Feeds arriving bytes; if the session waits, feeds no more until Answer.
@@ -130,6 +134,14 @@ std::string RandomCommand(std::mt19937_64& random) {
     case 18:
       return Command({"HG.CHECKM", key, "15", "30", "60", "1", "k" + std::to_string(random() % 5),
                       "15", "30", "60", "2"});
+    case 19:
+    case 20:
+      return Command({"HG.ACQUIRE", "d", "ID", key, "ENTRIES", "1", "job", "j"});
+    case 21:
+      return Command({"HG.RELEASE", "d", "ID", key, "ENTRIES", "1", "job", "j"}) +
+             Command({"HG.RELEASE", "d", "ID", "k1", "ENTRIES", "1", "job", "j"});
+    case 22:
+      return Command({"HG.PEEK", "d", "ENTRIES", "1", "job", "j"});
     case 24:
       return Command({"INCREX", "n" + key, "BYINT", std::to_string(random() % 9), "UBOUND", "99"});
     case 25:

@@ -9,6 +9,7 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
                                                           wire::RespVersion version,
                                                           base::Instant now, std::string& output) {
   PendingVerb& next = asked_ == 0 ? Add() : *pending_verbs_[answered_];
+  just_sent_ = false;
   if (next.turn.pending.waiting()) return Answered::kLater;
   if (next.decided) {
     output += next.reply;
@@ -20,7 +21,8 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   }
   wire::RespWriter reply(output, version);
   const auto answered = verbs_.Answer(verb, command, reply, next.turn, now);
-  if (answered.ok() && *answered == Answered::kLater) {
+  just_sent_ = answered.ok() && *answered == Answered::kLater;
+  if (just_sent_) {
     ++open_;
   } else {
     next.turn.KeepPermit();
@@ -46,7 +48,9 @@ bool VerbQueue::MayFollow(RuleVerb first, RuleVerb next) {
 
 void VerbQueue::AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                          base::Instant now) {
-  PendingVerb& next = Add();
+  PendingVerb& next = ahead_ < asked_ ? *pending_verbs_[ahead_] : Add();
+  ++ahead_;
+  if (next.decided || next.turn.pending.waiting()) return;
   wire::RespWriter reply(next.reply, version);
   const auto answered = verbs_.Answer(verb, command, reply, next.turn, now);
   if (answered.ok() && *answered == Answered::kLater) {

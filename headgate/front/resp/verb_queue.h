@@ -4,6 +4,9 @@
 //                       HG.CHECK a   HG.CHECK b    HG.PEEK c     PING
 //  first pass           waits        asked ahead   asked ahead            one trip to the store
 //  when all are ready   answered     answered      answered      answered
+//
+// A check that also looks at permits asks twice. Then the commands behind it ask again too,
+// together with it.
 #pragma once
 
 #include <functional>
@@ -38,18 +41,22 @@ class VerbQueue {
                                       std::string& output);
 
   bool empty() const { return asked_ == 0; }
-  // Whether the queue holds only the command that waits.
-  bool only_one() const { return asked_ - answered_ == 1; }
-  // Whether one more command can be queued.
+  // Whether the commands behind the first one are to be asked ahead: it has just been sent, perhaps
+  // for the second time, or nothing is queued behind it.
+  bool asks_ahead() const { return just_sent_ || asked_ - answered_ == 1; }
+  // Goes back to the command behind the first one, for the calls of AskAhead that follow.
+  void BeginAhead() { ahead_ = answered_ + 1; }
+  // Whether one more command can be asked ahead.
   bool has_room() const {
-    return asked_ < kCommandsMax && kept_bytes_ < net::Session::kOutputPauseBytes;
+    return ahead_ < asked_ ||
+           (asked_ < kCommandsMax && kept_bytes_ < net::Session::kOutputPauseBytes);
   }
   // Whether a command may be sent while this one, the first in the queue, waits. A command that
   // acquires a permit asks the store a second time if its rule has other limits too. Only commands
   // of its own kind follow it, because others would overtake its second question.
   static bool MayFollow(RuleVerb first, RuleVerb next);
-  // Sends a command that follows waiting ones. If its reply is available at once, the reply is kept
-  // until its turn.
+  // Sends the next command that follows the first one, again if it is queued and has its answer,
+  // but has to ask more. If its reply is available at once, the reply is kept until its turn.
   void AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                 base::Instant now);
 
@@ -75,6 +82,8 @@ class VerbQueue {
   std::vector<std::unique_ptr<PendingVerb>> pending_verbs_;
   size_t asked_ = 0;
   size_t answered_ = 0;
+  size_t ahead_ = 0;        // the place of the next command of AskAhead
+  bool just_sent_ = false;  // the last call of AnswerNext has sent its command
   size_t kept_bytes_ = 0;
 };
 
