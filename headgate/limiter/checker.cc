@@ -188,6 +188,11 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/true));
   if (!scratch_->permit_of.empty()) [[unlikely]]
     SpareBuckets(call, joined);
+  const bool may_owe = call.rules.sizes_in_shadow && call.request.operation == Operation::kTake;
+  if (may_owe) [[unlikely]] {
+    response.waiting = !SpareDebtors(call, enforced);
+    if (response.waiting) return absl::OkStatus();
+  }
 
   response.waiting = !DecidePart(call, 0, enforced);
   if (response.waiting) return absl::OkStatus();
@@ -209,6 +214,8 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     }
     response.waiting = !DecidePart(call, enforced, shadows.size());
     if (response.waiting) return absl::OkStatus();
+    if (may_owe) [[unlikely]]
+      DenyDebtors(enforced);
   }
   if (!scratch_->permit_of.empty()) [[unlikely]]
     ObservePermits(call);

@@ -200,6 +200,8 @@ class Checker {
   void ObservePermits(const Call& call) const;
   bool DenyByDebt(const Call& call, Response& response);
   void MarkDebts(const Call& call);
+  bool SpareDebtors(const Call& call, size_t enforced);
+  void DenyDebtors(size_t enforced);
   void ConcludeSizes(const Call& call, Response& response) const;
   void SpareBuckets(const Call& call, bool joined);
   void ConcludePermits(const Call& call, Response& response) const;

@@ -58,6 +58,7 @@ struct Checker::Scratch {
   absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
   absl::flat_hash_map<int64_t, store::LimitHandle> once_limits;  // by window
   store::LimitHandle once_limit;                                 // of this request
+  std::vector<Settled> debtors;  // for the part of the batch in shadow: denied if a debt denies it
   std::vector<PermitEntry> permits;
   // By descriptor: its place in `permits`. Descriptors with one key share it.
   std::vector<std::optional<uint32_t>> permit_of;

@@ -55,8 +55,55 @@ bool Checker::DenyByDebt(const Call& call, Response& response) {
   return denied;
 }
 
-// A debt under a rule in shadow or in quota mode: the rule denies, and others decide what comes of
-// it.
+// A rule in shadow takes nothing for a request that a debt would have denied: its limits are only
+// looked at then. Debts change at any time, so what was found is kept with the answers for a
+// request that is asked again. False if the request waits.
+bool Checker::SpareDebtors(const Call& call, size_t enforced) {
+  std::vector<BatchEntry>& batch = scratch_->batch;
+  std::vector<Settled>& debtors = scratch_->debtors;
+  debtors.assign(batch.size() - enforced, {});
+  const auto look = [&] {
+    if (!limiter_.size_debts_.any()) return true;
+    for (size_t i = enforced; i < batch.size(); ++i) {
+      const Scratch::Source& source = scratch_->sources[i];
+      if (source.size == nullptr) continue;
+      const store::TakeRequest& request = batch[i].request;
+      if (const auto debt = limiter_.size_debts_.Find(request.key)) {
+        debtors[i - enforced].decision = DeniedByDebt(*source.limit, *debt, request.cost, call.now);
+      }
+    }
+    return true;
+  };
+  const bool known = call.pending == nullptr
+                         ? look()
+                         : call.pending->Resume(base::Strided<Settled>(debtors), look);
+  if (!known) return false;
+  for (size_t first = enforced, end = enforced; first < batch.size(); first = end) {
+    end = first + 1;
+    while (end < batch.size() && batch[end].request.joined != store::Joined::kNo) ++end;
+    const std::span<const Settled> of_rule =
+        std::span(debtors).subspan(first - enforced, end - first);
+    if (std::all_of(of_rule.begin(), of_rule.end(),
+                    [](const Settled& settled) { return settled.decision.allowed; }))
+      continue;
+    for (size_t i = first; i < end; ++i) {
+      batch[i].request.operation = Operation::kPeek;
+      batch[i].request.joined = store::Joined::kNo;
+    }
+  }
+  return true;
+}
+
+// After the part in shadow was asked.
+void Checker::DenyDebtors(size_t enforced) {
+  for (size_t i = 0; i < scratch_->debtors.size(); ++i) {
+    const algorithm::Decision& denied = scratch_->debtors[i].decision;
+    algorithm::Decision& decision = scratch_->batch[enforced + i].settled.decision;
+    if (!denied.allowed && decision.allowed) decision = denied;
+  }
+}
+
+// A debt under a rule in quota mode: the rule denies, and others decide what comes of it.
 void Checker::MarkDebts(const Call& call) {
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
     const Scratch::Source& source = scratch_->sources[i];

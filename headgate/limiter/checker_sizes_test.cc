@@ -169,6 +169,45 @@ TEST_F(SizesTest, ADebtOfARuleInShadowDeniesNobody) {
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
 }
 
+// As if the rule denied in earnest: nothing is taken from any of its limits.
+TEST_F(SizesTest, ARuleInShadowTakesNothingWhileItOwes) {
+  SetRule(
+      "  shadow_mode: true\n  rate_limits:\n"
+      "  - {unit: day, requests_per_unit: 5, algorithm: fixed_window}\n  - " +
+      std::string(kBytes) + "\n");
+  Ask();
+  ASSERT_THAT(response.sized, SizeIs(1));
+  const base::Hash128 key = response.sized[0].key;
+  EXPECT_EQ(Left(), 4u);
+  limiter.size_debts().Add(key, 10);
+  limiter.size_debts().Deny(key, now + 5s);
+  EXPECT_TRUE(Ask().allowed);
+  EXPECT_THAT(response.sized, IsEmpty());
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 5s + 4 * 36s);
+  EXPECT_EQ(limiter.size_debts().Forget(key), 10u);
+  EXPECT_EQ(Left(), 4u) << "neither limit has counted the request";
+  EXPECT_TRUE(Ask().allowed);
+  EXPECT_THAT(response.sized, SizeIs(1));
+  EXPECT_EQ(Left(), 3u);
+}
+
+// The roll-out owes, the rule does not.
+TEST_F(SizesTest, ARollOutInShadowTakesNothingWhileItOwes) {
+  SetRule(
+      "  rate_limit: {unit: hour, requests_per_unit: 100}\n"
+      "  rollout:\n    shadow: true\n    rate_limit: " +
+      std::string(kBytes) + "\n");
+  Ask();
+  ASSERT_THAT(response.sized, SizeIs(1));
+  limiter.size_debts().Add(response.sized[0].key, 10);
+  limiter.size_debts().Deny(response.sized[0].key, now + 5s);
+  EXPECT_TRUE(Ask().allowed);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kAllowed);
+  EXPECT_THAT(response.sized, IsEmpty());
+  EXPECT_EQ(Left(), 98u) << "the rule counts both requests";
+}
+
 // ---- How much of a charge may go back
 
 TEST_F(SizesTest, ABucketKeepsWhatHasComeBackByItself) {

@@ -18,6 +18,14 @@ constexpr size_t kHistoriesMax = 65'536;
 // Each change of a roll-out's percentage divides the keys further.
 constexpr size_t kPartsMax = 16;
 
+bool HasSizes(const std::vector<rule::RuleLimit>& limits) {
+  return std::any_of(limits.begin(), limits.end(),
+                     [](const rule::RuleLimit& limit) { return limit.cost.has_value(); });
+}
+bool HasSizes(const rule::Rule& rule) {
+  return HasSizes(rule.limits) || (rule.rollout != nullptr && HasSizes(rule.rollout->limits));
+}
+
 using ByIdentity = absl::flat_hash_map<absl::string_view, uint32_t>;
 
 ByIdentity IndexByIdentity(const PublishedRules* set) {
@@ -194,6 +202,8 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
                                   .requests = rule.concurrency->max,
                                   .period = rule.concurrency->ttl}));
     }
+    if (rule.shadow_mode || rule.rollout != nullptr)
+      next->sizes_in_shadow = next->sizes_in_shadow || HasSizes(rule);
     if (rule.rollout == nullptr || !rule.rollout->shadow()) continue;
     HEADGATE_ASSIGN_OR_RETURN(published.shadow,
                               publisher.Replace(was.shadow, rule.rollout->limits));

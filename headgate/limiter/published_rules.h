@@ -47,6 +47,8 @@ struct PublishedRules {
   std::shared_ptr<const rule::RuleSet> rules;
   std::vector<PublishedRule> published;  // by Rule::index
   bool limits_concurrency = false;       // any of them
+  // Any that may be in shadow, or have a roll-out there, has a limit with a cost by size.
+  bool sizes_in_shadow = false;
 };
 
 // Prepares `rules` for decisions. `before` may be null. `observer` may be null.

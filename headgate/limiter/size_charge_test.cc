@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace headgate::limiter {
 namespace {
 
@@ -41,6 +43,30 @@ TEST(SizeCharge, GivesBackInTheMeanWhatTheBucketHasNotRefilled) {
     EXPECT_NEAR(static_cast<double>(GivenBackOf10000(algorithm, 3s)), 7'500, 300);
     EXPECT_NEAR(static_cast<double>(GivenBackOf10000(algorithm, 9s)), 2'500, 300);
     EXPECT_EQ(GivenBackOf10000(algorithm, 12s), 0u);
+  }
+}
+
+// A request costs what was used, or what has come back by itself if that is more, at most what was
+// taken; only the last part of a unit is left to chance. One unit comes back each second.
+TEST(SizeCharge, CostsWhatWasUsedOrWhatHasComeBackMeanwhile) {
+  constexpr Cost kTaken = 8;
+  const Limit limit = *Limit::Make({.requests = 60, .period = std::chrono::minutes(1)});
+  for (Cost used = 0; used <= kTaken; ++used) {
+    for (int64_t tenths = 0; tenths <= 100; ++tenths) {
+      const SizeTake take{.key = {.low = static_cast<uint64_t>(tenths), .high = 1},
+                          .cost = {.per_bytes = 1024},
+                          .limit = limit,
+                          .taken = kTaken};
+      SizeCharge charge({}, take, kStart);
+      // The last unit has only begun.
+      const uint64_t bytes = used == 0 ? 0 : (used - 1) * 1024 + 1;
+      const Cost cost = kTaken - charge.CorrectTo(bytes, kStart + tenths * 100ms).returnable;
+      const Cost back_down = static_cast<Cost>(tenths / 10);
+      const Cost back_up = static_cast<Cost>((tenths + 9) / 10);
+      EXPECT_GE(cost, used) << tenths;
+      EXPECT_GE(cost, std::min(kTaken, std::max(used, back_down))) << used << ' ' << tenths;
+      EXPECT_LE(cost, std::min(kTaken, std::max(used, back_up))) << used << ' ' << tenths;
+    }
   }
 }
 

@@ -23,6 +23,8 @@ struct Verdict {
   std::optional<base::Duration> retry_after{};
   // If it was not admitted: one sentence for people. Must have static lifetime.
   std::string_view reason{};
+  // It was admitted only because every request is to pass, and would have been refused otherwise.
+  bool counted_only = false;
   // Not 0: it is not decided yet. Ask again in a moment, with this ticket.
   uint64_t ticket = 0;
 };
@@ -55,6 +57,9 @@ class Admission {
   virtual bool SeesRoom(std::string_view /*client*/, base::Instant /*now*/) { return true; }
   // False if every request is to pass, and refusals are only counted.
   virtual bool refuses() const { return true; }
+  // A request passes without being asked about, because a rule has refused it and every request is
+  // to pass. So it is no demand, and takes nothing. OnLeft follows.
+  virtual void LetThrough(base::Instant /*now*/) {}
   // Exactly once for each admitted request. It was sent at `sent_at`, or admitted if it was never
   // sent.
   virtual void OnLeft(Left how, base::Instant sent_at, base::Instant now) = 0;

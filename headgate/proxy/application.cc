@@ -38,6 +38,8 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
     const Verdict verdict = relays_.admission.Admit(client, now);
     if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
     arrival.admitted = verdict;
+    // Refused requests take nothing from the rules.
+    if (verdict.counted_only) return Enter(std::move(arrival), std::nullopt, exchange, now);
   }
   return rules_->Receive(std::move(arrival), *this, exchange, now);
 }
@@ -45,6 +47,10 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
 std::unique_ptr<http::RequestReceiver> Application::Enter(
     Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
     http::ServerExchange& exchange, base::Instant now) {
+  if (arrival.let_through && !arrival.admitted) {
+    relays_.admission.LetThrough(now);
+    return Proceed(std::move(arrival), {.has_limit = false}, rule_limit, exchange, now);
+  }
   const bool can_wait =
       held_ != nullptr && !held_->full() && !held_->ends_before(now + PartWait::kAskAgain);
   const Verdict verdict =
@@ -72,7 +78,12 @@ std::unique_ptr<http::RequestReceiver> Application::Proceed(
   if (options_.describes_admitted) fields = Describe(verdict, rule_limit, now);
   auto relay = std::make_unique<Relay>(relays_, client_key, std::move(arrival.head),
                                        std::move(fields), exchange, now);
-  relay->SetEnd(std::move(arrival.end));
+  if (verdict.counted_only || arrival.let_through) {
+    // It would have ended here, so what follows is not charged.
+    arrival.end.Tell({}, now);
+  } else {
+    relay->SetEnd(std::move(arrival.end));
+  }
   relay->Begin(now);
   return relay;
 }

@@ -210,5 +210,15 @@ TEST(HeldPermits, PassthroughTakesThemIfItCan) {
   EXPECT_TRUE(rig.HasRoom());
 }
 
+// In earnest, a request that the pool refuses gives its permit back at once.
+TEST(HeldPermits, PassthroughKeepsNoneIfThePoolWouldRefuse) {
+  PermitRig rig;
+  rig.admission.refusing = false;
+  rig.admission.verdict.counted_only = true;
+  const auto first = rig.Ask(kAnn);
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
+  EXPECT_TRUE(rig.HasRoom());
+}
+
 }  // namespace
 }  // namespace headgate::proxy

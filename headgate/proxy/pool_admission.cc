@@ -39,7 +39,8 @@ Verdict Describe(const share::Verdict& verdict) {
                  .quota = verdict.limit,
                  .remaining = verdict.remaining,
                  .reset_after = verdict.reset_after,
-                 .reason = TextOf(verdict.reason)};
+                 .reason = TextOf(verdict.reason),
+                 .counted_only = verdict.counted_only};
   // A request without a client never passes, however long it waits.
   const bool never =
       verdict.retry_after == algorithm::kNever || verdict.reason == share::Reason::kNoClient;

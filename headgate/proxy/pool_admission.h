@@ -17,6 +17,7 @@ class PoolAdmission final : public Admission {
 
   Verdict Admit(std::string_view client, base::Instant now) override;
   bool SeesRoom(std::string_view client, base::Instant now) override;
+  void LetThrough(base::Instant now) override { pool_.LetThrough(now); }
   bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }
   void OnLeft(Left how, base::Instant sent_at, base::Instant now) override;
 

@@ -43,7 +43,11 @@ TEST(PoolAdmission, RequestWithoutAClientIsNotToldToComeBack) {
 TEST(PoolAdmission, PassthroughAdmitsEverybody) {
   const auto pool = MakePool({.pool = {.capacity = 1}, .mode = share::Mode::kPassthrough});
   PoolAdmission admission(*pool);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.Admit("ann", kStart).admitted);
+  for (int i = 0; i < 3; ++i) {
+    const Verdict verdict = admission.Admit("ann", kStart);
+    EXPECT_TRUE(verdict.admitted);
+    EXPECT_EQ(verdict.counted_only, i > 0) << i;
+  }
 }
 
 TEST(PoolAdmission, LookTakesNothing) {

@@ -107,12 +107,12 @@ RuleGate::Next RuleGate::RefuseBecause(const Refusal& refusal) {
   return Next::kRefuse;
 }
 
-RuleGate::Next RuleGate::NextOf(const Arrival& arrival, const Entrance& entrance,
-                                base::Instant now) {
+RuleGate::Next RuleGate::NextOf(Arrival& arrival, const Entrance& entrance, base::Instant now) {
   const bool passes = auth::Passes(verdict_.outcome);
   if (passes && verdict_.wait <= base::Duration(0)) return Next::kEnter;
   if (!entrance.refuses()) {
     if (!passes) counters_.let_through.Add();
+    arrival.let_through = !passes;
     if (verdict_.limit) {
       verdict_.limit->denied = false;
       verdict_.limit->retry_after.reset();

@@ -32,6 +32,8 @@ struct Arrival {
   const net::Peer* peer = nullptr;  // valid during the call
   // If the pool was asked before the rules: its verdict, which admits the request.
   std::optional<Verdict> admitted{};
+  // A rule has refused it, and it passes only because every request is to pass.
+  bool let_through = false;
   // Told when the request has ended, in whatever way.
   RequestEnd end{};
 };
@@ -99,8 +101,8 @@ class RuleGate {
   void Follow(Arrival& arrival, base::Instant now);
   // Changes the target so that its path is the one that was matched.
   void UseMatchedPath(std::string& target);
-  // The next step of this request, by verdict_. Sets refusal_ with kRefuse.
-  Next NextOf(const Arrival& arrival, const Entrance& entrance, base::Instant now);
+  // The next step of this request, by verdict_. Sets refusal_ with kRefuse, and `let_through`.
+  Next NextOf(Arrival& arrival, const Entrance& entrance, base::Instant now);
   Next RefuseBecause(const Refusal& refusal);
   // Answers by verdict_ and refusal_.
   std::unique_ptr<http::RequestReceiver> Refuse(const Arrival& arrival, Entrance& entrance,

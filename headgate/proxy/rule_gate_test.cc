@@ -129,6 +129,23 @@ TEST(RuleGate, InPassthroughNothingIsRefused) {
                                 Not(HasSubstr("Retry-After")))));
   EXPECT_EQ(rig.rule_counters.let_through.value(), 1u);
   EXPECT_EQ(rig.Count(Outcome::kDenied), 1u);
+  EXPECT_THAT(rig.admission.asked, ElementsAre("ann")) << "the second takes nothing from the pool";
+}
+
+// As in RequestThatThePoolRefusesTakesNothingFromARule.
+TEST(RuleGate, InPassthroughRequestThatThePoolWouldRefuseTakesNothingFromARule) {
+  RuleRig rig({"client: 1/minute"});
+  rig.admission.refusing = false;
+  rig.admission.sees_room = false;
+  rig.admission.verdict.counted_only = true;
+  const auto first = rig.Ask(kAnn);
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
+  EXPECT_EQ(rig.Count(Outcome::kAllowed) + rig.Count(Outcome::kDenied), 0u);
+  rig.admission.sees_room = true;
+  rig.admission.verdict.counted_only = false;
+  const auto second = rig.Ask(kAnn);
+  EXPECT_EQ(rig.Count(Outcome::kAllowed), 1u);
+  EXPECT_EQ(rig.rule_counters.let_through.value(), 0u);
 }
 
 TEST(RuleGate, InPassthroughNothingIsHeld) {

@@ -3,12 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
-
 #include <array>
 
-#include "headgate/limiter/bucket_key.h"
-#include "headgate/proxy/rule_rig.h"
+#include "headgate/proxy/size_rig.h"
 
 namespace headgate::proxy {
 namespace {
@@ -19,91 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr uint64_t kKiB = 1024;
-const BodyLength kUnsized{.kind = BodyLength::Kind::kUnsized};
-
-BodyLength Sized(uint64_t bytes) { return {.kind = BodyLength::Kind::kSized, .bytes = bytes}; }
-
-// One rule for each client, with the words of one limit.
-struct SizeRig : RuleRig {
-  explicit SizeRig(std::string_view limit, Store kind = Store::kMemory) : RuleRig({}, kind) {
-    SetLimit(limit);
-  }
-  void SetLimit(std::string_view limit) {
-    SetRuleFile(
-        fmt::format("domain: default\ndescriptors:\n- key: client\n  rate_limit: {{{}}}\n", limit));
-  }
-  // The store answers everything, and what waits for it goes on.
-  void Settle() {
-    for (int i = 0; shared && i < 10; ++i) {
-      shared->AnswerAll();
-      Pass(0s);
-    }
-  }
-  std::unique_ptr<Exchange> Begin(const BodyLength& body, std::string_view method = "POST") {
-    http::RequestHead head = HeadOf("/x", {{"x-client-id", "ann"}});
-    head.method = method;
-    head.body = body;
-    auto exchange = Ask(std::move(head));
-    Settle();
-    return exchange;
-  }
-  // The upstream that has the only open request answers it.
-  void SendHead(const BodyLength& body, int status = 200) {
-    Answer(upstream).OnHead({.status = status, .body = body}, now);
-    Settle();
-  }
-  void SendBody(uint64_t bytes) { Answer(upstream).OnData(std::string(bytes, 'x'), now); }
-  void End() {
-    std::exchange(upstream.receiver, nullptr)->OnEnd({}, now);
-    free.push_front(&upstream);
-    Settle();
-  }
-  // A whole request whose answer has no length, and this size.
-  void Get(uint64_t bytes) {
-    const auto exchange = Begin(Sized(0), "GET");
-    exchange->receiver->OnEnd({}, now);
-    SendHead(kUnsized);
-    if (bytes > 0) SendBody(bytes);
-    End();
-  }
-  void Leave(Exchange& exchange) {
-    exchange.receiver->OnAbort(now);
-    free.push_front(&upstream);
-    Settle();
-  }
-  void Pass(base::Duration d) {
-    RuleRig::Pass(d);
-    wheel.Advance(now);
-  }
-
-  // Taken from the bucket of ann.
-  uint64_t Taken() {
-    const rule::Entry entry{.key = "client", .value = "ann"};
-    const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 0};
-    const limiter::Request request{.domain = "default",
-                                   .descriptors = {&descriptor, 1},
-                                   .operation = limiter::Operation::kPeek};
-    limiter::Response response;
-    limiter::Pending pending([] {});
-    EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
-    if (response.waiting) {
-      shared->AnswerAll();
-      EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
-    }
-    const algorithm::Decision& decision = response.descriptors[0].decision;
-    return decision.limit - decision.remaining;
-  }
-  uint64_t Owed() { return limiter.size_debts().keys() == 0 ? 0 : OwedByAnn(); }
-  uint64_t OwedByAnn() {
-    const rule::Entry entry{.key = "client", .value = "ann"};
-    rule::Match match;
-    EXPECT_TRUE(limiter.rules()->Find("default", {&entry, 1}, match));
-    return limiter.size_debts().OwedBy(
-        limiter::RuleBucketKey(store.hash_secret(), "default", {&entry, 1}, match, 0));
-  }
-};
 
 constexpr std::string_view kResponses =
     "unit: minute, requests_per_unit: 100, cost: {of: response_bytes, per: 1KiB, reserve: 4KiB}";

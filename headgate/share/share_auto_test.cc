@@ -141,6 +141,19 @@ TEST(ShareAuto, OnlyLimitsRequestsInFlightAtFirst) {
   EXPECT_EQ(snapshot.clients.at(0).figures.used_now, 16u) << "the refused one took nothing";
 }
 
+// A rule would have refused it. The upstream has it, but its client has not asked the pool.
+TEST(ShareAuto, ARequestThatIsLetThroughIsInFlightAndNoDemand) {
+  const auto pool = MakeAuto();
+  pool->SetMode(Mode::kPassthrough);
+  const Instant now = Instant::FromNanos(1'000'000'000);
+  pool->LetThrough(now);
+  const PoolSnapshot during = SnapshotOf(*pool, now);
+  EXPECT_EQ(during.upstream->in_flight, 1u);
+  EXPECT_EQ(during.counts.allowed + during.counts.rejected, 0u);
+  pool->OnEnd(Outcome::kAnswered, now, now + milliseconds(1));
+  EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 0u);
+}
+
 TEST(ShareAuto, ARequestWithoutAnIdIsInFlightInPassthrough) {
   const auto pool = MakeAuto();
   pool->SetMode(Mode::kPassthrough);

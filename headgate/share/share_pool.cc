@@ -157,6 +157,12 @@ void SharePool::OnEnd(capacity::Outcome outcome, Instant sent_at, Instant now) {
   controller_->OnEnd(outcome, sent_at, now);
 }
 
+void SharePool::LetThrough(Instant now) {
+  if (!has_controller_) return;
+  const std::lock_guard lock(mutex_);
+  controller_->OnSent(now);
+}
+
 void SharePool::SetMode(Mode mode) {
   const std::lock_guard lock(mutex_);
   mode_ = mode;

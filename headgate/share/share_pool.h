@@ -51,6 +51,9 @@ class SharePool {
   // only looks, and must not be sent.
   Verdict Admit(std::string_view client_id, algorithm::Cost cost, base::Instant now);
 
+  // A request is sent without being asked about: it is in flight, but no demand of its client.
+  void LetThrough(base::Instant now);
+
   // A request that was admitted has its first byte, or has failed, or is no longer waited for
   // (Outcome::kLeft; also if it was not sent after all). Exactly once for each admitted request. It
   // was sent at `sent_at`, or admitted if it was never sent. Does nothing with a fixed capacity.

@@ -21,6 +21,16 @@ descriptors:
   - key: client
     rate_limit: {requests_per_unit: 5, period: 1s, burst: 3, algorithm: leaky_bucket, queue: true}
 """
+SIZES = """domain: default
+descriptors:
+  - key: client{words}
+    rate_limit:
+      requests_per_unit: 100
+      period: 1h
+      algorithm: fixed_window
+      align: first_hit
+      cost: {{of: response_bytes, per: 1KiB, reserve: 4KiB}}
+"""
 MAPPINGS = """mappings:
 - path: /free/*
 - path: /api/*
@@ -243,6 +253,50 @@ class Rules(unittest.TestCase):
         done = self.sidecar.request("PATCH", "/v1/sidecar", body='{"mode":"enforce"}', port=self.sidecar.admin_port)
         self.assertEqual(done[0], 200, done)
         self.assertEqual(self.status(), 429)
+
+    def test_a_dry_run_charges_sizes_as_enforcement_does(self):
+        """30 units each: three fit, the fourth gets what is left and owes the rest, two are denied."""
+
+        def large(connection, _):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 30720\r\n\r\n" + bytes(30720))
+            return True
+
+        self.upstream = Upstream(self, large)
+        in_shadow = "\n    shadow_mode: true"
+        for words, args, passed, outcome in (
+            ("", (), 4, "denied"),
+            ("", ("--mode", "passthrough"), 6, "denied"),
+            (in_shadow, (), 6, "shadow_denied"),
+        ):
+            with self.subTest(words=words, args=args):
+                sidecar = self.start("--rules", self.write(SIZES.format(words=words)), *args)
+                statuses = [self.status() for _ in range(6)]
+                self.assertEqual(statuses, [200] * passed + [429] * (6 - passed))
+                units = {
+                    event: sidecar.metric(f'headgate_size_units_total{{event="{event}"}}')
+                    for event in ("taken", "returned", "lapsed", "forgotten")
+                }
+                # 26 beyond each reserve; the fourth finds 6.
+                self.assertEqual(units, {"taken": 84, "returned": 0, "lapsed": 0, "forgotten": 0})
+                self.assertEqual(sidecar.metric("headgate_size_debts"), 1)
+                denied = f'headgate_decisions_total{{domain="default",rule="client",outcome="{outcome}"}}'
+                self.assertEqual(sidecar.metric(denied), 2)
+                if args:
+                    sidecar.request("PATCH", "/v1/sidecar", body='{"mode":"enforce"}', port=sidecar.admin_port)
+                    self.assertEqual(self.status(), 429)
+
+    def test_in_a_dry_run_what_the_pool_would_refuse_takes_nothing_from_a_rule(self):
+        self.start("--rule", "client: 5/hour", "--mode", "passthrough", "--cycle", "1h", capacity=2)
+        self.assertEqual([self.status() for _ in range(6)], [200] * 6)
+        self.assertEqual(self.sidecar.metric("headgate_share_counted_only_total"), 4)
+        self.assertEqual(self.sidecar.metric("headgate_proxy_let_through_total"), 0)
+
+    def test_in_a_dry_run_what_a_rule_would_refuse_takes_nothing_from_the_pool(self):
+        self.start("--rule", "client: 2/hour", "--mode", "passthrough", "--cycle", "1h", capacity=10)
+        self.assertEqual([self.status() for _ in range(6)], [200] * 6)
+        self.assertEqual(self.sidecar.metric("headgate_proxy_let_through_total"), 4)
+        self.assertEqual(self.sidecar.metric('headgate_share_requests_total{client="ann",outcome="allowed"}'), 2)
+        self.assertEqual(self.sidecar.metric("headgate_share_counted_only_total"), 0)
 
     def test_wrong_settings_are_reported_at_the_start(self):
         words = (BINARY, "sidecar", "--upstream", "http://127.0.0.1:1", "--capacity", "1", "--listen", "127.0.0.1:0")
