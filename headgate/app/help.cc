@@ -124,9 +124,9 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
   --x-forwarded append|replace|off  X-Forwarded-For, -Proto, -Host (append)
   --forwarded append|replace|off  the field Forwarded (off)
-  --no-reason               no Proxy-Status in answers about a failure of the upstream
   --via NAME                this proxy in the Via of requests (headgate); a request that has it 8 times is answered 508.
                             none: Via is passed on, and a request that goes in circles is not noticed
+  --no-reason               no Proxy-Status in answers about a failure of the upstream
   --connect-timeout DURATION  for a connection to the upstream (5s)
   --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
   --idle-timeout DURATION     without a byte in either direction (5m)

@@ -46,8 +46,8 @@ struct SidecarFlags {
   std::string rate_limit_fields = "draft";
   std::string x_forwarded = "append";
   std::string forwarded = "off";
-  bool no_reason = false;
   std::string via = "headgate";
+  bool no_reason = false;
   std::string connect_timeout = "5s";
   std::string answer_timeout = "1m";
   std::string idle_timeout = "5m";

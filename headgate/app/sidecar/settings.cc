@@ -112,15 +112,6 @@ std::string_view ProblemOfClientField(std::string_view name) {
   return of_connection ? "belongs to a connection and names no client" : "";
 }
 
-void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  settings.handover = flags.handover.value_or("");
-  if (!flags.handover || !reader.ok()) return;
-  const auto refuse = [&](std::string_view why) {
-    reader.Refuse(fmt::format("--handover {}", why),
-                  "--handover /run/headgate/handover, or leave it out");
-  };
-  if (settings.handover.empty()) return refuse("needs a path");
-  if (settings.handover.size() > kHandoverPathBytesMax) {
 void ReadVia(std::string_view name, FlagReader& reader, proxy::ForwardedOptions& forwarded) {
   if (!proxy::IsViaName(name)) {
     reader.Refuse(
@@ -132,6 +123,15 @@ void ReadVia(std::string_view name, FlagReader& reader, proxy::ForwardedOptions&
   forwarded.via = name == "none" ? "" : name;
 }
 
+void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
+  settings.handover = flags.handover.value_or("");
+  if (!flags.handover || !reader.ok()) return;
+  const auto refuse = [&](std::string_view why) {
+    reader.Refuse(fmt::format("--handover {}", why),
+                  "--handover /run/headgate/handover, or leave it out");
+  };
+  if (settings.handover.empty()) return refuse("needs a path");
+  if (settings.handover.size() > kHandoverPathBytesMax) {
     return refuse(fmt::format("has a path of {} bytes; it may have {}", settings.handover.size(),
                               kHandoverPathBytesMax));
   }
@@ -172,6 +172,7 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   };
   proxy.application.forwarded.x_forwarded = forwarding("--x-forwarded", flags.x_forwarded);
   proxy.application.forwarded.forwarded = forwarding("--forwarded", flags.forwarded);
+  ReadVia(flags.via, reader, proxy.application.forwarded);
   proxy.relay.says_reason = !flags.no_reason;
   proxy.relay.answer_timeout = reader.Time("--answer-timeout", flags.answer_timeout);
   proxy.relay.idle_timeout = reader.Time("--idle-timeout", flags.idle_timeout);
@@ -181,7 +182,6 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
     reader.Refuse(
         fmt::format("--check-path {} does not begin with '/'", rule::Quote(flags.check_path)),
         "--check-path /healthz");
-  ReadVia(flags.via, reader, proxy.application.forwarded);
   }
   proxy.checks.path = flags.check_path;
   proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);

@@ -171,10 +171,6 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
   }
 }
 
-TEST(SidecarSettings, WeightsAndCycles) {
-  const auto [settings, err] =
-      WithFlags({"--client-weight", "ann=3", "--client-weight=CN=bob=2", "--minimum-cycle", "2s",
-                 "--leave-after", "3", "--scope", "fleet", "--store", "redis://127.0.0.1:6379"});
 TEST(SidecarSettings, NameInVia) {
   const Read usual = WithFlags({});
   ASSERT_TRUE(usual.settings) << usual.err;
@@ -184,6 +180,10 @@ TEST(SidecarSettings, NameInVia) {
   EXPECT_EQ(none.settings->proxy.application.forwarded.via, "") << "Via is passed on";
 }
 
+TEST(SidecarSettings, WeightsAndCycles) {
+  const auto [settings, err] =
+      WithFlags({"--client-weight", "ann=3", "--client-weight=CN=bob=2", "--minimum-cycle", "2s",
+                 "--leave-after", "3", "--scope", "fleet", "--store", "redis://127.0.0.1:6379"});
   ASSERT_TRUE(settings) << err;
   const share::ShareOptions& share = settings->share;
   ASSERT_EQ(share.weights.size(), 2u);
