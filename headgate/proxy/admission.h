@@ -58,7 +58,7 @@ class Admission {
   // False if every request is to pass, and refusals are only counted.
   virtual bool refuses() const { return true; }
   // A request passes without being asked about, because a rule has refused it and every request is
-  // to pass. So it is no demand, and takes nothing. OnLeft follows.
+  // to pass. It does not count as demand, and takes nothing. OnLeft follows.
   virtual void LetThrough(base::Instant /*now*/) {}
   // Exactly once for each admitted request. It was sent at `sent_at`, or admitted if it was never
   // sent.
