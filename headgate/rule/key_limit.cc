@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "headgate/rule/concurrency.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/file_loader.h"
@@ -87,7 +88,7 @@ void ReadLimitOf(KeyLimitMembers& members, Rule& rule) {
     members.Report(KeyWord::kLimit, "no Limit", std::string(kKeyLimitForm));
   words.requests = members.WholeNumber(KeyWord::kLimit).value_or(0);
   words.period = WindowOf(members);
-  words.algorithm = members.OneOf(KeyWord::kAlgorithm, kAlgorithms);
+  words.algorithm = members.OneOf(KeyWord::kAlgorithm, kAlgorithms, {kConcurrency});
   words.burst = members.WholeNumber(KeyWord::kBurst);
   words.queue = members.Truth(KeyWord::kQueue);
   words.max_delay = MaxDelayOf(members);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,11 +66,12 @@ class KeyLimitMembers {
   bool Truth(KeyWord word);
   std::string_view Text(KeyWord word);
   template <typename Value, size_t N>
-  std::optional<Value> OneOf(KeyWord word, const std::array<Choice<Value>, N>& choices) {
+  std::optional<Value> OneOf(KeyWord word, const std::array<Choice<Value>, N>& choices,
+                             std::initializer_list<std::string_view> others = {}) {
     const std::string_view text = Text(word);
     if (text.empty()) return std::nullopt;
     std::string hint;
-    if (const auto chosen = ChoiceByName(choices, text, hint)) return chosen;
+    if (const auto chosen = ChoiceByName(choices, text, hint, others)) return chosen;
     ReportInvalid(word, std::move(hint));
     return std::nullopt;
   }

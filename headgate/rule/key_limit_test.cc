@@ -250,6 +250,10 @@ TEST(KeyLimit, HelpsWithAMisspeltWord) {
   ASSERT_FALSE(loaded.problems.empty());
   EXPECT_EQ(loaded.problems[1].message, "unknown word 'WindowSecond'");
   EXPECT_EQ(loaded.problems[1].hint, "did you mean 'WindowSeconds'?");
+  const LoadResult algorithm =
+      Load(R"({"Limit": 10, "WindowSeconds": 20, "Algorithm": "concurency"})");
+  ASSERT_EQ(algorithm.problems.size(), 1u);
+  EXPECT_EQ(algorithm.problems[0].hint, "did you mean 'concurrency'?");
 }
 
 TEST(KeyLimit, JoinsTheDefaultDomainOfAFile) {

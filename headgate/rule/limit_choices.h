@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,17 +37,20 @@ inline constexpr std::array<Choice<algorithm::Algorithm>, 6> kAlgorithms{
      {"sliding_window_counter", algorithm::Algorithm::kSlidingWindowCounter},
      {"sliding_window_log", algorithm::Algorithm::kSlidingWindowLog}}};
 
-// The value with this name, or nothing; then `hint` says which names there are.
+// The value with this name, or nothing; then `hint` says which names there are, with those in
+// `others`, which the caller reads by itself.
 template <typename Value, size_t N>
 std::optional<Value> ChoiceByName(const std::array<Choice<Value>, N>& choices,
-                                  std::string_view text, std::string& hint) {
+                                  std::string_view text, std::string& hint,
+                                  std::initializer_list<std::string_view> others = {}) {
   std::vector<std::string_view> names;
-  std::string list;
   for (const auto& [name, value] : choices) {
     if (name == text) return value;
     names.push_back(name);
-    list.append(list.empty() ? "" : ", ").append(name);
   }
+  names.insert(names.end(), others);
+  std::string list;
+  for (const std::string_view name : names) list.append(list.empty() ? "" : ", ").append(name);
   hint = DidYouMean(text, names);
   if (hint.empty()) hint = "one of " + list;
   return std::nullopt;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/limit_choices.h"
@@ -57,12 +59,13 @@ class LimitReader {
 
  private:
   template <typename Value, size_t N>
-  std::optional<Value> OneOf(Word word, const std::array<Choice<Value>, N>& choices) {
+  std::optional<Value> OneOf(Word word, const std::array<Choice<Value>, N>& choices,
+                             std::initializer_list<std::string_view> others = {}) {
     if (!fields_.has(word)) return std::nullopt;
     const std::string_view text = reader_.Text(fields_, word);
     if (fields_.reported(word)) return std::nullopt;
     std::string hint;
-    if (const auto value = ChoiceByName(choices, text, hint)) return value;
+    if (const auto value = ChoiceByName(choices, text, hint, others)) return value;
     reader_.Report(fields_, word, fmt::format("invalid {} '{}'", TextOf(word), Shown(text)),
                    std::move(hint));
     return std::nullopt;
@@ -172,7 +175,9 @@ class LimitReader {
     rule_.limits.push_back(*limit);
   }
 
-  std::optional<Algorithm> ReadAlgorithm() { return OneOf(Word::kAlgorithm, kAlgorithms); }
+  std::optional<Algorithm> ReadAlgorithm() {
+    return OneOf(Word::kAlgorithm, kAlgorithms, {kConcurrency});
+  }
 
   void ReadPeriod(LimitWords& words) {
     const std::string_view unit_text = reader_.Text(fields_, Word::kUnit);

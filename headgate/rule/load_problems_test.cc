@@ -262,7 +262,10 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:60: invalid algorithm 'magic'\n"
              "  hint: one of token_bucket, gcra, leaky_bucket, fixed_window, "
              "sliding_window_counter, "
-             "sliding_window_log\n"},
+             "sliding_window_log, concurrency\n"},
+        Case{"unit: day, requests_per_unit: 1, algorithm: concurency",
+             "f.yaml:4:60: invalid algorithm 'concurency'\n"
+             "  hint: did you mean 'concurrency'?\n"},
         Case{"unit: day, requests_per_unit: 1, burst: 0",
              "f.yaml:4:56: burst must be 1 or more (0 is for a queue that holds nobody)\n"
              "  hint: docs/reference/rules.md lists the words that can be combined\n"},

@@ -41,8 +41,8 @@ class VerbQueue {
                                       std::string& output);
 
   bool empty() const { return asked_ == 0; }
-  // Whether the commands behind the first one are to be asked ahead: it has just been sent, perhaps
-  // for the second time, or nothing is queued behind it.
+  // Whether to ask the commands behind the first one ahead: it has just been sent, perhaps for the
+  // second time, or nothing is queued behind it.
   bool asks_ahead() const { return just_sent_ || asked_ - answered_ == 1; }
   // Goes back to the command behind the first one, for the calls of AskAhead that follow.
   void BeginAhead() { ahead_ = answered_ + 1; }
