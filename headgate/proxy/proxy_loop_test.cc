@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "headgate/http/http1/client_session.h"
@@ -96,6 +97,34 @@ TEST_F(ProxyLoopTest, RequestsGoOverOneKeptConnection) {
   }
   EXPECT_EQ(upstream.connections, 1);
   EXPECT_EQ(proxy.loop->counters().relays.begun.value(), 3u);
+}
+
+// A connection whose certificate was checked for one name is not used for another.
+TEST_F(ProxyLoopTest, AnAddressIsTheSameIfItsServerNameIsTheSame) {
+  auto client = proxy.Connect();
+  const auto ask = [&] {
+    ASSERT_TRUE(
+        client.Send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi").ok());
+    EXPECT_THAT(Answer(client, "hi"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  };
+  const auto set = [&](const StreamConnectionOptions& address) {
+    std::promise<void> done;
+    proxy.server->loop(0).Post([&] {
+      proxy.loop->SetAddresses({&address, 1});
+      done.set_value();
+    });
+    done.get_future().wait();
+  };
+  ask();
+  StreamConnectionOptions address = proxy.options.addresses.front();
+  address.name = 1;
+  set(address);
+  ask();
+  EXPECT_EQ(upstream.connections, 1);
+  address.stream.server_name = "other.test";
+  set(address);
+  ask();
+  EXPECT_EQ(upstream.connections, 2);
 }
 
 TEST_F(ProxyLoopTest, LargeBodiesPassInBothDirections) {

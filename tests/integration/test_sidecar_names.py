@@ -267,6 +267,26 @@ class SidecarNames(unittest.TestCase):
         self.knows("127.0.0.2", "127.0.0.3")
         self.assertEqual(self.ask(), 200)
 
+    def test_a_restart_passes_on_a_changed_name_and_fails_no_request(self):
+        self.replicas("127.0.0.2", "127.0.0.3")
+        self.names.set("127.0.0.2", "127.0.0.3")
+        path = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "handover")
+        words = ("--handover", path)
+        first = self.start(*words, url=f"http://127.0.0.2:{self.port}")
+        change = json.dumps({"upstream": f"http://{NAME}:{self.port}"})
+        self.assertEqual(first.request("PATCH", "/v1/sidecar", change, port=first.admin_port)[0], 200)
+        self.knows("127.0.0.2", "127.0.0.3")
+        load = Load(self, first.port)
+        until(lambda: load.statuses.get(200, 0) >= 100, 20, "requests pass")
+        self.start(*words, url=f"http://127.0.0.2:{self.port}")
+        self.assertEqual(self.sidecar.port, first.port)
+        first.process.wait(30)
+        self.knows("127.0.0.2", "127.0.0.3")
+        before = load.statuses[200]
+        until(lambda: load.statuses[200] >= before + 100, 20, "requests pass")
+        load.end()
+        self.assertEqual(set(load.statuses), {200})
+
 
 class NamedSidecar(Headgate):
     COMMAND = Sidecar.COMMAND
