@@ -219,6 +219,8 @@ void FleetPool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
   snapshot.mode = mode_;
   snapshot.capacity = pool.capacity();
   snapshot.cycle = pool.cycle();
+  snapshot.cycle.ends = cycle_ends_;
+  snapshot.clients_left = clients_left_;
   snapshot.counts = counts_;
   snapshot.refusals = refusals_;
   snapshot.counted_only = counted_only_;

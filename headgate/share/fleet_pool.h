@@ -16,6 +16,7 @@
 // Thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -153,6 +154,8 @@ class FleetPool {
   void EndAlone(const FleetReport& report);
   void PayOwed(Client& client, uint64_t owed);
   void FollowPool();
+  // Counts the cycles that have ended between the last round and the one that gave `pool`.
+  void CountCycles(const algorithm::FairSharePool& pool, bool is_other_pool);
 
   const ShareOptions options_;
   const ClientNames names_;
@@ -173,6 +176,9 @@ class FleetPool {
   algorithm::FairShareCounts counts_;
   Refusals refusals_;
   uint64_t counted_only_ = 0;
+  // Cycles of the shared pool, by reason, that ended since this instance knows it.
+  std::array<uint64_t, algorithm::kCycleEndKinds> cycle_ends_{};
+  uint64_t clients_left_ = 0;  // in rounds of this instance
   FleetFigures figures_;
 };
 

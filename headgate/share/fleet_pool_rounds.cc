@@ -181,6 +181,7 @@ void FleetPool::EndRound(const FleetReport& report, const std::vector<ClientGran
     }
     EndParts();
   }
+  CountCycles(state.pool, is_other_pool);
   state_ = std::move(state);
   has_state_ = true;
   is_current_ = now < state_.cycle_end;
@@ -218,6 +219,17 @@ void FleetPool::PayOwed(Client& client, uint64_t owed) {
   counts_.rejected += refused;
   refusals_.share_used += refused;
   counted_only_ += refused;
+}
+
+// The counts of the pool itself may go back: the store can lose the pool, or present one that is
+// older. Those of a pool for this instance alone are others.
+void FleetPool::CountCycles(const FairSharePool& pool, bool is_other_pool) {
+  clients_left_ += pool.clients_left();
+  if (!has_state_) return;
+  for (size_t i = 0; i < cycle_ends_.size(); ++i) {
+    const uint64_t known = is_other_pool ? 0 : state_.pool.cycle().ends[i];
+    cycle_ends_[i] += Minus(pool.cycle().ends[i], known);
+  }
 }
 
 // Clients that have left the pool are forgotten here too; the others learn their capacity.

@@ -400,5 +400,57 @@ TEST(FleetRounds, PassthroughLetsEverythingThroughAndCountsWhatWouldHaveBeenRefu
   EXPECT_EQ(counted_only, 60u);
 }
 
+// Counters must not go back, or monitoring takes it for a restart.
+TEST(FleetRounds, CountsTheCyclesThatEndAlsoAfterAnOutageAndALoss) {
+  FleetRig rig(1, FourShareForty());
+  const auto ended = [&rig] {
+    PoolSnapshot snapshot;
+    rig[0].pool->TakeSnapshot(rig.now(), snapshot);
+    return snapshot.cycle.ends[0];
+  };
+  const auto ask_for = [&rig](Duration time) {
+    for (Duration at{}; at < time; at += milliseconds(500)) rig.Send(at, 0, "A");
+    rig.Run(time);
+  };
+  ask_for(seconds(35));
+  EXPECT_EQ(ended(), 3u);
+  rig.service.faults.unavailable = 100;
+  ask_for(seconds(12));
+  EXPECT_TRUE(rig[0].pool->figures().is_alone);
+  EXPECT_EQ(ended(), 3u);
+  rig.service.faults.unavailable = 0;
+  ask_for(seconds(10));
+  EXPECT_FALSE(rig[0].pool->figures().is_alone);
+  EXPECT_EQ(ended(), 5u);
+  rig.service.values.clear();
+  ask_for(seconds(20));
+  EXPECT_GE(ended(), 6u);
+  const uint64_t before = ended();
+  FleetRig::Instance& late = rig.Add(FourShareForty());
+  rig.Send({}, 1, "B");
+  ask_for(seconds(10));
+  PoolSnapshot snapshot;
+  late.pool->TakeSnapshot(rig.now(), snapshot);
+  EXPECT_LE(snapshot.cycle.ends[0], 1u) << "an instance counts what it has seen";
+  EXPECT_EQ(ended(), before + 1);
+}
+
+TEST(FleetRounds, CountsTheClientsThatLeaveInItsRounds) {
+  ShareOptions options = FourShareForty();
+  options.pool.leave_after_cycles = 2;
+  FleetRig rig(2, options);
+  rig.Send({}, 0, "A");
+  rig.Send({}, 1, "B");
+  for (int i = 0; i < 100; ++i) rig.Send(milliseconds(500 * i), static_cast<size_t>(i % 2), "C");
+  rig.Run(seconds(50));
+  uint64_t left = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    PoolSnapshot snapshot;
+    rig[i].pool->TakeSnapshot(rig.now(), snapshot);
+    left += snapshot.clients_left;
+  }
+  EXPECT_EQ(left, 2u);
+}
+
 }  // namespace
 }  // namespace headgate::share::fleet
