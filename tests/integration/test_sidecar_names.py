@@ -191,7 +191,7 @@ class SidecarNames(unittest.TestCase):
         self.start()
         self.assertEqual(self.ask(), 502)
         self.assertEqual(self.addresses(), [])
-        self.assertIn("upstream.lookup_failed", self.sidecar.errors())
+        until(lambda: "upstream.lookup_failed" in self.sidecar.errors(), 10, "the log says so")
         self.names.set("127.0.0.2")
         until(lambda: self.ask() == 200, 10, "requests pass")
         self.knows("127.0.0.2")
@@ -286,6 +286,20 @@ class SidecarNames(unittest.TestCase):
         until(lambda: load.statuses[200] >= before + 100, 20, "requests pass")
         load.end()
         self.assertEqual(set(load.statuses), {200})
+
+    def test_a_restart_passes_on_the_addresses_if_no_name_server_answers(self):
+        self.replicas("127.0.0.2", "127.0.0.3")
+        self.names.set("127.0.0.2", "127.0.0.3")
+        words = ("--handover", os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "handover"))
+        first = self.start(*words)
+        self.knows("127.0.0.2", "127.0.0.3")
+        self.names.set()
+        second = self.start(*words)
+        first.process.wait(30)
+        self.knows("127.0.0.2", "127.0.0.3")
+        until(lambda: second.metric(LOOKUPS % "failed") >= 2, 10, "lookups fail")
+        self.assertEqual(self.ask(), 200)
+        self.assertEqual(second.metric(LOOKUPS % "answered"), 0)
 
 
 class NamedSidecar(Headgate):

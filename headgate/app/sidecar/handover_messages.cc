@@ -108,6 +108,8 @@ std::string Write(const SidecarState& state) {
     text += fmt::format("mode {} {}\n", NameOf(state.mode->now), NameOf(state.mode->flag));
   if (const auto& upstream = state.upstream)
     text += fmt::format("upstream {}\nupstream_flag {}\n", upstream->now, upstream->flag);
+  for (const NamedAddress& one : state.addresses)
+    text += fmt::format("address {} {}\n", one.name, one.address);
   if (const auto& found = state.pool.found) {
     text += fmt::format("found {} {} {}\n", found->per_1000_s, found->limit,
                         found->latency_base.count());
@@ -128,6 +130,10 @@ absl::StatusOr<SidecarState> ParseSidecarState(std::string_view bytes) {
     if (name == "mode") HEADGATE_RETURN_IF_ERROR(ReadMode(line, state));
     if (name == "upstream") upstream.now = line;
     if (name == "upstream_flag") upstream.flag = line;
+    if (name == "address" && state.addresses.size() < kNamedAddressesMax) {
+      const std::string_view of = TakeUntil(' ', line);
+      state.addresses.push_back({.name = std::string(of), .address = std::string(line)});
+    }
     if (name == "found") HEADGATE_RETURN_IF_ERROR(ReadFound(line, state));
     if (name == "instances") HEADGATE_RETURN_IF_ERROR(ReadInstances(line, state));
     if (name == "pool") HEADGATE_RETURN_IF_ERROR(ReadPool(line, bytes, state));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/base/status.h"
 #include "headgate/net/endpoint.h"
@@ -33,12 +34,22 @@ struct LiveSetting {
   bool operator==(const LiveSetting&) const = default;
 };
 
+// An address behind a name among the upstreams: "app:9000" and "10.0.0.7:9000".
+struct NamedAddress {
+  std::string name;
+  std::string address;
+
+  bool operator==(const NamedAddress&) const = default;
+};
+inline constexpr size_t kNamedAddressesMax = 256;
+
 // The state that a sidecar passes on when it leaves:
 //
 //   headgate sidecar 1
 //   mode passthrough enforce
 //   upstream http://127.0.0.1:9001
 //   upstream_flag http://127.0.0.1:9000
+//   address app:9000 10.0.0.7:9000     behind a name; once for each address
 //   found 123000 18 10000000           the capacity per 1,000 s, the limit, the base latency in ns
 //   instances 3                        that share the pool of a fleet, as last known
 //   pool 1764119940000000000 9         the time, and the length of what follows the line end
@@ -47,6 +58,7 @@ struct LiveSetting {
 struct SidecarState {
   std::optional<LiveSetting<share::Mode>> mode{};
   std::optional<LiveSetting<std::string>> upstream{};  // as upstream_list.h reads it
+  std::vector<NamedAddress> addresses{};               // at most kNamedAddressesMax
   uint32_t instances = 0;  // 0: it is not known, or no fleet shares the pool
   share::HandedPool pool{};
 

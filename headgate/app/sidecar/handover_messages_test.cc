@@ -12,6 +12,8 @@ SidecarState Full() {
                                            .flag = share::Mode::kEnforce},
           .upstream = LiveSetting<std::string>{.now = "http://unix:/run/a b",
                                                .flag = "http://127.0.0.1:9000,127.0.0.1:9001"},
+          .addresses = {{.name = "app:9000", .address = "10.0.0.7:9000"},
+                        {.name = "app:9000", .address = "[fd00::7]:9000"}},
           .instances = 3,
           .pool = {.at = base::Instant::FromNanos(1'764'119'940'000'000'000),
                    .shares = std::string("a\nb\0c", 5),
@@ -42,6 +44,14 @@ TEST(HandoverMessages, LinesOfOtherNamesAreIgnored) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->mode->now, share::Mode::kEnforce);
   EXPECT_TRUE(read->pool.shares.empty());
+}
+
+TEST(HandoverMessages, AddressesBeyondTheBoundAreIgnored) {
+  std::string text = "headgate sidecar 1\n";
+  for (size_t i = 0; i < kNamedAddressesMax + 1; ++i) text += "address app:9000 10.0.0.7:9000\n";
+  const auto read = ParseSidecarState(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->addresses.size(), kNamedAddressesMax);
 }
 
 TEST(HandoverMessages, AStateThatIsWrongIsRefused) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/net/connector.h"
+#include "headgate/net/endpoint.h"
 #include "headgate/net/kept_answers.h"
 
 namespace headgate::app {
@@ -61,6 +63,34 @@ void LiveUpstreams::Set(UpstreamList to) {
   names_.Follow(std::move(to), clock_.Now());
   PublishNow();
   loop_.Post([this] { LookUpDue(); });
+}
+
+std::vector<NamedAddress> LiveUpstreams::HandOver() const {
+  std::vector<NamedAddress> known;
+  for (const UpstreamNames::State& name : names()) {
+    for (const net::StreamTarget& address : name.addresses) {
+      if (known.size() == kNamedAddressesMax) return known;
+      known.push_back({.name = name.name.ToString(), .address = address.ToString()});
+    }
+  }
+  return known;
+}
+
+void LiveUpstreams::TakeOver(const std::vector<NamedAddress>& known) {
+  const std::lock_guard lock(mutex_);
+  for (const UpstreamNames::State& name : names_.states()) {
+    std::vector<net::StreamTarget> addresses;
+    for (const NamedAddress& one : known) {
+      const auto endpoint = net::ParseEndpoint(one.address);
+      const bool is_of_name = one.name == name.name.ToString() && endpoint.ok() &&
+                              (endpoint->kind == net::Endpoint::Kind::kIpv4 ||
+                               endpoint->kind == net::Endpoint::Kind::kIpv6) &&
+                              endpoint->port == name.name.port;
+      if (is_of_name) addresses.push_back(net::TargetOf(*endpoint));
+    }
+    names_.TakeOver(name.name, std::move(addresses));
+  }
+  PublishNow();
 }
 
 absl::Status LiveUpstreams::ReloadTls() {

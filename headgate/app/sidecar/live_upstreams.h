@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headgate/app/runtime/followed_tls_files.h"
+#include "headgate/app/sidecar/handover_messages.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/app/sidecar/upstream_list.h"
 #include "headgate/app/sidecar/upstream_names.h"
@@ -49,6 +50,9 @@ class LiveUpstreams {
   void Set(UpstreamList to);
   std::vector<UpstreamAddress> addresses() const;
   std::vector<UpstreamNames::State> names() const;
+  // For the process that takes over, and from the one before.
+  std::vector<NamedAddress> HandOver() const;
+  void TakeOver(const std::vector<NamedAddress>& known);
   const FollowedTlsFiles& files() const { return files_; }
   void Collect(observe::Sink& sink) const;
 

@@ -116,6 +116,33 @@ TEST_F(LiveUpstreamsTest, AChangeOfTheListIsPublishedAtOnceAndLookedUp) {
   EXPECT_THAT(addresses, ElementsAre("10.0.0.1:9000", "10.0.0.2:9000"));
 }
 
+// The next process knows the addresses although no name server answers.
+TEST_F(LiveUpstreamsTest, AddressesAreHandedOver) {
+  Begin("http://app:9000,10.0.0.1:9000");
+  Answer("app", Hosts({"10.0.0.7", "10.0.0.8"}));
+  const std::vector<NamedAddress> known = live->HandOver();
+  EXPECT_THAT(known, ElementsAre(NamedAddress{"app:9000", "10.0.0.7:9000"},
+                                 NamedAddress{"app:9000", "10.0.0.8:9000"}));
+  live.reset();
+  Begin("http://app:9000,b:9000");
+  Answer("app", absl::UnavailableError("no server"));
+  live->TakeOver(known);
+  EXPECT_THAT(addresses, ElementsAre("10.0.0.7:9000", "10.0.0.8:9000", "b:9000"));
+}
+
+// The other process may be of another version, or be mistaken.
+TEST_F(LiveUpstreamsTest, WhatIsNoAddressOfTheNameIsNotTakenOver) {
+  Begin("http://app:9000");
+  live->TakeOver({{"app:9000", "10.0.0.7:9001"},
+                  {"app:9000", "other:9000"},
+                  {"app:9000", "unix:/run/s"},
+                  {"app:9000", ":9000"},
+                  {"app:9000", "localhost:9000"},
+                  {"app:9000", ""},
+                  {"b:9000", "10.0.0.8:9000"}});
+  EXPECT_THAT(addresses, ElementsAre("app:9000"));
+}
+
 TEST_F(LiveUpstreamsTest, AddressesAreNeverLookedUp) {
   Begin("http://127.0.0.1:9000,localhost:9000,unix:/run/s");
   EXPECT_EQ(begun, 0u);

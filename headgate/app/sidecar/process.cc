@@ -191,6 +191,7 @@ SidecarState SidecarProcess::StateForSuccessor() {
   return {.mode = LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
           .upstream = LiveSetting<std::string>{.now = ToString(upstreams_.list()),
                                                .flag = ToString(settings_.upstreams)},
+          .addresses = upstreams_.HandOver(),
           .instances = fleet_ ? fleet_->HandOverCount() : 0,
           .pool = pool_.HandOver(engine_.clock().Now())};
 }
@@ -204,6 +205,7 @@ void SidecarProcess::TakeOver(const SidecarState& state) {
     auto list = ParseUpstreams(state.upstream->now);
     if (list.ok() && list->SameScheme(settings_.upstreams)) upstreams_.Set(*std::move(list));
   }
+  upstreams_.TakeOver(state.addresses);
   if (fleet_) fleet_->TakeOverCount(state.instances);
   if (const absl::Status status = pool_.TakeOver(state.pool, engine_.clock().Now()); !status.ok())
     LogNoState(log_, status);

@@ -97,6 +97,12 @@ UpstreamNames::Heard UpstreamNames::OnAnswer(const net::StreamTarget& target,
   return heard;
 }
 
+void UpstreamNames::TakeOver(const net::StreamTarget& target,
+                             std::vector<net::StreamTarget> addresses) {
+  const size_t at = Find(target);
+  if (at < names_.size() && !names_[at].answered) names_[at].addresses = std::move(addresses);
+}
+
 UpstreamNames::Addresses UpstreamNames::Expand() const {
   Addresses expanded;
   absl::flat_hash_set<std::string> seen;

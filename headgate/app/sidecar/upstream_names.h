@@ -61,6 +61,9 @@ class UpstreamNames {
   Heard OnAnswer(const net::StreamTarget& name, const absl::StatusOr<net::SocketAddresses>& answer,
                  base::Instant now);
 
+  // Another process knew these addresses of the name. They hold until there is an answer.
+  void TakeOver(const net::StreamTarget& name, std::vector<net::StreamTarget> addresses);
+
   // Each address once. With TLS, an address behind two names may be there twice, because each name
   // has a certificate of its own.
   struct Addresses {
@@ -71,7 +74,7 @@ class UpstreamNames {
 
   struct State {
     net::StreamTarget name{};
-    std::vector<net::StreamTarget> addresses{};  // empty: no answer yet
+    std::vector<net::StreamTarget> addresses{};  // empty: none are known yet
     std::optional<base::Instant> answered{};     // last
   };
   std::vector<State> states() const;

@@ -175,6 +175,22 @@ TEST_F(UpstreamNamesTest, AChangeOfTheListKeepsWhatIsKnown) {
   EXPECT_THAT(All(), ElementsAre("c:9000", "10.0.0.8:9000 2"));
 }
 
+TEST_F(UpstreamNamesTest, AddressesOfAnotherProcessHoldUntilThereIsAnAnswer) {
+  const net::StreamTarget app{.host = "app", .port = 9000};
+  const net::StreamTarget before{.host = "10.0.0.7", .port = 9000};
+  Follow("http://app:9000");
+  names.TakeOver(app, {before});
+  names.TakeOver({.host = "b", .port = 9000}, {before});
+  EXPECT_THAT(All(), ElementsAre("10.0.0.7:9000 1"));
+  EXPECT_EQ(Fail("app").count, 1u);
+  EXPECT_THAT(All(), ElementsAre("10.0.0.7:9000 1"));
+  const auto heard = Answer("app", {"10.0.0.8"});
+  EXPECT_EQ(heard.added, 1u);
+  EXPECT_EQ(heard.removed, 1u);
+  names.TakeOver(app, {before});
+  EXPECT_THAT(All(), ElementsAre("10.0.0.8:9000 1")) << "the answer is newer";
+}
+
 // Beyond the bound, the addresses that are known stay, whatever the order of the answer.
 TEST_F(UpstreamNamesTest, ThereIsABoundOfAllAddresses) {
   Follow("http://10.1.0.1:9000,app:9000");
