@@ -1,7 +1,7 @@
 // The names among the upstreams, and the addresses behind them: each address is an upstream of its
 // own. Decides when a name is looked up, and what its answer changes. Does no input or output.
 //
-// The last addresses stay if a lookup fails. A name that has had no answer yet stands for itself:
+// The last addresses stay if a lookup fails. As long as none are known, a name stands for itself:
 // each connection to it looks it up, and takes the first address that accepts.
 #pragma once
 
