@@ -22,6 +22,12 @@ std::optional<base::Instant> DeadlineOf(const http::RequestHead& head, base::Ins
   return now + std::min(*timeout, base::kInstantMax - now);
 }
 
+size_t BytesOf(const http::RequestHead& head) {
+  size_t bytes = head.target.size();
+  for (const auto [name, value] : head.fields) bytes += name.size() + value.size();
+  return bytes;
+}
+
 }  // namespace
 
 Relay::Relay(const RelayContext& context, std::optional<uint64_t> client_key,
@@ -30,6 +36,7 @@ Relay::Relay(const RelayContext& context, std::optional<uint64_t> client_key,
     : Places::Waiter(client_key),
       context_(context),
       head_(std::move(head)),
+      head_bytes_(BytesOf(head_)),
       response_fields_(std::move(response_fields)),
       client_(client),
       grpc_(IsGrpc(head_)),
@@ -207,10 +214,11 @@ void Relay::OnWritable(base::Instant now) {
   if (upstream_ != nullptr) CreditUpstream();
 }
 
-// The client's session counts the data that is not credited.
+// A head can be far larger than the bytes that the client sent for it (HPACK), so it counts. The
+// client's session counts the data that is not credited.
 size_t Relay::HeldBytes() const {
   const size_t held = body_.size() + (upstream_ != nullptr ? upstream_->unsent_bytes() : 0);
-  return held - std::min(held, client_uncredited_);
+  return head_bytes_ + held - std::min(held, client_uncredited_);
 }
 
 // ---- The end

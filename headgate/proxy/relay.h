@@ -122,6 +122,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   // ---- The answer's direction.
   void BeginTunnel();
   void ForgetBody();
+  void ForgetRequest();
   void CreditUpstream();
   bool MayTryAgain(http::Failure failure) const;
   void LeavePlace(Ended ended, base::Instant now);
@@ -162,6 +163,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
 
   const RelayContext& context_;
   http::RequestHead head_;
+  size_t head_bytes_;  // 0: it is forgotten, but for method and protocol
   http::Fields response_fields_;
   http::ServerExchange& client_;
   Answer answer_{*this};

@@ -66,15 +66,23 @@ void Relay::Answer::OnHead(http::ResponseHead head, base::Instant now) {
     relay.end_sent_ = true;
     relay.upstream_->SendEnd({});
   }
-  relay.ForgetBody();
+  relay.ForgetRequest();
   relay.SetTimeout();
 }
 
 void Relay::BeginTunnel() {
   context_.counters.tunnels.Add();
   ReleaseBody();
-  ForgetBody();
+  ForgetRequest();
   SetTimeout();
+}
+
+// The answer has begun. The request may last as long as it.
+void Relay::ForgetRequest() {
+  ForgetBody();
+  head_.fields = {};
+  std::string().swap(head_.target);
+  head_bytes_ = 0;
 }
 
 // No other attempt will be made.

@@ -99,6 +99,33 @@ class Peer:
             self.heads += kind == h2.HEADERS
 
 
+class SilentUpstream:
+    """Takes requests over HTTP/2 (h2c), as many as come, and never answers."""
+
+    def __init__(self, test):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        test.addCleanup(self._listener.close)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._take, args=(connection,), daemon=True).start()
+
+    def _take(self, connection):
+        with connection:
+            try:
+                connection.sendall(h2.frame(h2.SETTINGS, 0, 0))
+                while connection.recv(1 << 20):
+                    pass
+            except OSError:
+                pass
+
+
 class Honest:
     """Asks all the time, over HTTP/1.1 and over HTTP/2. Every answer must be 200 and in time."""
 
@@ -241,6 +268,10 @@ class Floods(unittest.TestCase):
 
     def outcomes(self, outcome):
         return self.sidecar.metric(f'headgate_proxy_requests_total{{outcome="{outcome}"}}')
+
+    def shed(self):
+        """Connections that were closed because all together had too much."""
+        return self.sidecar.metric('headgate_connections_closed_total{reason="buffer_budget"}')
 
     def begin_measuring(self):
         with open(f"/proc/{self.sidecar.process.pid}/clear_refs", "w", encoding="ascii") as file:
@@ -416,19 +447,37 @@ class Floods(unittest.TestCase):
         self.begin_measuring()
         peers = []
 
-        def closed():
-            return self.sidecar.metric('headgate_connections_closed_total{reason="buffer_budget"}')
-
         def flood():
             peers.extend(self.peers(1, first=h2.initial_window(0)))
             peers[-1].send(b"".join(get(2 * number + 1, "/leaf") for number in range(STREAMS)))
             until(lambda: peers[-1].ended or peers[-1].heads == STREAMS, 20, "all answers have begun")
-            return closed() > 0 or len(peers) == 90
+            return self.shed() > 0 or len(peers) == 90
 
         until(flood, 60, "connections are closed")
-        self.assertGreater(closed(), 0)
+        self.assertGreater(self.shed(), 0)
         self.are_served()
         self.assertLess(self.grown(), ALL_BYTES * 9 // 8)
+
+    def test_large_heads_of_few_bytes(self):
+        """Each head is 60 KiB, and its client sends a hundred bytes for it. The upstream takes them and never
+        answers."""
+        upstream = SilentUpstream(self)
+        self.sidecar = self.enterContext(Sidecar(upstream.port, args=ONE_LOOP, scheme="h2c"))
+        self.begin_measuring()
+
+        def have_come(count):
+            return self.shed() > 0 or self.sidecar.metric("headgate_proxy_in_flight") >= count
+
+        for number in range(60):
+            client = h2.block(path="/", x_client_id=f"client{number}")
+            first = client + b"\x40" + h2.text("x") + h2.text("a" * 3900) + b"\xbe" * 14
+            blocks = (first, *[client + b"\xbe" * 15] * (STREAMS - 1))
+            flags = h2.END_STREAM | h2.END_HEADERS
+            (peer,) = self.peers(1)
+            peer.send(b"".join(h2.frame(h2.HEADERS, flags, 2 * place + 1, block) for place, block in enumerate(blocks)))
+            until(lambda number=number: have_come((number + 1) * STREAMS), 20, "its requests are sent")
+        self.assertGreater(self.shed(), 0)
+        self.assertLess(self.grown(), ALL_BYTES * 3 // 2)  # the text of heads counts, not their tables
 
 
 if __name__ == "__main__":
