@@ -433,13 +433,11 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "checks",
      "Active checks of the addresses of the upstream, by result: passed, failed. Each event loop "
-     "checks by itself. Failures of an address that never accepted a connection are not counted if "
-     "another address of its name did.",
+     "checks by itself. Addresses of a name that are set aside are left out.",
      {"result"}},
     {Metric::kUpstreamAddresses, "headgate_upstream_addresses", kGauge, "addresses",
      "Addresses that requests go to: those in --upstream, and those of its names. A name without "
-     "an "
-     "answer so far counts as one."},
+     "an answer so far counts as one."},
     {Metric::kUpstreamLeftOut, "headgate_upstream_addresses_left_out", kGauge, "addresses",
      "Addresses of names that get no requests, because there are more than 256 in all."},
     {Metric::kUpstreamLookups,

@@ -45,11 +45,13 @@ TEST(Catalog, HelpIsASentence) {
 }
 
 TEST(Catalog, LabelsAreBoundedSetsNeverKeys) {
-  const std::set<std::string_view> bounded = {"domain", "rule",   "outcome",  "front",
-                                              "result", "reason", "protocol", "version",
-                                              "mode",   "event",  "current",  "rollout",
+  const std::set<std::string_view> bounded = {"domain", "rule", "outcome", "front", "result",
+                                              "reason", "protocol", "version", "mode", "event",
+                                              "current", "rollout",
                                               // A sidecar shows 100 clients of its pool at most.
-                                              "client"};
+                                              "client",
+                                              // Those that its settings name.
+                                              "upstream"};
   for (const MetricSpec& spec : Catalog()) {
     for (const std::string_view label : spec.labels())
       EXPECT_TRUE(bounded.contains(label)) << spec.name << " " << label;
