@@ -55,6 +55,29 @@ std::string_view VersionOf(http::Version version) {
   return "";
 }
 
+// The length of the first member of a list, up to a comma outside of comments and quoted strings
+// (RFC 9110, 5.6.4 and 5.6.5). npos: a comment or a string does not end. Its commas separate then,
+// or a client could begin one that hides the names that proxies append.
+size_t MemberEnd(std::string_view list) {
+  size_t comments = 0;  // that are open, one in another
+  bool quoted = false;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const char c = list[i];
+    if (c == '\\' && (quoted || comments > 0)) {
+      ++i;
+    } else if (quoted || (c == '"' && comments == 0)) {
+      quoted = !quoted || c != '"';
+    } else if (c == '(') {
+      ++comments;
+    } else if (c == ')' && comments > 0) {
+      --comments;
+    } else if (c == ',' && comments == 0) {
+      return i;
+    }
+  }
+  return quoted || comments > 0 ? std::string_view::npos : list.size();
+}
+
 // The parts of Via are appended one by one, so that a long name needs no memory of its own.
 void SetVia(std::string_view name, http::RequestHead& head, std::string& scratch) {
   scratch.clear();
@@ -126,8 +149,13 @@ size_t CountInVia(const Fields& fields, std::string_view name) {
   size_t count = 0;
   for (const auto [field, value] : fields) {
     if (!base::EqualsIgnoreCase(field, "Via")) continue;
+    bool all_ends = true;
     for (std::string_view rest = value; !rest.empty();) {
-      const size_t comma = std::min(rest.find(','), rest.size());
+      size_t comma = all_ends ? MemberEnd(rest) : std::string_view::npos;
+      if (comma == std::string_view::npos) {
+        all_ends = false;
+        comma = std::min(rest.find(','), rest.size());
+      }
       std::string_view member = rest.substr(0, comma);
       rest.remove_prefix(std::min(comma + 1, rest.size()));
       const auto take_word = [&] {

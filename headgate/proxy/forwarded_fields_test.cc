@@ -73,6 +73,32 @@ TEST(ForwardedFields, ViaIsCountedByName) {
   EXPECT_EQ(CountInVia(fields, "headgate"), 4u);
 }
 
+// Commas of comments and of quoted strings separate nothing (RFC 9110, 5.6.4 and 5.6.5).
+TEST(ForwardedFields, NamesInCommentsOfViaDoNotCount) {
+  const auto count = [](std::string_view value) {
+    http::Fields fields;
+    fields.Add("Via", value);
+    return CountInVia(fields, "headgate");
+  };
+  EXPECT_EQ(count("1.1 x (a, 1.1 headgate, 1.1 headgate), 1.1 headgate"), 1u);
+  EXPECT_EQ(count("1.1 x (a (b, 1.1 headgate), 1.1 headgate), 1.1 headgate"), 1u) << "nested";
+  EXPECT_EQ(count("1.1 x (\\), 1.1 headgate), 1.1 headgate"), 1u) << "a quoted parenthesis";
+  EXPECT_EQ(count("1.1 x (\\(), 1.1 headgate"), 1u);
+  EXPECT_EQ(count("1.1 \"x, 1.1 headgate\", 1.1 headgate"), 1u);
+  EXPECT_EQ(count("1.1 \"x\\\", 1.1 headgate\", 1.1 headgate"), 1u);
+  EXPECT_EQ(count("1.1 headgate (a \" b), 1.1 headgate"), 2u) << "no string begins in a comment";
+}
+
+// Otherwise a client could hide the names that the sidecars add behind a value that never ends.
+TEST(ForwardedFields, CommentOfViaThatDoesNotEndHidesNothing) {
+  http::Fields fields;
+  fields.Add("Via", "1.1 x (a, 1.1 headgate, 1.1 headgate");
+  EXPECT_EQ(CountInVia(fields, "headgate"), 2u);
+  http::Fields quoted;
+  quoted.Add("Via", "1.1 \"x, 1.1 headgate");
+  EXPECT_EQ(CountInVia(quoted, "headgate"), 1u);
+}
+
 TEST(ForwardedFields, XForwardedIsAppended) {
   const ForwardedOptions options{.x_forwarded = kAppend, .forwarded = kOff, .via = ""};
   EXPECT_EQ(Changed(options, "192.0.2.7", {}),
