@@ -21,6 +21,11 @@ class ClientSession {
   // Whether it accepts no more exchanges, ever. The owner closes it when open_exchanges() is 0.
   virtual bool finished() const = 0;
   virtual size_t open_exchanges() const = 0;
+  // Whether so many exchanges were cancelled that the server may soon end the connection, and those
+  // of others with it.
+  virtual bool worn() const { return false; }
+  // Begins no more exchanges: then it is finished(). Those that are open go on.
+  virtual void Retire() {}
 
   // Begins an exchange; requires free_places() > 0. SendEnd must follow, also if there is no body.
   // `receiver` must live until OnEnd, OnFailed or Cancel.

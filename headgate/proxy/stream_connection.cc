@@ -93,7 +93,7 @@ void StreamConnection::Pump(base::Instant now) {
   const bool pause = !session_->wants_input();
   if (std::exchange(paused_, pause) != pause)
     pause ? stream_.PauseReading() : stream_.ResumeReading();
-  if (session_->free_places() > 0) owner_.OnChanged(now);
+  if (session_->free_places() > 0 || session_->finished()) owner_.OnChanged(now);
 }
 
 // The last bytes of a tunnel may still be on their way.

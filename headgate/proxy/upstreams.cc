@@ -187,7 +187,8 @@ Upstreams::Address* Upstreams::Choose(Need need, const Waiter& waiter, base::Ins
     if (best != nullptr && best->load() <= address.load()) continue;
     if (!may_have_kept && IsLastKept(address)) continue;
     const bool may_connect =
-        need == Need::kPlaceOrConnection && address.links.size() < options_.connections_max;
+        need == Need::kPlaceOrConnection &&
+        address.bounded_links(options_.connections_max) < options_.connections_max;
     if (may_connect || FreeLink(address) != nullptr) best = &address;
   }
   return best;
@@ -235,6 +236,7 @@ void Upstreams::OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant no
   if (ended == Ended::kWell) link.has_answered = true;
   --link.outstanding;
   --link.address.outstanding;
+  if (link.drains) --link.address.outstanding_draining;
   counters_.outstanding.Subtract();
   OnHealth(link.address, ended, now);
   NoteFree(link, now);
@@ -300,13 +302,28 @@ void Upstreams::NoteConnectEnd(Link& link) {
 // The session may be calling, so its places are looked at later.
 void Upstreams::NoteFree(Link& link, base::Instant now) {
   link.idle_since = now;
-  if (!std::exchange(link.is_free, true)) link.address.free.push_back(&link);
+  NoteDraining(link);
+  if (!link.drains && !std::exchange(link.is_free, true)) link.address.free.push_back(&link);
   if (!queue_.empty()) wake_();
+}
+
+// Over HTTP/1 a connection has one exchange, so the bound of connections is one of requests. All of
+// them count in it, also those that are for their last request.
+void Upstreams::NoteDraining(Link& link) {
+  if (link.drains || !link.connection->speaks_http2()) return;
+  Address& address = link.address;
+  http::ClientSession& session = link.connection->session();
+  if (session.worn() && address.draining < options_.connections_max) session.Retire();
+  if (!session.finished()) return;
+  link.drains = true;
+  ++address.draining;
+  address.outstanding_draining += link.outstanding;
 }
 
 void Upstreams::Bury(Link& link) {
   Address& address = link.address;
   if (link.is_free) std::erase(address.free, &link);
+  if (link.drains) --address.draining;
   const auto at = std::find_if(address.links.begin(), address.links.end(),
                                [&](const auto& owned) { return owned.get() == &link; });
   dead_.push_back(std::move(*at));

@@ -12,6 +12,11 @@
 // queue is divided in the same way. The last free place of each address is for a client without
 // one, so that there is one if another address leaves, or has never accepted a connection.
 //
+// A connection of HTTP/2 that takes no more exchanges, after GOAWAY for example, drains: it keeps
+// those that are open, however long they last. Such connections have a bound of their own, so that
+// they do not take the places of others. Many cancelled requests wear a connection, and it is
+// retired for the sake of the others on it (ClientSession::worn), but only within that bound.
+//
 // A name may have addresses at which nobody listens, as one for IPv6 of a service that has only
 // IPv4. So an address that has never accepted a connection, while another of its name has, is out
 // after its first failure, and this is not counted as an event.
@@ -36,8 +41,8 @@
 namespace headgate::proxy {
 
 struct UpstreamsOptions {
-  // Connections to each address, for each loop. Raise it for slow upstreams that take many requests
-  // at once.
+  // Connections to each address, for each loop, and as many that drain. Raise it for slow upstreams
+  // that take many requests at once.
   size_t connections_max = 128;
   // Exchanges that a new connection is expected to carry at once: 1 for HTTP/1.
   size_t exchanges_per_connection = 1;
@@ -135,6 +140,7 @@ class Upstreams final : public Places {
     bool connected = false;
     bool is_free = false;       // in Address::free
     bool has_answered = false;  // an exchange has ended well
+    bool drains = false;        // speaks HTTP/2, and takes no more exchanges
     uint64_t used = 0;          // exchanges, including open ones
     uint64_t outstanding = 0;
     base::Instant idle_since{};
@@ -152,15 +158,26 @@ class Upstreams final : public Places {
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
-    uint64_t connecting = 0;         // connections that are being made, for requests that wait
-    uint64_t connection_places = 0;  // of the connection that was used last, as far as known
+    uint64_t draining = 0;              // links
+    uint64_t outstanding_draining = 0;  // of `outstanding`, on them
+    uint64_t connecting = 0;            // connections that are being made, for requests that wait
+    uint64_t connection_places = 0;     // of the connection that was used last, as far as known
     Health health;
 
     uint64_t load() const { return outstanding + connecting; }
-    // With this many connections.
-    uint64_t places(uint64_t connections) const { return connections * connection_places; }
+    // Links within the bound of those that take exchanges. As many may drain; others that drain
+    // take the places of these.
+    uint64_t bounded_links(uint64_t connections) const {
+      return links.size() - std::min(draining, connections);
+    }
+    // With this many connections, on those that take exchanges.
+    uint64_t places(uint64_t connections) const {
+      const uint64_t taken = draining - std::min(draining, connections);
+      return (connections - std::min(connections, taken)) * connection_places;
+    }
     uint64_t free_places(uint64_t connections) const {
-      return places(connections) - std::min(places(connections), outstanding);
+      const uint64_t all = places(connections);
+      return all - std::min(all, outstanding - outstanding_draining);
     }
   };
 
@@ -200,6 +217,8 @@ class Upstreams final : public Places {
   // Opens connections for requests that wait, if some are allowed.
   void OpenForQueue(base::Instant now);
   void NoteFree(Link& link, base::Instant now);
+  // Retires a connection that is worn, and notes whether it drains.
+  void NoteDraining(Link& link);
   // Takes it out of its address; it is destroyed later.
   void Bury(Link& link);
   void EndLink(Link& link, base::Instant now);

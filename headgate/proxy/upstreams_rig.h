@@ -22,11 +22,13 @@ namespace headgate::proxy {
 struct PlayedConnection final : UpstreamConnection, http::ClientSession {
   http::ClientSession& session() override { return *this; }
   bool may_begin() const override { return !in_call; }
-  bool speaks_http2() const override { return false; }
+  bool speaks_http2() const override { return http2; }
   void Close(base::Instant) override { closed = true; }
 
-  size_t free_places() const override { return places; }
-  bool finished() const override { return false; }
+  size_t free_places() const override { return ended ? 0 : places; }
+  bool finished() const override { return ended; }
+  bool worn() const override { return is_worn; }
+  void Retire() override { ended = true; }
   size_t open_exchanges() const override { return 0; }
   http::ClientExchange& Begin(const http::RequestHead&, http::ResponseReceiver&,
                               base::Instant) override {
@@ -44,6 +46,9 @@ struct PlayedConnection final : UpstreamConnection, http::ClientSession {
   size_t address = 0;
   Owner* owner = nullptr;
   size_t places = 1;
+  bool http2 = false;
+  bool ended = false;  // takes no more exchanges
+  bool is_worn = false;
   bool in_call = false;
   bool closed = false;
   std::string output_;

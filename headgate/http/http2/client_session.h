@@ -6,8 +6,9 @@
 //       └─ invalid ─▶ RST_STREAM, OnFailed(kInvalid)
 //   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
 //
-// After an invalid response the other exchanges end in peace, but no new one begins. It is the same
-// after many cancelled exchanges: a server would take them for a flood, and end those of others.
+// After an invalid response the other exchanges end in peace, but no new one begins. After many
+// cancelled exchanges the session is worn(): a server may take them for a flood, and end those of
+// others. The owner decides whether to retire it.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +46,8 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   size_t free_places() const override;
   bool finished() const override;
   size_t open_exchanges() const override { return open_; }
+  bool worn() const override { return worn_; }
+  void Retire() override;
   ClientExchange& Begin(const RequestHead& head, ResponseReceiver& receiver,
                         base::Instant now) override;
   void OnBytes(std::string_view bytes, base::Instant now) override;
@@ -108,6 +111,7 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   bool going_away_ = false;
   bool distrusted_ = false;  // the server has sent an invalid response
   bool worn_ = false;        // too many streams were abandoned
+  bool retired_ = false;     // by the owner
   bool broken_ = false;
   bool in_call_ = false;
   bool stopped_ = false;  // reading, because of unsent output
