@@ -54,7 +54,8 @@ std::unique_ptr<UpstreamConnection> ProxyLoop::Connect(size_t address,
 }
 
 void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses) {
-  auto old = std::exchange(addresses_, {});
+  Addresses old = std::exchange(addresses_, {});
+  old.merge(gone_);
   std::vector<ServiceAddress> ids;
   for (const StreamConnectionOptions& address : addresses) {
     const auto known = std::find_if(old.begin(), old.end(), [&](const auto& entry) {
@@ -67,6 +68,8 @@ void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses)
   }
   const base::Instant now = clock_.Now();
   upstreams_.SetAddresses(ids, now);
+  gone_ = std::move(old);
+  std::erase_if(gone_, [&](const auto& entry) { return !upstreams_.HasRetired(entry.first); });
   if (options_.checks.path.empty()) return;
   std::erase_if(checks_, [&](const auto& check) { return !addresses_.contains(check.first); });
   for (const size_t id : std::views::keys(addresses_)) {

@@ -59,7 +59,8 @@ class ProxyLoop {
 
   // Replaces the addresses of the upstream; at least one. On the loop's thread. Exchanges that have
   // begun are not disturbed. An address with the target and the server name of one before is the
-  // same: it keeps its connections and its health.
+  // same: it keeps its connections and its health. One that comes back while requests on its old
+  // connections go on has these connections.
   void SetAddresses(std::span<const StreamConnectionOptions> addresses);
 
   // Whether requests are held in queues of rules, and to their clients' parts of the connections.
@@ -94,8 +95,10 @@ class ProxyLoop {
   net::EventLoop& loop_;
   const base::DisciplinedClock& clock_;
   ProxyCounters counters_;
-  // By id. A number is never used again.
-  std::map<size_t, std::shared_ptr<const StreamConnectionOptions>> addresses_;
+  // By id.
+  using Addresses = std::map<size_t, std::shared_ptr<const StreamConnectionOptions>>;
+  Addresses addresses_;
+  Addresses gone_;  // that had connections when the addresses changed last
   size_t next_address_ = 0;
   const proxy::Connect connect_;
   TickWheel wheel_;

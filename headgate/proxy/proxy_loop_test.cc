@@ -127,6 +127,31 @@ TEST_F(ProxyLoopTest, AnAddressIsTheSameIfItsServerNameIsTheSame) {
   EXPECT_EQ(upstream.connections, 2);
 }
 
+TEST_F(ProxyLoopTest, AnAddressThatComesBackHasTheConnectionsThatAreInUse) {
+  const StreamConnectionOptions address = proxy.options.addresses.front();
+  StreamConnectionOptions other = address;
+  other.stream.server_name = "other.test";
+  const auto set = [&](const StreamConnectionOptions& to) {
+    std::promise<void> done;
+    proxy.server->loop(0).Post([&] {
+      proxy.loop->SetAddresses({&to, 1});
+      done.set_value();
+    });
+    done.get_future().wait();
+  };
+  auto client = proxy.Connect();
+  ASSERT_TRUE(client.Send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nh").ok());
+  while (proxy.loop->counters().upstreams.outstanding.value() == 0) std::this_thread::yield();
+  set(other);
+  set(address);
+  ASSERT_TRUE(client.Send("i").ok());
+  EXPECT_THAT(Answer(client, "hi"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  ASSERT_TRUE(
+      client.Send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nho").ok());
+  EXPECT_THAT(Answer(client, "ho"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_EQ(upstream.connections, 1);
+}
+
 TEST_F(ProxyLoopTest, LargeBodiesPassInBothDirections) {
   auto client = proxy.Connect();
   const std::string body(1 << 20, 'b');

@@ -38,25 +38,42 @@ Upstreams::Upstreams(const UpstreamsOptions& options, Connect connect, Upstreams
 
 Upstreams::~Upstreams() { HEADGATE_CHECK(queue_.empty()); }
 
+// Null if it is not there.
+std::unique_ptr<Upstreams::Address> Upstreams::TakeOut(Addresses& from, size_t id) {
+  const auto at = std::find_if(from.begin(), from.end(),
+                               [&](const auto& address) { return address->id == id; });
+  if (at == from.end()) return nullptr;
+  std::unique_ptr<Address> taken = std::move(*at);
+  from.erase(at);
+  return taken;
+}
+
 void Upstreams::SetAddresses(std::span<const ServiceAddress> to, base::Instant now) {
   HEADGATE_CHECK(!to.empty());
-  std::vector<std::unique_ptr<Address>> old = std::exchange(addresses_, {});
+  Addresses old = std::exchange(addresses_, {});
   for (const ServiceAddress& entry : to) {
-    const auto known =
-        std::find_if(old.begin(), old.end(), [&](const auto& a) { return a && a->id == entry.id; });
-    addresses_.push_back(known != old.end() ? std::move(*known)
-                                            : std::make_unique<Address>(
-                                                  entry.id, options_.exchanges_per_connection));
-    addresses_.back()->name = entry.name;
+    std::unique_ptr<Address> address = TakeOut(old, entry.id);
+    if (address == nullptr) {
+      address = TakeOut(retired_, entry.id);
+      if (address != nullptr) address->Revive();
+    }
+    if (address == nullptr)
+      address = std::make_unique<Address>(entry.id, options_.exchanges_per_connection);
+    address->name = entry.name;
+    addresses_.push_back(std::move(address));
   }
   for (auto& address : old) {
-    if (address == nullptr) continue;
     address->retired = true;
     retired_.push_back(std::move(address));
   }
   first_ = 0;
   OnTick(now);
   OpenForQueue(now);
+}
+
+bool Upstreams::HasRetired(size_t id) const {
+  return std::any_of(retired_.begin(), retired_.end(),
+                     [&](const auto& address) { return address->id == id; });
 }
 
 void Upstreams::OnChecked(size_t id, bool passed) {

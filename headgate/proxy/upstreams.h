@@ -94,9 +94,12 @@ class Upstreams final : public Places {
   Taken Take(Waiter& waiter, base::Instant now) override;
   void Forget(Waiter& waiter) override;
 
-  // Replaces the addresses; at least one. One whose id is known stays as it is. Connections to an
-  // address that is not among them finish their exchanges, and get no others.
+  // Replaces the addresses; at least one. One whose id is known stays as it is. One that is not
+  // among them retires: its connections finish their exchanges, and get no others. If it comes back
+  // before they have ended, they count in its bound, and its health begins anew.
   void SetAddresses(std::span<const ServiceAddress> to, base::Instant now);
+  // Whether this address has retired, and still has connections.
+  bool HasRetired(size_t id) const;
 
   // The result of an active check of this address. Does nothing if it has retired.
   void OnChecked(size_t id, bool passed);
@@ -115,6 +118,7 @@ class Upstreams final : public Places {
 
  private:
   struct Address;
+  using Addresses = std::vector<std::unique_ptr<Address>>;
   // A connection, and all places on it.
   struct Link final : Place, UpstreamConnection::Owner {
     Link(Upstreams& all, Address& to) : upstreams(all), address(to) {}
@@ -164,6 +168,11 @@ class Upstreams final : public Places {
     uint64_t connection_places = 0;     // of the connection that was used last, as far as known
     Health health;
 
+    void Revive() {
+      retired = connect_failed = false;
+      failed_checks = 0;
+      health = Health();
+    }
     uint64_t load() const { return outstanding + connecting; }
     // Links within the bound of those that take exchanges. As many may drain; others that drain
     // take the places of these.
@@ -181,6 +190,7 @@ class Upstreams final : public Places {
     }
   };
 
+  static std::unique_ptr<Address> TakeOut(Addresses& from, size_t id);
   void OnConnected(Link& link, base::Instant now);
   void NoteConnectEnd(Link& link);
   void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
@@ -230,8 +240,8 @@ class Upstreams final : public Places {
   const Connect connect_;
   UpstreamsCounters& counters_;
   const std::function<void()> wake_;
-  std::vector<std::unique_ptr<Address>> addresses_;
-  std::vector<std::unique_ptr<Address>> retired_;  // that still have connections
+  Addresses addresses_;
+  Addresses retired_;  // that still have connections
   std::vector<std::unique_ptr<Link>> dead_;
   WaiterQueue queue_;
   size_t connecting_ = 0;

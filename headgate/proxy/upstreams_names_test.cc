@@ -136,5 +136,50 @@ TEST_F(UpstreamsNamesTest, FailedChecksOfAnAddressThatNeverAcceptedAreNotCounted
   EXPECT_EQ(counters.checks_failed.value(), 2u);
 }
 
+// Otherwise each time that a name changes its answer there would be another bound.
+TEST_F(UpstreamsNamesTest, AddressThatComesBackHasItsOldConnections) {
+  options.connections_max = 2;
+  MakeNames({kFirst});
+  Place& first = Take();
+  Place& second = Take();
+  EXPECT_EQ(made.size(), 2u);
+  for (int i = 0; i < 3; ++i) {
+    upstreams->SetAddresses(std::array{kSecond}, now);
+    EXPECT_TRUE(upstreams->HasRetired(kFirst.id));
+    upstreams->SetAddresses(std::array{kFirst}, now);
+    EXPECT_FALSE(upstreams->HasRetired(kFirst.id));
+    Turn();
+  }
+  PlayedWaiter waiter;
+  EXPECT_EQ(TakeFor(waiter).place, nullptr);
+  EXPECT_EQ(made.size(), 2u) << "both connections to it are in use";
+  waiter.on_place = [this](Place& place) { Occupy(&place); };
+  Leave(second);
+  EXPECT_EQ(waiter.place, &second) << "its connections are used again";
+  upstreams->SetAddresses(std::array{kSecond}, now);
+  Leave(first);
+  Leave(second);
+  upstreams->OnTick(now);
+  EXPECT_FALSE(upstreams->HasRetired(kFirst.id)) << "nothing is left of it";
+}
+
+TEST_F(UpstreamsNamesTest, AddressThatComesBackIsTriedAgain) {
+  options.health = {.failures_max = 1, .out_min = seconds(1), .out_max = seconds(8)};
+  MakeNames({kFirst});
+  Place& kept = Take();
+  Leave(Take(), Ended::kFailed);
+  upstreams->OnChecked(kFirst.id, false);
+  upstreams->OnChecked(kFirst.id, false);
+  upstreams->SetAddresses(std::array{kSecond}, now);
+  upstreams->SetAddresses(std::array{kFirst, kSecond}, now);
+  Turn();
+  Place& busy = Take();
+  Place& other = Take();
+  EXPECT_NE(Played(busy).address, Played(other).address);
+  Leave(kept);
+  Leave(busy);
+  Leave(other);
+}
+
 }  // namespace
 }  // namespace headgate::proxy
