@@ -495,8 +495,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_share_requests_total",
      kCounter,
      "requests",
-     "Requests of the client, by outcome: allowed, rejected. A client that leaves and "
-     "returns begins at 0.",
+     "Requests of the client, by outcome: allowed, rejected. Those of clients without a series of "
+     "their own count under the empty name, and stay there. A client that comes back among the "
+     "largest goes on with its last value. One that leaves the pool and comes back begins anew, "
+     "which rate() takes for a restart.",
      {"client", "outcome"}},
     {Metric::kShareCycles,
      "headgate_share_cycles_total",

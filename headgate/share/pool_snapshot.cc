@@ -5,7 +5,7 @@
 namespace headgate::share {
 namespace {
 
-void Add(algorithm::ClientFigures& sum, const algorithm::ClientFigures& more) {
+void AddFigures(algorithm::ClientFigures& sum, const algorithm::ClientFigures& more) {
   sum.weight += more.weight;
   sum.demand += more.demand;
   sum.capacity += more.capacity;
@@ -13,22 +13,30 @@ void Add(algorithm::ClientFigures& sum, const algorithm::ClientFigures& more) {
   sum.lent += more.lent;
   sum.demand_now += more.demand_now;
   sum.used_now += more.used_now;
-  sum.counts.allowed += more.counts.allowed;
-  sum.counts.rejected += more.counts.rejected;
-  sum.counts.sent_anyway += more.counts.sent_anyway;
-  sum.counts.not_taken += more.counts.not_taken;
+  Add(sum.counts, more.counts);
 }
 
 }  // namespace
 
-void KeepLargest(PoolSnapshot& snapshot, size_t count) {
+void Add(algorithm::FairShareCounts& sum, const algorithm::FairShareCounts& more) {
+  sum.allowed += more.allowed;
+  sum.rejected += more.rejected;
+  sum.sent_anyway += more.sent_anyway;
+  sum.not_taken += more.not_taken;
+}
+
+void OrderByDemand(PoolSnapshot& snapshot) {
   std::vector<ClientSnapshot>& clients = snapshot.clients;
   std::sort(clients.begin(), clients.end(), [](const ClientSnapshot& a, const ClientSnapshot& b) {
     if (a.figures.demand != b.figures.demand) return a.figures.demand > b.figures.demand;
     return a.name < b.name;
   });
+}
+
+void KeepFirst(PoolSnapshot& snapshot, size_t count) {
+  std::vector<ClientSnapshot>& clients = snapshot.clients;
   for (size_t i = count; i < clients.size(); ++i) {
-    Add(snapshot.others, clients[i].figures);
+    AddFigures(snapshot.others, clients[i].figures);
     ++snapshot.others_count;
   }
   clients.resize(std::min(count, clients.size()));

@@ -47,13 +47,16 @@ struct PoolSnapshot {
   uint64_t clients_left = 0;
   std::optional<UpstreamSnapshot> upstream{};
   std::vector<ClientSnapshot> clients;  // in order of arrival
-  // The sum over the clients that KeepLargest removed.
+  // The sum over the clients that KeepFirst removed.
   size_t others_count = 0;
   algorithm::ClientFigures others{};
 };
 
-// Keeps the `count` clients with the largest demands (among equals, the names that sort first), in
-// this order, and adds up the others. For metrics with a bounded number of series.
-void KeepLargest(PoolSnapshot& snapshot, size_t count);
+void Add(algorithm::FairShareCounts& sum, const algorithm::FairShareCounts& more);
+
+// For metrics with a bounded number of series (client_series.h): sorts the clients by demand, the
+// largest first (among equals by name), and keeps the first `count`, adding up the others.
+void OrderByDemand(PoolSnapshot& snapshot);
+void KeepFirst(PoolSnapshot& snapshot, size_t count);
 
 }  // namespace headgate::share

@@ -51,6 +51,7 @@ void SharePool::TakeOverShares(algorithm::FairSharePool taken, base::Instant now
         now);
     taken.ChargePart(client.name, client.figures.used_now);
   }
+  Add(earlier_, pool_.counts());
   pool_ = std::move(taken);
 }
 

@@ -181,6 +181,7 @@ void SharePool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
   snapshot.capacity = is_capacity_known_ ? std::optional(pool_.capacity()) : std::nullopt;
   snapshot.cycle = pool_.cycle();
   snapshot.counts = pool_.counts();
+  Add(snapshot.counts, earlier_);
   snapshot.refusals = refusals_;
   snapshot.counted_only = counted_only_;
   snapshot.clients_left = pool_.clients_left();

@@ -97,6 +97,7 @@ class SharePool {
   Mode mode_;
   Refusals refusals_;
   uint64_t counted_only_ = 0;
+  algorithm::FairShareCounts earlier_;  // of the pool that TakeOver has replaced
 };
 
 }  // namespace headgate::share

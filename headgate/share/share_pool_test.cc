@@ -249,7 +249,8 @@ TEST(SharePool, ASnapshotKeepsTheLargestAndAddsUpTheOthers) {
   Send(*pool, "C", 3, At(seconds(0)));
   Send(*pool, "D", 1, At(seconds(0)));
   PoolSnapshot snapshot = SnapshotOf(*pool, At(seconds(10)));
-  KeepLargest(snapshot, 2);
+  OrderByDemand(snapshot);
+  KeepFirst(snapshot, 2);
   ASSERT_EQ(snapshot.clients.size(), 2u);
   EXPECT_EQ(snapshot.clients[0].name, "B");
   EXPECT_EQ(snapshot.clients[1].name, "A");
@@ -262,7 +263,8 @@ TEST(SharePool, ASnapshotKeepsTheLargestAndAddsUpTheOthers) {
   pool->TakeSnapshot(At(seconds(10)), snapshot);
   EXPECT_EQ(snapshot.clients.size(), 4u);
   EXPECT_EQ(snapshot.others_count, 0u);
-  KeepLargest(snapshot, 10);
+  OrderByDemand(snapshot);
+  KeepFirst(snapshot, 10);
   EXPECT_EQ(snapshot.clients.size(), 4u);
 }
 

@@ -435,6 +435,21 @@ class FairShare(unittest.TestCase):
         for name in ("capacity", "borrowed", "lent"):
             self.assertNotIn(f"\nheadgate_share_{name}{{", page)
 
+    def test_clients_that_lose_their_series_do_not_count_again(self):
+        """Monitoring would take their requests for new ones, and their return for a restart."""
+        self.start("--cycle", "1h")
+        page = lambda: self.sidecar.request("GET", "/metrics", port=self.sidecar.admin_port)[2]
+        series = lambda: re.findall(r'^headgate_share_requests_total{client="(.*)",outcome=".*"} (\d+)', page(), re.M)
+        for number in range(30):
+            self.assertEqual(self.ask(f"m{number}"), 1)
+        self.assertEqual(len(dict(series())), 30)
+        for number in range(100):  # among equal demands, the names that sort first have series
+            self.ask(f"a{number}")
+        values = series()
+        self.assertEqual(len(dict(values)), 101)
+        self.assertEqual([value for client, value in values if client == ""], ["0", "0"])
+        self.assertEqual(sum(int(value) for _, value in values), 100)
+
     def test_refusal_says_when_to_come_back(self):
         self.start("--cycle", "1h")
         self.assertEqual(self.ask("ann", 41), 40)

@@ -44,8 +44,12 @@ void CollectClient(std::string_view name, const algorithm::ClientFigures& figure
     sink.Set(Metric::kShareBorrowed, {name}, figures.borrowed);
     sink.Set(Metric::kShareLent, {name}, figures.lent);
   }
-  sink.Set(Metric::kShareRequests, {name, "allowed"}, figures.counts.allowed);
-  sink.Set(Metric::kShareRequests, {name, "rejected"}, figures.counts.rejected);
+}
+
+void CollectRequests(std::string_view name, const algorithm::FairShareCounts& counts,
+                     observe::Sink& sink) {
+  sink.Set(Metric::kShareRequests, {name, "allowed"}, counts.allowed);
+  sink.Set(Metric::kShareRequests, {name, "rejected"}, counts.rejected);
 }
 
 }  // namespace
@@ -135,13 +139,19 @@ void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::
   sink.Set(Metric::kHttp2Refusals, {"refused"}, refused);
 }
 
-void CollectShare(share::PoolSnapshot& snapshot, observe::Sink& sink) {
+void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, observe::Sink& sink) {
   const size_t clients = snapshot.clients.size();
   const bool has_capacity = snapshot.capacity.has_value();
-  share::KeepLargest(snapshot, kClientSeriesMax);
-  for (const share::ClientSnapshot& client : snapshot.clients)
-    CollectClient(LabelOf(client.name), client.figures, has_capacity, sink);
+  series.Follow(snapshot);
+  for (const share::ClientSnapshot& client : snapshot.clients) {
+    const std::string label = LabelOf(client.name);
+    CollectClient(label, client.figures, has_capacity, sink);
+    CollectRequests(label, client.figures.counts, sink);
+  }
+  const algorithm::FairShareCounts& others = snapshot.others.counts;
   if (snapshot.others_count > 0) CollectClient(kOthers, snapshot.others, has_capacity, sink);
+  if (snapshot.others_count > 0 || others.allowed > 0 || others.rejected > 0)
+    CollectRequests(kOthers, others, sink);
   sink.Set(Metric::kShareClients, {}, clients);
   sink.Set(Metric::kShareClientsLeft, {}, snapshot.clients_left);
   if (snapshot.capacity) sink.Set(Metric::kSharePool, {}, *snapshot.capacity);

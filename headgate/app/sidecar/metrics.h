@@ -6,6 +6,7 @@
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/proxy_loop.h"
+#include "headgate/share/client_series.h"
 #include "headgate/share/pool_snapshot.h"
 
 namespace headgate::app {
@@ -18,7 +19,7 @@ inline constexpr size_t kClientSeriesMax = 100;
 void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink);
 // Reports the HTTP/2 of all loops.
 void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::Sink& sink);
-// Reports the pool. Keeps only the largest clients in `snapshot`.
-void CollectShare(share::PoolSnapshot& snapshot, observe::Sink& sink);
+// Reports the pool. Keeps only clients with series of their own in `snapshot`.
+void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, observe::Sink& sink);
 
 }  // namespace headgate::app

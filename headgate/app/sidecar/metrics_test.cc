@@ -29,7 +29,8 @@ std::map<std::string, uint64_t> DemandsOf(const std::map<std::string, uint64_t>&
   for (const auto& [name, demand] : clients)
     snapshot.clients.push_back({.name = name, .figures = {.demand = demand}});
   Demands demands;
-  CollectShare(snapshot, demands);
+  share::ClientSeries series(kClientSeriesMax);
+  CollectShare(snapshot, series, demands);
   return demands.by_client;
 }
 
@@ -79,11 +80,12 @@ TEST(SidecarMetrics, ThereAreNoSharesUntilACapacityIsFound) {
       {.name = "ann", .figures = {.demand = 7, .capacity = 4, .borrowed = 2, .lent = 1}});
   share::PoolSnapshot found = snapshot;
   found.capacity = 40;
+  share::ClientSeries series(kClientSeriesMax);
   OfClients before;
-  CollectShare(snapshot, before);
+  CollectShare(snapshot, series, before);
   EXPECT_EQ(before.values, (std::map<Metric, uint64_t>{{Metric::kShareDemand, 7}}));
   OfClients after;
-  CollectShare(found, after);
+  CollectShare(found, series, after);
   EXPECT_EQ(after.values, (std::map<Metric, uint64_t>{{Metric::kShareDemand, 7},
                                                       {Metric::kShareCapacity, 4},
                                                       {Metric::kShareBorrowed, 2},

@@ -10,7 +10,6 @@
 #include "headgate/app/runtime/net_metrics.h"
 #include "headgate/app/runtime/run_loop.h"
 #include "headgate/app/settings/version.h"
-#include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/routes.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/front/admin/routes.h"
@@ -241,7 +240,7 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   const base::Instant now = engine_.clock().Now();
   fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
   if (fleet_) fleet_->Collect(sink);
-  CollectShare(snapshot_, sink);
+  CollectShare(snapshot_, client_series_, sink);
   if (rules_) rules_->Collect(sink);
   if (shared_ != nullptr) shared_->Collect(sink);
   CollectCertificates({&certificates_.files(), &upstreams_.files()}, sink);

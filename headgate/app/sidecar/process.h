@@ -19,6 +19,7 @@
 #include "headgate/app/sidecar/listeners.h"
 #include "headgate/app/sidecar/live_upstreams.h"
 #include "headgate/app/sidecar/loop.h"
+#include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rules.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/base/clock.h"
@@ -82,6 +83,7 @@ class SidecarProcess {
   net::EventLoop control_{system_clock_};
   share::SharePool& pool_;
   share::PoolSnapshot snapshot_;
+  share::ClientSeries client_series_{kClientSeriesMax};
   proxy::PoolAdmission admission_;
   std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
   FollowedCertificates certificates_;
