@@ -16,6 +16,7 @@ void HeldRequests::Insert(Entry& entry, base::Instant due) {
   entry.due_ = due;
   entry.number_ = ++last_number_;
   (due == base::kInstantMax ? awaiting_ : entries_).insert(&entry);
+  if (WaitsForTime(entry)) ++waits_for_time_;
   if (!in_advance_ && NextTime() < before) wake_(NextTime());
 }
 
@@ -25,6 +26,7 @@ void HeldRequests::Await(Entry& entry) { Insert(entry, base::kInstantMax); }
 
 void HeldRequests::Release(Entry& entry) {
   (entry.due_ == base::kInstantMax ? awaiting_ : entries_).erase(&entry);
+  if (WaitsForTime(entry)) --waits_for_time_;
   entry.queue_ = nullptr;
 }
 

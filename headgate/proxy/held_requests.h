@@ -52,9 +52,13 @@ class HeldRequests {
       : entries_max_(entries_max), wake_(std::move(wake)) {}
   HeldRequests(const HeldRequests&) = delete;
 
-  // The owner of a new entry asks first. An entry that was held before may be held again.
-  bool full() const { return entries_.size() >= entries_max_; }
+  // The owner of a new entry asks first. An entry that was held before may be held again. Entries
+  // that are due at once, because the shared store has answered, do not count.
+  bool full() const { return waits_for_time_ >= entries_max_; }
+  // Whether it could be full once the shared store has answered all that are known here.
+  bool may_fill() const { return entries_.size() + awaiting_.size() >= entries_max_; }
   bool ends_before(base::Instant due) const { return due > end_; }
+  base::Instant end() const { return end_; }
   // An earlier time is replaced.
   void Hold(Entry& entry, base::Instant due);
   // Holds it without a time, and without a bound: until Hold, or until the queue ends.
@@ -74,6 +78,9 @@ class HeldRequests {
     }
   };
 
+  static bool WaitsForTime(const Entry& entry) {
+    return entry.due_ > base::Instant{0} && entry.due_ < base::kInstantMax;
+  }
   base::Instant NextTime() const;
   void Insert(Entry& entry, base::Instant due);
 
@@ -81,6 +88,7 @@ class HeldRequests {
   const std::function<void(base::Instant)> wake_;
   std::set<Entry*, Before> entries_;
   std::set<Entry*, Before> awaiting_;  // without a time
+  size_t waits_for_time_ = 0;
   base::Instant end_ = base::kInstantMax;
   uint64_t last_number_ = 0;
   bool in_advance_ = false;

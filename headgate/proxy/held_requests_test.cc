@@ -146,6 +146,15 @@ TEST_F(HeldRequestsTest, IsFullAtItsBound) {
   EXPECT_TRUE(queue.full());
   queue.Await(d);
   EXPECT_FALSE(queue.full()) << "those without a time have bounds elsewhere";
+  EXPECT_TRUE(queue.may_fill());
+  queue.Hold(d, base::Instant{0});
+  EXPECT_FALSE(queue.full()) << "the store has answered it";
+  EXPECT_TRUE(queue.may_fill());
+  queue.Hold(d, kStart);
+  EXPECT_TRUE(queue.full());
+  queue.Release(d);
+  EXPECT_FALSE(queue.full());
+  EXPECT_FALSE(queue.may_fill());
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entran
     make();
     return waiting->MakeAsked();
   };
-  const bool decided = judge_.Decide(Describe(arrival), make_asked, now, verdict_);
+  const bool decided =
+      judge_.Decide(Describe(arrival), make_asked, now, verdict_, BoundOf(arrival, entrance, now));
   if (judge_.has_read_path() && verdict_.outcome != auth::Outcome::kInvalid)
     UseMatchedPath(arrival.head.target);
   if (!decided) {
@@ -61,6 +62,21 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entran
   waiting->Keep(std::move(arrival), now);
   waiting->Hold(verdict_, now);
   return waiting;
+}
+
+auth::WaitBound RuleGate::BoundOf(const Arrival& arrival, const Entrance& entrance,
+                                  base::Instant now) const {
+  auth::WaitBound bound;
+  if (!entrance.refuses()) return bound;
+  if (held_.full()) bound.wait_max = base::Duration(0);
+  // Its turn must come before its deadline.
+  if (const auto timeout = GrpcTimeoutOf(arrival.head))
+    bound.wait_max = std::min(bound.wait_max, *timeout - base::Duration(1));
+  if (held_.end() < base::kInstantMax)
+    bound.wait_max = std::min(bound.wait_max, held_.end() - now);
+  bound.wait_max = std::max(bound.wait_max, base::Duration(0));
+  bound.looks = bound.wait_max < base::kDurationMax || held_.may_fill();
+  return bound;
 }
 
 mapping::RequestHead RuleGate::Describe(const Arrival& arrival) {
@@ -125,7 +141,7 @@ RuleGate::Next RuleGate::NextOf(Arrival& arrival, const Entrance& entrance, base
                           .hint = verdict_.detail,
                           .retry_soon = verdict_.outcome == auth::Outcome::kUnavailable});
   }
-  if (held_.full()) {
+  if (verdict_.only_looked_at && held_.full()) {
     counters_.held_refused.Add();
     return RefuseBecause({.status = 503,
                           .detail = "too many requests wait for their turn",

@@ -9,6 +9,9 @@
 // not wait costs no allocation here. One that waits keeps the beginning of its body, which is not
 // credited, so it is at most a window; and it gives up if its client leaves. Its turn in the queue
 // stays taken then, as for forward-auth.
+//
+// A turn cannot be given back. So a request that may not be held, or not for long, looks at the
+// queue before it takes anything (Judge::Decide).
 #pragma once
 
 #include <memory>
@@ -96,12 +99,17 @@ class RuleGate {
   };
   static const Refusal kLeaves;
 
+  // How long the request may be held, if it must be.
+  front::auth::WaitBound BoundOf(const Arrival& arrival, const Entrance& entrance,
+                                 base::Instant now) const;
   mapping::RequestHead Describe(const Arrival& arrival);
   // Takes over what the judge's last request holds until its end: permits, and charges by size.
   void Follow(Arrival& arrival, base::Instant now);
   // Changes the target so that its path is the one that was matched.
   void UseMatchedPath(std::string& target);
-  // The next step of this request, by verdict_. Sets refusal_ with kRefuse, and `let_through`.
+  // The next step of this request, by verdict_. One that has got a turn in a queue is held even if
+  // others have filled its place meanwhile: the turn cannot be given back. Sets refusal_ with
+  // kRefuse, and `let_through`.
   Next NextOf(Arrival& arrival, const Entrance& entrance, base::Instant now);
   Next RefuseBecause(const Refusal& refusal);
   // Answers by verdict_ and refusal_.

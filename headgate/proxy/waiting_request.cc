@@ -52,7 +52,11 @@ void WaitingRequest::OnDue(base::Instant now) {
 }
 
 void WaitingRequest::OnAnswer(base::Instant now) {
-  if (!gate_.judge_.Continue(*asked_, now, gate_.verdict_)) return;
+  const base::Duration wait_max = gate_.BoundOf(arrival_, entrance_, now).wait_max;
+  if (!gate_.judge_.Continue(*asked_, now, gate_.verdict_, wait_max)) {
+    if (!is_held()) gate_.held_.Await(*this);
+    return;
+  }
   gate_.Follow(arrival_, now);
   switch (gate_.NextOf(arrival_, entrance_, now)) {
     case RuleGate::Next::kHold:

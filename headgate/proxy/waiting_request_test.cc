@@ -23,6 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 const RuleRig::FieldList kAnn = {{"x-client-id", "ann"}};
+const RuleRig::FieldList kBob = {{"x-client-id", "bob"}};
 // One leaves every second, and two wait.
 const std::vector<std::string> kQueue = {"client: 1/second burst 2 queue"};
 
@@ -137,6 +138,57 @@ TEST(WaitingRequest, ThereAreOnlySoMany) {
   EXPECT_EQ(rig.rule_counters.held_refused.value(), 1u);
 }
 
+// Others hold all places, so the client is refused more often than its queue is long.
+TEST(WaitingRequest, RequestThatIsNotHeldTakesNoTurn) {
+  RuleRig rig({"client=ann: 1/second burst 5 queue", "client=bob: 1/second burst 2 queue"});
+  std::vector<std::unique_ptr<RuleRig::Exchange>> ann;
+  for (int i = 0; i < 5; ++i) ann.push_back(rig.Ask(kAnn));
+  EXPECT_EQ(rig.HeldNow(), 4u);
+  const auto bob = rig.Ask(kBob);
+  EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=bob"));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/x", kBob)), StartsWith("head 503 ")) << i;
+  EXPECT_EQ(rig.rule_counters.held_refused.value(), 5u);
+  ann.back()->receiver->OnAbort(rig.now);
+  const auto held = rig.Ask(kBob);
+  EXPECT_THAT(held->client.got, IsEmpty());
+  EXPECT_EQ(rig.HeldNow(), 4u);
+  rig.Pass(1s);
+  EXPECT_THAT(rig.admission.asked, ElementsAre("ann", "bob", "ann", "bob")) << "the next turn";
+}
+
+TEST(WaitingRequest, RequestThatIsOverTheLimitIsDeniedAlsoIfNoPlaceIsLeft) {
+  RuleRig rig({"client=ann: 1/second burst 4 queue", "client=bob: 1/minute"});
+  std::vector<std::unique_ptr<RuleRig::Exchange>> ann;
+  for (int i = 0; i < 5; ++i) ann.push_back(rig.Ask(kAnn));
+  const auto bob = rig.Ask(kBob);
+  EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=bob"));
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/x", kBob)), StartsWith("head 429 "));
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/x", kAnn)), StartsWith("head 429 "));
+  EXPECT_EQ(rig.rule_counters.held_refused.value(), 0u);
+}
+
+TEST(WaitingRequest, RequestThatIsNotHeldHasNoPermitAndCostsNoOtherLimit) {
+  RuleRig rig(kQueue);
+  rig.SetRuleFile(R"(
+domain: default
+descriptors:
+- key: client
+  rate_limits:
+  - {algorithm: leaky_bucket, queue: true, period: 1s, requests: 1, burst: 5}
+  - {unit: hour, requests_per_unit: 3, algorithm: fixed_window}
+  - {algorithm: concurrency, requests: 2, ttl: 30s}
+)");
+  rig.held.EndAt(rig.now + 1s - 1ns);
+  const auto first = rig.Ask(kAnn);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/x", kAnn)), StartsWith("head 503 ")) << i;
+  rig.held.EndAt(base::kInstantMax);
+  const auto second = rig.Ask(kAnn);
+  rig.Pass(1s);
+  EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=ann"));
+}
+
 TEST(WaitingRequest, PoolMayRefuseItAtItsTurn) {
   RuleRig rig(kQueue);
   const auto first = rig.Ask(kAnn);
@@ -157,6 +209,17 @@ TEST(WaitingRequest, GrpcDeadlineCountsTheWait) {
   EXPECT_THAT(rig.other.got, ElementsAre(HasSubstr("grpc-timeout=2000000u")));
   // The next turn comes after 1 s.
   EXPECT_THAT(rig.FirstOf(GrpcHead("1S")), HasSubstr("grpc-status=4"));
+}
+
+TEST(WaitingRequest, GrpcCallWhoseTurnIsTooLateTakesNone) {
+  RuleRig rig(kQueue);
+  const auto first = rig.Ask(kAnn);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_THAT(rig.FirstOf(GrpcHead("1S")), HasSubstr("grpc-status=4")) << i;
+  rig.other.http2 = true;
+  const auto second = rig.Ask(GrpcHead("1001m"));
+  rig.Pass(1s);
+  EXPECT_THAT(rig.other.got, ElementsAre(HasSubstr("grpc-timeout=1000u")));
 }
 
 TEST(WaitingRequest, RulesMayBeReplacedMeanwhile) {
@@ -268,6 +331,65 @@ TEST(WaitingRequest, IsHeldWhenTheStoreHasAnswered) {
   EXPECT_THAT(rig.other.got, IsEmpty());
   rig.Pass(1s);
   EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=ann"));
+}
+
+TEST(WaitingRequest, RequestThatIsNotHeldTakesNoTurnInTheStore) {
+  RuleRig rig({"client=ann: 1/second burst 5 queue", "client=bob: 1/second burst 2 queue"},
+              Store::kShared);
+  const auto settle = [&] {
+    while (rig.shared->waiting() > 0) {
+      rig.shared->AnswerAll();
+      rig.Pass(0s);
+    }
+  };
+  std::vector<std::unique_ptr<RuleRig::Exchange>> ann;
+  for (int i = 0; i < 5; ++i) ann.push_back(rig.Ask(kAnn));
+  settle();
+  EXPECT_EQ(rig.HeldNow(), 4u);
+  const auto bob = rig.Ask(kBob);
+  settle();
+  EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=bob"));
+  for (int i = 0; i < 5; ++i) {
+    const auto refused = rig.Ask(kBob);
+    EXPECT_EQ(rig.shared->oldest().operation, store::Operation::kPeek);
+    settle();
+    EXPECT_THAT(refused->client.got.front(), StartsWith("head 503 ")) << i;
+  }
+  ann.back()->receiver->OnAbort(rig.now);
+  const auto held = rig.Ask(kBob);
+  settle();
+  EXPECT_EQ(rig.HeldNow(), 4u);
+  rig.Pass(1s);
+  EXPECT_THAT(rig.admission.asked, ElementsAre("ann", "bob", "ann", "bob"));
+}
+
+// Four may be held, and all of them ask at once.
+TEST(WaitingRequest, RequestWithATurnIsHeldEvenIfOthersFillItsPlaceMeanwhile) {
+  RuleRig rig({"client: 1/second burst 9 queue"}, Store::kShared);
+  std::vector<std::unique_ptr<RuleRig::Exchange>> all;
+  for (int i = 0; i < 7; ++i) all.push_back(rig.Ask(kAnn));
+  for (int i = 0; i < 4; ++i) {
+    rig.shared->AnswerAll();
+    rig.Pass(0s);
+  }
+  EXPECT_EQ(rig.shared->waiting(), 0u);
+  // The first one passes. The last three have looked before the places were full, or have not.
+  const uint64_t refused = rig.rule_counters.held_refused.value();
+  EXPECT_EQ(rig.HeldNow() + refused, 6u);
+  EXPECT_GE(rig.HeldNow(), 4u);
+  rig.Pass(std::chrono::seconds(rig.HeldNow() + 1));
+  EXPECT_EQ(rig.HeldNow(), 0u);
+}
+
+TEST(WaitingRequest, IsNotForgottenBetweenTheLookAndTheTake) {
+  RuleRig rig(kQueue, Store::kShared);
+  rig.held.EndAt(rig.now + 1s);
+  const auto exchange = rig.Ask(kAnn);
+  rig.shared->AnswerAll();
+  rig.Pass(0s);
+  EXPECT_EQ(rig.shared->waiting(), 1u) << "the take";
+  rig.Pass(1s);
+  EXPECT_THAT(exchange->client.got.front(), AllOf(StartsWith("head 503 "), HasSubstr("After=1")));
 }
 
 TEST(WaitingRequest, AnswerOfTheStoreMayComeAfterTheClientHasLeft) {

@@ -160,6 +160,26 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.upstream.heads), 1)
         self.assertEqual(self.sidecar.stop(), 0)
 
+    def test_a_request_that_is_not_held_takes_no_turn(self):
+        redis = self.enterContext(RedisServer())
+        stores = ((), ("--store", f"redis://127.0.0.1:{redis.port}", "--store-timeout", "2s"))
+        head = b"POST / HTTP/1.1\r\nHost: a\r\nX-Client-Id: %s\r\nContent-Length: 5\r\n\r\nhe"
+        for store in stores:
+            with self.subTest(store=store):
+                args = ("--rule", "client: 1/hour burst 3 queue", "--queue", "1", "--threads", "1", *store)
+                sidecar = self.start(*args)
+                bob = {"X-Client-Id": "bob"}
+                self.assertEqual((self.status(), self.status(headers=bob)), (200, 200))
+                with sidecar.connect() as ann:
+                    ann.sendall(head % b"ann")
+                    until(lambda: sidecar.metric("headgate_auth_held") == 1, 5, "ann has the only place")
+                    self.assertEqual([self.status(headers=bob) for _ in range(6)], 6 * [503])
+                until(lambda: sidecar.metric("headgate_auth_held") == 0, 5, "the place is free")
+                with sidecar.connect() as connection:
+                    connection.sendall(head % b"bob")
+                    until(lambda: sidecar.metric("headgate_auth_held") == 1, 5, "bob has all of his turns")
+                self.assertEqual(sidecar.metric("headgate_proxy_held_refused_total"), 6)
+
     def test_a_body_waits_with_its_request(self):
         nginx = Nginx(self)
         sidecar = self.enterContext(Sidecar(nginx.port, args=("--rule", "client: 2/second burst 9 queue")))

@@ -13,6 +13,15 @@ constexpr int kUntrustedStatus = 403;
 
 int64_t UnixSeconds(base::Instant now) { return now.ns / 1'000'000'000; }
 
+// The time until the turn of a request that is allowed.
+base::Duration WaitOf(const limiter::Response& decided) {
+  base::Duration wait{0};
+  for (const limiter::DescriptorAnswer& answer : decided.descriptors) {
+    if (answer.allowed() && answer.has_decision()) wait = std::max(wait, answer.decision.wait);
+  }
+  return wait;
+}
+
 // Copies the descriptors into `asked`.
 void Keep(std::span<const rule::Descriptor> descriptors, Asked& asked) {
   size_t bytes = 0;
@@ -77,7 +86,7 @@ const mapping::MappingSet* Judge::mappings() {
 }
 
 bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
-                   base::Instant now, Verdict& verdict) {
+                   base::Instant now, Verdict& verdict, const WaitBound& bound) {
   verdict = {};
   charges_.clear();
   permits_ = {};
@@ -115,8 +124,10 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
                                   .descriptors = mapped.descriptors,
                                   .request_bytes = request.body_bytes,
                                   .permits = HoldFor(asked)};
-  if (!Ask(question, *mapped.mapping, asked, now, verdict)) {
+  bool looks = bound.looks && MayQueue(question);
+  if (!AskInTurn(question, *mapped.mapping, asked, looks, bound.wait_max, now, verdict)) {
     asked->under_way = true;
+    asked->looks = looks;
     asked->set = set_;
     asked->mapping = mapped.mapping;
     asked->has_id = has_id;
@@ -125,7 +136,7 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
     Keep(mapped.descriptors, *asked);
     return false;
   }
-  if (has_id) options_.repeats.Remember(id, verdict, now);
+  if (has_id && !verdict.only_looked_at) options_.repeats.Remember(id, verdict, now);
   return true;
 }
 
@@ -139,14 +150,15 @@ void Judge::RefuseHead(std::string_view why, Verdict& verdict) {
   Count(verdict);
 }
 
-bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict) {
+bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict, base::Duration wait_max) {
   verdict = {};
   const limiter::Request question{.domain = asked.mapping->domain,
                                   .descriptors = asked.descriptors,
                                   .request_bytes = asked.body_bytes,
                                   .permits = HoldFor(&asked)};
-  if (!Ask(question, *asked.mapping, &asked, now, verdict)) return false;
-  if (asked.has_id) options_.repeats.Remember(asked.id, verdict, now);
+  if (!AskInTurn(question, *asked.mapping, &asked, asked.looks, wait_max, now, verdict))
+    return false;
+  if (asked.has_id && !verdict.only_looked_at) options_.repeats.Remember(asked.id, verdict, now);
   asked.under_way = false;
   asked.set = nullptr;
   return true;
@@ -193,6 +205,51 @@ base::Hash128 Judge::IdOf(std::string_view text, const mapping::MappedRequest& m
   return hasher.Finish();
 }
 
+bool Judge::MayQueue(const limiter::Request& request) {
+  const rule::RuleSet* const rules = checker_.rules();
+  if (rules == nullptr) return false;
+  const auto is_queue = [](const rule::RuleLimit& limit) {
+    return limit.limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
+  };
+  return std::any_of(
+      request.descriptors.begin(), request.descriptors.end(),
+      [&](const rule::Descriptor& descriptor) {
+        rule::Match match;
+        (void)rules->Find(request.domain, descriptor.entries, match);
+        const rule::Rule* const rule = match.rule;
+        if (rule == nullptr) return false;
+        return std::any_of(rule->limits.begin(), rule->limits.end(), is_queue) ||
+               (rule->rollout != nullptr &&
+                std::any_of(rule->rollout->limits.begin(), rule->rollout->limits.end(), is_queue));
+      });
+}
+
+bool Judge::AskInTurn(const limiter::Request& request, const mapping::Mapping& mapping,
+                      Asked* asked, bool& looks, base::Duration wait_max, base::Instant now,
+                      Verdict& verdict) {
+  if (looks) {
+    // A peek without a cost would ask for the cost 0.
+    looked_at_.assign(request.descriptors.begin(), request.descriptors.end());
+    for (rule::Descriptor& descriptor : looked_at_) descriptor.cost = descriptor.cost.value_or(1);
+    const limiter::Request look{.domain = request.domain,
+                                .descriptors = looked_at_,
+                                .operation = limiter::Operation::kPeek,
+                                .skips_permits = true};
+    const absl::Status status =
+        checker_.Check(look, decided_, now, asked == nullptr ? nullptr : &asked->pending);
+    if (status.ok() && decided_.waiting) return false;
+    looks = false;
+    // If it is denied, or there is no answer, taking says so.
+    if (status.ok() && decided_.allowed && WaitOf(decided_) > wait_max) {
+      Conclude(look, mapping, now, verdict);
+      verdict.only_looked_at = true;
+      Count(verdict);
+      return true;
+    }
+  }
+  return Ask(request, mapping, asked, now, verdict);
+}
+
 bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
                 base::Instant now, Verdict& verdict) {
   const absl::Status status =
@@ -224,11 +281,7 @@ void Judge::Conclude(const limiter::Request& request, const mapping::Mapping& ma
   verdict.outcome = decided_.allowed ? Outcome::kAllowed : Outcome::kDenied;
   verdict.status = decided_.allowed ? 200 : mapping.statuses.denied;
   verdict.limit = answer_.StateOf(request, 1, decided_, now);
-  if (!decided_.allowed) return;
-  for (const limiter::DescriptorAnswer& answer : decided_.descriptors) {
-    if (answer.allowed() && answer.has_decision())
-      verdict.wait = std::max(verdict.wait, answer.decision.wait);
-  }
+  if (decided_.allowed) verdict.wait = WaitOf(decided_);
 }
 
 }  // namespace headgate::front::auth

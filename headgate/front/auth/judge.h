@@ -31,6 +31,7 @@ struct Asked {
 
   limiter::Pending pending;
   bool under_way = false;
+  bool looks = false;  // before it takes anything
   std::shared_ptr<const mapping::MappingSet> set{};
   const mapping::Mapping* mapping = nullptr;
   base::Hash128 id{};
@@ -40,6 +41,15 @@ struct Asked {
   std::vector<rule::Descriptor> descriptors{};
   std::optional<uint64_t> body_bytes{};
   limiter::PermitHold permits{};
+};
+
+// For a caller that cannot hold every request until its turn.
+struct WaitBound {
+  // A request that would wait longer takes nothing.
+  base::Duration wait_max = base::kDurationMax;
+  // Whether to look at the queues before taking from them. A look costs as much as a take, and is
+  // made only if a rule with a queue applies. Without it, the bound has no effect.
+  bool looks = false;
 };
 
 // Shared by the judges of all loops, and outlives them.
@@ -75,13 +85,15 @@ class Judge {
   // that has to wait; it is called only if answers may come later. The verdict is valid until the
   // next call.
   bool Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
-              base::Instant now, Verdict& verdict);
+              base::Instant now, Verdict& verdict, const WaitBound& bound = {});
   // Whether the last new request was judged by its path.
   bool has_read_path() const { return has_read_path_; }
   // For a request that cannot be read: no mapping can be chosen, so the first one has the status.
   void RefuseHead(std::string_view why, Verdict& verdict);
-  // For a request that waits.
-  bool Continue(Asked& asked, base::Instant now, Verdict& verdict);
+  // For a request that waits. `wait_max` is as in WaitBound. If another request takes the turn
+  // between the look and the take, the wait may be longer.
+  bool Continue(Asked& asked, base::Instant now, Verdict& verdict,
+                base::Duration wait_max = base::kDurationMax);
   // The permits of the last request, if it passes. Only for the judge of its own proxy: others
   // cannot give them back, so rules that limit concurrency are only looked at.
   limiter::PermitHold TakePermits() { return std::move(permits_); }
@@ -95,6 +107,11 @@ class Judge {
     if (!options_.is_own_proxy) return nullptr;
     return asked != nullptr ? &asked->permits : &permits_;
   }
+  // Whether a rule with a queue applies.
+  bool MayQueue(const limiter::Request& request);
+  // Looks first if `looks`, which is false afterwards.
+  bool AskInTurn(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
+                 bool& looks, base::Duration wait_max, base::Instant now, Verdict& verdict);
   bool Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
            base::Instant now, Verdict& verdict);
   void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
@@ -118,6 +135,7 @@ class Judge {
   mapping::Mapper mapper_;
   bool has_read_path_ = false;
   limiter::Response decided_;
+  std::vector<rule::Descriptor> looked_at_;
   std::string policy_;  // of a repeated verdict
   limiter::PermitHold permits_;
   std::vector<limiter::SizeCharge> charges_;

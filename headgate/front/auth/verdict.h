@@ -43,6 +43,9 @@ struct Verdict {
   std::optional<wire::RateLimitState> limit{};
   // How long the request must be held before it passes.
   base::Duration wait{0};
+  // The wait is longer than the caller has allowed, so the request has taken nothing, and has no
+  // turn.
+  bool only_looked_at = false;
   limiter::Mode mode = limiter::Mode::kMemory;
   // For people: what is wrong with the request, or the error.
   std::string detail{};
