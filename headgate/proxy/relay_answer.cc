@@ -25,6 +25,11 @@ bool HasBody(std::string_view method, int status) {
   return method != "HEAD" && status != 204 && status != 304;
 }
 
+bool IsEmpty(const http::BodyLength& body) {
+  using Kind = http::BodyLength::Kind;
+  return body.kind == Kind::kNone || (body.kind == Kind::kSized && body.bytes == 0);
+}
+
 }  // namespace
 
 void Relay::Answer::OnInformational(const http::ResponseHead& head, base::Instant now) {
@@ -122,7 +127,7 @@ bool Relay::MayTryAgain(Failure failure) const {
   if (stage_ != Stage::kAsked || attempts_ >= context_.options.attempts_max) return false;
   if (failure == Failure::kNotSent) return body_kept_;
   return failure == Failure::kNoAnswer && place_->reused() && !tried_after_no_answer_ &&
-         IsIdempotent(head_.method) && head_.body.kind == http::BodyLength::Kind::kNone;
+         IsIdempotent(head_.method) && IsEmpty(head_.body);
 }
 
 void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base::Instant now) {

@@ -63,20 +63,24 @@ TEST_F(RelayFailures, NoAnswerOnAKeptConnection) {
   struct Case {
     std::string_view method;
     bool reused;
-    BodyLength::Kind body;
+    BodyLength body;
     bool again;
   };
-  constexpr auto kNone = BodyLength::Kind::kNone;
+  constexpr BodyLength kNone{};
+  constexpr BodyLength kOfZero{.kind = BodyLength::Kind::kSized, .bytes = 0};
+  constexpr BodyLength kOfOne{.kind = BodyLength::Kind::kSized, .bytes = 1};
+  constexpr BodyLength kUnknown{.kind = BodyLength::Kind::kUnsized};
   for (const Case& c : {Case{"GET", true, kNone, true}, Case{"HEAD", true, kNone, true},
                         Case{"OPTIONS", true, kNone, true}, Case{"TRACE", true, kNone, true},
                         Case{"PUT", true, kNone, true}, Case{"DELETE", true, kNone, true},
                         Case{"POST", true, kNone, false}, Case{"PATCH", true, kNone, false},
                         Case{"get", true, kNone, false}, Case{"GET", false, kNone, false},
-                        Case{"PUT", true, BodyLength::Kind::kSized, false},
-                        Case{"PUT", true, BodyLength::Kind::kUnsized, false}}) {
+                        Case{"PUT", true, kOfZero, true}, Case{"GET", true, kOfZero, true},
+                        Case{"POST", true, kOfZero, false}, Case{"PUT", true, kOfOne, false},
+                        Case{"PUT", true, kUnknown, false}}) {
     RelayRig rig;
     rig.upstream.is_reused = c.reused;
-    rig.Begin(c.method, [&](http::RequestHead& head) { head.body.kind = c.body; });
+    rig.Begin(c.method, [&](http::RequestHead& head) { head.body = c.body; });
     rig.Fail(rig.upstream, Failure::kNoAnswer);
     EXPECT_EQ(!rig.other.got.empty(), c.again) << c.method << c.reused;
     EXPECT_EQ(rig.upstream.left, std::vector{c.reused ? Ended::kNotBegun : Ended::kFailed});
