@@ -97,11 +97,12 @@ class Application {
 
 // ---- Client
 
-// Why there is no complete response. The first two allow another attempt.
+// Why there is no complete response. The first three allow another attempt.
 enum class Failure : uint8_t {
   kNotSent,   // the server has not processed anything: no connection, REFUSED_STREAM, GOAWAY
   kNoAnswer,  // the connection ended before the first byte of an answer: it may have been processed
-  kInvalid,   // the answer violates the protocol
+  kNoTunnels,  // the server has said that it takes no tunnels; nothing was sent
+  kInvalid,    // the answer violates the protocol
   kTruncated,  // the answer ended in the middle, or was reset
 };
 

@@ -30,6 +30,10 @@ bool IsEmpty(const http::BodyLength& body) {
   return body.kind == Kind::kNone || (body.kind == Kind::kSized && body.bytes == 0);
 }
 
+bool IsNotSent(Failure failure) {
+  return failure == Failure::kNotSent || failure == Failure::kNoTunnels;
+}
+
 }  // namespace
 
 void Relay::Answer::OnInformational(const http::ResponseHead& head, base::Instant now) {
@@ -125,7 +129,7 @@ void Relay::Answer::OnEnd(const http::Fields& trailers, base::Instant now) {
 
 bool Relay::MayTryAgain(Failure failure) const {
   if (stage_ != Stage::kAsked || attempts_ >= context_.options.attempts_max) return false;
-  if (failure == Failure::kNotSent) return body_kept_;
+  if (IsNotSent(failure)) return body_kept_;
   return failure == Failure::kNoAnswer && place_->reused() && !tried_after_no_answer_ &&
          IsIdempotent(head_.method) && IsEmpty(head_.body);
 }
@@ -135,7 +139,7 @@ void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base:
   relay.upstream_ = nullptr;
   const bool again = relay.MayTryAgain(failure);
   const bool blameless =
-      failure == Failure::kNotSent || (failure == Failure::kNoAnswer && relay.place_->reused());
+      IsNotSent(failure) || (failure == Failure::kNoAnswer && relay.place_->reused());
   relay.LeavePlace(blameless ? Ended::kNotBegun : Ended::kFailed, now);
   if (again) {
     relay.tried_after_no_answer_ = relay.tried_after_no_answer_ || failure == Failure::kNoAnswer;
@@ -146,6 +150,13 @@ void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base:
   }
   if (relay.stage_ != Stage::kAsked) return relay.CutShort(Outcome::kCutShort, now);
   if (failure == Failure::kInvalid) return relay.FailInvalid(now);
+  if (failure == Failure::kNoTunnels) {
+    return relay.Fail({.outcome = Outcome::kUnsuitable,
+                       .status = 501,
+                       .detail = "the upstream takes no tunnels over HTTP/2 (RFC 8441)",
+                       .error = "proxy_configuration_error"},
+                      Ended::kNotBegun, now);
+  }
   relay.Fail({.outcome = Outcome::kBroken,
               .status = 502,
               .detail = "the upstream closed the connection before it answered",

@@ -89,6 +89,21 @@ TEST_F(RelayFailures, NoAnswerOnAKeptConnection) {
   }
 }
 
+TEST_F(RelayFailures, UpstreamWithoutTunnelsIsUnsuitable) {
+  options.attempts_max = 2;
+  Begin("GET", [](http::RequestHead& head) { head.protocol = "websocket"; });
+  Fail(upstream, Failure::kNoTunnels);
+  EXPECT_THAT(client.got, IsEmpty()) << "another upstream may take it";
+  Fail(other, Failure::kNoTunnels);
+  EXPECT_EQ(Status(), "501");
+  EXPECT_THAT(client.got.front(), HasSubstr("Proxy-Status=headgate; error=proxy_configuration"));
+  EXPECT_THAT(client.got[1], HasSubstr("takes no tunnels over HTTP/2"));
+  EXPECT_EQ(Count(Outcome::kUnsuitable), 1u);
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kNotBegun));
+  EXPECT_THAT(other.left, ElementsAre(Ended::kNotBegun));
+  EXPECT_THAT(admission.left, ElementsAre(Left::kUnasked));
+}
+
 TEST_F(RelayFailures, NoAnswerIsForgivenOnce) {
   upstream.is_reused = other.is_reused = true;
   Begin("GET");

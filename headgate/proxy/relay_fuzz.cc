@@ -270,10 +270,11 @@ class World final : RelayRig {
       default: {
         if (choices_.Next() % 4 != 0) return;
         asked.receiver = nullptr;
-        const auto failure =
-            asked.head_sent ? http::Failure::kTruncated
-                            : choices_.Of({http::Failure::kNotSent, http::Failure::kNoAnswer,
-                                           http::Failure::kInvalid, http::Failure::kTruncated});
+        const auto failure = asked.head_sent
+                                 ? http::Failure::kTruncated
+                                 : choices_.Of({http::Failure::kNotSent, http::Failure::kNoAnswer,
+                                                http::Failure::kNoTunnels, http::Failure::kInvalid,
+                                                http::Failure::kTruncated});
         return receiver.OnFailed(failure, "", now);
       }
     }

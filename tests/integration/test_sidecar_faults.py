@@ -2,12 +2,13 @@
 sidecar recovers."""
 
 import http.client
+import socket
 import subprocess
 import threading
 import unittest
 
 from gate import Gate
-from harness import START_SECONDS, Sidecar, free_port, require, run, until
+from harness import START_SECONDS, Sidecar, free_port, read_all, require, run, until
 from upstreams import Nginx, Upstream
 
 CLIENT = {"X-Client-Id": "ann"}
@@ -170,6 +171,22 @@ class Http2Upstream(unittest.TestCase):
         done = run("h2load", "-n", "64", "-c", "4", "-m", "8", "-H", "X-Client-Id: ann", url)
         self.assertIn("64 succeeded, 0 failed", done.stdout)
         self.assertLessEqual(self.sidecar.metric("headgate_upstream_connections"), 8)
+
+    def test_tunnel_that_the_upstream_does_not_take_is_501(self):
+        # nghttpd does not announce SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441).
+        ask = (
+            b"GET /page HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        with self.sidecar.connect() as client:
+            client.sendall(ask)
+            client.shutdown(socket.SHUT_WR)
+            answer = read_all(client)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 501 "), answer)
+        self.assertIn(b"takes no tunnels over HTTP/2", answer)
+        outcomes = 'headgate_proxy_requests_total{outcome="%s"}'
+        self.assertEqual(self.sidecar.metric(outcomes % "unsuitable"), 1)
+        self.assertEqual(self.sidecar.metric(outcomes % "broken"), 0)
 
     def test_upstream_that_is_down_is_502(self):
         self.process.terminate()

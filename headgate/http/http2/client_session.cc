@@ -65,7 +65,7 @@ ClientExchange& ClientSession::Begin(const RequestHead& head, ResponseReceiver& 
 void ClientSession::Open(ClientStream& stream, const RequestHead& head) {
   const bool tunnel = !head.protocol.empty();
   if (tunnel && !endpoint_.peer_takes_tunnels()) {
-    return Close(stream, Failure::kNotSent, "the server takes no tunnels over HTTP/2");
+    return Close(stream, Failure::kNoTunnels, "the server takes no tunnels over HTTP/2");
   }
   stream.request_ = {.head = head.method == "HEAD", .tunnel = tunnel};
   const bool sized = head.body.kind == BodyLength::Kind::kSized;

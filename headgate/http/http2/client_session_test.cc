@@ -113,14 +113,14 @@ TEST(ClientSession, ATunnelNeedsTheServersConsent) {
   RawClient client(Settings());
   client.Begin(Tunnel());
   EXPECT_THAT(client.Say(""), IsEmpty());
-  EXPECT_EQ(client.responses[0]->failure, Failure::kNotSent);
+  EXPECT_EQ(client.responses[0]->failure, Failure::kNoTunnels);
   EXPECT_EQ(client.session.open_exchanges(), 0u);
   EXPECT_FALSE(client.session.finished());
 
   RawClient unsure("");
   unsure.Begin(Tunnel());
   (void)unsure.Say(Settings());
-  EXPECT_EQ(unsure.responses[0]->failure, Failure::kNotSent);
+  EXPECT_EQ(unsure.responses[0]->failure, Failure::kNoTunnels);
 }
 
 // ---- Responses
@@ -158,6 +158,8 @@ std::string Result(const TestResponse& response) {
   switch (*response.failure) {
     case Failure::kNotSent:
       return text + "not sent";
+    case Failure::kNoTunnels:
+      return text + "no tunnels";
     case Failure::kNoAnswer:
       return text + "no answer";
     case Failure::kInvalid:
