@@ -60,6 +60,8 @@ class ServerExchange {
   virtual void Consumed(size_t bytes) = 0;
   // Data of SendData that the system has not taken yet.
   virtual size_t unsent_bytes() const = 0;
+  // In OnAbort: whether the reason is the body of the request, which violates the protocol.
+  virtual bool request_is_malformed() const { return false; }
 
  protected:
   ~ServerExchange() = default;

@@ -355,7 +355,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "long), slow_client (408), slow_reader (the client read nothing of the answer for "
      "--idle-timeout; over HTTP/2, it gave the stream no window), unsuitable (501: gRPC to an "
      "upstream without HTTP/2, or a tunnel to one that takes none over HTTP/2), cut_short (the "
-     "answer ended in the middle, or over TLS without close_notify), client_gone, misnamed "
+     "answer ended in the middle, or over TLS without close_notify), malformed (400: an error in "
+     "the body of the request), client_gone, misnamed "
      "(403: the name in the client's certificate cannot be an id).",
      {"outcome"}},
     {Metric::kProxyInFlight, "headgate_proxy_in_flight", kGauge, "requests",

@@ -96,7 +96,9 @@ class PlayedClient final : public http::ServerExchange, public PlayedSide {
   }
   void Consumed(size_t bytes) override { credited += bytes; }
   size_t unsent_bytes() const override { return unsent; }
+  bool request_is_malformed() const override { return malformed; }
 
+  bool malformed = false;
   bool closed = false;  // by the client, or by Abort()
 };
 

@@ -206,7 +206,7 @@ void Relay::OnAbort(base::Instant now) {
   if (stage_ == Stage::kDone) return;
   TakeBackUnsent();
   GiveUpUpstream(Ended::kCancelled, now);
-  Finish(Outcome::kClientGone, now);
+  Finish(client_.request_is_malformed() ? Outcome::kMalformed : Outcome::kClientGone, now);
 }
 
 void Relay::OnWritable(base::Instant now) {
@@ -280,7 +280,7 @@ void Relay::Finish(Outcome outcome, base::Instant now) {
   LeavePool(failed ? Left::kFailed : Left::kUnasked, now);
   end_.Tell(sizes_, now);
   body_.clear();
-  if (client_uncredited_ > 0 && outcome != Outcome::kClientGone)
+  if (client_uncredited_ > 0 && outcome != Outcome::kClientGone && outcome != Outcome::kMalformed)
     client_.Consumed(std::exchange(client_uncredited_, 0));
 }
 

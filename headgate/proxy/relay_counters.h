@@ -21,6 +21,7 @@ enum class Outcome : uint8_t {
   kSlowReader,   // the client stopped reading the answer
   kUnsuitable,   // the upstream does not speak the protocol that the request needs
   kCutShort,     // the upstream's answer ended in the middle
+  kMalformed,    // the body of the request violates the protocol; HTTP/1 gets 400 then
   kClientGone,
 };
 inline constexpr size_t kOutcomeCount = static_cast<size_t>(Outcome::kClientGone) + 1;

@@ -104,6 +104,17 @@ TEST_F(RelayFailures, UpstreamWithoutTunnelsIsUnsuitable) {
   EXPECT_THAT(admission.left, ElementsAre(Left::kUnasked));
 }
 
+TEST_F(RelayFailures, MalformedBodyIsNotAClientThatHasGone) {
+  BeginWithBody("POST");
+  relay->OnData("abc", now);
+  client.malformed = true;
+  relay->OnAbort(now);
+  EXPECT_THAT(upstream.TakeGot(), ElementsAre("POST /x unsized", "data abc", "cancel"));
+  EXPECT_EQ(Count(Outcome::kMalformed), 1u);
+  EXPECT_EQ(Count(Outcome::kClientGone), 0u);
+  EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
+}
+
 TEST_F(RelayFailures, NoAnswerIsForgivenOnce) {
   upstream.is_reused = other.is_reused = true;
   Begin("GET");

@@ -391,6 +391,9 @@ class WithUpstream(unittest.TestCase):
             self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 400 "))
         until(lambda: rest, 10, "the connection to the upstream is closed")
         self.assertFalse(rest[0].endswith(b"0\r\n\r\n"))
+        outcomes = 'headgate_proxy_requests_total{outcome="%s"}'
+        self.assertEqual(self.sidecar.metric(outcomes % "malformed"), 1)
+        self.assertEqual(self.sidecar.metric(outcomes % "client_gone"), 0)
 
 
 class FairShare(unittest.TestCase):

@@ -24,9 +24,10 @@ struct Received {
   size_t unconsumed = 0;
   bool ended = false;
   bool aborted = false;
-  bool alive = true;  // the receiver is
-  int writable = 0;   // calls of OnWritable
-  size_t held = 0;    // as HeldBytes states it
+  bool malformed = false;  // as the exchange states it in OnAbort
+  bool alive = true;       // the receiver is
+  int writable = 0;        // calls of OnWritable
+  size_t held = 0;         // as HeldBytes states it
 
   void Consume(size_t bytes) {
     unconsumed -= bytes;
@@ -88,6 +89,7 @@ class TestApplication final : public Application {
     void OnAbort(base::Instant /*now*/) override {
       EXPECT_FALSE(received_->aborted);
       received_->aborted = true;
+      received_->malformed = received_->exchange->request_is_malformed();
     }
     void OnWritable(base::Instant /*now*/) override {
       ++received_->writable;

@@ -76,6 +76,7 @@ class ServerSession final : public net::Session, private ServerExchange {
   void Abort() override;
   void Consumed(size_t bytes) override;
   size_t unsent_bytes() const override;
+  bool request_is_malformed() const override { return refused_; }
 
   // Makes one step. Returns false if there is nothing to do before more happens.
   bool Step(base::Instant now);

@@ -204,7 +204,19 @@ TEST(Http1Server, ABodyThatIsCutOffIsAborted) {
     EXPECT_EQ(d.End(), "");
     EXPECT_TRUE(d.progress.close);
     EXPECT_TRUE(d.application.last().aborted);
+    EXPECT_FALSE(d.application.last().malformed);
     EXPECT_FALSE(d.application.last().ended);
+  }
+}
+
+TEST(Http1Server, TellsAMalformedBodyFromAClientThatLeft) {
+  for (const std::string_view body : {"g\r\n", "1\r\nab\r\n", "0\r\nContent-Length: 0\r\n\r\n"}) {
+    ServerDialogue d;
+    EXPECT_THAT(d.Say(Post("Transfer-Encoding: chunked\r\n", std::string(body))),
+                StartsWith("HTTP/1.1 400 "))
+        << body;
+    EXPECT_TRUE(d.application.last().aborted);
+    EXPECT_TRUE(d.application.last().malformed);
   }
 }
 
@@ -535,6 +547,7 @@ TEST(Http1Server, TellsASlowClientThatItWasTooSlow) {
   EXPECT_TRUE(d.progress.mid_request);
   std::string output;
   d.session->OnGivenUp(net::Session::GivenUp::kTooSlow, output, kNow);
+  EXPECT_THAT(output, Not(HasSubstr("request_timeout"))) << "no setting of the sidecar";
   EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"
                                  "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
   output.clear();

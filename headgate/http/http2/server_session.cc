@@ -235,9 +235,14 @@ void ServerSession::OnRoom(int32_t id) {
   ready_.push_back(id);
 }
 
-void ServerSession::OnClosed(int32_t id, ErrorCode /*error*/) {
+void ServerSession::OnPeerReset(int32_t id) {
+  if (ServerStream* stream = Find(id)) stream->peer_reset_ = true;
+}
+
+void ServerSession::OnClosed(int32_t id, ErrorCode error) {
   ServerStream* stream = Find(id);
   if (stream == nullptr) return;
+  stream->malformed_ = error == ErrorCode::kProtocolError && !stream->peer_reset_;
   if (!stream->head_read_) counters_.malformed_heads.Add();
   Close(*stream);
 }

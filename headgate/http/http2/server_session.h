@@ -73,7 +73,7 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   void OnBlockEnd(int32_t id, bool ends_stream) override;
   void OnData(int32_t id, std::string_view bytes) override;
   void OnStreamEnd(int32_t id) override;
-  void OnPeerReset(int32_t /*id*/) override {}
+  void OnPeerReset(int32_t id) override;
   void OnSent(int32_t id, bool ends_stream) override;
   void OnRoom(int32_t id) override;
   void OnClosed(int32_t id, ErrorCode error) override;

@@ -136,8 +136,18 @@ TEST(ServerSession, ABodyOfAnotherLengthIsAborted) {
                 testing::Contains("RST 1 PROTOCOL_ERROR"));
     EXPECT_FALSE(server.application.last().ended);
     EXPECT_TRUE(server.application.last().aborted);
+    EXPECT_TRUE(server.application.last().malformed);
     EXPECT_EQ(server.application.last().exchange, nullptr);
   }
+}
+
+// Whatever reason it states.
+TEST(ServerSession, AResetIsNoMalformedRequest) {
+  RawServer server;
+  (void)server.Say(Headers(1, Post(), 0));
+  (void)server.Say(Reset(1, static_cast<uint32_t>(ErrorCode::kProtocolError)));
+  EXPECT_TRUE(server.application.last().aborted);
+  EXPECT_FALSE(server.application.last().malformed);
 }
 
 TEST(ServerSession, AResetAbortsTheRequestAtOnce) {

@@ -26,6 +26,7 @@ class ServerStream final : public ServerExchange {
   void Abort() override;
   void Consumed(size_t bytes) override;
   size_t unsent_bytes() const override { return body_.size(); }
+  bool request_is_malformed() const override { return malformed_; }
 
  private:
   friend class ServerSession;
@@ -47,6 +48,8 @@ class ServerStream final : public ServerExchange {
   bool is_head_ = false;        // the method
   bool request_ended_ = false;  // END_STREAM has arrived
   bool end_told_ = false;       // OnEnd was called
+  bool peer_reset_ = false;     // RST_STREAM has arrived
+  bool malformed_ = false;      // it was reset because it violates the protocol
   std::string early_{};         // data of a tunnel before the answer
 
   // The response.

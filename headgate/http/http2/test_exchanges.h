@@ -26,6 +26,7 @@ struct TestRequest {
   Fields trailers;
   bool ended = false;
   bool aborted = false;
+  bool malformed = false;  // as the exchange states it in OnAbort
   int writable = 0;
   size_t held = 0;  // as HeldBytes states it
 };
@@ -85,6 +86,7 @@ class TestApplication final : public Application {
     void OnAbort(base::Instant /*now*/) override {
       EXPECT_FALSE(request_.aborted);
       request_.aborted = true;
+      request_.malformed = request_.exchange->request_is_malformed();
     }
     void OnWritable(base::Instant /*now*/) override {
       EXPECT_LT(request_.exchange->unsent_bytes(), kWindowBytes);
