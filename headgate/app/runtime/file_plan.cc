@@ -40,7 +40,10 @@ absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& nee
   plan.admin_connections_max = std::min(needs.admin_connections_max, open_files_max / kShare);
   plan.refusals_max = std::max(refusals_min, std::min(kRefusalsMax, open_files_max / kShare));
   const uint64_t besides = fixed + plan.admin_connections_max + plan.refusals_max;
-  plan.connections_max = std::min(needs.connections_max, open_files_max - besides);
+  const uint64_t left = open_files_max - besides;
+  const uint64_t draining = std::min(needs.threads * needs.draining_connections,
+                                     (left - std::min(left, kConnectionsMin)) / 4);
+  plan.connections_max = std::min(needs.connections_max, left - draining);
   plan.connections_lowered = plan.connections_max < needs.connections_max;
   return plan;
 }

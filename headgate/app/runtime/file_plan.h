@@ -16,6 +16,8 @@ struct FileNeeds {
   uint64_t addresses = 1;              // listening addresses
   uint64_t store_connections = 0;      // per thread
   uint64_t store_connections_min = 0;  // per thread, at the lowest setting
+  // Per thread, and seldom in use: at most a quarter of what is left for clients is kept for them.
+  uint64_t draining_connections = 0;
   uint64_t connections_max = 0;
   uint64_t admin_connections_max = 0;
 };

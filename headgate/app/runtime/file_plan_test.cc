@@ -40,6 +40,19 @@ TEST(FilePlan, TheLogSaysThatConnectionsWereLowered) {
                              testing::HasSubstr("hint=\"lower it\"")));
 }
 
+TEST(FilePlan, ConnectionsThatDrainGetAtMostAQuarterOfWhatIsLeft) {
+  const auto clients = [](uint64_t draining, uint64_t wanted = 10'000) {
+    return PlanFiles(400, {.draining_connections = draining,
+                           .connections_max = wanted,
+                           .admin_connections_max = 4})
+        ->connections_max;
+  };
+  const uint64_t all = clients(0);
+  EXPECT_EQ(clients(10), all - 10);
+  EXPECT_EQ(clients(512), all - (all - 16) / 4);
+  EXPECT_EQ(clients(10, 100), 100u);
+}
+
 // Whatever the numbers: what is planned fits, with room for each part.
 TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
   for (const uint64_t threads : std::initializer_list<uint64_t>{1, 2, 16, 128}) {
@@ -49,6 +62,7 @@ TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
         const auto plan = PlanFiles(files, {.threads = threads,
                                             .addresses = 2,
                                             .store_connections = store,
+                                            .draining_connections = 100 * store,
                                             .connections_max = 10'000,
                                             .admin_connections_max = 64});
         EXPECT_TRUE(plan.ok() || !worked) << "more files, and no plan: " << files;

@@ -27,6 +27,7 @@ FileNeeds FileNeedsOf(const SidecarSettings& settings) {
           .addresses = settings.listen.size() + 1,
           .store_connections = upstream_connections + store_connections,
           .store_connections_min = 1,
+          .draining_connections = settings.upstreams.http2 ? upstream_connections : 0,
           .connections_max = settings.connections_max,
           .admin_connections_max = settings.admin ? SidecarProcess::kAdminConnectionsMax : 0};
 }
