@@ -5,6 +5,8 @@ import json
 import os
 import random
 import signal
+import socket
+import struct
 import threading
 import time
 import unittest
@@ -188,6 +190,76 @@ class Permits(unittest.TestCase):
         self.assertFalse(release(server, "lost"))
         unknown = 'headgate_permits_total{domain="default",rule="pool",event="unknown"}'
         self.assertEqual(server.metric(unknown), 1)
+
+
+class ClientsThatClose(unittest.TestCase):
+    """While their command waits for a store that does not answer."""
+
+    ACQUIRE = b"HG.ACQUIRE default ENTRIES 1 pool db\r\n"
+    CONTENT = json.dumps(body()).encode()
+    POST = (
+        b"POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(CONTENT)
+    ) + CONTENT
+
+    def setUp(self):
+        require_redis()
+        self.redis = self.enterContext(RedisServer())
+        self.addCleanup(self.redis.resume)
+        store = ("--store", f"redis://127.0.0.1:{self.redis.port}", *PATIENT, *STRICT)
+        rule = ("--rule", f"pool: {LIMIT} concurrency ttl 1h")
+        self.server = self.enterContext(Headgate(*rule, *store, "--threads", "1"))
+        until(lambda: self.held() == 0, 20, "the store answers")
+
+    def held(self):
+        status, _, answer = self.server.check(path="/v1/peek", pool="db")
+        return LIMIT - answer["decisions"][0]["remaining"] if status == 200 else None
+
+    def connections(self):
+        return self.server.metric("headgate_connections")
+
+    def send(self, request):
+        """Returns a client whose request waits for the store."""
+        client = socket.create_connection(("127.0.0.1", self.server.port), timeout=20)
+        self.addCleanup(client.close)
+        client.sendall(request)
+        # The only loop answers this behind the request.
+        self.assertEqual(self.server.request("GET", "/healthz")[0], 200)
+        return client
+
+    def test_the_permit_goes_back(self):
+        for name, request in (("RESP", self.ACQUIRE), ("two", 2 * self.ACQUIRE), ("HTTP", self.POST), ("two of HTTP", 2 * self.POST)):
+            for end in ("close", "finish sending", "reset"):
+                with self.subTest(request=name, end=end):
+                    self.redis.pause()
+                    client = self.send(request)
+                    before = self.connections()
+                    if end == "finish sending":
+                        client.shutdown(socket.SHUT_WR)
+                    else:
+                        if end == "reset":
+                            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        client.close()
+                    until(lambda before=before: self.connections() < before, 20, "the connection ends")
+                    self.redis.resume()
+                    # The store is asked behind the request, but perhaps before the release.
+                    until(lambda: self.held() == 0, 20, "the permit goes back")
+
+    def test_other_requests_of_a_client_that_still_reads_are_answered(self):
+        check = b"HG.CHECK default ENTRIES 1 pool db\r\nPING\r\n"
+        post = self.POST.replace(b"/v1/acquire", b"/v1/check")
+        for request, answer in ((check, rb"^\*4\r\n\$7\r\nallowed\r\n:1\r\n(?s:.*)\+PONG\r\n$"), (post, rb"^HTTP/1.1 200 OK\r\n")):
+            self.redis.pause()
+            with self.send(request) as client:
+                client.shutdown(socket.SHUT_WR)
+                self.assertEqual(self.server.request("GET", "/healthz")[0], 200)
+                self.redis.resume()
+                self.assertRegex(b"".join(iter(lambda c=client: c.recv(4096), b"")), answer)
+
+    def test_a_permit_that_was_answered_stays(self):
+        with self.send(self.ACQUIRE) as client:
+            self.assertTrue(client.recv(4096))
+        self.assertEqual(self.held(), 1)
 
 
 if __name__ == "__main__":

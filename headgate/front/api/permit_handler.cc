@@ -28,7 +28,7 @@ struct PermitHandler::Acquiring {
   explicit Acquiring(std::function<void()> wake) : pending(std::move(wake)) {}
 
   limiter::Pending pending;
-  bool begun = false;
+  std::optional<base::Instant> begun_at{};
   std::string id;
   limiter::PermitHold hold;
 };
@@ -59,11 +59,12 @@ void PermitHandler::Acquire(const http::Request& request, http::Response& respon
   Acquiring& acquiring = suspension.Ensure<Acquiring>([&suspension] { suspension.wake(); });
   const bool answered = Ask(acquiring, response, now);
   if (answered) AnswerAcquired(acquiring, response, now);
-  if (!response.later) acquiring.begun = false;
+  if (!response.later) acquiring.begun_at.reset();
 }
 
 bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::Instant now) {
-  if (!std::exchange(acquiring.begun, true)) {
+  if (!acquiring.begun_at) {
+    acquiring.begun_at = now;
     const bool is_given = !parser_.id().empty();
     acquiring.id = is_given ? std::string(parser_.id()) : wire::MakePermitId();
     acquiring.hold = limiter::PermitHold(wire::HashOfPermitId(acquiring.id),
@@ -77,7 +78,11 @@ bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::In
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
   check_.permits = nullptr;
   response.later = status.ok() && decided_.waiting;
-  if (response.later) return false;
+  if (response.later) {
+    // The connection ends with its client: nobody else learns the id of the permit.
+    response.held_until = acquiring.begun_at;
+    return false;
+  }
   if (!status.ok()) answer_.AnswerError(status, 503, response);
   const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
   if (reached) answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);

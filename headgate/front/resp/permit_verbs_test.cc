@@ -416,6 +416,53 @@ TEST(PermitVerbsOverAStore, APermitThatWasGrantedAheadGoesBackIfItsAnswerIsNever
   EXPECT_EQ(Number(desk.Ask(Acquiring({})), "in_flight"), 1);
 }
 
+TEST(PermitVerbsOverAStore, AConnectionEndsWithItsPeerOnlyWhileAPermitIsAwaited) {
+  const std::string check = Command({"HG.CHECK", "d", "ENTRIES", "1", "plain", "ann"});
+  Desk desk(true);
+  desk.Arrive(check + Command(Acquiring({})) + check);
+  ASSERT_EQ(desk.shared.waiting(), 1u) << "the first check";
+  EXPECT_FALSE(desk.progress.ends_with_peer);
+  desk.shared.AnswerAll();
+  desk.Arrive("");
+  ASSERT_EQ(desk.shared.waiting(), 1u) << "the permit";
+  EXPECT_TRUE(desk.progress.ends_with_peer);
+  desk.shared.AnswerAll();
+  desk.Arrive("");
+  ASSERT_EQ(desk.shared.waiting(), 1u) << "the second check";
+  EXPECT_FALSE(desk.progress.ends_with_peer);
+  desk.shared.AnswerAll();
+  desk.Arrive("");
+  EXPECT_EQ(desk.Replies().size(), 3u);
+  EXPECT_FALSE(desk.progress.ends_with_peer);
+  desk.Arrive(Command(Releasing("a")));
+  ASSERT_EQ(desk.shared.waiting(), 1u) << "a release";
+  EXPECT_FALSE(desk.progress.ends_with_peer);
+}
+
+// EXEC writes the reply of the first command after the last one has been answered.
+TEST(PermitVerbsOverAStore, APermitOfATransactionThatEndsInTheMiddleGoesBack) {
+  for (const bool ends : {true, false}) {
+    Desk desk(true);
+    desk.Arrive("MULTI\r\n" + Command(Acquiring({})) +
+                Command({"HG.CHECK", "d", "ENTRIES", "1", "plain", "ann"}) + "EXEC\r\n");
+    ASSERT_EQ(desk.shared.waiting(), 1u);
+    EXPECT_TRUE(desk.progress.ends_with_peer);
+    desk.shared.AnswerAll();
+    desk.Arrive("");
+    ASSERT_EQ(desk.shared.waiting(), 1u) << "the check";
+    EXPECT_TRUE(desk.progress.ends_with_peer);
+    EXPECT_EQ(desk.shared.PermitsIn("hg:{p|d|job=ann}"), 1u);
+    if (!ends) {
+      desk.shared.AnswerAll();
+      desk.Arrive("");
+      EXPECT_FALSE(desk.progress.waiting());
+    }
+    desk.Disconnect();
+    desk.shared.AnswerAll();
+    EXPECT_EQ(desk.shared.PermitsIn("hg:{p|d|job=ann}"), ends ? 0u : 1u);
+  }
+}
+
 TEST(PermitVerbsOverAStore, APermitThatMayHaveBeenGrantedIsGivenBackUnlessItsIdIsTheCallers) {
   for (const bool is_given : {false, true}) {
     Desk desk(true);

@@ -23,12 +23,6 @@ namespace headgate::front::resp {
 struct RuleTurn {
   explicit RuleTurn(std::function<void()> on_ready) : pending(std::move(on_ready)) {}
 
-  // Leaves a permit to its id. For a command whose reply has been written.
-  void KeepPermit() {
-    if (acquiring != nullptr) acquiring->hold.Keep();
-    acquiring = nullptr;
-  }
-
   limiter::Pending pending;
   // Only for HG.ACQUIRE. If the connection ends before the command is answered, the hold gives back
   // what was granted, or what the store grants later.
@@ -46,7 +40,7 @@ class RuleVerbs {
 
   // kNow: the map was written. kLater: nothing was written; call again with the same command when
   // the turn's Pending is ready. An error says what is wrong with the command. The turn holds the
-  // permit of HG.ACQUIRE until KeepPermit.
+  // permit of HG.ACQUIRE.
   enum class Answered : uint8_t { kNow, kLater };
   absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command,
                                   wire::RespWriter& reply, RuleTurn& turn, base::Instant now);

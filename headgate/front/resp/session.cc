@@ -61,7 +61,10 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
     progress.consumed = input.size() - pass.rest.size();
     progress.close = closing_ || (draining_ && pass.rest.empty());
   }
+  // The replies of a transaction are written by EXEC.
+  if (!transaction_.executing()) verbs_.KeepPermits();
   wait_.Report(pass.waits, now, progress);
+  progress.ends_with_peer = pass.waits && verbs_.acquires();
   return progress;
 }
 

@@ -1,5 +1,6 @@
 #include "headgate/front/resp/verb_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headgate::front::resp {
@@ -14,7 +15,6 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   if (next.decided) {
     output += next.reply;
     const absl::Status status = std::move(next.status);
-    next.turn.KeepPermit();
     Pop();
     if (!status.ok()) return status;
     return Answered::kNow;
@@ -22,13 +22,21 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   wire::RespWriter reply(output, version);
   const auto answered = verbs_.Answer(verb, command, reply, next.turn, now);
   just_sent_ = answered.ok() && *answered == Answered::kLater;
-  if (just_sent_) {
-    ++open_;
-  } else {
-    next.turn.KeepPermit();
-    Pop();
-  }
+  just_sent_ ? void(++open_) : Pop();
   return answered;
+}
+
+void VerbQueue::KeepPermits() {
+  for (const auto& acquiring : acquired_) acquiring->hold.Keep();
+  acquired_.clear();
+}
+
+bool VerbQueue::acquires() const {
+  const auto first = pending_verbs_.begin();
+  return !acquired_.empty() ||
+         std::any_of(first + static_cast<ptrdiff_t>(answered_),
+                     first + static_cast<ptrdiff_t>(asked_),
+                     [](const auto& verb) { return verb->turn.acquiring != nullptr; });
 }
 
 bool VerbQueue::MayFollow(RuleVerb first, RuleVerb next) {
@@ -72,6 +80,8 @@ VerbQueue::PendingVerb& VerbQueue::Add() {
 }
 
 void VerbQueue::Pop() {
+  std::unique_ptr<RuleTurn::Acquiring>& acquiring = pending_verbs_[answered_]->turn.acquiring;
+  if (acquiring != nullptr) acquired_.push_back(std::move(acquiring));
   if (++answered_ < asked_) return;
   // The first command is never asked ahead, so its element keeps no reply.
   pending_verbs_.resize(1);

@@ -40,6 +40,12 @@ class VerbQueue {
                                       wire::RespVersion version, base::Instant now,
                                       std::string& output);
 
+  // Leaves the permits of the answered commands to their ids. Until then, the end of the queue
+  // gives them back.
+  void KeepPermits();
+  // Whether the queue holds the permit of a command, or will hold one that the store grants.
+  bool acquires() const;
+
   bool empty() const { return asked_ == 0; }
   // Whether to ask the commands behind the first one ahead: it has just been sent, perhaps for the
   // second time, or nothing is queued behind it.
@@ -72,6 +78,7 @@ class VerbQueue {
   };
 
   PendingVerb& Add();
+  // The first command has been answered.
   void Pop();
 
   RuleVerbs& verbs_;
@@ -85,6 +92,8 @@ class VerbQueue {
   size_t ahead_ = 0;        // the place of the next command of AskAhead
   bool just_sent_ = false;  // the last call of AnswerNext has sent its command
   size_t kept_bytes_ = 0;
+  // Those of the answered commands, until KeepPermits.
+  std::vector<std::unique_ptr<RuleTurn::Acquiring>> acquired_;
 };
 
 }  // namespace headgate::front::resp
