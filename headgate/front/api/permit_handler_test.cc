@@ -309,6 +309,7 @@ TEST(PermitsOverAStore, AConnectionThatClosesMeanwhileGivesBackWhatItWouldHaveGo
     http::Response response;
     desk.router.Handle(request, response, desk.now);
     ASSERT_TRUE(response.later);
+    EXPECT_EQ(response.held_until, desk.now) << "the connection ends with its client";
   }
   desk.shared.AnswerAll();
   EXPECT_EQ(desk.shared.PermitsIn("hg:{p|edge|api_key=ann}"), 0u);
