@@ -145,6 +145,32 @@ class Dashboards(unittest.TestCase):
                 self.assertLessEqual(set(grouped.split(", ")), labels, expression)
         self.assertGreater(count, 25)
 
+    def firing(self, *series):
+        """The alerts that fire after an hour of these series, which grow by so many each minute."""
+        require("promtool")
+        names = [line.split("alert: ")[1].strip() for line in Commands.lines("examples/grafana/sidecar-alerts.yaml") if "alert: " in line]
+        test = {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": f"0+{growth}x60"} for name, growth in series],
+            # It fails for each alert that fires, and names it.
+            "alert_rule_test": [{"eval_time": "1h", "alertname": name, "exp_alerts": []} for name in names],
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "test.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"rule_files": [os.path.join(ROOT, "examples/grafana/sidecar-alerts.yaml")], "tests": [test]}, file)
+            done = run("promtool", "test", "rules", path)
+        return set(re.findall(r"alertname: (\w+),", done.stdout + done.stderr))
+
+    def test_refusals_of_rules_raise_the_alert(self):
+        requests = 'headgate_proxy_requests_total{instance="a",outcome="%s"}'
+        share = 'headgate_share_requests_total{instance="a",client="%s",outcome="%s"}'
+        self.assertEqual(self.firing((requests % "answered", 1000), (requests % "refused", 5)), set())
+        by_rule = (requests % "answered", 1000), (requests % "refused", 20), (share % ("ann", "allowed"), 1000)
+        self.assertEqual(self.firing(*by_rule), {"HeadgateRejecting"})
+        self.assertEqual(self.firing((share % ("ann", "allowed"), 1), (share % ("ann", "rejected"), 2)), {"HeadgateClientRejected"})
+        self.assertEqual(self.firing((share % ("", "allowed"), 1), (share % ("", "rejected"), 2)), set(), "it is no client")
+
 
 class Commands(unittest.TestCase):
     """Runs the commands that README.md, docs/start.md and the examples tell people to type."""
