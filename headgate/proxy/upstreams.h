@@ -17,6 +17,9 @@
 // they do not take the places of others. Many cancelled requests wear a connection, and it is
 // retired for the sake of the others on it (ClientSession::worn), but only within that bound.
 //
+// An address may not answer at all. If a connection is not made within 250 ms, the requests that
+// wait get others, at addresses that are not slow (RFC 8305, 5).
+//
 // A name may have addresses at which nobody listens, as one for IPv6 of a service that has only
 // IPv4. So an address that has never accepted a connection, while another of its name has, is out
 // after its first failure, and this is not counted as an event.
@@ -121,7 +124,8 @@ class Upstreams final : public Places {
   using Addresses = std::vector<std::unique_ptr<Address>>;
   // A connection, and all places on it.
   struct Link final : Place, UpstreamConnection::Owner {
-    Link(Upstreams& all, Address& to) : upstreams(all), address(to) {}
+    Link(Upstreams& all, Address& to, base::Instant now)
+        : upstreams(all), address(to), began(now) {}
     http::ClientSession& session() override { return connection->session(); }
     bool reused() const override { return used > 1; }
     bool speaks_http2() const override { return connection->speaks_http2(); }
@@ -141,7 +145,9 @@ class Upstreams final : public Places {
     Upstreams& upstreams;
     Address& address;
     std::unique_ptr<UpstreamConnection> connection;
+    const base::Instant began;
     bool connected = false;
+    bool is_slow = false;       // to connect
     bool is_free = false;       // in Address::free
     bool has_answered = false;  // an exchange has ended well
     bool drains = false;        // speaks HTTP/2, and takes no more exchanges
@@ -164,6 +170,7 @@ class Upstreams final : public Places {
     uint64_t outstanding = 0;
     uint64_t draining = 0;              // links
     uint64_t outstanding_draining = 0;  // of `outstanding`, on them
+    uint64_t slow = 0;                  // of `connecting`, those that take long
     uint64_t connecting = 0;            // connections that are being made, for requests that wait
     uint64_t connection_places = 0;     // of the connection that was used last, as far as known
     Health health;
@@ -196,6 +203,10 @@ class Upstreams final : public Places {
   void OnClosed(Link& link, UpstreamConnection::End end, std::string_view why, base::Instant now);
   bool IsOut(const Address& address, base::Instant now) const;
   bool AllAreOut(base::Instant now) const;
+  // Whether addresses that are slow to connect are passed over, because there are others.
+  bool AvoidsSlow(base::Instant now) const;
+  // Notes which connections are slow to be made, and opens others for the requests that wait.
+  void NoteSlow(base::Instant now);
   // Whether only other addresses of its name have accepted connections.
   bool NeverAcceptedUnlikeOthers(const Address& address) const;
   void OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant now);
@@ -223,7 +234,7 @@ class Upstreams final : public Places {
   Link* FreeLink(Address& address);
   Place& Occupy(Link& link, Waiter& waiter);
   static void NotePlaces(Link& link);
-  void Open(Address& address);
+  void Open(Address& address, base::Instant now);
   // Opens connections for requests that wait, if some are allowed.
   void OpenForQueue(base::Instant now);
   void NoteFree(Link& link, base::Instant now);
@@ -245,6 +256,7 @@ class Upstreams final : public Places {
   std::vector<std::unique_ptr<Link>> dead_;
   WaiterQueue queue_;
   size_t connecting_ = 0;
+  size_t slow_ = 0;   // of these
   size_t first_ = 0;  // the address that is looked at first: the one after the last that was used
   bool divides_ = true;
   bool queue_ended_ = false;
