@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <limits>
 
 #include "headgate/base/text.h"
 #include "headgate/front/resp/throttle_arguments.h"
@@ -15,6 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr int64_t kCostMax = std::numeric_limits<int64_t>::max();  // as over HTTP
 constexpr milliseconds kTtlMin = std::chrono::duration_cast<milliseconds>(permit::kTtlMin);
 constexpr milliseconds kTtlMax = std::chrono::duration_cast<milliseconds>(permit::kTtlMax);
 
@@ -62,8 +64,8 @@ absl::Status RuleArguments::ReadOption(Option option, std::string_view value) {
     case Option::kCost: {
       const std::optional<int64_t> number = ParseInteger(value);
       if (!number || *number < 0) {
-        return absl::InvalidArgumentError(
-            fmt::format("COST must be a whole number of 0 or more, not '{}'", Echoed(value)));
+        return absl::InvalidArgumentError(fmt::format(
+            "COST must be a whole number from 0 to {}, not '{}'", kCostMax, Echoed(value)));
       }
       cost_ = static_cast<uint64_t>(*number);
       return absl::OkStatus();

@@ -50,8 +50,9 @@ absl::Status ReadPeriod(std::string_view text, ThrottleLimit& limit) {
   if (!seconds || !digits || fraction.size() > kFractionDigitsMax ||
       (point < text.size() && fraction.empty())) {
     return absl::InvalidArgumentError(
-        fmt::format("the period must be a number of seconds with at most 9 decimals, not '{}'",
-                    text.substr(0, kEchoedMax)));
+        fmt::format("the period must be a number of seconds up to {} with at most 9 decimals, not "
+                    "'{}'",
+                    std::numeric_limits<int64_t>::max(), text.substr(0, kEchoedMax)));
   }
   int64_t ns = 0;
   for (size_t i = 0; i < kFractionDigitsMax; ++i)

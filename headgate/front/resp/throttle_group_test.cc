@@ -102,11 +102,13 @@ TEST(Gcra, HasClearErrors) {
   for (const std::string_view words : {"k 1 1 1 2", "k 1 1 1 TOKEN 2", "k 1 1 1 TOKENS 2 3"})
     EXPECT_EQ(client.Send("GCRA " + std::string(words) + "\r\n"), syntax);
   EXPECT_EQ(client.Send("GCRA k 1 1\r\n"), "-ERR wrong number of arguments for 'gcra' command\r\n");
-  for (const std::string_view period :
-       {"x", "1.", ".5", "1e3", "1.0000000001", "0x1", "1.5.5", "inf", "1.-5"}) {
-    EXPECT_EQ(client.Send("GCRA k 1 1 " + std::string(period) + "\r\n"),
-              "-ERR the period must be a number of seconds with at most 9 decimals, not '" +
-                  std::string(period) + "'\r\n");
+  for (const std::string_view period : {"x", "1.", ".5", "1e3", "1.0000000001", "0x1", "1.5.5",
+                                        "inf", "1.-5", "9223372036854775808"}) {
+    EXPECT_EQ(
+        client.Send("GCRA k 1 1 " + std::string(period) + "\r\n"),
+        "-ERR the period must be a number of seconds up to 9223372036854775807 with at most 9 "
+        "decimals, not '" +
+            std::string(period) + "'\r\n");
   }
   EXPECT_EQ(client.Send("GCRA k 1 1 0\r\n"), "-ERR Zero rates are not supported\r\n");
   EXPECT_EQ(client.Send("GCRA k 1 1 -0.5\r\n"), "-ERR period must not be negative: -0.5\r\n");
