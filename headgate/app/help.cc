@@ -129,7 +129,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --no-reason               no Proxy-Status in answers about a failure of the upstream
   --connect-timeout DURATION  for a connection to the upstream (5s)
   --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
-  --idle-timeout DURATION     without a byte in either direction (5m)
+  --idle-timeout DURATION     without a byte in either direction, in a request or between two (5m)
   --tunnel-idle-timeout DURATION  the same for tunnels, such as WebSocket (1h)
   --queue-timeout DURATION    for a request that waits for a connection (5s)
   --drain-timeout DURATION    for requests in progress when the process stops (10s)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -147,7 +148,8 @@ class Dashboards(unittest.TestCase):
 
     def firing(self, *series):
         """The alerts that fire after an hour of these series, which grow by so many each minute."""
-        require("promtool")
+        if shutil.which("promtool") is None:
+            self.skipTest("missing: promtool")
         names = [line.split("alert: ")[1].strip() for line in Commands.lines("examples/grafana/sidecar-alerts.yaml") if "alert: " in line]
         test = {
             "interval": "1m",

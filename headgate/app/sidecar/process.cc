@@ -25,7 +25,8 @@ net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePl
       .threads = settings.threads,
       .connections_max = static_cast<uint32_t>(files.connections_max),
       .connections_per_address_max = static_cast<uint32_t>(settings.connections_per_address_max),
-      .refusals_max = static_cast<uint32_t>(files.refusals_max)};
+      .refusals_max = static_cast<uint32_t>(files.refusals_max),
+      .idle_timeout = settings.proxy.relay.idle_timeout};
 }
 
 }  // namespace
