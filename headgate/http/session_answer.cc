@@ -146,11 +146,12 @@ void Session::Refuse(const Refusal& refusal, std::string& output, base::Instant 
 void Session::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
   if (await_ == Await::kStream) return;  // in the middle of an answer
   if (why == GivenUp::kTooSlow) {
-    return Refuse({408, "the request took too long", "send it whole, or raise request_timeout"},
+    return Refuse({408, "the request took too long",
+                   "send it whole, or raise request_timeout of `headgate serve`"},
                   output, now);
   }
   Refuse({503, "the server's buffers are full of unfinished requests",
-          "try again later, send smaller requests, or raise max_buffer_bytes"},
+          "try again later, send smaller requests, or raise max_buffer_bytes of `headgate serve`"},
          output, now);
 }
 

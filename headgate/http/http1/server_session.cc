@@ -265,11 +265,10 @@ void ServerSession::OnGivenUp(GivenUp why, std::string& output, base::Instant no
   output_begin_ = output.size();
   if (!open_ || outgoing_ == Outgoing::kHead) {
     if (why == GivenUp::kTooSlow) {
-      WriteProblem({408, "the request took too long", "send it whole, or raise request_timeout"},
-                   now);
+      WriteProblem({408, "the head of the request took too long", "send all of it at once"}, now);
     } else {
       WriteProblem({503, "the server's buffers are full of unfinished requests",
-                    "try again later, send smaller requests, or raise max_buffer_bytes"},
+                    "try again later, or send smaller heads"},
                    now);
     }
   }
