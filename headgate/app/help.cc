@@ -87,7 +87,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --tls-client-name NAME    a DNS, URI or email name; clients' certificates must have one of them; repeatable
   --client-from-certificate    a client is the name in its certificate; --client-header passes it on
   --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
-  --credential-file PATH    the admin address asks other machines for its first line
+  --credential-file PATH    the admin address asks everybody for its first line
   --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; with TLS https://HOST or
                             h2://HOST (HTTP/2); several with commas. Each address of a name is an upstream
   --upstream-resolve DURATION  between two lookups of a name in --upstream, from 100ms to 1h (5s)
