@@ -118,6 +118,15 @@ TEST(SidecarPlan, ADirectoryIsNotALog) {
   EXPECT_THAT(err.str(), HasSubstr("is a directory"));
 }
 
+TEST(SidecarPlan, RefusesFlagsThatItWouldLeaveOut) {
+  EXPECT_THAT(Plan("a 1795601635\n", {"--capacity", "4", "--rule", "client: 1/s"}).err,
+              HasSubstr("--plan with rules"));
+  EXPECT_THAT(Plan("a 1795601635\n", {"--capacity", "4", "--mappings", "map.yaml"}).err,
+              HasSubstr("--plan with rules"));
+  EXPECT_THAT(Plan("a 1795601635\n", {"--capacity", "4", "--scope", "fleet"}).err,
+              HasSubstr("--plan with --scope fleet"));
+}
+
 TEST(SidecarPlan, SaysWhatIsWrong) {
   EXPECT_THAT(Plan("a 1795601635\n", {}).err, HasSubstr("--capacity is not given"));
   EXPECT_THAT(Plan("a 1795601635\n", {"--capacity", "auto"}).err, HasSubstr("needs a capacity"));

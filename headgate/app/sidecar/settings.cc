@@ -94,6 +94,15 @@ void ReadPlan(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& se
       reader.Refuse("--plan-client without --plan", "--plan access.log --plan-client -1");
     return;
   }
+  // A plan that leaves them out would promise too much.
+  if (!flags.rules.empty() || !flags.rule.empty() || !flags.mappings.empty()) {
+    reader.Refuse("--plan with rules",
+                  "a plan knows the pool alone; remove --rules, --rule and --mappings");
+  }
+  if (flags.scope == "fleet") {
+    reader.Refuse("--plan with --scope fleet",
+                  "a plan knows one pool that sees all requests; remove --scope");
+  }
   const auto client = replay::ClientPlace::Parse(flags.plan_client.value_or("1"));
   if (client.ok()) {
     settings.plan = {.log = *flags.plan, .client = *client};
