@@ -44,6 +44,12 @@ struct Change {
 absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now) {
   const ordered_json read = ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
+  for (const auto& [name, value] : read.items()) {
+    if (name != "mode" && name != "upstream") {
+      return absl::InvalidArgumentError(fmt::format(
+          "{} cannot be changed while the sidecar runs; mode and upstream can", rule::Quote(name)));
+    }
+  }
   Change change;
   for (const auto& [name, value] : read.items()) {
     if (!value.is_string())
@@ -55,13 +61,10 @@ absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now
       change.mode = share::Mode::kPassthrough;
     } else if (name == "mode") {
       return absl::InvalidArgumentError("the mode is neither enforce nor passthrough");
-    } else if (name == "upstream") {
+    } else {
       HEADGATE_ASSIGN_OR_RETURN(change.upstreams, ParseUpstreams(text));
       if (!change.upstreams->SameScheme(now))
         return absl::InvalidArgumentError("another scheme needs a restart");
-    } else {
-      return absl::InvalidArgumentError(
-          fmt::format("{} is neither mode nor upstream", rule::Quote(name)));
     }
   }
   return change;

@@ -69,5 +69,15 @@ TEST_F(SidecarRoutes, InvalidChangeChangesNothing) {
   EXPECT_EQ(upstreams.targets.size(), 2u);
 }
 
+TEST_F(SidecarRoutes, AnUnknownMemberIsNamedWhateverElseIsWrong) {
+  for (const auto* body : {R"({"capacity":3})", R"({"capacity":"3"})",
+                           R"({"mode":"shadow","capacity":3})", R"({"mode":1,"capacity":[]})"}) {
+    EXPECT_THAT(Ask("PATCH", body).body,
+                HasSubstr(R"(\"capacity\" cannot be changed while the sidecar runs; mode and )"
+                          "upstream can"))
+        << body;
+  }
+}
+
 }  // namespace
 }  // namespace headgate::app
