@@ -124,7 +124,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
   --x-forwarded append|replace|off  X-Forwarded-For, -Proto, -Host (append)
   --forwarded append|replace|off  the field Forwarded (off)
-  --via NAME                this proxy in the Via of requests (headgate); a request that has it 8 times is answered 508.
+  --via NAME                this proxy in Via and Proxy-Status (headgate); a request that has it 8 times is answered 508.
                             none: Via is passed on, and a request that goes in circles is not noticed
   --no-reason               no Proxy-Status in answers about a failure of the upstream
   --connect-timeout DURATION  for a connection to the upstream (5s)

@@ -27,7 +27,8 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
         {.status = 508,
          .detail = "the request goes in circles: its Via names this proxy too often",
          .hint = "the upstream of a sidecar must not lead back to it",
-         .error = relays_.options.says_reason ? "proxy_loop_detected" : std::string_view()},
+         .error = relays_.options.says_reason ? "proxy_loop_detected" : std::string_view(),
+         .proxy = relays_.options.name},
         exchange, now);
     return DropRest(exchange);
   }

@@ -44,7 +44,8 @@ void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
     for (const auto [name, value] : *answer.fields) head.fields.Add(name, value);
   }
   if (!answer.error.empty()) {
-    head.fields.Add("Proxy-Status", "headgate; error=" + std::string(answer.error));
+    head.fields.Add("Proxy-Status",
+                    std::string(answer.proxy).append("; error=").append(answer.error));
   }
   if (IsGrpc(request)) {
     AddGrpcFields(answer, head.fields);

@@ -18,6 +18,8 @@ struct OwnAnswer {
   // The error type of Proxy-Status (RFC 9209, 2.3), for example "connection_refused". Empty: no
   // such field.
   std::string_view error{};
+  // The name of this proxy in Proxy-Status, as it is written there.
+  std::string_view proxy = "headgate";
   // Further fields, for example Retry-After. May be null.
   const http::Fields* fields = nullptr;
 };

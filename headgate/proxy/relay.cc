@@ -242,6 +242,7 @@ void Relay::Fail(const FailedAnswer& answer, Ended ended, base::Instant now) {
                 {.status = answer.status,
                  .detail = answer.detail,
                  .error = context_.options.says_reason ? answer.error : std::string_view(),
+                 .proxy = context_.options.name,
                  .fields = &response_fields_},
                 client_, now);
   Finish(answer.outcome, now);

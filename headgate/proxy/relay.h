@@ -49,8 +49,9 @@ struct RelayOptions {
   base::Duration idle_timeout = std::chrono::minutes(5);
   base::Duration tunnel_idle_timeout = std::chrono::hours(1);
   uint32_t attempts_max = 3;
-  // Whether answers to failures say the reason in Proxy-Status.
+  // Whether answers to failures say the reason in Proxy-Status, and under which name.
   bool says_reason = true;
+  std::string name = "headgate";
 };
 
 // Shared by the relays of one loop, and outlives them.

@@ -68,6 +68,15 @@ class Via(unittest.TestCase):
         first = self.chain("none", "inner")
         self.assertEqual(self.via_of(first, Via="1.0 a"), "1.0 a, 1.1 inner")
 
+    def test_the_name_in_proxy_status(self):
+        for name, written in (("edge-1", "edge-1"), ("1edge", '"1edge"'), ("none", "headgate"), ("headgate", "headgate")):
+            with self.subTest(name=name):
+                sidecar = self.enterContext(Sidecar(free_port(), args=("--via", name)))
+                status, fields, _ = sidecar.request("GET", "/", headers=CLIENT)
+                self.assertEqual((status, fields["proxy-status"]), (502, f"{written}; error=connection_refused"))
+        status, fields, _ = self.circle("edge-1").request("GET", "/", headers=CLIENT)
+        self.assertEqual((status, fields["proxy-status"]), (508, "edge-1; error=proxy_loop_detected"))
+
     def test_names_of_others_do_not_count(self):
         first = self.chain("edge-1")
         many = ", ".join(["1.1 headgate"] * 20)

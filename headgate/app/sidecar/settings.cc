@@ -132,6 +132,13 @@ void ReadVia(std::string_view name, FlagReader& reader, proxy::ForwardedOptions&
   forwarded.via = name == "none" ? "" : name;
 }
 
+// RFC 9209, 2: a token as in RFC 8941, 3.3.4, if the name is one, and otherwise a string.
+std::string NameInProxyStatus(std::string_view via) {
+  if (via == "none") return proxy::RelayOptions().name;
+  const bool is_token = base::IsLetter(via.front()) || via.front() == '*';
+  return is_token ? std::string(via) : fmt::format("\"{}\"", via);
+}
+
 void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
   settings.handover = flags.handover.value_or("");
   if (!flags.handover || !reader.ok()) return;
@@ -182,6 +189,7 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   proxy.application.forwarded.x_forwarded = forwarding("--x-forwarded", flags.x_forwarded);
   proxy.application.forwarded.forwarded = forwarding("--forwarded", flags.forwarded);
   ReadVia(flags.via, reader, proxy.application.forwarded);
+  if (!flags.no_reason && reader.ok()) proxy.relay.name = NameInProxyStatus(flags.via);
   proxy.relay.says_reason = !flags.no_reason;
   proxy.relay.answer_timeout = reader.Time("--answer-timeout", flags.answer_timeout);
   proxy.relay.idle_timeout = reader.Time("--idle-timeout", flags.idle_timeout);

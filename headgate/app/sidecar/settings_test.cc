@@ -175,6 +175,11 @@ TEST(SidecarSettings, NameInVia) {
   const Read usual = WithFlags({});
   ASSERT_TRUE(usual.settings) << usual.err;
   EXPECT_EQ(usual.settings->proxy.application.forwarded.via, "headgate");
+  EXPECT_EQ(usual.settings->proxy.relay.name, "headgate");
+  EXPECT_EQ(WithFlags({"--via", "edge-1"}).settings->proxy.relay.name, "edge-1");
+  EXPECT_EQ(WithFlags({"--via", "10.0.0.7"}).settings->proxy.relay.name, "\"10.0.0.7\"")
+      << "no token of RFC 8941";
+  EXPECT_EQ(WithFlags({"--via", "none"}).settings->proxy.relay.name, "headgate");
   const Read none = WithFlags({"--via", "none"});
   ASSERT_TRUE(none.settings) << none.err;
   EXPECT_EQ(none.settings->proxy.application.forwarded.via, "") << "Via is passed on";
