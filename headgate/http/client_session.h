@@ -21,8 +21,8 @@ class ClientSession {
   // Whether it accepts no more exchanges, ever. The owner closes it when open_exchanges() is 0.
   virtual bool finished() const = 0;
   virtual size_t open_exchanges() const = 0;
-  // Whether so many exchanges were cancelled that the server may soon end the connection, and those
-  // of others with it.
+  // Whether the server may soon end the connection, and with it the exchanges of others, because
+  // many were cancelled.
   virtual bool worn() const { return false; }
   // Begins no more exchanges: then it is finished(). Those that are open go on.
   virtual void Retire() {}

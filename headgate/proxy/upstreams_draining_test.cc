@@ -100,7 +100,7 @@ TEST_F(UpstreamsDrainingTest, BeyondTheirBoundTheyCountAmongTheOthers) {
 TEST_F(UpstreamsDrainingTest, TheirPlacesAreNeitherFreeNorTaken) {
   for (size_t i = 0; i < kPlaces; ++i) ASSERT_NE(BeginOf(1), nullptr);
   EndBeginning(*made[0]);
-  // Of eight free places, the last one is kept for clients without one.
+  // The last one of the eight free places is kept for clients without one.
   for (size_t i = 0; i < 2 * kPlaces - 1; ++i) EXPECT_NE(BeginOf(2), nullptr) << i;
   EXPECT_EQ(BeginOf(2), nullptr);
   EXPECT_EQ(counters.waits_for_client.value(), 1u);

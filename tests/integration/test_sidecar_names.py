@@ -7,6 +7,7 @@ import socket
 import ssl
 import tempfile
 import threading
+import time
 import unittest
 from http.client import HTTPConnection
 
@@ -262,10 +263,50 @@ class SidecarNames(unittest.TestCase):
         self.start(url=f"http://127.0.0.2:{self.port}")
         self.assertEqual(self.addresses(), [])
         self.names.set("127.0.0.3", "127.0.0.2")
-        change = json.dumps({"upstream": f"http://{NAME}:{self.port}"})
-        self.assertEqual(self.sidecar.request("PATCH", "/v1/sidecar", change, port=self.sidecar.admin_port)[0], 200)
+        self.change(NAME)
         self.knows("127.0.0.2", "127.0.0.3")
         self.assertEqual(self.ask(), 200)
+
+    def test_a_name_that_is_left_and_named_again_is_new(self):
+        """Its addresses are forgotten meanwhile, so a request needs a lookup that works."""
+        self.replicas("127.0.0.2", "127.0.0.3")
+        self.names.set("127.0.0.2")
+        self.start()
+        self.knows("127.0.0.2")
+        self.names.set()
+        until(lambda: self.sidecar.metric(LOOKUPS % "failed") >= 1, 10, "lookups fail")
+        self.assertEqual(self.ask(), 200)
+        self.change("127.0.0.3")
+        self.assertEqual(self.ask(), 200)
+        self.change(NAME)
+        self.assertEqual(self.ask(), 502)
+        self.assertEqual(self.addresses(), [])
+        self.names.set("127.0.0.2")
+        until(lambda: self.ask() == 200, 10, "requests pass")
+        self.knows("127.0.0.2")
+
+    def change(self, host):
+        change = json.dumps({"upstream": f"http://{host}:{self.port}"})
+        self.assertEqual(self.sidecar.request("PATCH", "/v1/sidecar", change, port=self.sidecar.admin_port)[0], 200)
+
+    def test_an_address_that_does_not_answer_hardly_delays_requests(self):
+        # A listener whose queue is full drops SYNs.
+        silent = self.enterContext(socket.socket())
+        silent.bind(("127.0.0.3", self.port))
+        silent.listen(0)
+        for _ in range(6):
+            filler = self.enterContext(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.3", self.port))
+        self.replicas("127.0.0.2")
+        self.names.set("127.0.0.3", "127.0.0.2")
+        self.start("--connect-timeout", "30s", "--queue-timeout", "30s")
+        self.knows("127.0.0.2", "127.0.0.3")
+        for _ in range(6):
+            began = time.monotonic()
+            self.assertEqual(self.ask(), 200)
+            self.assertLess(time.monotonic() - began, 15)
+        self.assertGreaterEqual(self.sidecar.metric('headgate_upstream_connects_total{result="begun"}'), 2, "it was asked")
 
     def test_a_restart_passes_on_a_changed_name_and_fails_no_request(self):
         self.replicas("127.0.0.2", "127.0.0.3")
