@@ -147,7 +147,7 @@ class Dashboards(unittest.TestCase):
         self.assertGreater(count, 25)
 
     def firing(self, *series):
-        """The alerts that fire after an hour of these series, which grow by so many each minute."""
+        """The alerts that fire after an hour of these series, which grow by these steps each minute."""
         if shutil.which("promtool") is None:
             self.skipTest("missing: promtool")
         names = [line.split("alert: ")[1].strip() for line in Commands.lines("examples/grafana/sidecar-alerts.yaml") if "alert: " in line]
