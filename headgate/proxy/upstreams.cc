@@ -105,7 +105,10 @@ bool Upstreams::NeverAcceptedUnlikeOthers(const Address& address) const {
 
 uint64_t Upstreams::KeptOf(const Address& address) const {
   if (address.places(options_.connections_max) < kPlacesToKeepOne) return 0;
-  return std::min<uint64_t>(1, address.free_places(options_.connections_max));
+  const uint64_t free = address.free_places(options_.connections_max);
+  // Otherwise a client with a request on each connection that drains could let the last one drain.
+  if (2 * address.drained(options_.connections_max) > options_.connections_max) return free;
+  return std::min<uint64_t>(1, free);
 }
 
 bool Upstreams::IsLastKept(const Address& address) const {

@@ -15,7 +15,9 @@
 // A connection of HTTP/2 that takes no more exchanges, after GOAWAY for example, drains: it keeps
 // those that are open, however long they last. Such connections have a bound of their own, so that
 // they do not take the places of others. Many cancelled requests wear a connection, and it is
-// retired for the sake of the others on it (ClientSession::worn), but only within that bound.
+// retired for the sake of the others on it (ClientSession::worn), but only within that bound. Those
+// beyond it have been ended by the service. If they take more than half of the other bound, what is
+// left is for clients without a place.
 //
 // An address may not answer at all. If a connection is not made within 250 ms, the requests that
 // wait get others, at addresses that are not slow (RFC 8305, 5).
@@ -188,8 +190,11 @@ class Upstreams final : public Places {
     }
     // With this many connections, on those that take exchanges.
     uint64_t places(uint64_t connections) const {
-      const uint64_t taken = draining - std::min(draining, connections);
-      return (connections - std::min(connections, taken)) * connection_places;
+      return (connections - std::min(connections, drained(connections))) * connection_places;
+    }
+    // Of these connections, those whose places are taken by others that drain.
+    uint64_t drained(uint64_t connections) const {
+      return draining - std::min(draining, connections);
     }
     uint64_t free_places(uint64_t connections) const {
       const uint64_t all = places(connections);

@@ -95,6 +95,24 @@ TEST_F(UpstreamsDrainingTest, BeyondTheirBoundTheyCountAmongTheOthers) {
   EndAll();
 }
 
+// Otherwise one client could let all connections drain, with a request on each.
+TEST_F(UpstreamsDrainingTest, IfTooManyDrainTheLastPlacesAreForClientsWithoutOne) {
+  options.connections_max = 3;
+  for (size_t i = 0; i < 5; ++i) {
+    PlayedConnection* const connection = BeginOf(1);
+    ASSERT_NE(connection, nullptr) << i;
+    EndBeginning(*connection);
+  }
+  // Three are within the bound of their own. Two of the other three are taken.
+  EXPECT_EQ(BeginOf(1), nullptr);
+  EXPECT_NE(BeginOf(2), nullptr);
+  EXPECT_EQ(BeginOf(2), nullptr);
+  EXPECT_NE(BeginOf(3), nullptr);
+  EndExchanges(*made[0]);
+  EXPECT_EQ(counters.queued.value(), 0u) << "half of them are enough for all";
+  EndAll();
+}
+
 // Its requests on connections that drain count for the client, but their places are not free ones
 // of the others, nor taken from them.
 TEST_F(UpstreamsDrainingTest, TheirPlacesAreNeitherFreeNorTaken) {
