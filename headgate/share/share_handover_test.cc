@@ -96,6 +96,9 @@ TEST(ShareHandover, CountsWhatWasAdmittedBefore) {
   EXPECT_EQ(Send(*next, "A", 1, At(seconds(6)) + kAhead), 0);
   EXPECT_EQ(Send(*next, "B", 20, At(seconds(6)) + kAhead), 12);
   EXPECT_EQ(Send(*next, "C", 20, At(seconds(6)) + kAhead), 7) << "40 together";
+  EXPECT_EQ(SnapshotOf(*next, At(seconds(6)) + kAhead).counts,
+            (algorithm::FairShareCounts{.allowed = 5 + 19, .rejected = 1 + 8 + 13}))
+      << "its own, since it began";
 }
 
 TEST(ShareHandover, AnotherCapacityIsInForceForTheRestOfTheCycle) {
