@@ -192,7 +192,7 @@ class Upstreams final : public Places {
     uint64_t places(uint64_t connections) const {
       return (connections - std::min(connections, drained(connections))) * connection_places;
     }
-    // Of these connections, those whose places are taken by others that drain.
+    // How many of these connections have lost their places to others that drain.
     uint64_t drained(uint64_t connections) const {
       return draining - std::min(draining, connections);
     }
