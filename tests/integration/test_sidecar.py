@@ -14,7 +14,6 @@ import unittest
 
 from harness import Sidecar, free_port, read_all, run, until
 from http2_frames import PREFACE, SETTINGS, frame
-from http2_frames import PREFACE, SETTINGS, frame
 from upstreams import Nginx, Upstream, read_exactly, read_head
 
 MIB = 1 << 20
@@ -528,42 +527,6 @@ class FairShare(unittest.TestCase):
             self.assertIn("the path", text)
         self.assertEqual(self.sidecar.request("GET", "/v1/sidecar", port=self.sidecar.admin_port)[2], before)
         self.assertEqual(self.ask("ann"), 1)
-
-    def test_idle_connections_of_clients_are_closed(self):
-        self.start("--idle-timeout", "1s")
-        closed = 'headgate_connections_closed_total{reason="idle_timeout"}'
-        request = b"GET / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n\r\n"
-        http2 = PREFACE + frame(SETTINGS, 0, 0)
-        for number, first in enumerate((b"", request, http2), start=1):
-            with self.subTest(first), socket.create_connection(("127.0.0.1", self.sidecar.port), 10) as connection:
-                connection.sendall(first)
-                read_all(connection)
-                self.assertEqual(self.sidecar.metric(closed), number)
-
-    def test_connections_that_wait_are_not_idle(self):
-        """Neither for an answer, nor in a tunnel, whose silence has a time of its own."""
-        release = threading.Event()
-        self.addCleanup(release.set)
-
-        def serve(connection, head):
-            if "upgrade" in head.lower():
-                connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-            release.wait(20)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            return False
-
-        upstream = Upstream(self, serve)
-        sidecar = self.enterContext(Sidecar(upstream.port, args=("--idle-timeout", "500ms")))
-        connect = lambda: self.enterContext(socket.create_connection(("127.0.0.1", sidecar.port), 20))
-        waiting = [connect(), connect()]
-        for connection, upgrade in zip(waiting, ("", "Connection: Upgrade\r\nUpgrade: x\r\n")):
-            connection.sendall(f"GET / HTTP/1.1\r\nHost: a\r\nX-Client-Id: ann\r\n{upgrade}\r\n".encode())
-        self.assertIn(" 101 ", read_head(waiting[1]))
-        until(lambda: len(upstream.heads) == 2, 10, "both wait")
-        self.assertEqual(read_all(connect()), b"")  # is idle for longer than both would have been
-        release.set()
-        for connection in waiting:
-            self.assertIn(" 200 ", read_head(connection))
 
     def test_idle_connections_of_clients_are_closed(self):
         self.start("--idle-timeout", "1s")

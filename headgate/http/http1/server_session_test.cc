@@ -548,7 +548,6 @@ TEST(Http1Server, TellsASlowClientThatItWasTooSlow) {
   std::string output;
   d.session->OnGivenUp(net::Session::GivenUp::kTooSlow, output, kNow);
   EXPECT_THAT(output, Not(HasSubstr("request_timeout"))) << "no setting of the sidecar";
-  EXPECT_THAT(output, Not(HasSubstr("request_timeout"))) << "no setting of the sidecar";
   EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"
                                  "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
   output.clear();
