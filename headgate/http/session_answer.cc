@@ -145,6 +145,7 @@ void Session::Refuse(const Refusal& refusal, std::string& output, base::Instant 
 
 void Session::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
   if (await_ == Await::kStream) return;  // in the middle of an answer
+  if (why == GivenUp::kIdle) return;
   if (why == GivenUp::kTooSlow) {
     return Refuse({408, "the request took too long",
                    "send it whole, or raise request_timeout of `headgate serve`"},

@@ -279,6 +279,13 @@ TEST(HttpSession, TakesWhatIsJustInItsBounds) {
   EXPECT_THAT(d.Say(kPost), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
+TEST(HttpSession, SaysNothingOnAnIdleConnectionThatIsClosed) {
+  Dialogue d;
+  std::string output;
+  d.session.OnGivenUp(Session::GivenUp::kIdle, output, kNow);
+  EXPECT_THAT(output, IsEmpty());
+}
+
 TEST(HttpSession, SaysThatARequestTookTooLong) {
   Dialogue d;
   EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe"), "");

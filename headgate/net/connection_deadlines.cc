@@ -62,8 +62,9 @@ void Connection::OnTick(base::Instant now) {
       break;
     }
     case Wait::kForRequest:
-      if (slot_) counters.idle_timeouts.Add();
-      break;
+      if (!slot_) break;
+      counters.idle_timeouts.Add();
+      return GiveUp(Session::GivenUp::kIdle, now);
     case Wait::kForRestOfRequest:
       if (!slot_) break;
       counters.request_timeouts.Add();
@@ -122,7 +123,7 @@ void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
   std::string().swap(unsent_);
   sent_ = 0;
   CountBuffers(now);
-  if (!can_speak) return CutOff();
+  if (!can_speak || loop_.output().empty()) return CutOff();
   SendThen(State::kLingering, now);
 }
 

@@ -95,9 +95,10 @@ class Session {
   // answer is awaited.
   virtual bool OnInputEnd(base::Instant /*now*/) { return false; }
 
-  // Why an incomplete request is given up.
+  // Why a connection is given up.
   enum class GivenUp : uint8_t {
-    kTooSlow,    // it took longer than the request timeout
+    kIdle,       // no request came for the idle timeout
+    kTooSlow,    // a request took longer than the request timeout
     kNoBuffers,  // the buffers of all connections are full, and this one is among the largest and
                  // slowest
   };

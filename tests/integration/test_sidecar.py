@@ -13,7 +13,7 @@ import threading
 import unittest
 
 from harness import Sidecar, free_port, read_all, run, until
-from http2_frames import PREFACE, SETTINGS, frame
+from http2_frames import GOAWAY, NO_ERROR, PREFACE, SETTINGS, frame
 from upstreams import Nginx, Upstream, read_exactly, read_head
 
 MIB = 1 << 20
@@ -536,8 +536,10 @@ class FairShare(unittest.TestCase):
         for number, first in enumerate((b"", request, http2), start=1):
             with self.subTest(first), socket.create_connection(("127.0.0.1", self.sidecar.port), 10) as connection:
                 connection.sendall(first)
-                read_all(connection)
+                received = read_all(connection)
                 self.assertEqual(self.sidecar.metric(closed), number)
+        last_stream, error = 0, NO_ERROR  # RFC 9113, 6.8: whoever sends a request now may send it again
+        self.assertTrue(received.endswith(frame(GOAWAY, 0, 0, struct.pack(">II", last_stream, error))), received)
 
     def test_connections_that_wait_are_not_idle(self):
         """Neither for an answer, nor in a tunnel, whose silence has a time of its own."""

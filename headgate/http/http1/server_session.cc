@@ -261,6 +261,7 @@ size_t ServerSession::BufferedBytes() const {
 }
 
 void ServerSession::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
+  if (why == GivenUp::kIdle) return Close(now);
   output_ = &output;
   output_begin_ = output.size();
   if (!open_ || outgoing_ == Outgoing::kHead) {

@@ -541,6 +541,14 @@ TEST(Http1Server, CutsTheAnswerToABadBodyOff) {
   EXPECT_TRUE(d.application.last().aborted);
 }
 
+TEST(Http1Server, SaysNothingOnAnIdleConnectionThatIsClosed) {
+  ServerDialogue d;
+  std::string output;
+  d.session->OnGivenUp(net::Session::GivenUp::kIdle, output, kNow);
+  EXPECT_EQ(output, "")
+      << "a client that sends its next request now must not take it for an answer";
+}
+
 TEST(Http1Server, TellsASlowClientThatItWasTooSlow) {
   ServerDialogue d;
   d.Say("GET / HT");

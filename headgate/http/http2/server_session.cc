@@ -75,10 +75,11 @@ bool ServerSession::OnInputEnd(base::Instant now) {
   return false;
 }
 
-void ServerSession::OnGivenUp(GivenUp /*why*/, std::string& output, base::Instant now) {
+// GOAWAY tells the client which of its requests it may send again elsewhere.
+void ServerSession::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
   now_ = now;
   in_call_ = true;
-  endpoint_.Fail(ErrorCode::kEnhanceYourCalm);
+  endpoint_.Fail(why == GivenUp::kIdle ? ErrorCode::kNoError : ErrorCode::kEnhanceYourCalm);
   endpoint_.Send(output, now);
   AbortAll();
 }

@@ -442,6 +442,16 @@ TEST(ServerSession, AConnectionThatIsGivenUpSaysSo) {
   EXPECT_TRUE(server.application.last().aborted);
 }
 
+TEST(ServerSession, AnIdleConnectionThatIsClosedSaysWhichRequestsItTook) {
+  RawServer server;
+  (void)server.Say(Headers(3, Get()));
+  server.application.last().exchange->SendHead({.status = 200});
+  (void)server.Say("");
+  std::string output;
+  server.session.OnGivenUp(net::Session::GivenUp::kIdle, output, kNow);
+  EXPECT_THAT(server.log.Read(output), ElementsAre("GOAWAY 3 NO_ERROR"));
+}
+
 TEST(ServerSession, ItsEndAbortsEveryRequest) {
   TestApplication application;
   {
