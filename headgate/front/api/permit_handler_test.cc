@@ -7,8 +7,8 @@
 
 #include "headgate/front/api/check_rig.h"
 #include "headgate/limiter/shared_decider.h"
-#include "headgate/rule/load.h"
 #include "headgate/testing/manual_shared_store.h"
+#include "headgate/testing/permit_rules.h"
 
 namespace headgate::front::api {
 namespace {
@@ -19,27 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
-
-std::shared_ptr<const rule::RuleSet> Rules() {
-  const std::vector<rule::RuleFile> files{
-      {.name = "f.yaml",
-       .text = "domain: edge\n"
-               "descriptors:\n"
-               "- key: api_key\n"
-               "  rate_limit: {algorithm: concurrency, requests: 2, ttl: 30s}\n"
-               "- key: both\n"
-               "  rate_limits:\n"
-               "  - {algorithm: concurrency, requests: 2, ttl: 30s}\n"
-               "  - {period: 1h, requests_per_unit: 1}\n"
-               "- key: open\n"
-               "  rate_limit: {algorithm: concurrency, requests: 2, ttl: 30s, on_store_failure: "
-               "allow}\n"
-               "- key: plain\n"
-               "  rate_limit: {period: 1h, requests_per_unit: 5}\n"}};
-  const rule::LoadResult loaded = rule::LoadRules(files);
-  HEADGATE_CHECK(loaded.ok());
-  return loaded.rules;
-}
 
 json Body(json more = json::object(), const std::string& key = "api_key") {
   json body = {{"domain", "edge"},
@@ -82,12 +61,12 @@ struct MemoryDesk final : Desk {
     rig.router.Handle(RequestOf(path, body), response, now);
     return response;
   }
-  CheckRig rig{Rules(), {}, kStart};
+  CheckRig rig{testing::PermitRules("edge", "api_key"), {}, kStart};
 };
 
 struct SharedDesk final : Desk {
   SharedDesk() {
-    HEADGATE_CHECK(limiter.OnRules(Rules(), now).ok());
+    HEADGATE_CHECK(limiter.OnRules(testing::PermitRules("edge", "api_key"), now).ok());
     handler.AddRoutes(router);
     suspension.wake = [] {};
   }

@@ -5,9 +5,9 @@
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
 #include "headgate/limiter/shared_decider.h"
-#include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
+#include "headgate/testing/permit_rules.h"
 #include "headgate/wire/permit_id.h"
 #include "headgate/wire/resp_reader.h"
 
@@ -20,27 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using wire::RespValue;
 using Words = std::vector<std::string>;
-
-std::shared_ptr<const rule::RuleSet> Rules() {
-  const std::vector<rule::RuleFile> files{
-      {.name = "f.yaml",
-       .text = "domain: d\n"
-               "descriptors:\n"
-               "- key: job\n"
-               "  rate_limit: {algorithm: concurrency, requests: 2, ttl: 30s}\n"
-               "- key: both\n"
-               "  rate_limits:\n"
-               "  - {algorithm: concurrency, requests: 2, ttl: 30s}\n"
-               "  - {period: 1h, requests_per_unit: 1}\n"
-               "- key: open\n"
-               "  rate_limit: {algorithm: concurrency, requests: 2, ttl: 30s, on_store_failure: "
-               "allow}\n"
-               "- key: plain\n"
-               "  rate_limit: {period: 1h, requests_per_unit: 5}\n"}};
-  const rule::LoadResult loaded = rule::LoadRules(files);
-  HEADGATE_CHECK(loaded.ok());
-  return loaded.rules;
-}
 
 std::string Command(const Words& words) {
   std::string bytes;
@@ -75,7 +54,7 @@ class Desk {
       : access_(std::move(options)),
         checker_(shares ? limiter::Checker(limiter_, 0, decider_, {}) : limiter::Checker(limiter_)),
         context_({.checker = checker_, .access = access_, .version = "1"}) {
-    HEADGATE_CHECK(limiter_.OnRules(Rules(), now).ok());
+    HEADGATE_CHECK(limiter_.OnRules(testing::PermitRules("d", "job"), now).ok());
     Connect();
   }
 

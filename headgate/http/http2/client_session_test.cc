@@ -396,22 +396,29 @@ TEST(ClientSession, CancelledExchangesThatTheServerDoesNotSeeDoNotCount) {
   EXPECT_EQ(client.session.free_places(), 100u);
 }
 
-// Netty ends a connection after 200 resets in 30 s. Exchanges are cancelled ten times a second.
-TEST(ClientSession, IsWornBeforeTheStrictestServersEndTheConnection) {
-  Counters counters;
-  const ClientOptions options;
-  ClientSession session(options, counters);
-  RequestHead head{.version = Version::kHttp2};
-  head.method = "GET";
-  head.authority = "a.example";
-  head.target = "/";
-  TestResponse response;
-  int cancelled = 0;
-  for (base::Instant now = kNow; !session.worn(); now += std::chrono::milliseconds(100)) {
+// A session whose exchanges are cancelled, one after the other.
+struct Canceller {
+  void BeginAndCancel(base::Instant now) {
     ClientExchange& exchange = session.Begin(head, response, now);
     session.output().clear();
     exchange.Cancel();
     session.output().clear();
+  }
+
+  Counters counters;
+  const ClientOptions options;
+  ClientSession session{options, counters};
+  RequestHead head{
+      .version = Version::kHttp2, .method = "GET", .target = "/", .authority = "a.example"};
+  TestResponse response;
+};
+
+// Netty ends a connection after 200 resets in 30 s. Exchanges are cancelled ten times a second.
+TEST(ClientSession, IsWornBeforeTheStrictestServersEndTheConnection) {
+  Canceller client;
+  int cancelled = 0;
+  for (base::Instant now = kNow; !client.session.worn(); now += std::chrono::milliseconds(100)) {
+    client.BeginAndCancel(now);
     ++cancelled;
   }
   // 100, and three more in each of the 14 seconds.
@@ -420,24 +427,14 @@ TEST(ClientSession, IsWornBeforeTheStrictestServersEndTheConnection) {
 }
 
 TEST(ClientSession, ThreeCancelledExchangesInEachSecondDoNotWearIt) {
-  Counters counters;
-  const ClientOptions options;
-  ClientSession session(options, counters);
-  RequestHead head{.version = Version::kHttp2};
-  head.method = "GET";
-  head.authority = "a.example";
-  head.target = "/";
-  TestResponse response;
+  Canceller client;
   base::Instant now = kNow;
   for (int i = 0; i < 600; ++i) {
     now += std::chrono::milliseconds(334);
-    ClientExchange& exchange = session.Begin(head, response, now);
-    session.output().clear();
-    exchange.Cancel();
-    session.output().clear();
+    client.BeginAndCancel(now);
   }
-  EXPECT_FALSE(session.worn());
-  EXPECT_EQ(session.free_places(), 100u);
+  EXPECT_FALSE(client.session.worn());
+  EXPECT_EQ(client.session.free_places(), 100u);
 }
 
 TEST(ClientSession, AResponseThatEndsFirstEndsTheRequest) {
