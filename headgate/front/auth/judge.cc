@@ -239,7 +239,7 @@ bool Judge::AskInTurn(const limiter::Request& request, const mapping::Mapping& m
         checker_.Check(look, decided_, now, asked == nullptr ? nullptr : &asked->pending);
     if (status.ok() && decided_.waiting) return false;
     looks = false;
-    // If it is denied, or there is no answer, taking says so.
+    // A denial or a failed look is not answered here: the take below finds and counts it.
     if (status.ok() && decided_.allowed && WaitOf(decided_) > wait_max) {
       Conclude(look, mapping, now, verdict);
       verdict.only_looked_at = true;

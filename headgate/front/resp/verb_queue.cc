@@ -22,7 +22,11 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
   wire::RespWriter reply(output, version);
   const auto answered = verbs_.Answer(verb, command, reply, next.turn, now);
   just_sent_ = answered.ok() && *answered == Answered::kLater;
-  just_sent_ ? void(++open_) : Pop();
+  if (just_sent_) {
+    ++open_;
+  } else {
+    Pop();
+  }
   return answered;
 }
 
