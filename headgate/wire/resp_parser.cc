@@ -18,22 +18,18 @@ constexpr size_t kLengthLineMax = 64 << 10;
 // Memory kept from one command for the next.
 constexpr size_t kArgsKept = 256;
 constexpr size_t kInlineKept = 4 << 10;
+// An argument whose length has at most two digits.
+constexpr size_t kShortBytesMax = 99;
 
-// Reads a length of one or two digits and its line end, the most common case. Returns false and
-// changes nothing if the input is anything else.
-inline bool ShortLength(std::string_view input, size_t& position, char kind, int64_t& value) {
-  if (input.size() - position < 5) return false;
-  const char* const at = input.data() + position;
-  if (at[0] != kind || !base::IsDigit(at[1])) return false;
-  if (at[2] == '\r') {
-    value = at[1] - '0';
-    position += 4;
-    return true;
-  }
-  if (!base::IsDigit(at[2]) || at[3] != '\r' || at[1] == '0') return false;
-  value = (at[1] - '0') * 10 + (at[2] - '0');
-  position += 5;
-  return true;
+// Reads a length of one or two digits and its line end. Returns the first byte behind it, or null
+// if the input is anything else.
+inline const char* ShortLength(const char* at, const char* end, char kind, uint32_t& length) {
+  if (end - at < 5 || at[0] != kind || !base::IsDigit(at[1])) return nullptr;
+  length = static_cast<uint32_t>(at[1] - '0');
+  if (at[2] == '\r') return at + 4;
+  if (!base::IsDigit(at[2]) || at[3] != '\r' || length == 0) return nullptr;
+  length = length * 10 + static_cast<uint32_t>(at[2] - '0');
+  return at + 5;
 }
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -95,11 +91,36 @@ size_t Unquote(std::string_view at, std::string& out) {
 RespParser::Step RespParser::Parse(std::string_view input) {
   if (state_ == State::kFailed) return Step::kError;
   if (state_ == State::kDone || state_ == State::kStart) {
+    if (ParseShortArray(input)) return Step::kCommand;
     Begin();
     if (input.empty()) return Step::kIncomplete;
     state_ = input[0] == '*' ? State::kArgCount : State::kInline;
   }
   return state_ == State::kInline ? ParseInline(input) : ParseArray(input);
+}
+
+// Parses a whole command of short arguments, as most commands are. Returns false if it is not
+// whole, has anything else, or comes near a bound; Begin must follow then.
+bool RespParser::ParseShortArray(std::string_view input) {
+  const char* const begin = input.data();
+  const char* const end = begin + std::min(input.size(), bounds_.command_bytes_max);
+  uint32_t count = 0;
+  const char* at = ShortLength(begin, end, '*', count);
+  if (at == nullptr || count > bounds_.args_max || kShortBytesMax > bounds_.bulk_bytes_max ||
+      args_.capacity() > kArgsKept)
+    return false;
+  args_.resize(count);
+  for (Arg& arg : args_) {
+    uint32_t size = 0;
+    at = ShortLength(at, end, '$', size);
+    if (at == nullptr || end - at < size + 2) return false;
+    arg = {static_cast<uint32_t>(at - begin), size};
+    at += size + 2;
+  }
+  base_ = begin;
+  position_ = static_cast<size_t>(at - begin);
+  state_ = State::kDone;
+  return true;
 }
 
 void RespParser::Begin() {
@@ -114,9 +135,7 @@ void RespParser::Begin() {
 
 RespParser::Step RespParser::ParseArray(std::string_view input) {
   if (state_ == State::kArgCount) {
-    if (!ShortLength(input, position_, '*', args_left_)) {
-      if (const Step step = ParseArgCount(input); step != Step::kCommand) return step;
-    }
+    if (const Step step = ParseArgCount(input); step != Step::kCommand) return step;
     if (args_left_ > static_cast<int64_t>(bounds_.args_max)) {
       return Fail(bounds_.unauthenticated ? "Protocol error: unauthenticated multibulk length"
                                           : "Protocol error: invalid multibulk length");
@@ -125,9 +144,7 @@ RespParser::Step RespParser::ParseArray(std::string_view input) {
   }
   while (args_left_ > 0) {
     if (bulk_bytes_ < 0) {
-      if (!ShortLength(input, position_, '$', bulk_bytes_)) {
-        if (const Step step = ParseBulkLength(input); step != Step::kCommand) return step;
-      }
+      if (const Step step = ParseBulkLength(input); step != Step::kCommand) return step;
       if (bulk_bytes_ > static_cast<int64_t>(bounds_.bulk_bytes_max)) {
         return Fail(bounds_.unauthenticated ? "Protocol error: unauthenticated bulk length"
                                             : "Protocol error: invalid bulk length");

@@ -67,6 +67,7 @@ class RespParser {
   };
 
   void Begin();
+  bool ParseShortArray(std::string_view input);
   Step ParseArray(std::string_view input);
   Step ParseArgCount(std::string_view input);
   Step ParseBulkLength(std::string_view input);

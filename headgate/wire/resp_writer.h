@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/short_number.h"
+
 namespace headgate::wire {
 
 enum class RespVersion : uint8_t { k2 = 2, k3 = 3 };
@@ -21,13 +23,10 @@ inline constexpr size_t kRespNumberBytesMax = 23;
 // have room for kRespNumberBytesMax bytes.
 inline char* WriteRespNumber(char* at, char kind, int64_t number) {
   *at++ = kind;
-  // Numbers of one digit (most numbers in replies) or two (most bulk lengths) are written without a
-  // loop.
   if (number >= 0 && number <= 9) {
     *at++ = static_cast<char>('0' + number);
-  } else if (number >= 10 && number <= 99) {
-    *at++ = static_cast<char>('0' + number / 10);
-    *at++ = static_cast<char>('0' + number % 10);
+  } else if (number >= 0 && number <= int64_t{base::kShortNumberMax}) {
+    at = base::WriteShortNumber(at, static_cast<uint32_t>(number));
   } else {
     at = std::to_chars(at, at + 20, number).ptr;
   }

@@ -12,25 +12,33 @@ namespace headgate::front::resp {
 
 template <typename Words>
 bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const ThrottleTurn& turn) {
-  ThrottleArguments arguments;
-  if (absl::Status status = ReadArguments(form, command, arguments); !status.ok())
-    return Refuse(form, status, turn);
-  const store::LimitEntry* limit = limits_.Find(arguments.limit);
-  if (limit == nullptr || arguments.quantity < 0) [[unlikely]] {
-    if (absl::Status status = CheckArguments(arguments); !status.ok())
+  const bool has_quantity = form != ThrottleForm::kCell || command.size() != 5;
+  const store::LimitEntry* limit =
+      has_quantity ? nullptr : limits_.Find(LimitText{command[2], command[3], command[4]});
+  int64_t quantity = 1;
+  if (limit == nullptr) {
+    ThrottleArguments arguments;
+    if (absl::Status status = ReadArguments(form, command, arguments); !status.ok())
       return Refuse(form, status, turn);
-    auto made = MakeLimit(arguments.limit);
-    if (!made.ok()) return Refuse(form, made.status(), turn);
-    // The collected requests may still use the limit that this one replaces.
-    if (!Flush(turn)) return false;
-    limit = limits_.Put(arguments.limit, *std::move(made));
+    limit = limits_.Find(arguments.limit);
+    if (limit == nullptr || arguments.quantity < 0) [[unlikely]] {
+      if (absl::Status status = CheckArguments(arguments); !status.ok())
+        return Refuse(form, status, turn);
+      auto made = MakeLimit(arguments.limit);
+      if (!made.ok()) return Refuse(form, made.status(), turn);
+      // The collected requests may still use the limit that this one replaces.
+      if (!Flush(turn)) return false;
+      limit = limits_.Put(arguments.limit, *std::move(made));
+    }
+    if (!has_quantity) limits_.Note({command[2], command[3], command[4]}, arguments.limit);
+    quantity = arguments.quantity;
   }
   if (checker_.may_wait()) keys_[size_] = command[1];
   store::TakeRequest& request = batch_[size_++].request;
   request.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, command[1]);
   request.limit = limit;
-  request.cost = static_cast<algorithm::Cost>(arguments.quantity);
-  request.operation = arguments.quantity == 0 ? store::Operation::kPeek : store::Operation::kTake;
+  request.cost = static_cast<algorithm::Cost>(quantity);
+  request.operation = quantity == 0 ? store::Operation::kPeek : store::Operation::kTake;
   return true;
 }
 

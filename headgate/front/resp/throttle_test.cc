@@ -336,6 +336,22 @@ TEST(ClThrottle, ParsesTheBordersOfSixtyFourBits) {
   EXPECT_EQ(ParseInteger("+000000000000000000000000000000000000007"), 7);
 }
 
+// The second command of each pair finds its limit by the text of the first.
+TEST(ClThrottle, ALimitThatWasSeenBeforeIsReadAsStrictly) {
+  Throttle throttle;
+  EXPECT_EQ(throttle({"k", "5", "30", "60"}), "[0, 6, 5, -1, 2]");
+  EXPECT_EQ(throttle({"k", "05", "30", "60"}), "[0, 6, 4, -1, 4]");
+  EXPECT_EQ(throttle({"k", "+5", "30", "60"}), "[0, 6, 3, -1, 6]");
+  EXPECT_EQ(throttle({"k", "+5", "30", "60"}), "[0, 6, 2, -1, 8]");
+  for (const std::string_view text : {"000000+5", "0x5", " 5", "5 ", "", "-0x5"}) {
+    EXPECT_EQ(throttle({"k", text, "30", "60"}),
+              "-Cell error: Store error: Couldn't parse as integer: " + std::string(text));
+  }
+  EXPECT_EQ(throttle({"k", "5", "30", "60", "x"}),
+            "-Cell error: Store error: Couldn't parse as integer: x");
+  EXPECT_EQ(throttle({"k", "5", "30", "60", "2"}), "[0, 6, 0, -1, 12]");
+}
+
 // ---- Batches
 
 TEST(ClThrottle, CommandsOfOneReadAreAnsweredInTheirOrder) {
