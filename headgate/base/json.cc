@@ -1,8 +1,6 @@
 #include "headgate/base/json.h"
 
-#include <charconv>
-#include <iterator>
-
+#include "headgate/base/digits.h"
 #include "headgate/base/text.h"
 #include "headgate/base/utf8.h"
 
@@ -37,12 +35,6 @@ void AppendEscaped(uint8_t c, std::string& out) {
   }
 }
 
-template <typename Number>
-void AppendNumber(Number value, std::string& out) {
-  char digits[20];  // enough for 2^64 - 1 and for -2^63
-  out.append(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
-}
-
 }  // namespace
 
 void AppendJsonString(std::string_view text, std::string& out) {
@@ -70,7 +62,11 @@ void AppendJsonString(std::string_view text, std::string& out) {
 }
 
 void AppendJsonNumber(uint64_t value, std::string& out) { AppendNumber(value, out); }
-void AppendJsonNumber(int64_t value, std::string& out) { AppendNumber(value, out); }
+void AppendJsonNumber(int64_t value, std::string& out) {
+  if (value < 0) out.push_back('-');
+  const auto bits = static_cast<uint64_t>(value);
+  AppendNumber(value < 0 ? ~bits + 1 : bits, out);
+}
 
 void AppendJsonBool(bool value, std::string& out) { out.append(value ? "true" : "false"); }
 

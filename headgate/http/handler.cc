@@ -1,7 +1,5 @@
 #include "headgate/http/handler.h"
 
-#include <algorithm>
-
 #include "headgate/base/check.h"
 
 namespace headgate::http {
@@ -23,8 +21,7 @@ std::string_view Request::Field(std::string_view name) const {
 }
 
 void Response::AddField(std::string_view name, std::string_view value) {
-  HEADGATE_CHECK(std::none_of(value.begin(), value.end(),
-                              [](char c) { return c == '\r' || c == '\n' || c == '\0'; }));
+  for (const char end : {'\r', '\n', '\0'}) HEADGATE_CHECK(value.find(end) == value.npos);
   fields.append(name).append(": ").append(value).append("\r\n");
 }
 

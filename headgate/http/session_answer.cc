@@ -1,11 +1,10 @@
 // How a session answers: with a complete response, in parts, or with an error.
 #include <algorithm>
-#include <charconv>
-#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/base/digits.h"
 #include "headgate/http/date.h"
 #include "headgate/http/problem.h"
 #include "headgate/http/session.h"
@@ -19,12 +18,6 @@ constexpr size_t kKeptBytesMax = 4 * 1024;
 // The size line of a chunk. Its digits are filled in when the size is known; leading zeros are
 // allowed (RFC 9112, 7.1).
 constexpr std::string_view kChunkHead = "00000000\r\n";
-
-void AppendNumber(uint64_t value, std::string& out) {
-  char digits[20];
-  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), value);
-  out.append(digits, end);
-}
 
 void SetChunkSize(size_t size, char* head) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -171,14 +164,14 @@ void Session::Write(std::string& output, base::Instant now) {
 
   const auto date = Date(now);
   output.append("HTTP/1.1 ");
-  AppendNumber(static_cast<uint64_t>(response_.status), output);
+  base::AppendNumber(static_cast<uint64_t>(response_.status), output);
   output.append(" ").append(StatusText(response_.status));
   output.append("\r\nDate: ").append(date.data(), date.size()).append("\r\n");
   if (chunked_answer_) {
     output.append("Transfer-Encoding: chunked\r\n");
   } else if (size && !IsBare(response_.status)) {
     output.append("Content-Length: ");
-    AppendNumber(*size, output);
+    base::AppendNumber(*size, output);
     output.append("\r\n");
   }
   if (last_) {

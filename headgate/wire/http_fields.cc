@@ -1,11 +1,10 @@
 #include "headgate/wire/http_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <iterator>
 #include <span>
 
 #include "absl/strings/escaping.h"
+#include "headgate/base/digits.h"
 
 namespace headgate::wire {
 namespace {
@@ -191,10 +190,7 @@ bool WriteResetTime(const RateLimitState& state, base::Instant now, std::string&
 }  // namespace
 
 void AppendSfInteger(uint64_t value, std::string& out) {
-  char digits[20];
-  const auto [end, error] =
-      std::to_chars(std::begin(digits), std::end(digits), std::min(value, kSfIntegerMax));
-  out.append(digits, end);
+  base::AppendNumber(std::min(value, kSfIntegerMax), out);
 }
 
 void AppendSfString(std::string_view text, std::string& out) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/base/short_number.h"
+#include "headgate/base/digits.h"
 
 namespace headgate::wire {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -58,6 +59,14 @@ constexpr FieldRow kFields[] = {
     {Where::kLimit, "requests_per_unit", Field::kRequestsPerUnit, JsonKind::kNumber},
     {Where::kLimit, "unit", Field::kUnit, JsonKind::kString},
 };
+
+// By field. Of kNone: of the document itself and of the elements of both arrays.
+constexpr auto kKinds = [] {
+  std::array<JsonKind, static_cast<size_t>(Field::kUnit) + 1> kinds{};
+  kinds.fill(JsonKind::kObject);
+  for (const FieldRow& row : kFields) kinds[static_cast<size_t>(row.field)] = row.kind;
+  return kinds;
+}();
 
 struct UnitName {
   std::string_view name;
@@ -188,13 +197,13 @@ bool CheckReader::BeginObject() {
 bool CheckReader::EndObject() {
   switch (where_) {
     case Where::kTop:
-      return HasAll({Field::kDescriptors}) && Enter(Where::kEnd);
+      return HasAll(Bit(Field::kDescriptors)) && Enter(Where::kEnd);
     case Where::kDescriptor:
-      return HasAll({Field::kEntries}) && Enter(Where::kDescriptors);
+      return HasAll(Bit(Field::kEntries)) && Enter(Where::kDescriptors);
     case Where::kEntry:
-      return HasAll({Field::kKey, Field::kValue}) && Enter(Where::kEntries);
+      return HasAll(Bit(Field::kKey) | Bit(Field::kValue)) && Enter(Where::kEntries);
     default:
-      return HasAll({Field::kRequestsPerUnit, Field::kUnit}) && Enter(Where::kDescriptor);
+      return HasAll(Bit(Field::kRequestsPerUnit) | Bit(Field::kUnit)) && Enter(Where::kDescriptor);
   }
 }
 
@@ -289,23 +298,19 @@ bool CheckReader::Number(std::optional<uint64_t> value) {
 }
 
 bool CheckReader::IsExpected(JsonKind kind) {
-  JsonKind wanted = JsonKind::kObject;  // the document itself and the elements of both arrays
-  for (const FieldRow& row : kFields) {
-    if (field_ != Field::kNone && row.field == field_) wanted = row.kind;
-  }
+  const JsonKind wanted = kKinds[static_cast<size_t>(field_)];
   if (kind == wanted) return true;
   return Fail(fmt::format("{} must be {}, not {}", Path(), WithArticle(wanted), WithArticle(kind)));
 }
 
-bool CheckReader::HasAll(std::initializer_list<Field> fields) {
+bool CheckReader::HasAll(uint32_t fields) {
   field_ = Field::kNone;
-  for (const FieldRow& row : kFields) {
-    for (const Field field : fields) {
-      if (row.field != field || (seen(where_) & Bit(field)) != 0) continue;
-      return Fail(fmt::format("{} is missing", Child(row.name)));
-    }
-  }
-  return true;
+  const uint32_t missing = fields & ~seen(where_);
+  if (missing == 0) return true;
+  const auto* const first =
+      std::find_if(std::begin(kFields), std::end(kFields),
+                   [&](const FieldRow& row) { return (missing & Bit(row.field)) != 0; });
+  return Fail(fmt::format("{} is missing", Child(first->name)));
 }
 
 bool CheckReader::Fail(std::string detail, std::string hint) {

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -100,7 +99,8 @@ class CheckReader {
 
   void BindId();
   bool IsExpected(JsonKind kind);
-  bool HasAll(std::initializer_list<Field> fields);
+  // Whether the current object has all fields of a bit set.
+  bool HasAll(uint32_t fields);
   bool Enter(Where where) {
     where_ = where;
     field_ = Field::kNone;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "headgate/base/short_number.h"
+#include "headgate/base/digits.h"
 #include "headgate/base/text.h"
 #include "headgate/store/limit_table.h"
 

@@ -1,11 +1,14 @@
-// Decimal numbers of up to eight digits, all digits handled at once in a 64-bit word: one digit in
-// each byte, the first in the lowest. Commands and replies consist of such numbers, and one digit
-// at a time takes several times as long.
+// Decimal digits. Numbers of up to eight digits, which most commands and replies consist of, are
+// handled at once in a 64-bit word: one digit in each byte, the first in the lowest. One digit at a
+// time takes several times as long.
 #pragma once
 
 #include <bit>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 namespace headgate::base {
@@ -53,6 +56,15 @@ inline char* WriteShortNumber(char* at, uint32_t number) {
   const uint64_t text = (digits | 0x3030303030303030) >> (8 * zeros);
   std::memcpy(at, &text, sizeof(text));
   return at + kShortNumberDigits - zeros;
+}
+
+// Appends the digits of any number.
+inline void AppendNumber(uint64_t number, std::string& out) {
+  char text[20];
+  char* const end = number <= kShortNumberMax
+                        ? WriteShortNumber(text, static_cast<uint32_t>(number))
+                        : std::to_chars(std::begin(text), std::end(text), number).ptr;
+  out.append(text, static_cast<size_t>(end - text));
 }
 
 }  // namespace headgate::base

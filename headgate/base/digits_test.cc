@@ -1,4 +1,4 @@
-#include "headgate/base/short_number.h"
+#include "headgate/base/digits.h"
 
 #include <gtest/gtest.h>
 
@@ -34,6 +34,19 @@ TEST(ShortNumber, IsWrittenAsTheLibraryWritesIt) {
     ASSERT_EQ(std::string_view(text.data(), size), std::to_string(number));
     ASSERT_EQ(text.back(), 'x') << number;
   }
+}
+
+TEST(AppendNumber, AppendsNumbersOfAllLengths) {
+  std::string text = "n=";
+  std::string expected = text;
+  for (uint64_t number = 1; number < UINT64_MAX / 10; number *= 10) {
+    for (const uint64_t near : {number - 1, number, number + 1}) {
+      AppendNumber(near, text);
+      expected += std::to_string(near);
+    }
+  }
+  AppendNumber(UINT64_MAX, text);
+  EXPECT_EQ(text, expected + std::to_string(UINT64_MAX));
 }
 
 // Any bytes: whoever uses the word decides which texts are numbers.
