@@ -111,7 +111,7 @@ TEST_F(CommandLine, ShowsTheStoreOfASidecarWithAll) {
   EXPECT_THAT(help, StartsWith(screen));
   const std::string_view rest = std::string_view(help).substr(screen.size());
   for (const Setting& setting : AllSettings()) {
-    EXPECT_EQ(rest.find("\n  " + FlagOf(setting) + " ") != rest.npos, IsOfStore(setting))
+    EXPECT_EQ(rest.find("\n  " + FlagOf(setting) + " ") != rest.npos, IsOfSidecar(setting))
         << setting.name;
   }
 }
@@ -123,7 +123,7 @@ TEST_F(CommandLine, CompletesEachFlagOnce) {
       EXPECT_TRUE(names.insert(flag.name).second) << command.name << ' ' << flag.name;
     for (const Setting& setting : AllSettings()) {
       const bool takes =
-          command.name == "serve" || (command.name == "sidecar" && IsOfStore(setting));
+          command.name == "serve" || (command.name == "sidecar" && IsOfSidecar(setting));
       EXPECT_TRUE(!takes || names.contains(FlagOf(setting))) << command.name << ' ' << setting.name;
     }
   }

@@ -337,6 +337,40 @@ TEST_F(Messages, ExplainNamesTheOutcomeOfARequest) {
   EXPECT_EQ(json.at("status"), 403);
 }
 
+TEST_F(Messages, ExplainShowsTheWayOfARequestToItsRule) {
+  const std::string auth =
+      File("auth.yaml",
+           "trusted_proxies: [127.0.0.1]\noriginal_request: x-forwarded\nmappings:\n"
+           "- path: /three\n"
+           "  descriptors: [{cost: 3, entries: [{key: api_key, header: X-API-Key}]}]\n"
+           "- path: /*\n"
+           "  descriptors: [{entries: [{key: api_key, header: X-API-Key}]}]\n");
+  const auto explain = [&](const std::string& rule, const std::string& request) {
+    return Say({"explain", "--rule", rule, "--auth", auth, "--json", "--request", request,
+                "--header", "X-API-Key: k"});
+  };
+  const auto one = nlohmann::json::parse(explain("api_key: 10/minute", "GET /one"));
+  ASSERT_EQ(one.at("descriptors").size(), 1u);
+  EXPECT_EQ(one.at("descriptors")[0].at("cost"), 1);
+  EXPECT_EQ(one.at("descriptors")[0].at("entries")[0],
+            nlohmann::json({{"key", "api_key"}, {"value", "k"}, {"from", "header X-API-Key"}}));
+  EXPECT_EQ(one.at("descriptors")[0].at("explanation").at("rule"), "api_key");
+  const auto three = nlohmann::json::parse(explain("api_key: 10/minute", "GET /three"));
+  EXPECT_EQ(three.at("descriptors")[0].at("cost"), 3);
+  // The mapping states no cost, and the rule counts bytes.
+  const std::string by_size =
+      File("rules.yaml",
+           "domain: default\ndescriptors:\n- key: api_key\n"
+           "  rate_limit: {unit: minute, requests_per_unit: 99, cost: {of: response_bytes}}\n");
+  const auto bytes =
+      nlohmann::json::parse(Say({"explain", "--rules", by_size, "--auth", auth, "--json",
+                                 "--request", "GET /one", "--header", "X-API-Key: k"}));
+  EXPECT_EQ(bytes.at("descriptors")[0].at("cost"), nullptr);
+  const auto words = Say({"explain", "--rule", "api_key: 10/minute", "--auth", auth, "--request",
+                          "GET /one", "--header", "X-API-Key: k"});
+  EXPECT_THAT(words, ::testing::HasSubstr("  api_key = k   from header X-API-Key\n"));
+}
+
 TEST_F(Messages, ExplainTakesNoRequestThatAServerRefuses) {
   const std::string auth = File("auth.yaml", "trusted_proxies: [127.0.0.1]\nmappings: []\n");
   EXPECT_EQ(Say({"explain", "--rule", "a: 1/s", "--auth", auth, "--request", "GET /", "--header",

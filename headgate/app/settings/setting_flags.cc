@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace headgate::app {
 
 SettingFlags::SettingFlags(bool (*takes)(const Setting&)) {
@@ -13,6 +15,10 @@ SettingFlags::SettingFlags(bool (*takes)(const Setting&)) {
 void SettingFlags::AddTo(std::vector<Flag>& flags) {
   for (auto& [setting, values] : values_)
     flags.push_back({FlagOf(*setting), &values, setting->choices == kNoOrYes ? "yes" : ""});
+}
+
+bool SettingFlags::any() const {
+  return std::ranges::any_of(values_, [](const auto& flag) { return !flag.second.empty(); });
 }
 
 absl::StatusOr<GivenValues> SettingFlags::Take() const {

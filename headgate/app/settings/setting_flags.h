@@ -20,6 +20,8 @@ class SettingFlags {
 
   // The flags refer to this object.
   void AddTo(std::vector<Flag>& flags);
+  // Whether one of the flags is given.
+  bool any() const;
   // The values that were parsed. InvalidArgument if a flag is given too often.
   absl::StatusOr<GivenValues> Take() const;
 

@@ -137,8 +137,11 @@ struct Setting {
 inline constexpr std::string_view kNoOrYes = "no|yes";
 
 std::span<const Setting> AllSettings();
-// Whether a setting is about the store that instances share. `headgate sidecar` has these, too.
+// Whether a setting is about the store that instances share, or about rules in ZooKeeper.
 bool IsOfStore(const Setting& setting);
+bool IsOfWatch(const Setting& setting);
+// Whether `headgate sidecar` has it, too.
+bool IsOfSidecar(const Setting& setting);
 // Null if there is no setting of this name.
 const Setting* FindSetting(std::string_view name);
 

@@ -528,6 +528,8 @@ const std::array kSettings = {
 std::span<const Setting> AllSettings() { return kSettings; }
 
 bool IsOfStore(const Setting& setting) { return setting.group == kStore; }
+bool IsOfWatch(const Setting& setting) { return setting.name.starts_with("watch"); }
+bool IsOfSidecar(const Setting& setting) { return IsOfStore(setting) || IsOfWatch(setting); }
 
 const Setting* FindSetting(std::string_view name) {
   const auto found = std::find_if(kSettings.begin(), kSettings.end(),

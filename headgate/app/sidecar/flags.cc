@@ -27,6 +27,7 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--mode", &flags.mode},
                               {"--rules", &flags.rules},
                               {"--rule", &flags.rule},
+                              {"--merge-domains", &flags.merge_domains},
                               {"--mappings", &flags.mappings},
                               {"--max-buckets", &flags.max_buckets},
                               {"--rate-limit-fields", &flags.rate_limit_fields},
@@ -53,6 +54,7 @@ ArgumentSpec SpecOf(SidecarFlags& flags) {
                               {"--plan", &flags.plan},
                               {"--plan-client", &flags.plan_client}}};
   flags.tls.AddTo(spec.flags);
+  flags.watch.AddTo(spec.flags);
   flags.store.AddTo(spec.flags);
   return spec;
 }

@@ -41,6 +41,8 @@ struct SidecarFlags {
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   std::string mappings;
+  SettingFlags watch{IsOfWatch};
+  bool merge_domains = false;
   uint64_t max_buckets = Settings{}.max_buckets;
   SettingFlags store{IsOfStore};
   std::string rate_limit_fields = "draft";

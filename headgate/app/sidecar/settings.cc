@@ -48,7 +48,8 @@ void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSetting
   if (!flags.credential_file.empty()) {
     auto credential = disk::ReadFirstLine(flags.credential_file);
     if (!credential.ok()) {
-      reader.Refuse(std::string(credential.status().message()), "its first line is the credential");
+      reader.Refuse(std::string(credential.status().message()),
+                    HintOnFile(flags.credential_file, "its first line is the credential"));
     } else {
       settings.credential = *std::move(credential);
     }
@@ -95,9 +96,9 @@ void ReadPlan(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& se
     return;
   }
   // A plan that leaves them out would promise too much.
-  if (!flags.rules.empty() || !flags.rule.empty() || !flags.mappings.empty()) {
+  if (!flags.rules.empty() || !flags.rule.empty() || flags.watch.any() || !flags.mappings.empty()) {
     reader.Refuse("--plan with rules",
-                  "a plan knows the pool alone; remove --rules, --rule and --mappings");
+                  "a plan knows the pool alone; remove --rules, --rule, --watch and --mappings");
   }
   if (flags.scope == "fleet") {
     reader.Refuse("--plan with --scope fleet",

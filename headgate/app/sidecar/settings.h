@@ -49,7 +49,9 @@ struct SidecarSettings {
   observe::Level log_level = observe::Level::kInfo;
   observe::LogFormat log_format = observe::LogFormat::kText;
 
-  bool has_rules() const { return !engine.rules.empty() || !engine.rule.empty(); }
+  bool has_rules() const {
+    return !engine.rules.empty() || !engine.rule.empty() || !engine.watch.empty();
+  }
 };
 
 // Nothing if a flag is wrong; an error with a hint is then on the console.

@@ -241,6 +241,27 @@ TEST(SidecarSettings, Rules) {
   EXPECT_THAT(WithFlags({"--mappings", "map.yaml"}).err, HasSubstr("--mappings without rules"));
 }
 
+TEST(SidecarSettings, RulesInZooKeeper) {
+  const auto [settings, err] =
+      WithFlags({"--watch", "zk://127.0.0.1:2181/a", "--watch", "zk://127.0.0.1:2181/b",
+                 "--watch-session-timeout", "10s", "--mappings", "map.yaml", "--merge-domains"});
+  ASSERT_TRUE(settings) << err;
+  EXPECT_EQ(settings->engine.merge_domains, "yes");
+  EXPECT_TRUE(settings->has_rules());
+  EXPECT_EQ(settings->engine.watch,
+            (std::vector<std::string>{"zk://127.0.0.1:2181/a", "zk://127.0.0.1:2181/b"}));
+  EXPECT_EQ(settings->engine.watch_session_timeout, std::chrono::seconds(10));
+  EXPECT_EQ(settings->engine.max_buckets, Settings().max_buckets);
+  EXPECT_THAT(WithFlags({"--watch", "rules.yaml"}).err,
+              AllOf(HasSubstr("error: --watch: "), HasSubstr("files belong to --rules")));
+  EXPECT_THAT(WithFlags({"--watch-copy", "copy.yaml"}).err,
+              HasSubstr("--watch-copy without --watch"));
+  EXPECT_THAT(WithFlags({"--watch", "zk://a/x", "--watch-copy", "/nowhere/copy.yaml"}).err,
+              HasSubstr("error: --watch-copy: "));
+  EXPECT_THAT(WithFlags({"--watch", "zk://a/x", "--plan", "access.log"}).err,
+              HasSubstr("--plan with rules"));
+}
+
 TEST(SidecarSettings, StoreOfRules) {
   const auto with = [](std::vector<std::string> flags) {
     flags.insert(flags.end(), {"--rule", "client: 1/second", "--store"});

@@ -130,6 +130,16 @@ std::string SourceOf(const mapping::Mapping& mapping, std::string_view key) {
   return "";
 }
 
+// Null if the rule counts the size of the request or of its answer.
+ordered_json CostOf(const rule::Descriptor& descriptor, const rule::Explanation& explanation) {
+  const bool by_size = explanation.rule != nullptr &&
+                       std::ranges::any_of(explanation.rule->limits, [](const auto& limit) {
+                         return limit.cost.has_value();
+                       });
+  if (by_size && !descriptor.cost) return nullptr;
+  return descriptor.cost.value_or(1);
+}
+
 // Prints the way from the request to the rules: attributes, descriptors, and for each descriptor
 // the rule and its bucket.
 void PrintRequest(const ExplainArguments& arguments, const mapping::MappedRequest& mapped,
@@ -169,7 +179,7 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
     text += Describe(explanation);
     any_rule = any_rule || explanation.rule != nullptr;
     answer["descriptors"].push_back({{"entries", std::move(entries)},
-                                     {"cost", *descriptor.cost},
+                                     {"cost", CostOf(descriptor, explanation)},
                                      {"explanation", ToJson(explanation)}});
   }
   if (!mapped.descriptors.empty() && mapped.mapping->require_rule && !any_rule)
@@ -297,7 +307,8 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     descriptors = *std::move(from_words);
   }
   if (!FindRules(parsed, console)) return kExitUsage;
-  const RulesFromPaths loaded = LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains);
+  const RulesFromPaths loaded =
+      LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains, console);
   if (!loaded.result.ok()) {
     SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;

@@ -1,0 +1,12 @@
+// Checks the settings of rules in ZooKeeper.
+#pragma once
+
+#include "headgate/app/settings/configuration.h"
+
+namespace headgate::app {
+
+// Whether each place of `watch` is a URL, and `watch_copy` a file that can be replaced. Problems go
+// to the configuration.
+void CheckWatch(Configuration& configuration);
+
+}  // namespace headgate::app
