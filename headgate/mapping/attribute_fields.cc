@@ -60,7 +60,7 @@ void ReadClaim(YamlFields& fields, const AttributeContext& context, Attribute& a
 }
 
 uint32_t ReadSegments(YamlFields& fields, std::string_view word, std::string_view hint) {
-  return static_cast<uint32_t>(fields.Number(word, 1, kSegmentsMax, hint).value_or(1));
+  return static_cast<uint32_t>(fields.Number(word, 1, kSegmentsMax, hint).value_or(0));
 }
 
 void ReadGeohash(YamlFields& fields, Attribute& attribute) {
@@ -69,10 +69,10 @@ void ReadGeohash(YamlFields& fields, Attribute& attribute) {
                                 .Number("geohash", 1, kGeohashCharactersMax,
                                         "the number of characters: a cell of 5 is about 5 km wide, "
                                         "one of 7 about 150 m")
-                                .value_or(1));
-  attribute.name = fields.Text(kLatitude).value_or("");
-  attribute.second_name = fields.Text(kLongitude).value_or("");
-  if (attribute.name.empty() || attribute.second_name.empty()) {
+                                .value_or(0));
+  attribute.name = fields.Name(kLatitude, CheckHeaderName).value_or("");
+  attribute.second_name = fields.Name(kLongitude, CheckHeaderName).value_or("");
+  if (!fields.has(kLatitude) || !fields.has(kLongitude)) {
     fields.Report("geohash", "geohash needs latitude_header and longitude_header",
                   "{geohash: 5, latitude_header: X-Lat, longitude_header: X-Lon}");
   }
@@ -103,9 +103,13 @@ Attribute ReadAttribute(YamlFields& fields, const AttributeContext& context) {
                   std::string(kOriginalRequestHint));
   }
   switch (word->kind) {
-    case AttributeKind::kValue:
     case AttributeKind::kHeader:
+      attribute.name = fields.Name(word->text, CheckHeaderName).value_or("");
+      break;
     case AttributeKind::kCookie:
+      attribute.name = fields.Name(word->text, CheckCookieName).value_or("");
+      break;
+    case AttributeKind::kValue:
     case AttributeKind::kQuery:
       attribute.name = fields.Text(word->text).value_or("");
       break;

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int64_t kUnitsPerDegree = 1'000'000'000;
 constexpr int kFractionDigits = 9;
-constexpr std::string_view kAlphabet = "0123456789bcdefghjkmnpqrstuvwxyz";
 
 // The cell of `value` in [0, range) when the range is cut into 2^bits parts. 2^30 · 360·10^9 is
 // below 2^69, hence 128 bits.
@@ -61,7 +60,7 @@ void AppendGeohash(int64_t latitude, int64_t longitude, uint32_t characters, std
         i % 2 == 0 ? x >> (longitude_bits - 1 - i / 2) & 1 : y >> (latitude_bits - 1 - i / 2) & 1;
     character = character << 1 | static_cast<uint32_t>(bit);
     if (i % 5 == 4) {
-      out.push_back(kAlphabet[character & 31]);
+      out.push_back(kGeohashAlphabet[character & 31]);
       character = 0;
     }
   }

@@ -11,6 +11,7 @@ namespace headgate::mapping {
 
 // Cells of 12 characters measure 37 mm × 19 mm at the equator.
 inline constexpr uint32_t kGeohashCharactersMax = 12;
+inline constexpr std::string_view kGeohashAlphabet = "0123456789bcdefghjkmnpqrstuvwxyz";
 
 // Degrees as a decimal number ("-5.603"), in units of 10^-9 degrees, rounded down. Empty if the
 // text is not such a number or is outside [-bound, bound] degrees.

@@ -5,16 +5,12 @@
 
 #include <algorithm>
 
+#include "headgate/mapping/host_pattern.h"
+
 namespace headgate::mapping {
 namespace {
 
 using Problem = AttributeProblem;
-
-bool HostMatches(std::string_view pattern, std::string_view host) {
-  if (!pattern.starts_with("*.")) return pattern == host;
-  const std::string_view suffix = pattern.substr(1);
-  return host.size() > suffix.size() && host.ends_with(suffix);
-}
 
 MappedRequest ProblemWith(const Mapping& mapping, Problem problem, std::string_view attribute,
                           const Attribute* source) {

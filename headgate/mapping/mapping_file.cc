@@ -7,9 +7,10 @@
 
 #include "headgate/base/text.h"
 #include "headgate/mapping/attribute_fields.h"
+#include "headgate/mapping/host_pattern.h"
+#include "headgate/mapping/possible.h"
 #include "headgate/mapping/yaml_fields.h"
 #include "headgate/rule/duration.h"
-#include "headgate/wire/request_host.h"
 
 namespace headgate::mapping {
 namespace {
@@ -79,7 +80,7 @@ class Loader {
             "ipv6_prefix", 1, 128,
             "64 stands for a customer's network, the default; 128 for each address by itself"))
       set_.attributes.ipv6_prefix_bits = static_cast<uint8_t>(*bits);
-    if (auto header = fields.Text("idempotency_header"))
+    if (auto header = fields.Name("idempotency_header", CheckHeaderName))
       set_.idempotency_header = *std::move(header);
     for (const DocumentNode* node : fields.Mappings("jwt")) LoadIssuer(*node);
     domain_ = fields.Text("domain").value_or(std::string(rule::kDefaultDomain));
@@ -92,6 +93,14 @@ class Loader {
       return fields.Report("mappings", fmt::format("there are more than {} mappings", kMappingsMax),
                            "one mapping may have several paths: path: [/a, /b/*]");
     for (const DocumentNode* node : mappings) LoadMapping(*node);
+    CheckOrder();
+  }
+
+  // Conditions with problems say nothing about which requests they fit.
+  void CheckOrder() {
+    if (!problems_.empty()) return;
+    const std::span<const Mapping> all = set_.mappings;
+    for (size_t i = 0; i < all.size(); ++i) Report(CheckReached(all[i], all.first(i)), marks_[i]);
   }
 
   void LoadTrust(YamlFields& fields) {
@@ -120,14 +129,22 @@ class Loader {
       client.header = static_cast<ForwardingHeader>(*choice);
   }
 
-  // `line`: of the list file that was just read; 0: not from one.
+  // The beginning of a message about a line of the list file that was just read. `line` is 0 if it
+  // is not about one.
+  std::string PlaceOf(size_t line) const {
+    return line == 0 ? "" : fmt::format("line {} of '{}': ", line, files_.back());
+  }
+
+  void Report(std::optional<Impossible> impossible, rule::Mark mark, size_t line = 0) {
+    if (impossible)
+      problems_.Add(mark, PlaceOf(line) + impossible->message, std::move(impossible->hint));
+  }
+
   std::optional<base::IpNetwork> ReadNetwork(const PlacedText& text, size_t line = 0) {
     const auto network = base::ParseIpNetwork(text.text);
     if (!network) {
-      const std::string place =
-          line == 0 ? "" : fmt::format("line {} of '{}': ", line, files_.back());
       problems_.Add(text.mark,
-                    fmt::format("{}'{}' is not a network", place, rule::Shown(text.text)),
+                    fmt::format("{}'{}' is not a network", PlaceOf(line), rule::Shown(text.text)),
                     "a network is written 10.0.0.0/8 or 2001:db8::/32, with no bits set behind the "
                     "prefix; an address alone stands for itself");
     }
@@ -150,8 +167,14 @@ class Loader {
   void LoadIssuer(const DocumentNode& node) {
     YamlFields fields(node, "an item of jwt", kIssuerWords, problems_);
     TokenIssuer issuer{.name = fields.Text("name").value_or("")};
-    if (auto header = fields.Text("header")) issuer.header = *std::move(header);
-    issuer.cookie = fields.Text("cookie").value_or("");
+    if (!issuer.name.empty() &&
+        std::any_of(set_.issuers.begin(), set_.issuers.end(),
+                    [&](const TokenIssuer& other) { return other.name == issuer.name; })) {
+      fields.Report("name", fmt::format("two items of jwt have the name '{}'", issuer.name),
+                    "give each its own: claims name it with jwt: NAME");
+    }
+    if (auto header = fields.Name("header", CheckHeaderName)) issuer.header = *std::move(header);
+    issuer.cookie = fields.Name("cookie", CheckCookieName).value_or("");
     if (fields.has("header") && fields.has("cookie"))
       fields.Report("cookie", "the token is in a header or in a cookie, not in both",
                     "remove header or cookie; a second item of jwt may name the other");
@@ -214,21 +237,17 @@ class Loader {
         mapping.paths.push_back(*std::move(pattern));
       } else {
         problems_.Add(path.mark, fmt::format("'{}' matches no path", rule::Shown(path.text)),
-                      "a path is written as it is normalized: /login, /api/*, /users/*/posts or *");
+                      "a path is written as it is normalized, without query: /login, /api/*, "
+                      "/users/*/posts or *");
       }
     }
-    for (PlacedText& method : fields.Texts("method"))
+    for (PlacedText& method : fields.Texts("method")) {
+      Report(CheckMethod(method.text), method.mark);
       mapping.methods.push_back(std::move(method.text));
+    }
     for (const PlacedText& host : fields.Texts("host")) {
-      const std::string_view text = host.text;
-      const std::string_view wildcard = text.substr(0, text.starts_with("*.") ? 2 : 0);
-      std::string name;
-      const bool has_port = !text.ends_with(']') && text.find(':') != text.npos;
-      if (has_port || !wire::NormalizeHost(text.substr(wildcard.size()), name)) {
-        problems_.Add(host.mark, fmt::format("'{}' matches no host", rule::Shown(text)),
-                      "a host is written without port: example.com, *.example.com, [2001:db8::1]");
-      }
-      mapping.hosts.push_back(std::string(wildcard) + name);
+      Report(CheckHost(host.text), host.mark);
+      mapping.hosts.push_back(ParseHostPattern(host.text).value_or(""));
     }
     CheckOriginal(fields);
     mapping.require_rule = fields.Truth("require_rule", false);
@@ -245,6 +264,7 @@ class Loader {
                     fmt::format("a request has at most {} descriptors", rule::kDescriptorsMax),
                     "remove some, or choose between mappings by path, method and host");
     }
+    marks_.push_back(fields.mark());
     set_.mappings.push_back(std::move(mapping));
   }
 
@@ -295,6 +315,7 @@ class Loader {
     std::vector<base::IpNetwork> networks;
     const auto add = [&](PlacedText item, size_t line = 0) {
       if (!of_addresses) {
+        Report(CheckListValue(list.attribute, item.text), item.mark, line);
         list.values.insert(std::move(item.text));
       } else if (const auto network = ReadNetwork(item, line)) {
         networks.push_back(*network);
@@ -347,6 +368,7 @@ class Loader {
   const Asker asker_;
   std::string domain_;
   std::vector<std::string> files_;
+  std::vector<rule::Mark> marks_;  // of the mappings
   MappingSet set_;
 };
 

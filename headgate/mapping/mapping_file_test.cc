@@ -62,16 +62,193 @@ TEST(MappingFile, ReportsAllProblemsWithTheirPlaces) {
 
 TEST(MappingFile, RefusesAHostThatNoRequestHas) {
   const auto problems_with = [](std::string_view host) {
-    return Problems(
-        "trusted_proxies: [10.0.0.1]\noriginal_request: x-original\nmappings:\n- host: " +
-        std::string(host) + "\n");
+    return Problems(With("mappings:\n- host: " + std::string(host) + "\n"));
   };
-  for (const std::string_view host : {"'example.com:80'", "'*.example.com:80'", "'a b'", "'*.'",
-                                      "'::1'", "'[::1]:80'", "'http://example.com'"}) {
+  for (const std::string_view host : {"'example.com:80'",
+                                      "'*.example.com:80'",
+                                      "'a b'",
+                                      "'*.'",
+                                      "'::1'",
+                                      "'[::1]:80'",
+                                      "'http://example.com'",
+                                      "'*'",
+                                      "'a.*'",
+                                      "'*a.example.com'",
+                                      "'*.*.example.com'",
+                                      "'a.*.com'",
+                                      "'*.192.0.2.1'",
+                                      "'*.[::1]'",
+                                      "'.example.com'",
+                                      "'a.com,b.com'",
+                                      "'a.com, b'",
+                                      "'(a|b).com'",
+                                      "'$host'",
+                                      "'m\u00fcnchen.de'",
+                                      "'[example.com]'",
+                                      "'10.0.0.0/8'"}) {
+    EXPECT_THAT(problems_with(host), HasSubstr("auth.yaml:4:9: ")) << host;
     EXPECT_THAT(problems_with(host), HasSubstr("matches no host")) << host;
   }
-  for (const std::string_view host : {"Example.com", "example.com.", "'*.example.com'", "'[::1]'"})
+  for (const std::string_view host : {"Example.com", "example.com.", "'*.example.com'", "'[::1]'",
+                                      "192.0.2.1", "'*.Example.com.'", "a_b.example.com", "xn--a"})
     EXPECT_EQ(problems_with(host), "") << host;
+  EXPECT_THAT(problems_with("'*'"), HasSubstr("hint: leave host out to match every host"));
+  EXPECT_THAT(problems_with("'a.*'"), HasSubstr("whole first label of a name, as in *.example"));
+  EXPECT_THAT(problems_with("m\u00fcnchen.de"), HasSubstr("hint: write the name as requests have"));
+  EXPECT_THAT(problems_with("[a.com, '*']"), HasSubstr("auth.yaml:4:17: '*' matches no host"));
+}
+
+TEST(MappingFile, RefusesAMethodThatNoRequestHas) {
+  const auto problems_with = [](std::string_view method) {
+    return Problems(With("mappings:\n- method: " + std::string(method) + "\n"));
+  };
+  for (const std::string_view method :
+       {"get", "Get", "'*'", "'GET, POST'", "'GET POST'", "GET|POST", "'!GET'", "'GET*'", "'POST '",
+        "GE\u0301T", "3GET"}) {
+    EXPECT_THAT(problems_with(method), HasSubstr("auth.yaml:4:11: ")) << method;
+    EXPECT_THAT(problems_with(method), HasSubstr("matches no method")) << method;
+  }
+  for (const std::string_view method : {"GET", "[GET, POST]", "M-SEARCH", "MY_METHOD2"})
+    EXPECT_EQ(problems_with(method), "") << method;
+  EXPECT_THAT(problems_with("[Get, POST]"),
+              HasSubstr("'Get' matches no method\n  hint: methods are written in upper case: GET"));
+  EXPECT_THAT(problems_with("'*'"), HasSubstr("hint: leave method out to match every method"));
+  EXPECT_THAT(problems_with("'GET, POST'"), HasSubstr("a list: method: [GET, POST]"));
+}
+
+TEST(MappingFile, RefusesAPathWithAQuery) {
+  EXPECT_THAT(Problems(With("mappings:\n- path: '/search?q=*'\n")),
+              HasSubstr("auth.yaml:4:9: '/search?q=*' matches no path"));
+}
+
+TEST(MappingFile, RefusesANameThatNoHeaderOrCookieHas) {
+  const auto problems_with = [](std::string_view attribute) {
+    return Problems(With("mappings:\n- exempt: [{" + std::string(attribute) + ", values: [a]}]\n"));
+  };
+  for (const std::string_view header : {"'X-API-Key:'", "'X API Key'", "' X-Key'", "':authority'"})
+    EXPECT_THAT(problems_with("header: " + std::string(header)), HasSubstr("is not the name of a"))
+        << header;
+  for (const std::string_view cookie : {"'sid='", "'a;b'", "' sid'"})
+    EXPECT_THAT(problems_with("cookie: " + std::string(cookie)), HasSubstr("is not the name of a"))
+        << cookie;
+  EXPECT_EQ(problems_with("header: x_api-key"), "");
+  EXPECT_EQ(problems_with("cookie: 'user[id]'"), "");
+  EXPECT_THAT(Problems(With("idempotency_header: 'X Id'\nmappings: []\n")),
+              HasSubstr("auth.yaml:3:21: 'X Id' is not the name of a header"));
+  EXPECT_THAT(Problems(With("jwt:\n- {unverified: true, header: 'Authorization:'}\n"
+                            "- {unverified: true, cookie: 'a=b'}\nmappings: []\n")),
+              AllOf(HasSubstr("'Authorization:' is not the name of a header"),
+                    HasSubstr("'a=b' is not the name of a cookie")));
+  EXPECT_THAT(Problems(With("mappings:\n- descriptors:\n  - entries: [{key: k, geohash: 5, "
+                            "latitude_header: 'X:', longitude_header: Lon}]\n")),
+              HasSubstr("'X:' is not the name of a header"));
+}
+
+TEST(MappingFile, RefusesAListValueThatNoRequestHas) {
+  const auto problems_with = [](std::string_view attribute, std::string_view value) {
+    const std::string begin = "jwt: [{unverified: true}]\nmappings:\n- refuse:\n  - {";
+    const std::string list = begin + std::string(attribute);
+    const std::string in_file =
+        Problems(With(list + ", values_file: bad}\n"), {{"bad", "# x\n" + std::string(value)}});
+    const std::string here = Problems(With(list + ", values: ['" + std::string(value) + "']}\n"));
+    // In a file, spaces around a line do not count, and # begins a comment.
+    if (!value.starts_with(' ') && !value.ends_with(' ') && value.find('#') == value.npos) {
+      EXPECT_EQ(in_file.empty(), here.empty()) << attribute << " " << value;
+    }
+    if (!in_file.empty()) {
+      EXPECT_THAT(in_file, HasSubstr("line 2 of 'bad': "));
+    }
+    return here;
+  };
+  struct Case {
+    std::string_view attribute;
+    std::vector<std::string_view> possible;
+    std::vector<std::string_view> impossible;
+  };
+  const std::string_view geohash = "geohash: 5, latitude_header: Lat, longitude_header: Lon";
+  for (const Case& c : std::vector<Case>{
+           {"method: true", {"GET", "M-SEARCH"}, {"get", "Post", "*", "GET,POST"}},
+           {"host: true",
+            {"example.com", "192.0.2.1", "[2001:db8::1]"},
+            {"Example.com", "example.com.", "example.com:80", "*.example.com", "*", "::1",
+             "[2001:DB8::1]"}},
+           {"path: true",
+            {"/", "/a/b", "/a/", "/caf\u00e9"},
+            {"a", "/a//b", "/a/../b", "/a/*", "*", "/a?q=1", "/%61", "/a#b"}},
+           {"path_prefix: 2", {"/", "/a", "/a/", "/a/b"}, {"/a/b/", "/a/b/c", "a/b", "/a/*"}},
+           {"path_segment: 2", {"b", "a.b"}, {"/b", "a/b", "..", ".", "%61", "*"}},
+           {geohash, {"u4pru"}, {"u4pr", "u4prua", "u4pra", "U4PRU"}},
+           {"header: X-Key", {"a b", "*"}, {" a", "a "}},
+           {"cookie: sid", {"a b", "x=y"}, {"\"a\"", "a;b", "a\\b", "\u00e9", " a"}},
+           {"query: q", {"a b", "caf\u00e9", "*"}, {}},
+           {"claim: sub", {"mallory", "a b"}, {}},
+           {"value: gold", {"gold"}, {"silver"}}}) {
+    for (const std::string_view value : c.possible)
+      EXPECT_EQ(problems_with(c.attribute, value), "") << c.attribute << " " << value;
+    for (const std::string_view value : c.impossible) {
+      EXPECT_THAT(problems_with(c.attribute, value), HasSubstr("is never '" + std::string(value)))
+          << c.attribute << " " << value;
+    }
+  }
+  EXPECT_THAT(problems_with("host: true", "Example.com."), HasSubstr("normalized: example.com\n"));
+  EXPECT_THAT(problems_with("path: true", "/a/./b"), HasSubstr("normalized: /a/b\n"));
+}
+
+TEST(MappingFile, RefusesAMappingThatNoRequestReaches) {
+  const auto problems_with = [](std::string_view earlier, std::string_view later) {
+    return Problems(With("mappings:\n- {name: first, " + std::string(earlier) +
+                         "}\n- {name: last, " + std::string(later) + "}\n"));
+  };
+  using Pair = std::pair<std::string_view, std::string_view>;
+  for (const auto& [earlier, later] :
+       std::vector<Pair>{{"descriptors: []", "path: /a"},
+                         {"descriptors: []", "descriptors: []"},
+                         {"path: '*'", "method: GET"},
+                         {"path: /*", "path: /"},
+                         {"path: /api/*", "path: /api/login"},
+                         {"path: /api/*", "path: [/api/, /api/users/*, /api/a/*/b]"},
+                         {"path: /users/*/posts", "path: /users/*/posts"},
+                         {"path: /users/*/posts", "path: /users/7/posts"},
+                         {"method: [GET, POST]", "method: POST, path: /a"},
+                         {"host: '*.example.com'", "host: ['*.a.example.com', b.example.com]"},
+                         {"host: a.com, path: '*'", "host: a.com, method: GET"}}) {
+    EXPECT_THAT(
+        problems_with(earlier, later),
+        AllOf(HasSubstr("auth.yaml:5:3: no request reaches 'last': 'first' fits all of its"),
+              HasSubstr("hint: the first mapping that fits decides; move this one before")))
+        << earlier << " / " << later;
+  }
+  for (const auto& [earlier, later] :
+       std::vector<Pair>{{"path: /api/login", "path: /api/*"},
+                         {"path: /api/*", "path: /api"},
+                         {"path: /api/*", "path: [/api/a, /b]"},
+                         {"path: /api/*", "method: GET"},
+                         {"path: /users/*/posts", "path: /users/*"},
+                         {"path: /users/*/posts", "path: /users/*/*"},
+                         {"path: '*', method: GET", "path: /a"},
+                         {"host: '*.example.com'", "host: example.com"},
+                         {"host: a.example.com", "host: '*.example.com'"},
+                         {"host: example.com", "path: /a"},
+                         {"method: GET", "method: [GET, POST]"}}) {
+    EXPECT_EQ(problems_with(earlier, later), "") << earlier << " / " << later;
+  }
+}
+
+TEST(MappingFile, AProblemIsReportedOnce) {
+  const auto count = [](std::string_view rest) { return Load(With(rest), {}).problems.size(); };
+  EXPECT_EQ(count("mappings:\n- path: a/*\n- path: /a\n"), 1u) << "all requests reach the second";
+  EXPECT_EQ(count("mappings:\n- refuse: [{values: [a]}]\n"), 1u);
+  EXPECT_EQ(count("mappings:\n- refuse: [{value: '', values: [a]}]\n"), 1u);
+  EXPECT_EQ(count("mappings:\n- refuse: [{path_prefix: 0, values: [/a/b]}]\n"), 1u);
+  EXPECT_EQ(count("mappings:\n- refuse: [{geohash: 0, latitude_header: A, longitude_header: B, "
+                  "values: [u4pru]}]\n"),
+            1u);
+}
+
+TEST(MappingFile, IssuersHaveDifferentNames) {
+  EXPECT_THAT(Problems(With("jwt:\n- {name: a, unverified: true}\n"
+                            "- {name: a, unverified: true}\nmappings: []\n")),
+              HasSubstr("auth.yaml:5:10: two items of jwt have the name 'a'"));
 }
 
 TEST(MappingFile, NobodyIsTrustedUnlessTheFileSaysSo) {

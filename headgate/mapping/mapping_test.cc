@@ -327,7 +327,8 @@ TEST(PathPattern, MatchesWholeSegments) {
   EXPECT_TRUE(matches("*", "/a/b"));
   EXPECT_TRUE(matches("/", "/"));
   EXPECT_FALSE(matches("/", "/a"));
-  for (const std::string_view pattern : {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**"}) {
+  for (const std::string_view pattern :
+       {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**", "/a?b"}) {
     EXPECT_FALSE(PathPattern::Parse(pattern)) << pattern;
   }
 }

@@ -20,7 +20,8 @@ std::string_view TakeSegment(std::string_view& path) {
 std::optional<PathPattern> PathPattern::Parse(std::string_view text) {
   if (text == "*") return PathPattern("/*");
   std::string normalized;
-  if (!wire::NormalizePath(text, normalized) || normalized != text) return std::nullopt;
+  if (text.find('?') != text.npos || !wire::NormalizePath(text, normalized) || normalized != text)
+    return std::nullopt;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view segment = TakeSegment(rest);
     if (segment != "*" && segment.find('*') != segment.npos) return std::nullopt;

@@ -12,10 +12,11 @@ namespace headgate::mapping {
 
 class PathPattern {
  public:
-  // Empty if the pattern could never match: it is not normalized, or has a `*` beside other
-  // characters of a segment.
+  // Empty if the pattern could never match: it is not normalized, has a query, or has a `*` beside
+  // other characters of a segment.
   static std::optional<PathPattern> Parse(std::string_view text);
 
+  // The text of another pattern matches only if all paths of that pattern do.
   bool Matches(std::string_view normalized_path) const;
   const std::string& text() const { return text_; }
 

@@ -64,6 +64,17 @@ std::optional<std::string> YamlFields::Text(std::string_view word) {
   return std::string(value->text);
 }
 
+std::optional<std::string> YamlFields::Name(
+    std::string_view word, std::optional<Impossible> (*check)(std::string_view name)) {
+  auto name = Text(word);
+  if (!name) return std::nullopt;
+  if (auto impossible = check(*name)) {
+    Report(word, std::move(impossible->message), std::move(impossible->hint));
+    return std::nullopt;
+  }
+  return name;
+}
+
 bool YamlFields::Truth(std::string_view word, bool otherwise) {
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return otherwise;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/mapping/possible.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
 
@@ -33,6 +34,9 @@ class YamlFields {
 
   // If the value is of a wrong kind, it is reported and counts as absent.
   std::optional<std::string> Text(std::string_view word);
+  // A text that `check` accepts: it returns why a name is impossible, or nothing.
+  std::optional<std::string> Name(std::string_view word,
+                                  std::optional<Impossible> (*check)(std::string_view name));
   bool Truth(std::string_view word, bool otherwise);
   std::optional<uint64_t> Number(std::string_view word, uint64_t min, uint64_t max,
                                  std::string_view hint);

@@ -1,0 +1,36 @@
+// Whether values of a mapping file can occur in a request. A condition that no request meets would
+// switch limits off without a word, and an entry of a refusal list that no request has would refuse
+// nobody. So such values are problems of the file.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headgate/mapping/attribute.h"
+#include "headgate/mapping/mapping.h"
+
+namespace headgate::mapping {
+
+struct Impossible {
+  std::string message;
+  std::string hint;
+};
+
+// Each function returns why no request has the value; empty if one can have it.
+
+std::optional<Impossible> CheckMethod(std::string_view method);
+// `host` is a pattern.
+std::optional<Impossible> CheckHost(std::string_view host);
+std::optional<Impossible> CheckHeaderName(std::string_view name);
+std::optional<Impossible> CheckCookieName(std::string_view name);
+// The value of a list of this attribute, which is not the client's address.
+std::optional<Impossible> CheckListValue(const Attribute& attribute, std::string_view value);
+// A mapping behind `earlier` ones: the first one that fits decides. Looks only at earlier mappings
+// with at most kComparedPathsMax paths, so that long files load fast.
+std::optional<Impossible> CheckReached(const Mapping& mapping, std::span<const Mapping> earlier);
+
+inline constexpr size_t kComparedPathsMax = 16;
+
+}  // namespace headgate::mapping
