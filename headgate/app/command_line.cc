@@ -25,8 +25,9 @@ namespace {
 bool IsHelpFlag(std::string_view word) { return word == "-h" || word == "--help"; }
 
 int UnknownCommand(const std::string& name, const Console& console) {
-  const auto commands = CommandNames();
-  const std::string_view nearest = rule::NearestWord(name, {commands.begin(), commands.end()});
+  std::vector<std::string_view> commands = {"help"};
+  commands.insert(commands.end(), CommandNames().begin(), CommandNames().end());
+  const std::string_view nearest = rule::NearestWord(name, commands);
   console.Error(fmt::format("unknown command '{}'", name),
                 nearest.empty() ? "`headgate help` lists the commands"
                                 : fmt::format("did you mean '{}'?", nearest));
@@ -34,11 +35,18 @@ int UnknownCommand(const std::string& name, const Console& console) {
 }
 
 int Help(const std::vector<std::string>& arguments, const Console& console) {
-  if (arguments.empty()) {
+  if (arguments.empty() || arguments == std::vector<std::string>{"help"}) {
     console.out << Overview();
     return kExitOk;
   }
-  const bool all = std::find(arguments.begin() + 1, arguments.end(), "--all") != arguments.end();
+  const auto other = std::find_if(arguments.begin() + 1, arguments.end(),
+                                  [](const auto& argument) { return argument != "--all"; });
+  if (other != arguments.end()) {
+    console.Error(fmt::format("unknown argument '{}' to `headgate help`", *other),
+                  "it takes one command: headgate help check, headgate help serve --all");
+    return kExitUsage;
+  }
+  const bool all = arguments.size() > 1;
   const std::string text = HelpOf(arguments[0], all ? HelpLength::kAll : HelpLength::kScreen);
   if (text.empty()) return UnknownCommand(arguments[0], console);
   console.out << text;

@@ -50,15 +50,21 @@ bool IsFixedWord(std::string_view word) {
                                       [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
 
-// The words of "  headgate completion bash|zsh|fish" or "  headgate store create-table URL".
+// The first words behind the command in its usage lines: "bash|zsh|fish" of "  headgate completion
+// bash|zsh|fish", or one from each of the lines "  headgate rules list" and "  headgate rules put".
+// None if the first usage line has no fixed word there.
 std::vector<std::string> WordsBehind(std::string_view command, std::string_view help) {
-  const std::string usage = "  headgate " + std::string(command) + " ";
-  const size_t at = help.find(usage);
-  if (at == help.npos) return {};
-  help.remove_prefix(at + usage.size());
-  const std::string_view word = help.substr(0, help.find_first_of(" \n"));
-  const bool has_choices = word.find('|') != word.npos || IsFixedWord(word);
-  return has_choices ? ChoicesIn(word) : std::vector<std::string>();
+  const std::string usage = "\n  headgate " + std::string(command) + " ";
+  std::vector<std::string> words;
+  for (size_t at = help.find(usage); at != help.npos; at = help.find(usage, at)) {
+    at += usage.size();
+    std::string_view word = help.substr(at);
+    word = word.substr(0, word.find_first_of(" \n"));
+    if (word.size() > 1 && word.find('|') != word.npos) return ChoicesIn(word);
+    if (!IsFixedWord(word)) break;
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.emplace_back(word);
+  }
+  return words;
 }
 
 CommandFlag FlagOfSetting(const Setting& setting) {
@@ -79,7 +85,7 @@ CommandFlag FlagOfSetting(const Setting& setting) {
 
 // Whether a setting is a flag of the command.
 bool TakesSetting(std::string_view command, const Setting& setting) {
-  return command == "serve" || (command == "sidecar" && IsOfStore(setting));
+  return command == "serve" || (command == "sidecar" && IsOfSidecar(setting));
 }
 
 }  // namespace

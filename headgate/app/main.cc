@@ -8,8 +8,10 @@
 #include "headgate/app/command_line.h"
 
 int main(int argc, char** argv) {
-  const bool color = headgate::app::WantsColor(::isatty(STDERR_FILENO) != 0,
-                                               std::getenv("NO_COLOR"), std::getenv("TERM"));
-  const headgate::app::Console console{.out = std::cout, .err = std::cerr, .color = color};
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  const bool color =
+      headgate::app::WantsColor(terminal, std::getenv("NO_COLOR"), std::getenv("TERM"));
+  const headgate::app::Console console{
+      .out = std::cout, .err = std::cerr, .color = color, .terminal = terminal};
   return headgate::app::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc), console);
 }

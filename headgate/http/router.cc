@@ -56,6 +56,10 @@ void Router::Add(Route route) {
   routes_.insert(place, std::move(route));
 }
 
+void Router::TurnOff(std::string path, std::string detail, std::string hint) {
+  turned_off_.push_back({std::move(path), std::move(detail), std::move(hint)});
+}
+
 void Router::Handle(const Request& request, Response& response, base::Instant now) {
   const Found found = Find(request);
   if (found.route == nullptr) return AnswerNotFound(request, found.path, response);
@@ -83,6 +87,7 @@ Handler::Reception Router::Receive(const Request& head, Response& response, base
 }
 
 bool Router::TakesAnyHost(std::string_view path) const {
+  if (FindTurnedOff(path) != nullptr) return true;
   return std::any_of(routes_.begin(), routes_.end(),
                      [&](const Route& route) { return route.any_host && Matches(route, path); });
 }
@@ -101,6 +106,15 @@ Router::Found Router::Find(const Request& request) const {
   return found;
 }
 
+const Router::TurnedOff* Router::FindTurnedOff(std::string_view path) const {
+  const auto is_at = [&](const TurnedOff& off) {
+    return path.starts_with(off.path) &&
+           (path.size() == off.path.size() || path[off.path.size()] == '/');
+  };
+  const auto found = std::find_if(turned_off_.begin(), turned_off_.end(), is_at);
+  return found == turned_off_.end() ? nullptr : &*found;
+}
+
 void Router::AnswerNotFound(const Request& request, const Route* path, Response& response) const {
   std::string allowed;
   for (const Route& route : routes_) {
@@ -113,6 +127,8 @@ void Router::AnswerNotFound(const Request& request, const Route* path, Response&
     if (RoutedMethod(request.method) == "GET") return AnswerIndex(response);
     allowed = "GET, HEAD";
   }
+  if (const TurnedOff* const off = FindTurnedOff(request.path()); off != nullptr && path == nullptr)
+    return AnswerProblem(404, off->detail, off->hint, response);
   if (allowed.empty())
     return AnswerProblem(404, "this path does not exist", "GET / lists all paths", response);
   response.AddField("Allow", allowed);

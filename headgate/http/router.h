@@ -51,16 +51,27 @@ class Router final : public Handler {
   // the routes that win determine which methods the path accepts.
   void Add(Route route);
 
+  // The answer 404 at this path, and below it, says why there is no route and what to do: people
+  // may expect one. It takes any host.
+  void TurnOff(std::string path, std::string detail, std::string hint);
+
   void Handle(const Request& request, Response& response, base::Instant now) override;
   Reception Receive(const Request& head, Response& response, base::Instant now) override;
   bool TakesAnyHost(std::string_view path) const override;
 
  private:
+  struct TurnedOff {
+    std::string path;
+    std::string detail;
+    std::string hint;
+  };
   struct Found {
     const Route* route = nullptr;  // null: no route accepts this method
     const Route* path = nullptr;   // the first route of the path; null if there is none
   };
   Found Find(const Request& request) const;
+  // Null if the path, and all paths above it, are not turned off.
+  const TurnedOff* FindTurnedOff(std::string_view path) const;
   void AnswerNotFound(const Request& request, const Route* path, Response& response) const;
   // Each returns false after it has refused the request.
   bool Passes(const Route& route, const Request& request, Response& response,
@@ -71,7 +82,8 @@ class Router final : public Handler {
   const std::string title_;
   const LoginCheck login_;
   std::vector<Route> routes_;  // the most specific first
-  bool receives_ = false;      // whether any route receives bodies in parts
+  std::vector<TurnedOff> turned_off_;
+  bool receives_ = false;  // whether any route receives bodies in parts
 };
 
 }  // namespace headgate::http

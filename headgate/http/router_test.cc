@@ -109,6 +109,19 @@ TEST_F(HttpRouter, Answers404WhereNothingIs) {
   }
 }
 
+TEST_F(HttpRouter, SaysWhyARouteIsTurnedOff) {
+  router.TurnOff("/off", "this is turned off", "turn it on");
+  for (const char* target : {"/off", "/off/", "/off/a?b"}) {
+    const Response response = Handle({.method = "POST", .target = target});
+    EXPECT_EQ(response.status, 404) << target;
+    EXPECT_THAT(response.body, HasSubstr(R"("detail":"this is turned off","hint":"turn it on")"));
+  }
+  EXPECT_THAT(Handle({.target = "/offer"}).body, HasSubstr("this path does not exist"));
+  EXPECT_THAT(Handle({.target = "/"}).body, ::testing::Not(HasSubstr("/off")));
+  EXPECT_TRUE(router.TakesAnyHost("/off/a")) << "a proxy passes on the host of its client";
+  EXPECT_FALSE(router.TakesAnyHost("/offer"));
+}
+
 TEST_F(HttpRouter, Answers405WithTheMethodsThatAreAllowed) {
   const Response response = Handle({.method = "DELETE", .target = "/both"});
   EXPECT_EQ(response.status, 405);

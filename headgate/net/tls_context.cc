@@ -29,12 +29,26 @@ Context NewContext(const SSL_METHOD* method) {
   return context;
 }
 
-// The first error since ERR_clear_error.
-std::string Reason() {
+bool Is(unsigned long error, int library, int reason) {
+  return ERR_GET_LIB(error) == library && ERR_GET_REASON(error) == reason;
+}
+
+// Why the file could not be loaded: the first error since ERR_clear_error. OpenSSL's own words for
+// the form of a file ("no start line") help only those who know PEM.
+std::string Reason(TlsProblem::File file) {
   const unsigned long error = ERR_peek_error();
   if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
-  const char* const reason = ERR_reason_error_string(error);
-  return reason != nullptr ? reason : "unknown error";
+  const int library = ERR_GET_LIB(error);
+  const bool is_form =
+      library == ERR_LIB_PEM || library == ERR_LIB_ASN1 || library == ERR_LIB_OSSL_DECODER;
+  if (is_form && file == TlsProblem::File::kKey)
+    return "it has no private key in PEM form, or a damaged one";
+  if (Is(error, ERR_LIB_PEM, PEM_R_NO_START_LINE) ||
+      Is(error, ERR_LIB_X509, X509_R_NO_CERTIFICATE_OR_CRL_FOUND))
+    return "it has no certificate in PEM form";
+  if (is_form) return "its certificate is damaged";
+  const char* const words = ERR_reason_error_string(error);
+  return words != nullptr ? words : "unknown error";
 }
 
 // Whether one of the names is among the subject alternative names of the certificate.
@@ -88,6 +102,7 @@ bool IsOtherThanFile(const std::string& path) {
 std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
   std::vector<TlsProblem> problems;
   bool needs_passphrase = false;
+  bool is_of_another = false;  // the key belongs to another certificate
   SSL_CTX_set_default_passwd_cb(context, &RefusePassphrase);
   SSL_CTX_set_default_passwd_cb_userdata(context, &needs_passphrase);
   // Whether `load` could use the file.
@@ -96,11 +111,13 @@ std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
     ERR_clear_error();
     const bool is_other = IsOtherThanFile(path);
     if (!is_other && load(path.c_str()) == 1) return true;
-    problems.push_back({file, fmt::format("{} '{}' cannot be used: {}", what, path,
-                                          is_other           ? "it is not a file"
-                                          : needs_passphrase ? "it needs a passphrase; write it "
-                                                               "without one"
-                                                             : Reason())});
+    const std::string why = is_other           ? "it is not a file"
+                            : needs_passphrase ? "it needs a passphrase; write it without one"
+                            : is_of_another
+                                ? fmt::format("the key does not belong to the certificate in '{}'",
+                                              options.certificate_file)
+                                : Reason(file);
+    problems.push_back({file, fmt::format("{} '{}' cannot be used: {}", what, path, why)});
     ERR_clear_error();
     return false;
   };
@@ -113,10 +130,11 @@ std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
       use(TlsProblem::File::kCertificate, "the certificate file", options.certificate_file,
           [&](const char* path) { return SSL_CTX_use_certificate_chain_file(context, path); })) {
     use(TlsProblem::File::kKey, "the key file", options.key_file, [&](const char* path) {
+      const bool is_key = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1;
       // The second call finds a key of another kind than the certificate's.
-      return SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1
-                 ? SSL_CTX_check_private_key(context)
-                 : 0;
+      is_of_another = is_key ? SSL_CTX_check_private_key(context) != 1
+                             : Is(ERR_peek_error(), ERR_LIB_X509, X509_R_KEY_VALUES_MISMATCH);
+      return is_key && !is_of_another ? 1 : 0;
     });
   }
   SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);

@@ -7,7 +7,10 @@
 #include <sys/uio.h>
 
 #include <array>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -19,6 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Io = Transport::Io;
@@ -447,6 +451,46 @@ TEST(TlsContext, AServerNeedsACertificateAndItsKey) {
                               .status()
                               .message()),
               HasSubstr("the certificate file '/nowhere/c.pem' cannot be used"));
+}
+
+TEST(TlsContext, SaysInPlainWordsWhatIsWrongWithAFile) {
+  const TestCertificate one;
+  const TestCertificate another;
+  const std::string folder = std::filesystem::path(one.key_file()).parent_path();
+  const auto write = [&](const std::string& name, std::string_view text) {
+    std::ofstream(folder + "/" + name) << text;
+    return folder + "/" + name;
+  };
+  const auto why = [](const std::string& certificate, const std::string& key) {
+    const auto problems = ProblemsOfFiles(
+        {.ca_file = {}, .certificate_file = certificate, .key_file = key, .http2 = false});
+    return problems.empty() ? std::string() : problems.front().what;
+  };
+  EXPECT_EQ(why(one.certificate_file(), one.key_file()), "");
+  EXPECT_EQ(why(one.certificate_file(), another.key_file()),
+            "the key file '" + another.key_file() +
+                "' cannot be used: the key does not belong to the certificate in '" +
+                one.certificate_file() + "'");
+  EVP_PKEY* const ed25519 = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
+  const std::string other_kind = folder + "/ed25519.pem";
+  FILE* const file = std::fopen(other_kind.c_str(), "w");
+  PEM_write_PrivateKey(file, ed25519, nullptr, nullptr, 0, nullptr, nullptr);
+  std::fclose(file);
+  EVP_PKEY_free(ed25519);
+  EXPECT_THAT(why(one.certificate_file(), other_kind), HasSubstr("the key does not belong to"));
+  const std::string text = write("text", "hello\n");
+  EXPECT_THAT(why(text, one.key_file()), EndsWith("it has no certificate in PEM form"));
+  EXPECT_THAT(why(one.key_file(), one.key_file()), EndsWith("it has no certificate in PEM form"));
+  EXPECT_THAT(why(write("half", "-----BEGIN CERTIFICATE-----\nMIIB\n"), one.key_file()),
+              EndsWith("its certificate is damaged"));
+  for (const std::string& no_key : {text, one.certificate_file(), write("empty", "")}) {
+    EXPECT_THAT(why(one.certificate_file(), no_key),
+                EndsWith("it has no private key in PEM form, or a damaged one"));
+  }
+  for (const std::string& no_authority : {text, one.key_file()}) {
+    EXPECT_THAT(ProblemsOfFiles(TlsOptions{.ca_file = no_authority})[0].what,
+                EndsWith("it has no certificate in PEM form"));
+  }
 }
 
 // Test certificates are valid from an hour ago for a day.

@@ -124,6 +124,17 @@ class Bench(unittest.TestCase):
         self.assertEqual(report["first_error"], "400: domain must not be empty")
         self.assertIn("error: no answer is a decision; the first is 400: domain must not be empty\nhint: ", result.stderr)
 
+    def test_keys_and_domains_without_a_rule_are_said(self):
+        server = self.enterContext(Headgate("--rule", "api_key: 100/minute"))
+        words = (BINARY, "bench", "--server", f"127.0.0.1:{server.port}", "--duration", "1s", "--connections", "1", "--rate", "10", "--http")
+        result = run(*words, "--key", "other")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn('warning: no rule applies to the key "other" in the domain "default": all requests pass\n', result.stderr)
+        self.assertIn("hint: `headgate explain default k=v` shows why no rule applies\n", result.stderr)
+        result = run(*words, "--domain", "edge")
+        self.assertIn('hint: the domain "edge" has no rules; choose one that has, with --domain: "default"\n', result.stderr)
+        self.assertNotIn("warning", run(*words).stderr)
+
     def test_a_server_that_answers_nothing_in_time_is_an_error(self):
         server = self.enterContext(Headgate())
         pause = threading.Timer(0.5, server.pause)

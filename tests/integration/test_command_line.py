@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import socket
 import subprocess
 import tempfile
@@ -70,6 +71,30 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(result.returncode, 0)
         self.assertIn("k_gold", result.stdout)
         self.assertIn("7", result.stdout)
+
+    def test_reading_long_files_shows_on_a_terminal(self):
+        rules = "".join(f"  - key: k\n    value: v{i}\n    rate_limit: {{unit: second, requests_per_unit: 7}}\n" for i in range(190_000))
+        path = self.write("long.yaml", "domain: d\ndescriptors:\n" + rules)
+        for words in (("validate", path), ("check", "--rules", path, "d", "k=v1"), ("explain", "--rules", path, "d", "k=v1")):
+            terminal, process_end = pty.openpty()
+            done = subprocess.run([BINARY, *words], stdout=subprocess.DEVNULL, stderr=process_end, timeout=120, check=False)
+            os.close(process_end)
+            shown = b""
+            try:
+                while part := os.read(terminal, 4096):
+                    shown += part
+            except OSError:  # EIO at the end
+                pass
+            os.close(terminal)
+            self.assertEqual(done.returncode, 0, shown)
+            self.assertTrue(shown.startswith(b"   1s  reading the rules\r\n"), (words, shown))
+        self.assertEqual(headgate("validate", path, timeout=120).stderr, "", "no terminal")
+
+    def test_forward_auth_without_mappings_says_what_is_missing(self):
+        with Headgate("--rule", "user: 1/hour") as server:
+            status, _, problem = server.request("GET", "/auth/x", headers={"Host": "shop.example"})
+            self.assertEqual(status, 404)
+            self.assertIn("--auth-header", problem)
 
     def test_scenario_reports_the_difference(self):
         lines = ["rule login = 1 per 10s burst 5", "at 0s login:ann x5 allow remaining 0", "at 0s login:ann deny retry 10s"]

@@ -24,6 +24,8 @@ words=(headgate "$@"); CURRENT=$(( $# + 1 ))
 _headgate
 """
 
+RULES_WORDS = ["list", "get", "put", "delete", "rollout", "history", "rollback", "confirm"]
+
 
 class Completion(unittest.TestCase):
     def setUp(self):
@@ -57,6 +59,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash(path, "serve", "--threads", ""), [], "a number cannot be completed")
         self.assertEqual(self.bash(path, "validate", "scr"), ["script"])
         self.assertEqual(self.bash(path, "completion", ""), ["bash", "zsh", "fish"])
+        self.assertEqual(self.bash(path, "rules", ""), RULES_WORDS)
 
     def test_zsh_completes_commands_flags_values_and_paths(self):
         path = self.script("zsh")
@@ -72,6 +75,7 @@ class Completion(unittest.TestCase):
         self.assertTrue(any(flag.startswith("*--rules[") and flag.endswith(":PATH:_files") for flag in flags), flags)
         self.assertTrue(any(flag.startswith("*--log-level[") and flag.endswith(":WORD:(debug info warning error)") for flag in flags), flags)
         self.assertEqual(zsh("completion", ""), ["*:word:(bash zsh fish)"])
+        self.assertIn(f"*:word:({' '.join(RULES_WORDS)})", zsh("rules", ""))
         self.assertEqual(zsh("hash-password", ""), ["*:file:_files"])
 
     def test_fish_completes_commands_flags_and_values(self):
@@ -87,6 +91,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(fish("headgate serve --log-level de"), ["debug"])
         self.assertIn("--peek", fish("headgate check --pe"))
         self.assertEqual(fish("headgate completion z"), ["zsh"])
+        self.assertEqual(sorted(fish("headgate rules ")), sorted(RULES_WORDS))
 
     def test_another_shell_is_an_error(self):
         for words in ((), ("tcsh",), ("bash", "zsh")):

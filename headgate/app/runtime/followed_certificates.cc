@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/app/settings/file_hint.h"
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
@@ -22,6 +23,30 @@ std::string_view SettingOf(net::TlsProblem::File file) {
   return "";
 }
 
+const std::string& FileOf(const net::TlsOptions& options, net::TlsProblem::File file) {
+  switch (file) {
+    case net::TlsProblem::File::kCa:
+      return options.ca_file;
+    case net::TlsProblem::File::kCertificate:
+      return options.certificate_file;
+    case net::TlsProblem::File::kKey:
+      break;
+  }
+  return options.key_file;
+}
+
+std::string_view HintOnContent(net::TlsProblem::File file) {
+  switch (file) {
+    case net::TlsProblem::File::kCa:
+      return "name a file with the certificates of authorities, in PEM form";
+    case net::TlsProblem::File::kCertificate:
+      return "name a file with the certificate and then those that signed it, in PEM form";
+    case net::TlsProblem::File::kKey:
+      break;
+  }
+  return "name the private key of the certificate at the same position, in PEM form";
+}
+
 }  // namespace
 
 net::TlsServerOptions TlsServerOptionsOf(const Settings& settings) {
@@ -37,8 +62,17 @@ net::TlsServerOptions TlsServerOptionsOf(const Settings& settings) {
 void CheckCertificates(Configuration& configuration) {
   const Settings& settings = configuration.settings;
   if (settings.tls_certificate_file.size() != settings.tls_key_file.size()) return;
-  for (const net::TlsProblem& problem : net::ProblemsOfFiles(TlsServerOptionsOf(settings)))
-    configuration.AddProblem(SettingOf(problem.file), problem.what);
+  const auto check = [&](const net::TlsOptions& files) {
+    for (const net::TlsProblem& problem : net::ProblemsOfFiles(files)) {
+      configuration.AddProblem(
+          SettingOf(problem.file), problem.what,
+          HintOnFile(FileOf(files, problem.file), HintOnContent(problem.file)));
+    }
+  };
+  const net::TlsServerOptions options = TlsServerOptionsOf(settings);
+  for (const net::TlsServerOptions::Certificate& files : options.certificates)
+    check({.certificate_file = files.certificate_file, .key_file = files.key_file});
+  check({.ca_file = options.client_ca_file});
 }
 
 FollowedCertificates::FollowedCertificates(net::TlsServerOptions options, net::EventLoop& loop,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/disk/files.h"
 #include "headgate/watch/file/file_text.h"
@@ -42,7 +43,9 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
     return {.set = nullptr,
             .problems = {rule::WholeFileProblem(
                 path, WithoutPath(std::string(text.status().message()), path),
-                "name a file of mappings; docs/reference/mappings.md lists what it contains")},
+                HintOnFile(path,
+                           "name a file of mappings; docs/reference/mappings.md lists what "
+                           "it contains"))},
             .files = {}};
   }
   return mapping::LoadMappings(
@@ -57,6 +60,13 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
 
 mapping::LoadedMappings LoadMappingFile(const std::string& path, mapping::Asker asker) {
   return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax), asker);
+}
+
+std::vector<rule::Problem> ProblemsOfMappings(const Settings& settings) {
+  if (settings.auth.empty()) return {};
+  return Load(settings.auth, disk::ReadRegularFile(settings.auth, watch::file::kFileBytesMax),
+              mapping::Asker::kOtherProxy)
+      .problems;
 }
 
 FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,

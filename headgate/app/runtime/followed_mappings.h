@@ -21,6 +21,9 @@ namespace headgate::app {
 mapping::LoadedMappings LoadMappingFile(const std::string& path,
                                         mapping::Asker asker = mapping::Asker::kOtherProxy);
 
+// All problems of the mappings that a server would load first.
+std::vector<rule::Problem> ProblemsOfMappings(const Settings& settings);
+
 class FollowedMappings {
  public:
   // All arguments must outlive this object, which lives on `loop`.

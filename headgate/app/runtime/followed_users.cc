@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/app/settings/file_hint.h"
 #include "headgate/disk/files.h"
 
 namespace headgate::app {
@@ -13,8 +14,11 @@ namespace {
 
 constexpr size_t kFileBytesMax = size_t{4} << 20;
 
-absl::StatusOr<access::UserTable> ReadUsers(const std::string& path) {
-  HEADGATE_ASSIGN_OR_RETURN(const std::string text, disk::ReadRegularFile(path, kFileBytesMax));
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  return disk::ReadRegularFile(path, kFileBytesMax);
+}
+
+absl::StatusOr<access::UserTable> ParseText(const std::string& path, std::string_view text) {
   absl::StatusOr<access::UserTable> table = access::ParseUsers(text);
   if (table.ok()) return table;
   return absl::Status(table.status().code(),
@@ -26,7 +30,12 @@ absl::StatusOr<access::UserTable> ReadUsers(const std::string& path) {
 void CheckUsers(Configuration& configuration) {
   const std::string& path = configuration.settings.users_file;
   if (path.empty()) return;
-  if (const auto users = ReadUsers(path); !users.ok()) {
+  const auto text = ReadText(path);
+  if (!text.ok()) {
+    configuration.AddProblem(
+        "users_file", text.status(),
+        HintOnFile(path, "name a file of users; docs/reference/users.md shows one"));
+  } else if (const auto users = ParseText(path, *text); !users.ok()) {
     configuration.AddProblem("users_file", users.status(),
                              "`headgate hash-password` makes the hash of a password");
   }
@@ -53,7 +62,8 @@ void FollowedUsers::Reload() {
 }
 
 absl::StatusOr<size_t> FollowedUsers::Load() {
-  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ReadUsers(path_));
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadText(path_));
+  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ParseText(path_, text));
   const size_t users = table.users.size();
   access_.Replace(std::make_shared<const access::UserTable>(std::move(table)));
   return users;

@@ -39,7 +39,12 @@ Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOpt
       auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_, fronts.auth_counters_),
       router("Headgate", fronts.options_.access, fronts.PostToLoop()) {
   check.AddRoutes(router);
-  if (fronts.options_.has_auth) auth.AddRoutes(router);
+  if (fronts.options_.has_auth) {
+    auth.AddRoutes(router);
+  } else {
+    router.TurnOff("/auth", "this server has no mappings for forward-auth",
+                   "start it with --auth FILE or --auth-header NAME");
+  }
   fronts.AddAdminRoutes(router);
 }
 

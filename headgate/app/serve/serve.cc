@@ -25,6 +25,7 @@
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/serve/fronts.h"
 #include "headgate/app/serve/serve_arguments.h"
+#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/store_settings.h"
@@ -75,7 +76,10 @@ void ReadCredential(Configuration& configuration) {
   Settings& settings = configuration.settings;
   if (settings.credential_file.empty()) return;
   auto credential = disk::ReadFirstLine(settings.credential_file);
-  if (!credential.ok()) return configuration.AddProblem("credential_file", credential.status());
+  if (!credential.ok()) {
+    return configuration.AddProblem("credential_file", credential.status(),
+                                    HintOnFile(settings.credential_file, ""));
+  }
   settings.credential = *std::move(credential);
 }
 
@@ -90,7 +94,7 @@ Secrets ReadSecrets(Configuration& configuration) {
     if (path.empty()) return {};
     auto secret = disk::ReadFirstLine(path);
     if (secret.ok()) return *std::move(secret);
-    configuration.AddProblem(setting, secret.status());
+    configuration.AddProblem(setting, secret.status(), HintOnFile(path, ""));
     return {};
   };
   const Settings& settings = configuration.settings;
@@ -149,6 +153,16 @@ void CheckWatch(Configuration& configuration) {
   if (!status.ok())
     configuration.AddProblem("watch_copy", status,
                              "name a file in a directory that this user may write");
+}
+
+// Says what is wrong with the files of rules and mappings, so that people who must correct settings
+// learn of it at once. A server reads these files when its settings are right.
+void SayProblemsOfFiles(const Configuration& configuration, const Console& console) {
+  const Settings& settings = configuration.settings;
+  const RulesFromPaths rules =
+      LoadPaths(settings.rules, settings.rule, settings.merge_domains == "yes");
+  if (!rules.awaited) SayProblems(rules.result.problems, configuration, console);
+  SayProblems(ProblemsOfMappings(settings), configuration, "auth", console);
 }
 
 // The running server and everything that it owns.
@@ -431,7 +445,10 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     CheckCertificates(configuration);
     CheckUsers(configuration);
   }
-  if (SayProblems(configuration, console)) return kExitUsage;
+  if (SayProblems(configuration, console)) {
+    if (!parsed->print_config) SayProblemsOfFiles(configuration, console);
+    return kExitUsage;
+  }
   if (parsed->print_config) {
     console.out << (parsed->json ? PrintConfigurationJson(configuration)
                                  : PrintConfiguration(configuration));

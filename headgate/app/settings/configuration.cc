@@ -161,6 +161,12 @@ std::string ShowYaml(const Setting& setting, const std::vector<std::string>& val
   return list + "]";
 }
 
+// "a certificate has no key", "2 certificates have no key"
+std::string Lacking(size_t count, std::string_view what, std::string_view lacks) {
+  return count == 1 ? fmt::format("a {} has no {}", what, lacks)
+                    : fmt::format("{} {}s have no {}", count, what, lacks);
+}
+
 }  // namespace
 
 std::string_view Configuration::OriginOf(std::string_view name) const {
@@ -247,12 +253,14 @@ void Apply(const GivenValues& given, Configuration& configuration) {
 
 void CheckTls(Configuration& configuration) {
   const Settings& settings = configuration.settings;
-  if (settings.tls_certificate_file.size() != settings.tls_key_file.size()) {
-    configuration.AddProblem(
-        "tls_key_file",
-        fmt::format("there are {} certificates and {} keys", settings.tls_certificate_file.size(),
-                    settings.tls_key_file.size()),
-        "give each tls_certificate_file its tls_key_file, in the same order");
+  const size_t certificates = settings.tls_certificate_file.size();
+  const size_t keys = settings.tls_key_file.size();
+  if (certificates != keys) {
+    configuration.AddProblem("tls_key_file",
+                             certificates > keys
+                                 ? Lacking(certificates - keys, "certificate", "key")
+                                 : Lacking(keys - certificates, "key", "certificate"),
+                             "give each tls_certificate_file its tls_key_file, in the same order");
   }
   if (!settings.tls_client_ca_file.empty() && settings.tls_certificate_file.empty()) {
     configuration.AddProblem("tls_client_ca_file",

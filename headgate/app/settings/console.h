@@ -24,7 +24,8 @@ bool WantsColor(bool is_terminal, const char* no_color, const char* term);
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool color = false;  // on `err`, by WantsColor
+  bool color = false;     // on `err`, by WantsColor
+  bool terminal = false;  // whether `err` is one
 
   // "error: …" and, if there is one, "hint: …". Bytes that a terminal would obey are shown as \xNN.
   void Error(std::string_view what, std::string_view hint = {}) const;

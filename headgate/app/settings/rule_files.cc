@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "headgate/app/settings/progress.h"
+#include "headgate/rule/document.h"
 #include "headgate/rule/one_liner.h"
 #include "headgate/rule/quote.h"
 #include "headgate/watch/file/file_text.h"
@@ -20,6 +22,37 @@ constexpr std::string_view kDefault = "default";
 // Whether `path` is the file, or the directory that contains it.
 bool Names(const fs::path& path, const fs::path& file) {
   return path == file || path / file.filename() == file;
+}
+
+bool IsFileOfMappings(std::string_view text) {
+  const rule::Document::Parsed parsed = rule::Document::Parse(text);
+  if (parsed.error || parsed.document->root() == nullptr) return false;
+  const rule::DocumentNode& root = *parsed.document->root();
+  if (root.kind != rule::NodeKind::kMapping) return false;
+  const auto has = [&](std::string_view word) {
+    for (size_t i = 0; i + 1 < root.children.size(); i += 2) {
+      const rule::DocumentNode& key = *root.children[i];
+      if (key.kind == rule::NodeKind::kScalar && key.text == word) return true;
+    }
+    return false;
+  };
+  return has("mappings") && !has("descriptors");
+}
+
+// In place of what is wrong with a file of mappings as a file of rules, says that it is one.
+void NameFilesOfMappings(std::span<const rule::RuleFile> files,
+                         std::vector<rule::Problem>& problems) {
+  for (const rule::RuleFile& file : files) {
+    const auto is_of_file = [&](const rule::Problem& problem) { return problem.file == file.name; };
+    const auto first = std::find_if(problems.begin(), problems.end(), is_of_file);
+    if (first == problems.end() || !IsFileOfMappings(file.text)) continue;
+    *first = rule::WholeFileProblem(
+        file.name, "this is a file of mappings, not of rules",
+        fmt::format("`headgate validate --auth {}` checks it; serve takes it with --auth, sidecar "
+                    "with --mappings",
+                    file.name));
+    problems.erase(std::remove_if(first + 1, problems.end(), is_of_file), problems.end());
+  }
 }
 
 template <typename Names>
@@ -45,6 +78,7 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
   watch::file::FilesRead read = watch::file::ReadFiles(paths);
   if (!read.problems.empty()) {
     loaded.result.problems = std::move(read.problems);
+    loaded.awaited = read.awaited;
     return loaded;
   }
   std::vector<rule::RuleFile> files;
@@ -53,7 +87,15 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
   }
   loaded.file_count = files.size();
   loaded.result = LoadNamed(files, one_liners, merge_domains);
+  NameFilesOfMappings(files, loaded.result.problems);
   return loaded;
+}
+
+RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
+                         const std::vector<std::string>& one_liners, bool merge_domains,
+                         const Console& console) {
+  const Progress progress(console, "reading the rules");
+  return LoadPaths(paths, one_liners, merge_domains);
 }
 
 void LogProblems(std::string_view event, std::span<const rule::Problem> problems,

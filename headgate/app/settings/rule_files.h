@@ -19,11 +19,17 @@ rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files,
 struct RulesFromPaths {
   rule::LoadResult result;
   size_t file_count = 0;  // 0 if one of them could not be read; then nothing was loaded
+  bool awaited = false;   // the only problems are directories without a rule file, which a server
+                          // waits for
 };
 
-// Reads and loads the rules of `paths`, once.
+// Reads and loads the rules of `paths`, once. A file of mappings is one problem that says so.
 RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
                          const std::vector<std::string>& one_liners, bool merge_domains);
+// The same, with progress on the console.
+RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
+                         const std::vector<std::string>& one_liners, bool merge_domains,
+                         const Console& console);
 
 // Prints one error for each problem.
 void SayProblems(std::span<const rule::Problem> problems, const Console& console);

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/app/settings/file_hint.h"
 #include "headgate/disk/files.h"
 
 namespace headgate::app {
@@ -17,6 +18,11 @@ void ServerFlags::AddTo(std::vector<Flag>& flags) {
   flags.push_back({"--credential-file", &credential_file});
   flags.push_back({"--ca-file", &ca_file});
   flags.push_back({"--tls-name", &tls_name});
+}
+
+std::string ServerFlags::HintOnUnreachable(std::string_view otherwise) const {
+  const auto endpoint = net::ParseEndpoint(address());
+  return endpoint.ok() ? HintOnServer(*endpoint, otherwise) : std::string(otherwise);
 }
 
 std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) const {
@@ -35,7 +41,10 @@ std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) c
   http::ServerAccess access{.endpoint = *endpoint};
   if (over_tls) {
     auto tls = net::TlsContext::Load({.ca_file = ca_file});
-    if (!tls.ok()) return refuse(tls.status(), "--ca-file names the authority of the certificate");
+    if (!tls.ok()) {
+      return refuse(tls.status(),
+                    HintOnFile(ca_file, "--ca-file names the authority of the certificate"));
+    }
     access.tls = *std::move(tls);
     access.tls_name = tls_name;
   } else if (!ca_file.empty() || !tls_name.empty()) {
@@ -46,7 +55,9 @@ std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) c
   if (credential_file.empty()) return access;
   auto credential = disk::ReadFirstLine(credential_file);
   if (!credential.ok())
-    return refuse(credential.status(), "its first line is USER:PASSWORD, or the credential");
+    return refuse(
+        credential.status(),
+        HintOnFile(credential_file, "its first line is USER:PASSWORD, or the credential"));
   access.credential = *std::move(credential);
   return access;
 }

@@ -28,6 +28,9 @@ struct ServerFlags {
 
   std::string address() const { return server.value_or("127.0.0.1:8080"); }
   void AddTo(std::vector<Flag>& flags);
+  // The hint for a server that cannot be reached: how to let this user in if the permissions of its
+  // socket forbid to connect, `otherwise` for any other cause.
+  std::string HintOnUnreachable(std::string_view otherwise) const;
   // The server that they name. Reads the files. Nothing if a flag is wrong; an error with a hint is
   // then on the console.
   std::optional<http::ServerAccess> Resolve(const Console& console) const;

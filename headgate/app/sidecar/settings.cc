@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/flag_reader.h"
 #include "headgate/app/sidecar/flags.h"
 #include "headgate/app/sidecar/handover.h"
@@ -69,6 +70,14 @@ void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSetting
   }
 }
 
+std::vector<std::string> FilesOf(const SidecarTlsFlags& flags) {
+  std::vector<std::string> files = {flags.client_ca_file, flags.upstream_ca_file,
+                                    flags.upstream_certificate_file, flags.upstream_key_file};
+  files.insert(files.end(), flags.certificate_file.begin(), flags.certificate_file.end());
+  files.insert(files.end(), flags.key_file.begin(), flags.key_file.end());
+  return files;
+}
+
 void ReadTls(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
   if (!reader.ok()) return;
   const auto has_tls = [](const ListenAddress& address) { return address.tls; };
@@ -80,8 +89,9 @@ void ReadTls(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& set
                              .upstream = settings.upstreams.tls,
                              .upstream_http2 = settings.upstreams.http2});
   if (!tls.ok()) {
-    return reader.Refuse(std::string(tls.status().message()),
-                         "`headgate help sidecar` explains each flag");
+    std::string hint = "`headgate help sidecar` explains each flag";
+    for (const std::string& file : FilesOf(flags.tls)) hint = HintOnFile(file, hint);
+    return reader.Refuse(std::string(tls.status().message()), hint);
   }
   settings.tls = *std::move(tls);
   if (settings.tls.client_from_certificate && flags.client_header == "none")

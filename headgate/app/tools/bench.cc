@@ -4,21 +4,27 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/server_flags.h"
+#include "headgate/app/tools/no_rule.h"
 #include "headgate/base/clock.h"
 #include "headgate/bench/load.h"
 #include "headgate/bench/report.h"
 #include "headgate/disk/files.h"
+#include "headgate/http/client.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/quote.h"
 
 namespace headgate::app {
 namespace {
 
 constexpr base::Duration kSecond = std::chrono::seconds(1);
+// How long a look at the rules may take.
+constexpr base::Duration kLookTimeout = std::chrono::seconds(2);
 constexpr uint64_t kConnectionsMax = 50'000;
 constexpr uint64_t kRateMax = 10'000'000;
 
@@ -37,6 +43,7 @@ struct BenchArguments {
 };
 
 struct Plan {
+  http::ServerAccess server;
   bench::LoadOptions load;
   base::Duration duration{0};
 };
@@ -81,7 +88,8 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
     if (!writable.ok())
       return refuse(std::string(writable.message()), "choose another file with --plot");
   }
-  Plan plan{.load = {.talk = {.http = arguments.http,
+  Plan plan{.server = *server,
+            .load = {.talk = {.http = arguments.http,
                               .domain = arguments.domain.value_or("default"),
                               .key = arguments.key.value_or("api_key")},
                      .connections = static_cast<uint32_t>(arguments.connections),
@@ -94,6 +102,35 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
   plan.load.tls_name = std::move(server->tls_name);
   plan.load.talk.credential = std::move(server->credential);
   return plan;
+}
+
+// Whether the answer to a check says that no rule applies. Answers that are not Headgate's say
+// nothing about rules; the load reports them.
+bool SaysNoRule(const std::string& answer) {
+  using nlohmann::json;
+  try {
+    return json::parse(answer).at("decisions").at(0).at("rule").is_null();
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+// If no rule applies to the requests, they all pass, and the rates are not those of decisions.
+void WarnWithoutRule(const Plan& plan, const Console& console) {
+  using nlohmann::json;
+  const bench::TalkOptions& talk = plan.load.talk;
+  const json entry = {{"key", talk.key}, {"value", "bench0"}};
+  const json descriptor = {{"entries", json::array({entry})}};
+  const json body = {{"domain", talk.domain}, {"descriptors", json::array({descriptor})}};
+  const auto reply =
+      http::PostJson(plan.server, "/v1/peek",
+                     body.dump(-1, ' ', false, json::error_handler_t::replace), kLookTimeout);
+  if (!reply.ok() || !SaysNoRule(reply->body)) return;
+  console.err << fmt::format(
+      "warning: no rule applies to the key {} in the domain {}: all requests "
+      "pass\n",
+      rule::Quote(talk.key), rule::Quote(talk.domain));
+  console.Hint(HintWithoutRule(talk.domain, DomainsOfServer(plan.server, kLookTimeout)));
 }
 
 // Runs the load, and shows its progress once a second. Returns false if it fails.
@@ -116,11 +153,12 @@ bool Run(bench::Load& load, net::EventLoop& loop, const Plan& plan, const Consol
   return !failed();
 }
 
-std::string_view HintAfter(const absl::Status& failure) {
-  if (absl::IsUnauthenticated(failure)) return kCertificateHint;
-  if (absl::IsPermissionDenied(failure)) return kLoginHint;
-  if (absl::IsDataLoss(failure)) return kAnotherProgramHint;
-  return "start a server (headgate serve), or name its address with --server";
+std::string HintAfter(const absl::Status& failure, const ServerFlags& server) {
+  if (absl::IsUnauthenticated(failure)) return std::string(kCertificateHint);
+  if (absl::IsPermissionDenied(failure)) return std::string(kLoginHint);
+  if (absl::IsDataLoss(failure)) return std::string(kAnotherProgramHint);
+  return server.HintOnUnreachable(
+      "start a server (headgate serve), or name its address with --server");
 }
 
 // If no answer was a decision, the rates are not those of decisions.
@@ -157,6 +195,7 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
   const std::optional<Plan> plan = PlanOf(parsed, console);
   if (!plan) return kExitUsage;
 
+  if (parsed.http) WarnWithoutRule(*plan, console);
   const base::SystemClock clock;
   net::EventLoop loop(clock);
   bench::Load load(loop, plan->load);
@@ -164,7 +203,7 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
     const bool timed_out = load.failure().ok();
     console.Error(timed_out ? fmt::format("{} does not answer", parsed.server.address())
                             : std::string(load.failure().message()),
-                  HintAfter(load.failure()));
+                  HintAfter(load.failure(), parsed.server));
     return kExitUnreachable;
   }
   const bench::Report report{.server = parsed.server.address(),

@@ -12,6 +12,7 @@
 #include "headgate/app/settings/entries.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/server_flags.h"
+#include "headgate/app/tools/no_rule.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/front/api/check_answer.h"
@@ -109,17 +110,6 @@ std::string InWords(const json& decision, bool peek, bool takes) {
   return line.append(shadow);
 }
 
-// The hint if no rule applied. `domains` are those known to have rules.
-std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
-  if (domains.empty() || domains.contains(domain)) {
-    return fmt::format("`headgate explain {} k=v` shows why no rule applies", domain);
-  }
-  std::string names;
-  for (const std::string& name : domains) names += (names.empty() ? "" : ", ") + rule::Quote(name);
-  return fmt::format("the domain {} has no rules; choose one that has, with --domain: {}",
-                     rule::Quote(domain), names);
-}
-
 // Prints the answer and returns the exit status, or nothing if the answer does not come from
 // Headgate. `domains` returns the domains that have rules; it is called only if no rule applied.
 std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
@@ -146,10 +136,12 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
 }
 
 // Prints why there is no answer, or none in HTTP.
-int PrintFailure(const absl::Status& failure, const Console& console) {
-  std::string_view hint = kAnotherProgramHint;
-  if (absl::IsUnavailable(failure))
-    hint = "start a server (headgate serve), or decide without one (--rules PATH)";
+int PrintFailure(const absl::Status& failure, const ServerFlags& server, const Console& console) {
+  std::string hint(kAnotherProgramHint);
+  if (absl::IsUnavailable(failure)) {
+    hint = server.HintOnUnreachable(
+        "start a server (headgate serve), or decide without one (--rules PATH)");
+  }
   if (absl::IsUnauthenticated(failure)) hint = kCertificateHint;
   if (absl::IsDeadlineExceeded(failure))
     hint = "--timeout 10s waits longer; --server names another address";
@@ -186,20 +178,6 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
   return undecided ? kExitUndecided : kExitUsage;
 }
 
-// The domains that have rules; empty if the server does not allow us to list its rules.
-std::set<std::string> DomainsOfServer(const http::ServerAccess& server, base::Duration timeout) {
-  std::set<std::string> domains;
-  const auto reply = http::GetFrom(server, "/v1/rules", timeout);
-  if (!reply.ok() || reply->status != 200) return domains;
-  const json page = json::parse(reply->body, nullptr, false);
-  if (!page.is_object() || !page.contains("rules")) return domains;
-  for (const json& rule : page.at("rules")) {
-    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string())
-      domains.insert(rule.at("domain"));
-  }
-  return domains;
-}
-
 int AskServer(const CheckArguments& arguments, const DescriptorArguments& descriptors,
               const Console& console) {
   const auto server = arguments.server.Resolve(console);
@@ -208,7 +186,7 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
   if (!timeout) return kExitUsage;
   const auto reply = http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
                                     BodyOf(arguments, descriptors), *timeout);
-  if (!reply.ok()) return PrintFailure(reply.status(), console);
+  if (!reply.ok()) return PrintFailure(reply.status(), arguments.server, console);
   std::optional<int> code;
   if (reply->status == 200 || reply->status == 429) {
     code = Print(
@@ -227,7 +205,8 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
 
 int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descriptors,
                const Console& console) {
-  const RulesFromPaths loaded = LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains);
+  const RulesFromPaths loaded =
+      LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains, console);
   if (!loaded.result.ok()) {
     SayProblems(loaded.result.problems, console);
     return kExitUsage;

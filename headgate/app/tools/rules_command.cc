@@ -147,8 +147,9 @@ class RulesCommand {
     if (!reply.ok()) {
       console_.Error(std::string(reply.status().message()),
                      absl::IsUnauthenticated(reply.status())
-                         ? kCertificateHint
-                         : "rules are changed over the admin address; give it with --server");
+                         ? std::string(kCertificateHint)
+                         : arguments_.server.HintOnUnreachable(
+                               "rules are changed over the admin address; give it with --server"));
       code_ = kExitUnreachable;
       return std::nullopt;
     }

@@ -115,7 +115,7 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
                   "headgate validate rules.yaml, or a directory of rule files");
     return kExitUsage;
   }
-  const RulesFromPaths loaded = LoadPaths(paths, one_liners, merge_domains);
+  const RulesFromPaths loaded = LoadPaths(paths, one_liners, merge_domains, console);
   as_json ? PrintJson(loaded, console)
           : PrintWords(loaded, Sources(loaded, !paths.empty(), !one_liners.empty()), console);
   return loaded.result.ok() ? kExitOk : kExitUsage;

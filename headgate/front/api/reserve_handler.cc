@@ -316,9 +316,9 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
         with_costs([](size_t) { return uint64_t{0}; });
         if (!ask(Operation::kTake)) return false;
         if (!decided_.remembered) {
-          http::AnswerProblem(503, "the shared store cannot be reached, and settles reservations",
-                              "settle it again; if that is 409, it stays taken as estimated",
-                              response);
+          http::AnswerProblem(
+              503, "the reservation is not settled: the shared store cannot be reached",
+              "settle it again; if that is 409, it stays taken as estimated", response);
           return false;
         }
         if (decided_.repeated) {
