@@ -1,6 +1,11 @@
-"""The C interface from Python, with nothing but ctypes: python3 limiter.py path/to/libheadgate.so"""
+"""The C interface from Python, with nothing but ctypes:
+
+  python3 limiter.py [LIBRARY]
+
+LIBRARY is a path, or the name of an installed library (default: libheadgate.so)."""
 
 import ctypes
+import os
 import sys
 
 
@@ -47,7 +52,10 @@ class Limiter:
 
 
 if __name__ == "__main__":
-    limiter = Limiter(ctypes.CDLL(sys.argv[1]), "api_key: 2/minute")
+    name = sys.argv[1] if len(sys.argv) > 1 else "libheadgate.so"
+    # Without a slash the system looks only in its own folders.
+    path = os.path.abspath(name) if os.path.exists(name) else name
+    limiter = Limiter(ctypes.CDLL(path), "api_key: 2/minute")
     for name in ("ann", "ann", "ann", "bob"):
         answer = limiter.check(api_key=name)
         print(f"{name} passes, {answer.remaining} left" if answer.allowed else f"{name} waits {-(-answer.retry_after // 10**9)} s")

@@ -63,7 +63,21 @@ class Installed(unittest.TestCase):
         self.assertEqual(done(self, os.path.join(build, "custom_store")), "4 of 20 passed, 2 buckets\n")
 
     def test_python_calls_the_c_interface(self):
-        self.assertEqual(done(self, "python3", os.path.join(EMBED, "limiter.py"), self.library), ANN)
+        script = os.path.join(EMBED, "limiter.py")
+        folder = os.path.dirname(self.library)
+        self.assertEqual(done(self, "python3", script, self.library), ANN)
+        self.assertEqual(done(self, "python3", script, "libheadgate.so", cwd=folder), ANN)
+        # As the system finds an installed library.
+        self.assertEqual(done(self, "python3", script, env={**os.environ, "LD_LIBRARY_PATH": folder}), ANN)
+
+    def test_the_pages_name_the_installed_target(self):
+        with open(os.path.join(self.prefix, "lib/cmake/headgate/headgate-targets.cmake"), encoding="utf-8") as file:
+            targets = set(re.findall(r"add_library\((\S+)", file.read()))
+        for page in ("README.md", "docs/guides/embedding.md", "examples/embed/CMakeLists.txt"):
+            with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+                named = set(re.findall(r"headgate::headgate\b|\bheadgate_limiter\b(?!\*)", file.read()))
+            self.assertEqual(named, {"headgate::headgate"}, page)
+            self.assertLessEqual(named, targets)
 
     def test_a_c_compiler_takes_the_header(self):
         source = os.path.join(self.folder, "program.c")
