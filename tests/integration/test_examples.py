@@ -6,11 +6,12 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, INTEGRATION, Headgate, require, run
+from harness import BINARY, INTEGRATION, Headgate, free_port, require, run
 
 ROOT = os.path.abspath(os.path.join(INTEGRATION, "../.."))
 EXAMPLE = os.path.join(ROOT, "examples/cluster/run")
@@ -72,6 +73,14 @@ class ClusterExample(unittest.TestCase):
                 self.assertIn(f"run: {flag} {word}\nhint: write a whole number from", refused.stderr)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_port_that_is_taken_is_named_before_anything_starts(self):
+        with socket.create_server(("127.0.0.1", free_port())) as server:
+            port = server.getsockname()[1]
+            refused = run(EXAMPLE, "--port", str(port), "--seconds", "1", env=self.env)
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn(f"run: another server listens on 127.0.0.1:{port}\nhint:", refused.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
 
 class ZooKeeperExample(unittest.TestCase):
     EXAMPLE = os.path.join(ROOT, "examples/zookeeper/run")
@@ -89,8 +98,19 @@ class ZooKeeperExample(unittest.TestCase):
             self.assertEqual(os.listdir(self.folder), [])
 
     def test_invalid_words_are_refused_before_anything_starts(self):
-        for words in (("--store", "etcd"), ("--port", "80"), ("--port", "$(id)"), ("--what",)):
-            self.assertEqual(run(self.EXAMPLE, *words, env=self.env).returncode, 2, words)
+        for words in (("--store", "etcd"), ("--port", "80"), ("--port", "0999"), ("--port", "$(id)"), ("--what",)):
+            refused = run(self.EXAMPLE, *words, env=self.env)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""), words)
+            if words[0] == "--port":
+                self.assertEqual(refused.stderr, f"run: --port {words[1]}\nhint: write a whole number from 1024 to 65531\n")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_port_that_is_taken_is_named_before_anything_starts(self):
+        with socket.create_server(("127.0.0.1", free_port())) as server:
+            port = server.getsockname()[1]
+            refused = run(self.EXAMPLE, "--port", f"0{port}", "--check", env=self.env)
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn(f"run: another server listens on 127.0.0.1:{port}\nhint:", refused.stderr)
         self.assertEqual(os.listdir(self.folder), [])
 
 
@@ -192,6 +212,13 @@ class Commands(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, result.strip()), line)
                     count += 1
         self.assertGreaterEqual(count, 3)
+
+    def test_the_examples_in_the_table_of_fronts_can_be_run(self):
+        rows = [line for line in self.lines("README.md") if line.startswith("| ")]
+        named = [re.findall(r"`(examples/\S+/run)", row) for row in rows]
+        self.assertEqual(len(sum(named, [])), 3)
+        for path in sum(named, []):
+            self.assertTrue(os.access(os.path.join(ROOT, path), os.X_OK), path)
 
     def test_the_commands_of_the_first_pages_work_in_the_repository_folder(self):
         typed = [line[2:] for page in ("README.md", "docs/start.md") for line in self.lines(page) if line.startswith("$ ")]

@@ -5,16 +5,11 @@ import http.client
 import os
 import re
 import signal
-import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, INTEGRATION, START_SECONDS, Headgate, RedisServer, free_port, require, run, until
-
-EXAMPLES = os.path.abspath(os.path.join(INTEGRATION, "../../examples"))
-os.environ["PATH"] += ":/usr/sbin"
-
-PER_MINUTE = ("--rule", "remote_address: 10/minute")
+from harness import BINARY, Headgate, RedisServer, free_port, run, until
+from proxies import EXAMPLES, PER_MINUTE, Proxy, get
 
 # Headers that a client may send to be counted as somebody else, or not at all.
 FORGERIES = (
@@ -29,106 +24,6 @@ FORGERIES = (
     {"Connection": "X-Forwarded-For, X-Forwarded-Uri, X-Original-URI, close"},
     {"X-Request-Id": "always-the-same"},
 )
-
-
-def get(port, path="/", headers=None, method="GET"):
-    """(status, fields with lower-case names, text of the body)"""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
-    connection.request(method, path, headers=headers or {})
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, {name.lower(): value for name, value in response.getheaders()}, text
-
-
-class Proxy:
-    """A proxy of examples/ with its configuration, in front of a Headgate that can be stopped.
-    `change` edits the text of each configuration file."""
-
-    COMMANDS = {
-        "nginx": ("nginx", "-p", ".", "-c", "nginx.conf"),
-        "caddy": ("caddy", "run", "--config", "Caddyfile", "--adapter", "caddyfile"),
-        "haproxy": ("haproxy", "-db", "-f", "haproxy.cfg"),
-    }
-
-    def __init__(self, test, name, *args, change=lambda text: text):
-        require(name)
-        self.port, headgate_port, spoe_port, app_port = (free_port() for _ in range(4))
-        ports = {8000: self.port, 8080: headgate_port, 8082: spoe_port, 9000: app_port}
-        folder = test.enterContext(tempfile.TemporaryDirectory())
-        os.chmod(folder, 0o755)  # nginx's workers have a user of their own
-        for file in os.listdir(os.path.join(EXAMPLES, name)):
-            with open(os.path.join(EXAMPLES, name, file), encoding="utf-8") as source:
-                text = change(source.read().replace("FOLDER", folder))
-            for old, new in ports.items():
-                text = text.replace(f":{old}", f":{new}")
-            with open(os.path.join(folder, file), "w", encoding="utf-8") as target:
-                target.write(text)
-        self.folder = folder
-        # The harness adds its own address; the proxy uses these.
-        self.headgate = test.enterContext(
-            Headgate(
-                *("--listen", f"127.0.0.1:{headgate_port}", "--listen-spoe", f"127.0.0.1:{spoe_port}"),
-                *("--auth", os.path.join(folder, "auth.yaml"), *(args or PER_MINUTE)),
-            )
-        )
-        with open(os.path.join(folder, "proxy.log"), "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(self.COMMANDS[name], cwd=folder, stdout=log, stderr=log, env={**os.environ, "HOME": folder})
-        test.addCleanup(self.process.wait, timeout=START_SECONDS)
-        test.addCleanup(self.process.terminate)  # if it is killed, nginx leaves its workers behind
-        until(self.listens, START_SECONDS, f"{name} listens")
-
-    def listens(self):
-        if self.process.poll() is not None:
-            with open(os.path.join(self.folder, "proxy.log"), encoding="utf-8") as log:
-                raise AssertionError(log.read())
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1)
-            connection.connect()
-            connection.close()
-            return True
-        except OSError:
-            return False
-
-    def headgate_state(self):
-        """The state of the process as in proc(5): T means stopped."""
-        with open(f"/proc/{self.headgate.process.pid}/stat", encoding="utf-8") as stat:
-            return stat.read().rpartition(")")[2].split()[0]
-
-    def outcomes(self, outcome):
-        return self.headgate.metric(f'headgate_auth_requests_total{{outcome="{outcome}"}}')
-
-
-class Examples(unittest.TestCase):
-    def check(self, name):
-        require(name, "curl")
-        folder = self.enterContext(tempfile.TemporaryDirectory())
-        env = {**os.environ, "TMPDIR": folder, "HEADGATE_BINARY": os.path.abspath(BINARY)}
-        first = free_port()
-        done = run(os.path.join(EXAMPLES, name, "run"), "--check", "--port", str(first), env=env, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        answers = re.findall(r"request \d+: (.*)\n", done.stdout)
-        self.assertEqual(answers[:10], 10 * ["200"])
-        for answer in answers[10:]:
-            status, retry_after = re.fullmatch(r"(\d+), Retry-After: (\d+)", answer).groups()
-            self.assertEqual(status, "429")
-            # The next request is allowed 6 s after the tenth.
-            self.assertIn(int(retry_after), range(3, 7))
-        self.assertEqual(len(answers), 12)
-        self.assertEqual(os.listdir(folder), [])
-
-    def test_nginx_lets_ten_requests_pass_and_refuses_two(self):
-        self.check("nginx")
-
-    def test_caddy_lets_ten_requests_pass_and_refuses_two(self):
-        self.check("caddy")
-
-    def test_haproxy_lets_ten_requests_pass_and_refuses_two(self):
-        self.check("haproxy")
-
-    def test_wrong_options_are_refused(self):
-        for words in ((), ("apache",), ("nginx", "--port", "80"), ("nginx", "--what")):
-            self.assertEqual(run(os.path.join(EXAMPLES, "with-proxy"), *words).returncode, 2, words)
 
 
 class EveryProxy(unittest.TestCase):
@@ -186,13 +81,34 @@ class EveryProxy(unittest.TestCase):
 
     def test_other_outcomes_reach_the_client(self):
         mapping = "mappings:\n- refuse:\n  - {header: X-Team, values: [red]}\n  descriptors:\n  - entries:\n    - {key: k, header: X-Team}\n"
-        # nginx passes on only 401 and 403.
-        for name, missing in (("nginx", 403), ("caddy", 401), ("haproxy", 401)):
+        twice = http.client.HTTPMessage()
+        for _ in range(2):
+            twice["X-Team"] = "blue"
+        for name in Proxy.COMMANDS:
             with self.subTest(name):
-                proxy = Proxy(self, name, change=lambda text: re.sub(r"mappings:\n- (.*?)(?=  status:|\Z)", mapping, text, flags=re.S))
-                self.assertEqual(get(proxy.port)[0], missing)
+                proxy = Proxy(self, name, change=lambda text: re.sub(r"mappings:\n- (.*?)(?=  #|\Z)", mapping, text, flags=re.S))
+                self.assertEqual(get(proxy.port)[0], 401)
                 self.assertEqual(get(proxy.port, headers={"X-Team": "red"})[0], 403)
                 self.assertEqual(get(proxy.port, headers={"X-Team": "blue"})[0], 200)
+                self.assertEqual(get(proxy.port, headers=twice)[0], 400)
+
+    def test_a_store_that_is_away_is_unavailable_with_a_time(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        rules = os.path.join(folder, "rules.yaml")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(SharedStore.RULES.replace("SHARING", "exact").replace("api_key", "remote_address"))
+
+        def wait_longer(text):
+            return text.replace("timeout processing 500ms", "timeout processing 10s")
+
+        for name in Proxy.COMMANDS:
+            with self.subTest(name), RedisServer() as redis:
+                store = ("--store", f"redis://127.0.0.1:{redis.port}", "--store-timeout", "1s")
+                proxy = Proxy(self, name, "--rules", rules, *store, change=wait_longer)
+                self.assertEqual(get(proxy.port)[0], 200)
+                redis.kill()
+                status, fields, _ = get(proxy.port)
+                self.assertEqual((status, fields["retry-after"]), (503, "1"))
 
 
 class Nginx(unittest.TestCase):
@@ -318,6 +234,26 @@ class DocumentedForms(unittest.TestCase):
             statuses.append(response.status)
         connection.close()
         self.assertEqual(statuses, 10 * [200] + 2 * [429])
+
+
+class Paths(unittest.TestCase):
+    def test_a_slash_at_the_end_needs_a_pattern_of_its_own(self):
+        def outcomes(mapping, *paths):
+            folder = self.enterContext(tempfile.TemporaryDirectory())
+            path = os.path.join(folder, "auth.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"trusted_proxies: [127.0.0.1]\noriginal_request: request-line\nmappings:\n- {mapping}\n")
+            with Headgate("--auth", path, "--rule", "k: 1/minute") as server:
+                return [get(server.port, f"/auth{path}")[1]["headgate-outcome"] for path in paths]
+
+        fixed = "descriptors: [{entries: [{key: k, value: v}]}]"
+        self.assertEqual(outcomes(f"{{path: /login, {fixed}}}", "/login", "/login/"), ["allowed", "unmatched"])
+        self.assertEqual(outcomes(f"{{path: [/login, /login/], {fixed}}}", "/login", "/login/", "/login//"), ["allowed", "denied", "denied"])
+        self.assertEqual(outcomes(f"{{path: /api/*, {fixed}}}", "/api/a", "/api/", "/api"), ["allowed", "denied", "unmatched"])
+        self.assertEqual(outcomes(f"{{path: [/api, /api/*], {fixed}}}", "/api", "/api/"), ["allowed", "denied"])
+        keyed = "descriptors: [{entries: [{key: k, ATTRIBUTE}]}]"
+        self.assertEqual(outcomes(f"{{{keyed.replace('ATTRIBUTE', 'path: true')}}}", "/login", "/login/"), 2 * ["allowed"])
+        self.assertEqual(outcomes(f"{{{keyed.replace('ATTRIBUTE', 'path_prefix: 1')}}}", "/login", "/login/"), ["allowed", "denied"])
 
 
 class OneHeader(unittest.TestCase):
