@@ -277,7 +277,8 @@ absl::Status Checker::AddOnce(const Call& call) {
                                                               call.request.domain, once.id),
                                          .limit = scratch_->once_limit.get()},
                              .terms = {.on_store_failure = rule::OnStoreFailure::kAllow,
-                                       .sharing = rule::Sharing::kExact}});
+                                       .sharing = rule::Sharing::kExact,
+                                       .remembers_id = true}});
   scratch_->sources.push_back({kOfOnce, 0, &scratch_->once_limit->limit});
   return absl::OkStatus();
 }

@@ -157,6 +157,19 @@ void Checker::SpareBuckets(const Call& call, bool joined) {
 }
 
 void Checker::ConcludePermits(const Call& call, Response& response) const {
+  // The permits of all rules end, whichever rule is reported.
+  base::Duration ttl{0};
+  for (const PermitEntry& permit : scratch_->permits) {
+    if (HasPermit(permit))
+      ttl = ttl > base::Duration(0) ? std::min(ttl, permit.ask.ttl) : permit.ask.ttl;
+  }
+  const auto report = [&](const PermitEntry& permit) {
+    const algorithm::Decision& decision = permit.settled.decision;
+    response.concurrency = {.max = static_cast<uint32_t>(decision.limit),
+                            .in_flight = static_cast<uint32_t>(decision.limit - decision.remaining),
+                            .ttl = ttl};
+  };
+  const PermitEntry* in_shadow = nullptr;
   for (uint32_t i = 0; i < response.descriptors.size(); ++i) {
     const PermitEntry* const permit = scratch_->PermitOf(i);
     if (permit == nullptr) continue;
@@ -167,15 +180,17 @@ void Checker::ConcludePermits(const Call& call, Response& response) const {
     answer.decision = decision;
     answer.mode = permit->settled.mode;
     answer.of_permits = true;
-    if (IsShadow(rule)) continue;
-    const auto in_flight = static_cast<uint32_t>(decision.limit - decision.remaining);
+    if (IsShadow(rule)) {
+      if (HasPermit(*permit)) in_shadow = permit;
+      continue;
+    }
     if (response.concurrency &&
         response.concurrency->max - response.concurrency->in_flight <= decision.remaining)
       continue;
-    response.concurrency = {.max = static_cast<uint32_t>(decision.limit),
-                            .in_flight = in_flight,
-                            .ttl = HasPermit(*permit) ? permit->ask.ttl : base::Duration(0)};
+    report(*permit);
   }
+  // No rule denies the request, but a permit in shadow is released and ends like any other.
+  if (!response.concurrency && in_shadow != nullptr) report(*in_shadow);
 }
 
 absl::Status Checker::Release(const Request& request, const permit::Id& id, Released& released,

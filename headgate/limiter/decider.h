@@ -26,6 +26,9 @@ struct SharedTerms {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;
   uint32_t fallback_share_ppm = 0;  // 0: an even part, by the number of instances
+  // The bucket of an id, which is used up once a request with this id has passed. At most one in a
+  // group.
+  bool remembers_id = false;
 };
 
 // A request of a batch, and its answer.

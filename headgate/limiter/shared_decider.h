@@ -73,7 +73,8 @@ class SharedDecider final : public Decider {
 
   // The members of a joined group are debited one after the other, and refunded if one denies,
   // which other clients can see for a moment. A queue, which cannot be refunded, comes last. A
-  // limit that counts denied requests keeps those that its own rule denied.
+  // limit that counts denied requests keeps those that its own rule denied. The bucket of an id is
+  // taken from when all others have allowed.
   bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
               base::Instant now) override;
 
@@ -192,6 +193,11 @@ class SharedDecider final : public Decider {
   algorithm::Decision WithPause(const Member& member, const algorithm::Decision& decision) const;
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
+  // Asks the bucket of the group's id.
+  void AskId(const std::shared_ptr<Group>& group, store::Operation operation,
+             std::function<void()> then);
+  // All members have been asked.
+  void ConcludeGroup(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
   // Whether admissions of a local share must be taken from the shared bucket later. Not if the
   // store may have counted them already.

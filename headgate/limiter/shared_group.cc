@@ -2,9 +2,15 @@
 //
 // Members are asked one after the other, queues last, since they cannot be refunded. When one
 // denies, later members are only peeked at, and the costs taken before go back.
+//
+// The bucket of an id is looked at before the others, and taken from after them: it may be used up
+// only if a request has passed, since the next one with this id then passes without asking anybody.
+// If requests with one id are asked at the same time, all but one find it used up at the end, give
+// back what they took, and pass as well. One that was denied meanwhile looks once more.
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +43,9 @@ struct SharedDecider::Group {
   std::vector<Member> members;
   std::vector<std::string> names;
   std::vector<Progress> progress;
-  std::vector<size_t> order;  // queues last
+  std::vector<size_t> order;  // queues last; without the bucket of an id
+  std::optional<size_t> id;   // the position of the bucket of an id
+  bool id_is_used = false;
   std::vector<Settled> settled;
   size_t first = 0;  // the position of the first member in `state`
   size_t next = 0;   // in `order`
@@ -67,16 +75,45 @@ void SharedDecider::AskGroup(std::span<const BatchEntry> entries, Namer name, ba
     group->members.push_back(MemberOf(entries[k], now));
     name(k, group->names.emplace_back());
     group->progress.emplace_back();
-    group->order.push_back(k);
+    if (entries[k].terms.remembers_id) {
+      group->id = k;
+    } else {
+      group->order.push_back(k);
+    }
   }
   std::stable_partition(group->order.begin(), group->order.end(),
                         [&](size_t k) { return TakesRefunds(*group->members[k].limit); });
   group->settled.resize(group->members.size());
-  AskNext(group);
+  if (!group->id) return AskNext(group);
+  AskId(group, Operation::kPeek, [this, group] {
+    group->denied = group->id_is_used;
+    AskNext(group);
+  });
+}
+
+void SharedDecider::AskId(const std::shared_ptr<Group>& group, Operation operation,
+                          std::function<void()> then) {
+  Member member = group->members[*group->id];
+  member.operation = operation;
+  const auto name = [&](std::string& out) { out.append(group->names[*group->id]); };
+  const auto done = [group, then = std::move(then)](const Settled& settled) {
+    group->settled[*group->id] = settled;
+    group->id_is_used = !settled.decision.allowed;
+    then();
+  };
+  Ask(std::move(member), name, nullptr, {.goes_on = done});
+}
+
+void SharedDecider::ConcludeGroup(const std::shared_ptr<Group>& group) {
+  if (!group->id || group->id_is_used) return group->denied ? GiveBack(group) : group->Finish();
+  AskId(group, group->denied ? Operation::kPeek : Operation::kTake, [this, group] {
+    group->denied = group->denied || group->id_is_used;
+    group->denied ? GiveBack(group) : group->Finish();
+  });
 }
 
 void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
-  if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
+  if (group->next == group->order.size()) return ConcludeGroup(group);
   const size_t index = group->order[group->next];
   Member member = group->members[index];
   // After one member has denied, later members are only peeked at, unless they count the denied

@@ -103,6 +103,13 @@ class ManualSharedStore final : public store::SharedStore {
     asked_.pop_front();
     Answer(asked);
   }
+  // Answers a request that overtakes those before it.
+  void AnswerAt(size_t index) {
+    const auto at = asked_.begin() + static_cast<ptrdiff_t>(index);
+    Asked asked = std::move(*at);
+    asked_.erase(at);
+    Answer(asked);
+  }
   // Answers until no request waits, including new requests that the answers cause.
   void AnswerAll() {
     while (!asked_.empty()) AnswerOne();

@@ -1,0 +1,157 @@
+// Requests that are sent twice at the same time, and meet in a store that answers in any order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/base/hash_rig.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/limiter/shared_decider.h"
+#include "headgate/rule/load.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::limiter {
+namespace {
+
+using base::Instant;
+using namespace std::chrono_literals;
+
+constexpr std::string_view kRules = R"(
+domain: d
+descriptors:
+  - key: day
+    rate_limit: {period: 1d, requests_per_unit: 3, algorithm: fixed_window}
+  - key: tokens
+    rate_limits:
+      - {period: 1d, requests_per_unit: 3, algorithm: token_bucket}
+      - {period: 1d, requests_per_unit: 3, algorithm: sliding_window_log}
+  - key: permits
+    rate_limits:
+      - {algorithm: concurrency, requests: 2, ttl: 60s}
+      - {period: 1d, requests_per_unit: 3, algorithm: fixed_window}
+)";
+
+// Two instances of a fleet with one store.
+class Twins {
+ public:
+  Twins() {
+    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
+    const rule::LoadResult loaded = rule::LoadRules(files, {});
+    EXPECT_TRUE(loaded.problems.empty());
+    EXPECT_TRUE(limiter_.OnRules(loaded.rules, now_).ok());
+  }
+
+  // Sends the request once and waits for its answer.
+  Response Send(const std::string& key, Operation operation, uint64_t cost) {
+    Asker asker(*this);
+    asker.Send(key, operation, cost, {});
+    while (asker.response.waiting) {
+      store_.AnswerOne();
+      asker.GoOn();
+    }
+    return asker.response;
+  }
+  uint64_t Remaining(const std::string& key) {
+    return Send(key, Operation::kPeek, 0).descriptors[0].decision.remaining;
+  }
+
+  // Sends it twice. `choose` says which of the store's open calls, so many, is answered next.
+  std::array<Response, 2> SendTwice(const std::string& key, const PermitHold* hold,
+                                    const std::function<size_t(size_t open)>& choose) {
+    std::array<std::unique_ptr<Asker>, 2> twins;
+    for (auto& twin : twins) {
+      twin = std::make_unique<Asker>(*this);
+      twin->Send(key, Operation::kTake, 1, hold == nullptr ? "one" : "");
+    }
+    while (twins[0]->response.waiting || twins[1]->response.waiting) {
+      store_.AnswerAt(choose(store_.waiting()));
+      for (auto& twin : twins) twin->GoOn();
+    }
+    return {twins[0]->response, twins[1]->response};
+  }
+
+ private:
+  struct Asker {
+    explicit Asker(Twins& twins)
+        : now(twins.now_),
+          decider(twins.store_, twins.memory_, {}),
+          checker(twins.limiter_, 0, decider, BucketNaming{}) {}
+
+    void Send(const std::string& key, Operation operation, uint64_t cost, std::string_view once) {
+      entry = {key, "v"};
+      descriptor = {.entries = {&entry, 1}, .cost = cost};
+      request = {.domain = "d",
+                 .descriptors = {&descriptor, 1},
+                 .operation = operation,
+                 .once = {.id = once, .window = 10min}};
+      EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+    }
+    void GoOn() {
+      if (std::exchange(ready, 0) == 0) return;
+      EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+    }
+
+    const Instant now;
+    SharedDecider decider;
+    Checker checker;
+    int ready = 0;
+    Pending pending{[this] { ++ready; }};
+    rule::Entry entry;
+    rule::Descriptor descriptor;
+    Request request;
+    Response response;
+  };
+
+  Instant now_ = Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore memory_{{.max_buckets = 100, .secret = base::SecretFromSeed(1)}};
+  testing::ManualSharedStore store_{memory_, now_};
+  Limiter limiter_{memory_, nullptr};
+};
+
+// Calls `run(choose)` once for each order in which the store can answer.
+void InEachOrder(const std::function<void(const std::function<size_t(size_t)>&)>& run) {
+  struct Choice {
+    size_t taken;
+    size_t open;
+  };
+  std::vector<Choice> path;
+  do {
+    size_t step = 0;
+    run([&](size_t open) {
+      if (step == path.size()) path.push_back({0, open});
+      return path[step++].taken;
+    });
+    while (!path.empty() && path.back().taken + 1 == path.back().open) path.pop_back();
+    if (!path.empty()) ++path.back().taken;
+  } while (!path.empty());
+}
+
+TEST(SharedTwins, WithOneIdTakeTogetherWhatOneTakes) {
+  for (const std::string key : {"day", "tokens"}) {
+    for (uint64_t left = 0; left <= 3; ++left) {
+      int orders = 0;
+      InEachOrder([&](const auto& choose) {
+        Twins twins;
+        if (left < 3) twins.Send(key, Operation::kTake, 3 - left);
+        const auto [one, other] = twins.SendTwice(key, nullptr, choose);
+        const bool passes = one.allowed || other.allowed;
+        EXPECT_EQ(passes, left > 0) << key << left;
+        EXPECT_TRUE(left <= 1 || (one.allowed && other.allowed)) << key << left;
+        EXPECT_EQ(twins.Remaining(key), left - (passes ? 1 : 0)) << key << left;
+        // One of them is the first; the other, if it passes, is a repetition.
+        EXPECT_EQ(one.repeated + other.repeated, one.allowed && other.allowed ? 1 : 0)
+            << key << left;
+        ++orders;
+      });
+      EXPECT_GT(orders, 5) << key << left;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate::limiter
