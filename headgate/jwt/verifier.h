@@ -3,9 +3,9 @@
 //   token ──▶ a key with the token's `kid` ──▶ signature, by the key's algorithm ──▶ exp, nbf,
 //   iss, aud ──▶ claims
 //
-// The header of a token chooses nothing: its `alg` must be the key's, `kid` only looks up, and
-// `jku`, `x5u` and `jwk` are ignored. A token with `crit` is refused, because no extension is
-// understood (RFC 8725).
+// The header of a token chooses nothing: its `alg` must be the key's, `kid` only looks up, and the
+// rest is skipped, such as `jku`, `x5u` and `jwk`. A token with `crit` is refused, because no
+// extension is understood (RFC 8725).
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ TEST_P(EveryAlgorithm, AcceptsItsSignatureAndNoOther) {
   const std::string token = signer.Sign(R"({"sub":"ann"})");
   Verifier::Token result;
   ASSERT_TRUE(verifier.Verify(token, kNow, result).ok());
-  ASSERT_NE(result.claims.Find("sub"), nullptr);
+  ASSERT_TRUE(result.claims.Find("sub"));
   EXPECT_EQ(result.claims.Find("sub")->text, "ann");
 
   const std::string other = signer.Sign(R"({"sub":"bob"})");
@@ -97,9 +97,9 @@ TEST(Signature, AcceptsTheEd25519ExampleOfTheRfc) {
   const std::string_view message = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
   Verifier::Token result;
   EXPECT_EQ(
-      Verdict(Verifier({}, keys),
-              std::string(message) + ".hgyY0il_MGCjP0JzlnLWG1PPOt7-"
-                                     "09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"),
+      Verdict(Verifier({}, keys), std::string(message) +
+                                      ".hgyY0il_MGCjP0JzlnLWG1PPOt7-"
+                                      "09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"),
       "the claims of the token are not a JSON object")
       << "the signature is good; the example's content is not JSON";
 }
@@ -149,6 +149,16 @@ TEST(Verifier, ChoosesTheKeyByItsIdAndRefusesCriticalExtensions) {
             "no key verifies the token's signature");
   EXPECT_EQ(Verdict(verifier, b.Sign("{}", R"(,"crit":["exp"])")),
             "the token has critical extensions");
+}
+
+TEST(Verifier, ReadsOfTheHeaderOnlyWhatItNeeds) {
+  const TestSigner signer(Algorithm::kHs256);
+  const Verifier verifier({}, Keys(signer.KeySet()));
+  EXPECT_EQ(Verdict(verifier, signer.SignWithHeader(
+                                  R"({"x":[{"alg":"none"}],"x":{"kid":7},"alg":"HS256"})", "{}")),
+            "ok");
+  EXPECT_EQ(Verdict(verifier, signer.SignWithHeader(R"({"alg":"none","alg":"HS256"})", "{}")),
+            "the header of the token is not a JSON object");
 }
 
 TEST(Verifier, APublicKeyIsNoSecret) {

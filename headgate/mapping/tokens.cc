@@ -52,11 +52,22 @@ void TokenReader::SetIssuers(std::span<const TokenIssuer> issuers) {
   issuers_ = issuers;
   current_.clear();
   kept_.clear();
+  kept_bytes_ = 0;
+  next_forgotten_ = 0;
 }
 
 void TokenReader::Begin() {
   current_.clear();
-  if (kept_.size() > kKeptMax) kept_.resize(kKeptMax);
+  for (; kept_.size() > kKeptMax; kept_.pop_back()) Forget(kept_.back());
+  // No slot is in use. The hand goes around, so the largest tokens are not forgotten first, but all
+  // of them in turn.
+  for (; kept_bytes_ > kKeptBytesMax; next_forgotten_ = (next_forgotten_ + 1) % kKeptMax)
+    Forget(kept_[next_forgotten_]);
+}
+
+void TokenReader::Forget(std::unique_ptr<Kept>& slot) {
+  if (slot != nullptr) kept_bytes_ -= slot->bytes();
+  slot.reset();
 }
 
 ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
@@ -65,8 +76,8 @@ ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> nam
   if (current.lookup == ClaimLookup::kNotValid) return WithoutToken(issuer, request, now_s);
   if (current.token == nullptr) return current.lookup;
   const std::vector<std::string_view> path(names.begin(), names.end());
-  const jwt::JsonMembers::Member* const member = current.token->claims.Find(path);
-  if (member == nullptr) return ClaimLookup::kAbsent;
+  const auto member = current.token->claims.Find(path);
+  if (!member) return ClaimLookup::kAbsent;
   using Kind = jwt::JsonMembers::Kind;
   if (member->kind != Kind::kString && member->kind != Kind::kNumber &&
       member->kind != Kind::kBool) {
@@ -118,6 +129,8 @@ void TokenReader::Verify(std::string_view token, int64_t now_s, Current& current
     return slot != nullptr && other.token == &slot->verified;
   });
   std::unique_ptr<Kept>& place = in_use ? kept_.emplace_back() : slot;
+  Forget(place);
+  kept_bytes_ += fresh->bytes();
   place = std::move(fresh);
   current.token = &place->verified;
 }

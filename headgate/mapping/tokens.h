@@ -34,13 +34,16 @@ enum class ClaimLookup : uint8_t {
 // For one thread.
 class TokenReader {
  public:
-  // The most tokens whose claims are kept; about 2 KiB each.
+  // The most tokens whose claims are kept, and their bytes: 4 KiB for each, where most take less
+  // than 2 KiB and none takes more than 64 KiB. One request may exceed both by its own tokens.
   static constexpr size_t kKeptMax = 1024;
+  static constexpr size_t kKeptBytesMax = kKeptMax * 4096;
 
   // From now on, reads tokens of these issuers. They must outlive the reader's use.
   void SetIssuers(std::span<const TokenIssuer> issuers);
   // A new request begins.
   void Begin();
+  size_t kept_bytes() const { return kept_bytes_; }
 
   // Appends the claim as text: a string, a number or a boolean. A token that is there but not valid
   // is not as if it were absent: a backend may read what is refused here ("Bearer TOKEN="), and a
@@ -54,6 +57,8 @@ class TokenReader {
     std::string token;
     uint32_t issuer = 0;
     jwt::Verifier::Token verified{};
+
+    size_t bytes() const { return sizeof(Kept) + token.capacity() + verified.claims.bytes(); }
   };
   struct Current {
     uint32_t issuer = 0;
@@ -64,12 +69,15 @@ class TokenReader {
   Current TokenOf(uint32_t issuer, const RequestHead& request, int64_t now_s);
   // Sets the token, or why there is none.
   void Verify(std::string_view token, int64_t now_s, Current& current);
+  void Forget(std::unique_ptr<Kept>& slot);
   // The reason why there is no token of `issuer`, if one that is not valid was found.
   ClaimLookup WithoutToken(uint32_t issuer, const RequestHead& request, int64_t now_s);
 
   std::span<const TokenIssuer> issuers_;
   std::vector<Current> current_;             // of the present request
   std::vector<std::unique_ptr<Kept>> kept_;  // a slot per hash; a newer token replaces an older one
+  size_t kept_bytes_ = 0;
+  size_t next_forgotten_ = 0;  // the slot
 };
 
 }  // namespace headgate::mapping
