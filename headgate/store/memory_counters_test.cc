@@ -224,6 +224,29 @@ TEST(MemoryCounters, ASnapshotKeepsValueAndExpiry) {
   EXPECT_EQ(Count(next, "large", {}, now).outcome, Outcome::kRefused);
 }
 
+TEST(MemoryCounters, AfterTheClockWasSetBackTheyExpireAfterTheTimeThatWasLeft) {
+  constexpr std::chrono::hours kSetBack{24 * 30};
+  MemoryStore store({.max_buckets = 1000});
+  Count(store, "forever");
+  Count(store, "minute", Expiring(seconds(60)));
+  const std::string bytes = store.Snapshot(kNow + seconds(20));
+
+  MemoryStore next({.max_buckets = 1000});
+  const Instant now = kNow + seconds(20) - kSetBack;
+  ASSERT_TRUE(next.Restore(bytes, now).ok());
+  EXPECT_EQ(next.stats().rebased, 1u);
+  EXPECT_EQ(ValueOf(next, "minute", now), 1);
+  EXPECT_EQ(next.FindCounter(KeyOf(next, "minute"), now)->expires_at, now + seconds(40));
+  EXPECT_EQ(next.FindCounter(KeyOf(next, "forever"), now)->expires_at, Counter::kNeverExpires);
+  // The clock is ahead, or is behind by less than clocks differ: the expiry stays.
+  for (const auto change : {milliseconds(3000), milliseconds(-900)}) {
+    MemoryStore same({.max_buckets = 1000});
+    ASSERT_TRUE(same.Restore(bytes, kNow + seconds(20) + change).ok());
+    EXPECT_EQ(same.stats().rebased, 0u);
+    EXPECT_EQ(same.FindCounter(KeyOf(same, "minute"), kNow)->expires_at, kNow + seconds(60));
+  }
+}
+
 TEST(MemoryCounters, ASnapshotWithoutThemCanBeReadByEarlierPrograms) {
   MemoryStore store({.max_buckets = 1000});
   Ask(store, "bucket");

@@ -171,6 +171,15 @@ void WriteHits(Writer& writer, const algorithm::HitLog& log) {
   }
 }
 
+// Moves the expiry of a counter by the change of the clock. Returns false if it has none.
+bool MoveExpiry(BucketState& state, base::Duration change) {
+  algorithm::Counter counter = CounterOf(state);
+  if (counter.expires_at >= algorithm::Counter::kNeverExpires) return false;
+  counter.expires_at = std::max(Instant(), std::max(Instant(), counter.expires_at) + change);
+  state = StateOf(counter);
+  return true;
+}
+
 // Returns the sum of the costs of the hits that have room in `hits`.
 uint32_t ReadHits(Reader& reader, algorithm::HitLog& hits) {
   uint32_t sum = 0;
@@ -253,7 +262,8 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   Reader reader(snapshot.substr(0, snapshot.size() - sizeof(uint32_t)));
   reader.Bytes(kMagic.size());
   const auto version = reader.Number<uint32_t>();
-  reader.Number<int64_t>();  // saved_at is unused: each bucket has its own time
+  // For counters: each bucket has its own time.
+  const auto saved_at = base::Clamp(Instant::FromNanos(reader.Number<int64_t>()));
   const std::string_view secret = reader.Bytes(secret_.bytes.size());
   if (secret.size() != secret_.bytes.size())
     return absl::DataLossError("the snapshot ends within its head");
@@ -303,6 +313,8 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
       ArenaHitLog hits = HitsOf(state.edge, *entry);
       state.count = ReadHits(reader, hits);
     }
+    if (entry->is_of_counters() && saved_at > now + kAheadMax && MoveExpiry(state, now - saved_at))
+      rebased_.fetch_add(1, std::memory_order_relaxed);
     RestoreBucket(print, *entry, state, remembered_until, now);
   }
   if (reader.failed() || !reader.empty())
@@ -313,7 +325,7 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
 void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry,
                                 BucketState state, Instant remembered_until, Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, entry);
-  // A counter has no time but its expiry.
+  // A counter has no time but its expiry, which Restore has moved.
   if (state.seen > now + kAheadMax && !entry.is_of_counters()) {
     Rebase(entry.limit, state, hits, remembered_until, now);
     rebased_.fetch_add(1, std::memory_order_relaxed);
