@@ -145,6 +145,15 @@ TEST(Spoe, SaysGoodbyeWhenHaproxyDoesAndWhenItGoesDown) {
 // {"alg":"HS256"}, {"sub":"mallory"}
 constexpr std::string_view kMallory = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWxsb3J5In0.AA";
 
+TEST(Spoe, AMessageBeyondThoseThatWaitIsUnavailable) {
+  SpoeRig rig(kMappings, {"remote_address: 1/second burst 2000 queue"});
+  rig.Say(Hello());
+  std::string first;
+  for (uint64_t i = 0; i <= 1024; ++i) first += NotifyOf{}.Frame(i);
+  EXPECT_EQ(Status(Acks(rig.Say(first))), "0:200 ") << "the others wait for their turn";
+  EXPECT_EQ(Status(Acks(rig.Say(NotifyOf{}.Frame(1025)))), "1025:503 ");
+}
+
 TEST(Spoe, ATokenThatComesTwiceIsInvalid) {
   SpoeRig rig(R"(
 trusted_proxies: [10.0.0.0/8]
