@@ -227,10 +227,13 @@ mappings:
 TEST(RuleGateMapping, WithoutMappingsNobodyPasses) {
   RuleRig rig({"client: 5/minute"});
   front::auth::LiveMappings none;
-  front::auth::Judge judge(
-      *rig.checker, *rig.answer,
-      {.mappings = none, .repeats = rig.repeats, .secret = rig.secret, .is_own_proxy = true},
-      rig.rule_counters.verdicts);
+  front::auth::Judge judge(*rig.checker, *rig.answer,
+                           {.mappings = none,
+                            .repeats = rig.repeats,
+                            .secret = rig.secret,
+                            .clock = rig.clock,
+                            .is_own_proxy = true},
+                           rig.rule_counters.verdicts);
   RuleGate gate(judge, wire::RateLimitDialect::kDraft, rig.held, rig.rule_counters);
   rig.application.SetRules(gate);
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/", kAnn)), StartsWith("head 403 "));

@@ -35,11 +35,13 @@ struct RuleRig : RelayRig {
     mappings.Publish(mapping::MappingOfClient("X-Client-Id"));
     answer.emplace(*checker,
                    front::answer::LimitAnswerOptions{.dialect = wire::RateLimitDialect::kDraft});
-    judge.emplace(
-        *checker, *answer,
-        front::auth::JudgeOptions{
-            .mappings = mappings, .repeats = repeats, .secret = secret, .is_own_proxy = true},
-        rule_counters.verdicts);
+    judge.emplace(*checker, *answer,
+                  front::auth::JudgeOptions{.mappings = mappings,
+                                            .repeats = repeats,
+                                            .secret = secret,
+                                            .clock = clock,
+                                            .is_own_proxy = true},
+                  rule_counters.verdicts);
     gate.emplace(*judge, wire::RateLimitDialect::kDraft, held, rule_counters);
     settler.emplace(*checker, wheel, held, settled);
     gate->SetSettler(*settler);
@@ -111,6 +113,7 @@ struct RuleRig : RelayRig {
   front::auth::LiveMappings mappings;
   front::auth::Repeats repeats{{}};
   const base::HashSecret secret{};
+  base::ManualClock clock{base::WallTime::FromNanos(kStart.ns)};
   RuleCounters rule_counters;
   std::optional<front::auth::Judge> judge;
   HeldRequests held{4, [](base::Instant) {}};

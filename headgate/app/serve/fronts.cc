@@ -94,7 +94,8 @@ front::answer::LimitAnswerOptions Fronts::AnswerIn(Dialect dialect) const {
 front::auth::JudgeOptions Fronts::JudgeOptionsOf() const {
   return {.mappings = options_.mappings,
           .repeats = options_.repeats,
-          .secret = options_.repeats_secret};
+          .secret = options_.repeats_secret,
+          .clock = options_.engine.clock().source()};
 }
 
 Fronts::HttpFront& Fronts::HttpIn(Dialect dialect) {

@@ -34,6 +34,7 @@ SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoo
             {.mappings = rules.live_mappings_,
              .repeats = rules.repeats_,
              .secret = rules.repeats_secret_,
+             .clock = rules.engine_.clock().source(),
              .is_own_proxy = true},
             counters.verdicts),
       settler(checker, proxy.wheel(), proxy.deferred(), settled),

@@ -53,13 +53,14 @@ struct AuthRig {
   store::MemoryStore store{{.max_buckets = 1 << 12}};
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter};
-  base::SystemClock clock;
+  base::ManualClock clock{base::WallTime::FromNanos(kRigStart.ns)};
   net::EventLoop loop{clock};
   LiveMappings mappings;
   Repeats repeats{{}};
   const base::HashSecret secret{};
   Counters counters;
-  const JudgeOptions options{.mappings = mappings, .repeats = repeats, .secret = secret};
+  const JudgeOptions options{
+      .mappings = mappings, .repeats = repeats, .secret = secret, .clock = clock};
   AuthHandler handler{checker, {}, options, loop, counters};
   access::Access access;
   http::Router router{"test", access};

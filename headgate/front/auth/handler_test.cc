@@ -134,6 +134,26 @@ TEST(Auth, ATokenThatComesTwiceIsInvalid) {
   EXPECT_EQ(OutcomeOf(twice), "invalid");
 }
 
+// At the start of the machine the time of day may be wrong. NTP then steps it, and the time of
+// decisions does not follow.
+TEST(Auth, TokensAreValidByTheTimeOfDay) {
+  AuthRig rig(ByToken("bearer"), {"user: 9/minute"});
+  const auto outcome = [&](std::string_view claims) {
+    const std::string token = "Bearer eyJhbGciOiJIUzI1NiJ9." + std::string(claims) + ".AA";
+    return OutcomeOf(rig.Ask("GET", "/auth", {{"Authorization", token}}, kRigStart));
+  };
+  // {"sub":"ann","exp":…}, an hour after the start; {"sub":"ann","nbf":…}, two hours less 5 s.
+  constexpr std::string_view kFirstHour = "eyJzdWIiOiJhbm4iLCJleHAiOjE3OTAwMDM2MDB9";
+  constexpr std::string_view kFromSecondHour = "eyJzdWIiOiJhbm4iLCJuYmYiOjE3OTAwMDcxOTV9";
+  EXPECT_EQ(outcome(kFirstHour), "allowed");
+  EXPECT_EQ(outcome(kFromSecondHour), "missing");
+  rig.clock.StepWall(2h);
+  EXPECT_EQ(outcome(kFirstHour), "missing");
+  EXPECT_EQ(outcome(kFromSecondHour), "allowed");
+  rig.clock.StepWall(-2h);
+  EXPECT_EQ(outcome(kFirstHour), "allowed");
+}
+
 TEST(Auth, AnswersNobodyWhoIsNotTrusted) {
   AuthRig rig(kByKey, {"api_key: 2/minute"});
   for (const std::string_view ip : {"127.0.0.1", "203.0.113.1", "::1"}) {

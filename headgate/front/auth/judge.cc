@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kUntrustedStatus = 403;
 
-int64_t UnixSeconds(base::Instant now) { return now.ns / 1'000'000'000; }
+int64_t UnixSeconds(base::WallTime now) { return now.ns / 1'000'000'000; }
 
 // The time until the turn of a request that is allowed.
 base::Duration WaitOf(const limiter::Response& decided) {
@@ -98,7 +98,7 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
     Count(verdict);
     return true;
   }
-  const mapping::MappedRequest mapped = mapper_.Map(request, UnixSeconds(now));
+  const mapping::MappedRequest mapped = mapper_.Map(request, UnixSeconds(options_.clock.WallNow()));
   has_read_path_ = mapped.has_read_path;
   Judged(mapped, verdict);
   if (mapped.as != mapping::MappedAs::kDescriptors || mapped.descriptors.empty()) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "headgate/base/clock.h"
 #include "headgate/front/answer/limit_answer.h"
 #include "headgate/front/auth/live_mappings.h"
 #include "headgate/front/auth/repeats.h"
@@ -57,6 +58,8 @@ struct JudgeOptions {
   const LiveMappings& mappings;
   Repeats& repeats;
   const base::HashSecret& secret;  // for idempotency ids
+  // Tokens are valid by its wall time, which follows a step. The time of decisions does not.
+  const base::Clock& clock;
   // Whether this process is the proxy itself. Then every request is judged, and trusted_proxies
   // only says whose forwarding headers are believed.
   bool is_own_proxy = false;
