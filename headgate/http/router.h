@@ -55,6 +55,9 @@ class Router final : public Handler {
   // may expect one. It takes any host.
   void TurnOff(std::string path, std::string detail, std::string hint);
 
+  // The most specific first. GET / has no route of its own.
+  const std::vector<Route>& routes() const { return routes_; }
+
   void Handle(const Request& request, Response& response, base::Instant now) override;
   Reception Receive(const Request& head, Response& response, base::Instant now) override;
   bool TakesAnyHost(std::string_view path) const override;
@@ -81,7 +84,7 @@ class Router final : public Handler {
 
   const std::string title_;
   const LoginCheck login_;
-  std::vector<Route> routes_;  // the most specific first
+  std::vector<Route> routes_;
   std::vector<TurnedOff> turned_off_;
   bool receives_ = false;  // whether any route receives bodies in parts
 };

@@ -1,15 +1,14 @@
-"""Drives a server by its own description: every operation with valid and invalid bodies, every status
-that is described, and every answer compared with its schema."""
+"""Drives the address for decisions by its own description: every operation with valid and invalid bodies,
+every status that is described, and every answer compared with its schema. test_openapi_admin.py does the same
+with the admin address."""
 
 import base64
-import http.client
 import json
 import os
 import tempfile
 import unittest
 
-import jsonschema
-
+from described import METHODS, Described
 from harness import BINARY, PATIENT, Headgate, RedisServer, require_redis, run, until, wait
 
 RULES = """domain: default
@@ -59,59 +58,22 @@ class OpenApi(unittest.TestCase):
 
     def serve(self, *more):
         self.server = self.enterContext(Headgate("--rules", self.rules, *more))
-        _, fields, text = self.send("GET", "/openapi.json")
-        self.assertEqual(fields["content-type"], "application/json")
-        self.api = json.loads(text)
+        self.address = Described(self, self.server.port, self.seen)
+        self.ask, self.send = self.address.ask, self.address.send
 
-    def send(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
-        text = body if body is None or isinstance(body, str) else json.dumps(body)
-        connection.request(method, path, body=text, headers={**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})})
-        response = connection.getresponse()
-        answer = response.read().decode()
-        connection.close()
-        return response.status, {name.lower(): value for name, value in response.getheaders()}, answer
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
 
-    def schema(self, schema):
-        return jsonschema.Draft202012Validator({**schema, "components": self.api["components"]})
-
-    def ask(self, method, template, *, path=None, body=None, headers=None, expect=None):
-        """Sends a request and compares the answer with its description."""
-        status, fields, text = self.send(method, path or template, body, headers)
-        operation = self.api["paths"][template][method.lower()]
-        self.assertIn(str(status), operation["responses"], f"{method} {template} answered {status}: {text}")
-        described = operation["responses"][str(status)]
-        content = described.get("content", {})
-        if text:
-            kind = fields["content-type"].split(";")[0]
-            self.assertIn(kind, content, f"{method} {template} {status}")
-            if kind.endswith("json"):
-                self.schema(content[kind]["schema"]).validate(json.loads(text))
-        self.seen.add((template, str(status)))
-        if expect is not None:
-            self.assertEqual(status, expect, text)
-        return text
-
-    def test_the_document_describes_every_path_and_is_well_formed(self):
-        self.serve("--auth-header", "X-API-Key")
-        self.assertEqual(self.api["openapi"], "3.1.0")
-        listed = set()
-        for line in self.send("GET", "/")[2].splitlines()[2:]:
-            methods, path = line.split()[:2]
-            path = path.removesuffix("...")
-            for method in ["get"] if methods == "ANY" else methods.lower().split(","):
-                listed.add((method, "/auth/{path}" if path == "/auth/" else path))
-        described = {(method, path) for path, item in self.api["paths"].items() for method in item}
-        self.assertEqual(described, listed | {("get", "/")})
-        ids = [operation["operationId"] for item in self.api["paths"].values() for operation in item.values()]
-        self.assertEqual(len(ids), len(set(ids)))
-        for name, schema in self.api["components"]["schemas"].items():
-            jsonschema.Draft202012Validator.check_schema(schema)
-            self.assertIn(f'"#/components/schemas/{name}"', json.dumps(self.api), "it is used")
-        for item in self.api["paths"].values():
-            for operation in item.values():
-                for content in operation.get("requestBody", {}).get("content", {}).values():
-                    self.schema(content["schema"]).validate(content["example"])
+    def test_the_document_describes_what_the_address_serves_and_is_well_formed(self):
+        for more in ((), ("--auth-header", "X-API-Key")):
+            self.serve(*more)
+            self.address.assert_is_well_formed()
+            self.address.assert_describes_exactly_what_it_serves()
+            self.assertEqual("/auth" in self.address.api["paths"], bool(more))
+            self.assertEqual(self.send("GET", "/auth")[0], 401 if more else 404)
 
     def test_the_server_takes_the_bodies_that_the_description_allows_and_no_others(self):
         self.serve()
@@ -126,47 +88,49 @@ class OpenApi(unittest.TestCase):
             {"descriptors": 64 * [{"entries": 32 * [{"key": "k", "value": "v"}]}], "cost": 2**63 - 1},
         ]
         for body in bodies:
-            self.schema(self.api["components"]["schemas"]["Check"]).validate(body)
+            self.address.component("Check").validate(body)
             for path in ("/v1/check", "/v1/peek"):
                 self.assertIn(json.loads(self.ask("POST", path, body=body))["allowed"], (True, False))
             self.ask("POST", "/v1/checks", body={"checks": [body, body]}, expect=200)
         for spoil in SPOILERS:
             body = body_of("api_key")
             spoil(body)
-            self.assertFalse(self.schema(self.api["components"]["schemas"]["Check"]).is_valid(body), body)
+            self.assertFalse(self.address.component("Check").is_valid(body), body)
             for path in ("/v1/check", "/v1/peek", "/v1/refund", "/v1/reset"):
                 self.ask("POST", path, body=body, expect=400)
             self.ask("POST", "/v1/checks", body={"checks": [body_of("api_key"), body]}, expect=400)
             self.ask("POST", "/v1/reserve", body=body, expect=400)
         for more in ({"id": ""}, {"id": 129 * "x"}, {"expires_ms": 999}, {"expires_ms": 3600001}):
             body = body_of("api_key", **more)
-            self.assertFalse(self.schema(self.api["components"]["schemas"]["Reserve"]).is_valid(body), body)
+            self.assertFalse(self.address.component("Reserve").is_valid(body), body)
             self.ask("POST", "/v1/reserve", body=body, expect=400)
         self.ask("POST", "/v1/reserve", body=body_of("api_key", "r", id="x", expires_ms=1000), expect=200)
         for body in ({}, {"reservation": "abcd"}, {"reservation": "abcd", "cost": 1, "costs": [1]}, {"reservation": "abcd", "costs": []}):
-            self.assertFalse(self.schema(self.api["components"]["schemas"]["Settle"]).is_valid(body), body)
+            self.assertFalse(self.address.component("Settle").is_valid(body), body)
             self.ask("POST", "/v1/settle", body=body, expect=400)
         for more in ({"id": ""}, {"ttl_ms": 999}, {"ttl_ms": 86400001}, {"expires_ms": 1000}):
             body = body_of("pool", **more)
-            self.assertFalse(self.schema(self.api["components"]["schemas"]["Acquire"]).is_valid(body), body)
+            self.assertFalse(self.address.component("Acquire").is_valid(body), body)
             self.ask("POST", "/v1/acquire", body=body, expect=400)
         self.ask("POST", "/v1/acquire", body=body_of("pool", "r", id="x", ttl_ms=1000), expect=200)
         for body in (body_of("pool"), body_of("pool", id=""), body_of("pool", id="x", ttl_ms=1000)):
-            self.assertFalse(self.schema(self.api["components"]["schemas"]["Release"]).is_valid(body), body)
+            self.assertFalse(self.address.component("Release").is_valid(body), body)
             self.ask("POST", "/v1/release", body=body, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": []}, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": 1001 * [body_of("k")]}, expect=400)
 
     def test_every_status_that_is_described_occurs(self):
         password = run(BINARY, "hash-password", input="apple\n").stdout.strip()
-        users = os.path.join(self.folder, "users")
-        with open(users, "w", encoding="utf-8") as file:
-            file.write(f"ann admin {password}\nbob - {password}\n".replace("bob -", "bob refund") + f"eve check {password}\n")
+        users = self.write("users", f"ann admin {password}\nbob refund {password}\neve check {password}\n")
 
         def login(user, word="apple"):
             return {"Authorization": "Basic " + base64.b64encode(f"{user}:{word}".encode()).decode()}
 
+        self.serve("--auth-header", "X-API-Key", "--request-timeout", "1s")
+        described = self.address.described()
+        self.address.drive_unfinished_requests()
         self.serve("--users-file", users, "--auth-header", "X-API-Key")
+        self.address.drive_broken_requests()
         changing = ("/v1/check", "/v1/checks", "/v1/peek", "/v1/reserve", "/v1/acquire", "/v1/refund", "/v1/reset")
         ann = login("ann")
         for path in changing:
@@ -230,17 +194,39 @@ class OpenApi(unittest.TestCase):
             guess()
             self.ask("GET", path, headers=login("bob"), expect=429)
 
-        for path in ("/auth", "/auth/a"):
+        for method, path in ((method.upper(), path) for path in ("/auth", "/auth/a") for method in METHODS):
             template = "/auth" if path == "/auth" else "/auth/{path}"
-            with_key = {"X-API-Key": path}
+            with_key = {"X-API-Key": method + path}
             for status in 5 * [200] + [429]:
-                self.ask("GET", template, path=path, headers=with_key, expect=status)
-            self.ask("GET", template, path=path, expect=401)
-            self.ask("GET", template, path=path, headers={"X-API-Key": "a\tb"}, expect=400)
-        self.expect_the_rest()
+                self.ask(method, template, path=path, headers=with_key, expect=status)
+            self.ask(method, template, path=path, expect=401)
+            self.ask(method, template, path=path, headers={"X-API-Key": "a\tb"}, expect=400)
+        self.expect_statuses_of_mappings()
+        self.expect_statuses_of_trouble()
+        self.expect_a_full_house()
 
-    def expect_the_rest(self):
-        """Statuses that need a server of another kind: no rules yet, or a store that is away."""
+        self.assertEqual(described - self.seen, set())
+
+    def expect_statuses_of_mappings(self):
+        auth = self.write("auth.yaml", """trusted_proxies: [127.0.0.1]
+original_request: request-line
+mappings:
+- descriptors: [{entries: [{key: nobody, header: X-API-Key}]}]
+  require_rule: true
+  status: {missing: 418}
+""")
+        self.serve("--auth", auth)
+        for method, path in ((method.upper(), path) for path in ("/auth", "/auth/a") for method in METHODS):
+            template = "/auth" if path == "/auth" else "/auth/{path}"
+            self.ask(method, template, path=path, headers={"X-API-Key": "k"}, expect=403)
+            self.ask(method, template, path=path, expect=418)
+
+    def expect_a_full_house(self):
+        self.serve("--auth-header", "X-API-Key", "--max-connections", "4", "--max-connections-per-address", "4")
+        self.address.drive_full_house(4)
+
+    def expect_statuses_of_trouble(self):
+        """With a store that is away, and a server that goes down."""
         require_redis()
         redis = self.enterContext(RedisServer())
         rules = RULES.replace("requests_per_unit: 5}", "requests_per_unit: 5, on_store_failure: deny}")
@@ -262,14 +248,6 @@ class OpenApi(unittest.TestCase):
         self.server.process.terminate()
         until(lambda: self.send("GET", "/readyz")[0] == 503, 10, "it goes down")
         self.ask("GET", "/readyz", expect=503)
-        self.serve()
-        self.ask("GET", "/auth", expect=404)
-        self.ask("GET", "/auth/{path}", path="/auth/a", expect=404)
-
-        described = {(path, status) for path, item in self.api["paths"].items() for operation in item.values() for status in operation["responses"]}
-        # Without rules yet, which ends the start with files; a mapping decides about the others.
-        unseen = {("/v1/checks", "503"), ("/v1/settle", "404"), ("/v1/rules", "503"), ("/metrics", "503"), ("/auth", "403"), ("/auth/{path}", "403")}
-        self.assertEqual(described - self.seen, unseen)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ void AnswerNoRules(http::Response& response) {
                       response);
 }
 
-void AddRulesRoutes(const AdminSources& sources, http::Router& router) {
+void AddRulesRoute(const AdminSources& sources, http::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/v1/rules",
               .what = "the rules and their limits",
@@ -53,19 +53,26 @@ void AddRulesRoutes(const AdminSources& sources, http::Router& router) {
                 response.AddField("Content-Type", "application/json");
                 AppendRules(*set, *from, response.body);
               }});
+}
+
+// The document is made for the first request, when all routes of the address are there.
+void AddDescription(http::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/openapi.json",
-              .what = "the description of this API (OpenAPI 3.1)",
-              .handle = [](const Request&, Response& response, base::Instant) {
+              .what = "the description of this address (OpenAPI 3.1)",
+              .handle = [&router, document = std::make_shared<std::string>()](
+                            const Request&, Response& response, base::Instant) {
+                if (document->empty()) *document = DescribeRoutes(router.routes());
                 response.AddField("Content-Type", "application/json");
-                response.stream = std::make_unique<http::FixedBody>(kOpenApi);
+                response.stream = std::make_unique<http::FixedBody>(*document);
               }});
 }
 
 }  // namespace
 
 void AddRoutes(AdminSources sources, http::Router& router) {
-  if (sources.rules) AddRulesRoutes(sources, router);
+  if (sources.rules) AddRulesRoute(sources, router);
+  AddDescription(router);
   router.Add({.methods = {"GET"},
               .path = "/metrics",
               .what = "metrics, as Prometheus reads them",

@@ -1,7 +1,7 @@
 // The routes about the process and its state:
 //
 //   GET /v1/rules   the rules and their limits, JSON   needs access to state
-//   GET /openapi.json  the description of all paths    for everybody
+//   GET /openapi.json  the description of all routes of the address
 //   GET /metrics    Prometheus text                    needs access to state
 //   GET /healthz    200 while the process lives
 //   GET /readyz     200 while it has rules and a usable store and accepts requests, else 503 with
@@ -27,7 +27,8 @@ struct AdminSources {
   std::function<absl::Status()> readiness;  // OK, or the reason: "draining"
 };
 
-// Adds the routes. They keep `sources`.
+// Adds the routes. They keep `sources`. /openapi.json describes the routes that the router has when
+// it is first asked.
 void AddRoutes(AdminSources sources, http::Router& router);
 
 }  // namespace headgate::front::admin

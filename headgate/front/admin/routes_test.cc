@@ -116,8 +116,9 @@ TEST_F(AdminWithCredential, RevealsStateOnlyToWhoHasIt) {
 TEST_F(Admin, ShowsCostsBySize) {
   rules->Add("api_key", {{.requests = 10, .period = 1s}}).limits[0].cost =
       rule::SizeCost{.per_bytes = 1024, .reserve_bytes = 65'536};
-  EXPECT_THAT(Get("/v1/rules").body,
-              HasSubstr(R"("burst":10,"cost":{"of":"response_bytes","per":1024,"reserve":65536}})"));
+  EXPECT_THAT(
+      Get("/v1/rules").body,
+      HasSubstr(R"("burst":10,"cost":{"of":"response_bytes","per":1024,"reserve":65536}})"));
 }
 
 TEST_F(Admin, ShowsRulesWithTheirLimits) {
