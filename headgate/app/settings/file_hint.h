@@ -1,5 +1,5 @@
-// What to do about a file or socket that this user may not use. The cause decides: what belongs in
-// the file is no help to somebody who may not read it.
+// What to do about a file or socket that this user may not use. The cause decides: it does not help
+// to know what belongs in a file that one may not read.
 #pragma once
 
 #include <string>

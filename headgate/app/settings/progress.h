@@ -4,7 +4,7 @@
 //      2s  reading the rules
 //
 // Work that is done within a second shows nothing, and neither does any work if the console's `err`
-// is no terminal.
+// is not a terminal.
 #pragma once
 
 #include <condition_variable>

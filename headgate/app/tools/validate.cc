@@ -7,6 +7,7 @@
 
 #include "headgate/app/runtime/followed_mappings.h"
 #include "headgate/app/settings/arguments.h"
+#include "headgate/app/settings/progress.h"
 #include "headgate/app/settings/rule_files.h"
 
 namespace headgate::app {
@@ -64,9 +65,15 @@ void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Co
   }
 }
 
+mapping::LoadedMappings LoadMappings(const std::string& path, mapping::Asker asker,
+                                     const Console& console) {
+  const Progress progress(console, "reading the mappings");
+  return LoadMappingFile(path, asker);
+}
+
 int ValidateMappings(const std::string& path, mapping::Asker asker, bool as_json,
                      const Console& console) {
-  const mapping::LoadedMappings loaded = LoadMappingFile(path, asker);
+  const mapping::LoadedMappings loaded = LoadMappings(path, asker, console);
   const bool valid = loaded.set != nullptr;
   const size_t mappings = valid ? loaded.set->mappings.size() : 0;
   const size_t problems = rule::CountOf(loaded.problems);

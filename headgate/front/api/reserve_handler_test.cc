@@ -371,7 +371,7 @@ TEST(ReservationsInAnOutage, AreNotSettledUnlessTheStoreRemembersIt) {
   desk.shared.failure = absl::DeadlineExceededError("no answer");
   const json answer = desk.Settle(reservation, 0);
   EXPECT_EQ(desk.status, 503);
-  EXPECT_THAT(answer["detail"], HasSubstr("store cannot be reached"));
+  EXPECT_EQ(answer["detail"], "the reservation is not settled: the shared store cannot be reached");
   EXPECT_THAT(answer["hint"], HasSubstr("settle it again"));
   desk.shared.failure = absl::OkStatus();
   EXPECT_EQ(desk.Remaining(), 500u);
