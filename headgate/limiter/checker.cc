@@ -217,16 +217,26 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     if (may_owe) [[unlikely]]
       DenyDebtors(enforced);
   }
-  if (!scratch_->permit_of.empty()) [[unlikely]]
+  if (!scratch_->permit_of.empty()) [[unlikely]] {
+    response.waiting = MayRepeat(call) && !response.repeated && !AcquireFound(call, joined);
+    if (response.waiting) return absl::OkStatus();
     ObservePermits(call);
+  }
   return Conclude(call, response);
 }
 
 // Decides `count` requests of the batch. False if the answers come later.
 bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
-  const std::span<BatchEntry> part = std::span(scratch_->batch).subspan(first, count);
+  return DecideBuckets(call, std::span(scratch_->batch).subspan(first, count),
+                       [first](size_t index) { return first + index; });
+}
+
+// `place` says to which request of the batch the bucket of an entry belongs.
+bool Checker::DecideBuckets(const Call& call, std::span<BatchEntry> entries,
+                            absl::FunctionRef<size_t(size_t)> place) {
+  if (entries.empty()) return true;
   const auto name = [&](size_t index, std::string& out) {
-    const Scratch::Source& source = scratch_->sources[first + index];
+    const Scratch::Source& source = scratch_->sources[place(index)];
     if (source.descriptor == kOfOnce)
       return AppendOnceBucket(naming_, call.request.domain, call.request.once.id, out);
     const rule::Descriptor& descriptor = call.request.descriptors[source.descriptor];
@@ -239,9 +249,10 @@ bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
                            descriptor.override_limit->unit, out);
     }
   };
-  if (call.pending == nullptr) return decider_.Decide(part, name, nullptr, call.now);
-  return call.pending->Resume(base::Strided<Settled>::Of(part, &BatchEntry::settled),
-                              [&] { return decider_.Decide(part, name, call.pending, call.now); });
+  if (call.pending == nullptr) return decider_.Decide(entries, name, nullptr, call.now);
+  return call.pending->Resume(base::Strided<Settled>::Of(entries, &BatchEntry::settled), [&] {
+    return decider_.Decide(entries, name, call.pending, call.now);
+  });
 }
 
 void Checker::Match(const Call& call) {
@@ -433,9 +444,7 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
   // The caller must learn that a refund or a reset failed, even for a rule in shadow.
   const Operation operation = call.request.operation;
   const bool changes = operation == Operation::kRefund || operation == Operation::kReset;
-  bool denied = false;
   const DescriptorAnswer* unavailable = nullptr;
-  size_t quota_count = 0, quota_denied = 0;
   for (size_t i = 0; i < response.descriptors.size(); ++i) {
     DescriptorAnswer& outcome = response.descriptors[i];
     outcome.rule = scratch_->matched[i].rule;
@@ -450,19 +459,28 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
       if (response.repeated) MakeRepeated(outcome);
       if (outcome.outcome == Outcome::kUnavailable) unavailable = &outcome;
     }
-    if (outcome.rule != nullptr && outcome.rule->quota_mode) {
-      ++quota_count;
-      quota_denied += outcome.allowed() ? 0u : 1u;
-    } else {
-      denied = denied || !outcome.allowed();
-    }
     if (operation == Operation::kTake) Observe(call, i, outcome.outcome);
   }
   if (operation == Operation::kTake && !response.repeated) ObserveRollouts(call, response);
-  // Rules in quota mode deny a request only if all of them deny it.
-  response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
+  response.allowed = PassesBy(response.descriptors.size(),
+                              [&](size_t i) { return response.descriptors[i].allowed(); });
   if (unavailable == nullptr) return absl::OkStatus();
   return absl::UnavailableError(Unasked(operation, unavailable->rule));
+}
+
+// Whether a request passes by what its descriptors say. Rules in quota mode deny it only if all of
+// them do.
+bool Checker::PassesBy(size_t descriptors, absl::FunctionRef<bool(size_t)> allows) const {
+  size_t quota_count = 0;
+  size_t quota_denied = 0;
+  for (size_t i = 0; i < descriptors; ++i) {
+    const rule::Rule* const rule = scratch_->matched[i].rule;
+    const bool is_quota = rule != nullptr && rule->quota_mode;
+    if (!is_quota && !allows(i)) return false;
+    quota_count += is_quota ? 1u : 0u;
+    quota_denied += is_quota && !allows(i) ? 1u : 0u;
+  }
+  return quota_count == 0 || quota_denied < quota_count;
 }
 
 // Counts what each rule and its roll-out in shadow would do, if both could be asked.

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
@@ -195,6 +196,14 @@ class Checker {
   void TakeUpRules();
   absl::StatusOr<const PublishedRules*> BeginRound(const Request& request, Pending* pending);
   bool AskPermits(const Call& call, const permit::Id* released);
+  bool MayRepeat(const Call& call) const;
+  static void MarkHeld(PermitHold& hold, PermitEntry& entry);
+  bool DecidePermits(const Call& call, std::span<PermitEntry> entries,
+                     absl::FunctionRef<size_t(size_t)> place);
+  bool AcquireFound(const Call& call, bool joined);
+  bool BucketsAllow(const Call& call) const;
+  bool PassesBy(size_t descriptors, absl::FunctionRef<bool(size_t)> allows) const;
+  bool GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor);
   void AddPermits(const Call& call, uint32_t descriptor, const Matched& matched,
                   const permit::Id* released);
   void ObservePermits(const Call& call) const;
@@ -216,6 +225,8 @@ class Checker {
   absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
   absl::StatusOr<store::LimitHandle> OnceLimit(base::Duration window);
   bool DecidePart(const Call& call, size_t first, size_t count);
+  bool DecideBuckets(const Call& call, std::span<BatchEntry> entries,
+                     absl::FunctionRef<size_t(size_t)> place);
   absl::Status Conclude(const Call& call, Response& response);
   void Observe(const Call& call, size_t descriptor, Outcome outcome) const;
   void ObserveRollouts(const Call& call, const Response& response) const;

@@ -43,7 +43,8 @@ struct PermitEntry {
   base::Hash128 key;  // in this process
   permit::Ask ask{};
   SharedTerms terms{};
-  // Keeps track of what is acquired. Only to acquire, and then never null.
+  // Keeps track of what is acquired. Only to acquire; null if `ask.max` is 0, to renew the permit
+  // that the id may hold.
   PermitHold* hold = nullptr;
   PermitWatch watch{};
   // `allowed` means: there is room, or was held.

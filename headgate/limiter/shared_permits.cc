@@ -23,9 +23,11 @@ bool MayHaveBeenDone(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
 
-// An ask that takes nothing can be answered without the store.
-bool NeedsNoStore(const permit::Ask& ask) {
-  return ask.max == 0 && (ask.kind == Kind::kAcquire || ask.kind == Kind::kLook);
+// An ask that takes nothing can be answered without the store. But one without a hold finds out
+// whether the id holds a permit.
+bool NeedsNoStore(const PermitEntry& entry) {
+  return entry.ask.max == 0 && (entry.ask.kind == Kind::kLook ||
+                                (entry.ask.kind == Kind::kAcquire && entry.hold != nullptr));
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
   instant_ahead_ns_ = now.ns - shared_.Now().ns;
   for (size_t i = 0; i < batch.size(); ++i) {
     PermitEntry& entry = batch[i];
-    if (NeedsNoStore(entry.ask)) {
+    if (NeedsNoStore(entry)) {
       state->settled[first + i] = SettledOf({}, entry.ask, Mode::kExact);
       continue;
     }

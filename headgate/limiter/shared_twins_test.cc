@@ -49,28 +49,40 @@ class Twins {
   // Sends the request once and waits for its answer.
   Response Send(const std::string& key, Operation operation, uint64_t cost) {
     Asker asker(*this);
-    asker.Send(key, operation, cost, {});
-    while (asker.response.waiting) {
-      store_.AnswerOne();
-      asker.GoOn();
-    }
-    return asker.response;
+    asker.request.skips_permits = true;
+    asker.Send(key, operation, cost, {}, nullptr);
+    return asker.Finish();
   }
+  // In the buckets.
   uint64_t Remaining(const std::string& key) {
     return Send(key, Operation::kPeek, 0).descriptors[0].decision.remaining;
   }
+  uint32_t InFlight(const std::string& key) {
+    Asker asker(*this);
+    asker.Send(key, Operation::kPeek, 0, {}, nullptr);
+    return asker.Finish().concurrency->in_flight;
+  }
 
-  // Sends it twice. `choose` says which of the store's open calls, so many, is answered next.
-  std::array<Response, 2> SendTwice(const std::string& key, const PermitHold* hold,
+  // Sends it twice, with an id of the request or of its permits. `choose` says which of the store's
+  // open calls, so many, is answered next.
+  enum class IdOf { kRequest, kPermits };
+  std::array<Response, 2> SendTwice(const std::string& key, IdOf id_of,
                                     const std::function<size_t(size_t open)>& choose) {
     std::array<std::unique_ptr<Asker>, 2> twins;
     for (auto& twin : twins) {
       twin = std::make_unique<Asker>(*this);
-      twin->Send(key, Operation::kTake, 1, hold == nullptr ? "one" : "");
+      if (id_of == IdOf::kRequest) {
+        twin->Send(key, Operation::kTake, 1, "one", nullptr);
+      } else {
+        twin->Send(key, Operation::kTake, 1, {}, &twin->hold);
+      }
     }
     while (twins[0]->response.waiting || twins[1]->response.waiting) {
       store_.AnswerAt(choose(store_.waiting()));
       for (auto& twin : twins) twin->GoOn();
+    }
+    for (auto& twin : twins) {
+      if (twin->response.allowed) twin->hold.Keep();
     }
     return {twins[0]->response, twins[1]->response};
   }
@@ -79,16 +91,18 @@ class Twins {
   struct Asker {
     explicit Asker(Twins& twins)
         : now(twins.now_),
+          store(twins.store_),
           decider(twins.store_, twins.memory_, {}),
           checker(twins.limiter_, 0, decider, BucketNaming{}) {}
 
-    void Send(const std::string& key, Operation operation, uint64_t cost, std::string_view once) {
+    void Send(const std::string& key, Operation operation, uint64_t cost, std::string_view once,
+              PermitHold* permits) {
       entry = {key, "v"};
       descriptor = {.entries = {&entry, 1}, .cost = cost};
-      request = {.domain = "d",
-                 .descriptors = {&descriptor, 1},
-                 .operation = operation,
-                 .once = {.id = once, .window = 10min}};
+      request.descriptors = {&descriptor, 1};
+      request.operation = operation;
+      request.once = {.id = once, .window = 10min};
+      request.permits = permits;
       EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
     }
     void GoOn() {
@@ -96,15 +110,25 @@ class Twins {
       EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
     }
 
+    const Response& Finish() {
+      while (response.waiting) {
+        store.AnswerOne();
+        GoOn();
+      }
+      return response;
+    }
+
     const Instant now;
+    testing::ManualSharedStore& store;
     SharedDecider decider;
     Checker checker;
     int ready = 0;
     Pending pending{[this] { ++ready; }};
     rule::Entry entry;
     rule::Descriptor descriptor;
-    Request request;
+    Request request{.domain = "d", .descriptors = {}};
     Response response;
+    PermitHold hold{permit::Id{.low = 5, .high = 6}};
   };
 
   Instant now_ = Instant::FromNanos(1'790'000'000'000'000'000);
@@ -138,7 +162,7 @@ TEST(SharedTwins, WithOneIdTakeTogetherWhatOneTakes) {
       InEachOrder([&](const auto& choose) {
         Twins twins;
         if (left < 3) twins.Send(key, Operation::kTake, 3 - left);
-        const auto [one, other] = twins.SendTwice(key, nullptr, choose);
+        const auto [one, other] = twins.SendTwice(key, Twins::IdOf::kRequest, choose);
         const bool passes = one.allowed || other.allowed;
         EXPECT_EQ(passes, left > 0) << key << left;
         EXPECT_TRUE(left <= 1 || (one.allowed && other.allowed)) << key << left;
@@ -150,6 +174,25 @@ TEST(SharedTwins, WithOneIdTakeTogetherWhatOneTakes) {
       });
       EXPECT_GT(orders, 5) << key << left;
     }
+  }
+}
+
+// The bucket is exhausted with and without room for permits.
+TEST(SharedTwins, WithOneIdOfPermitsTakeTogetherWhatOneTakes) {
+  for (uint64_t left = 0; left <= 3; ++left) {
+    int orders = 0;
+    InEachOrder([&](const auto& choose) {
+      Twins twins;
+      if (left < 3) twins.Send("permits", Operation::kTake, 3 - left);
+      const auto [one, other] = twins.SendTwice("permits", Twins::IdOf::kPermits, choose);
+      const bool passes = one.allowed || other.allowed;
+      EXPECT_EQ(passes, left > 0) << left;
+      EXPECT_TRUE(left <= 1 || (one.allowed && other.allowed)) << left;
+      EXPECT_EQ(twins.Remaining("permits"), left - (passes ? 1 : 0)) << left;
+      EXPECT_EQ(twins.InFlight("permits"), passes ? 1u : 0u) << left;
+      ++orders;
+    });
+    EXPECT_GT(orders, 5) << left;
   }
 }
 
