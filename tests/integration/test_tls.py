@@ -263,7 +263,7 @@ class Tls(unittest.TestCase):
         tls = ("--listen", "tls:127.0.0.1:0")
         for words, message in (
             (("--listen", "tls:127.0.0.1:0"), "needs a certificate"),
-            (("--tls-certificate-file", self.certificate), "1 certificates and 0 keys"),
+            (("--tls-certificate-file", self.certificate), "a certificate has no key"),
             ((*tls, "--tls-certificate-file", missing, "--tls-key-file", self.key), "missing.pem' cannot be used"),
             ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", self.certificate), "first.crt' cannot be used"),
             ((*tls, "--tls-certificate-file", self.certificate, "--tls-key-file", other_kind), "rsa.key' cannot be used"),
