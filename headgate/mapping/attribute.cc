@@ -92,7 +92,7 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
     case AttributeKind::kHeader:
       return Checked(request_->FindHeader(attribute.name, value), value);
     case AttributeKind::kCookie:
-      return Checked(request_->FindCookie(attribute.name, value), value);
+      return Checked(request_->FindCookie(attribute.name, text, value), value);
     case AttributeKind::kMethod:
       return Method(value);
     case AttributeKind::kHost:

@@ -110,6 +110,18 @@ TEST(Attributes, ACookieThatBackendsUnquoteIsInvalid) {
   EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = quoted}), "k=bad");
 }
 
+TEST(Attributes, ACookieIsDecodedOnce) {
+  for (const std::string_view value : {"s%3Aabc", "s%3aabc", "%73%3Aabc", R"("s%3A%61bc")"}) {
+    const std::string line = "a=1; sid=" + std::string(value);
+    const Fields fields = {{"Cookie", line}, {"Cookie", "b=2"}};
+    EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = fields}), "k=s:abc") << value;
+  }
+  const Fields broken = {{"Cookie", "sid=50%"}};
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = broken}), "k=50%");
+  const Fields mixed = {{"Cookie", "sid=%zz%62ad"}};
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = mixed}), "invalid k");
+}
+
 TEST(Attributes, AMethodWithLowerCaseLettersIsInvalid) {
   EXPECT_EQ(Map("{key: k, method: true}", {.method = "post"}), "invalid k");
   EXPECT_EQ(Map("{key: k, method: true}", {.method = "PoST"}), "invalid k");

@@ -8,6 +8,7 @@
 #include "headgate/mapping/geohash.h"
 #include "headgate/mapping/host_pattern.h"
 #include "headgate/rule/problem.h"
+#include "headgate/wire/named_values.h"
 #include "headgate/wire/request_path.h"
 
 namespace headgate::mapping {
@@ -94,12 +95,12 @@ std::string HintForHeader(std::string_view value) {
   return base::Trimmed(value) == value ? "" : "remove the spaces around it";
 }
 
+// A cookie could only have an escape if its own `%` is escaped, which nobody means.
 std::string HintForCookie(std::string_view value) {
-  const bool fits = std::all_of(value.begin(), value.end(), [](char c) {
-    return c != '"' && c != '\\' && c != ';' && static_cast<unsigned char>(c) < 0x80;
-  });
-  return fits ? HintForHeader(value)
-              : "a cookie has no quotes, no \\, no ; and only ASCII characters (RFC 6265)";
+  std::string decoded;
+  if (!wire::DecodeCookie(value, decoded)) return "write it as it is behind its percent-encoding";
+  return decoded == value ? HintForHeader(value)
+                          : fmt::format("cookies are decoded; write {}", Shown(decoded));
 }
 
 std::string HintForGeohash(std::string_view value, uint32_t characters) {

@@ -17,7 +17,8 @@ Lookup RequestHead::FindHeader(std::string_view name, std::string_view& value) c
   return found;
 }
 
-Lookup RequestHead::FindCookie(std::string_view name, std::string_view& value) const {
+Lookup RequestHead::FindCookie(std::string_view name, std::string& text,
+                               std::string_view& value) const {
   Lookup found = Lookup::kAbsent;
   for (const auto& [field, line] : fields) {
     if (!base::EqualsIgnoreCase(field, "Cookie")) continue;
@@ -27,6 +28,10 @@ Lookup RequestHead::FindCookie(std::string_view name, std::string_view& value) c
     if (found == Lookup::kFound) return Lookup::kTwice;
     found = Lookup::kFound;
   }
+  if (found != Lookup::kFound || value.find('%') == value.npos) return found;
+  const size_t begin = text.size();
+  if (!wire::DecodeCookie(value, text)) return Lookup::kInvalid;
+  value = std::string_view(text).substr(begin);
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -31,10 +32,12 @@ struct RequestHead {
   // only `client` or `peer` counts.
   bool is_forwarded = true;
 
-  // The value of the only header of this name (case-insensitive), or of the only cookie (case-
-  // sensitive). Proxies and applications differ in which of two they take.
+  // The value of the only header of this name (case-insensitive). Proxies and applications differ
+  // in which of two they take.
   wire::Lookup FindHeader(std::string_view name, std::string_view& value) const;
-  wire::Lookup FindCookie(std::string_view name, std::string_view& value) const;
+  // The decoded value of the only cookie of this name (case-sensitive). It is appended to `text` if
+  // it is not a part of the request.
+  wire::Lookup FindCookie(std::string_view name, std::string& text, std::string_view& value) const;
 
   std::string_view path() const { return target.substr(0, target.find('?')); }
   std::string_view query() const {

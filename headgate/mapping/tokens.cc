@@ -29,12 +29,13 @@ std::string_view TokenIn(std::string_view value, bool of_header) {
   return of_header && IsOtherScheme(value) ? std::string_view() : value;
 }
 
-ClaimLookup FindToken(const RequestHead& request, const TokenIssuer& issuer,
+// The token is a part of the request or of `decoded`.
+ClaimLookup FindToken(const RequestHead& request, const TokenIssuer& issuer, std::string& decoded,
                       std::string_view& token) {
   const bool of_header = issuer.cookie.empty();
   std::string_view value;
   const wire::Lookup lookup = of_header ? request.FindHeader(issuer.header, value)
-                                        : request.FindCookie(issuer.cookie, value);
+                                        : request.FindCookie(issuer.cookie, decoded, value);
   if (lookup == wire::Lookup::kAbsent) return ClaimLookup::kAbsent;
   if (lookup != wire::Lookup::kFound) return ClaimLookup::kAmbiguous;
   token = TokenIn(value, of_header);
@@ -104,7 +105,8 @@ TokenReader::Current TokenReader::TokenOf(uint32_t issuer, const RequestHead& re
     if (current.issuer == issuer) return current;
   }
   std::string_view text;
-  Current current{.issuer = issuer, .lookup = FindToken(request, issuers_[issuer], text)};
+  cookie_.clear();
+  Current current{.issuer = issuer, .lookup = FindToken(request, issuers_[issuer], cookie_, text)};
   if (current.lookup == ClaimLookup::kFound) Verify(text, now_s, current);
   return current_.emplace_back(current);
 }

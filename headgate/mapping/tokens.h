@@ -76,6 +76,7 @@ class TokenReader {
   std::span<const TokenIssuer> issuers_;
   std::vector<Current> current_;             // of the present request
   std::vector<std::unique_ptr<Kept>> kept_;  // a slot per hash; a newer token replaces an older one
+  std::string cookie_;                       // decoded, for a moment
   size_t kept_bytes_ = 0;
   size_t next_forgotten_ = 0;  // the slot
 };

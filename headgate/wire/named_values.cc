@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "headgate/base/text.h"
+#include "headgate/base/utf8.h"
 #include "headgate/wire/percent.h"
 
 namespace headgate::wire {
 namespace {
 
 // Appends the decoded text. False if an escape is broken or stands for a control character.
-bool AppendDecoded(std::string_view text, std::string& out) {
+bool AppendDecoded(std::string_view text, char for_plus, std::string& out) {
   while (!text.empty()) {
     char c = text.front();
     if (c == '%') {
@@ -19,7 +20,7 @@ bool AppendDecoded(std::string_view text, std::string& out) {
       if (base::IsControl(c)) return false;
       text.remove_prefix(3);
     } else {
-      if (c == '+') c = ' ';
+      if (c == '+') c = for_plus;
       text.remove_prefix(1);
     }
     out.push_back(c);
@@ -70,7 +71,7 @@ Lookup FindInQuery(std::string_view query, std::string_view name, std::string& o
     encoded = pair_value;
   });
   if (found != Lookup::kFound) return found;
-  return AppendDecoded(encoded, out) ? Lookup::kFound : Lookup::kInvalid;
+  return AppendDecoded(encoded, ' ', out) ? Lookup::kFound : Lookup::kInvalid;
 }
 
 Lookup FindInCookies(std::string_view line, std::string_view name, std::string_view& value) {
@@ -90,6 +91,18 @@ Lookup FindInCookies(std::string_view line, std::string_view name, std::string_v
   if (!valid) return Lookup::kInvalid;
   value = text;
   return Lookup::kFound;
+}
+
+bool DecodeCookie(std::string_view value, std::string& out) {
+  bool has_escape = false;
+  for (size_t at = value.find('%'); at != value.npos; at = value.find('%', at + 1))
+    has_escape = has_escape || PercentByte(value.substr(at)) >= 0;
+  if (!has_escape) {
+    out.append(value);
+    return true;
+  }
+  const size_t begin = out.size();
+  return AppendDecoded(value, '+', out) && base::IsUtf8(std::string_view(out).substr(begin));
 }
 
 }  // namespace headgate::wire

@@ -78,6 +78,34 @@ TEST(Cookies, RefusesWhatReadersDecodeDifferently) {
   EXPECT_EQ(Cookie(R"(a="b\ad"; sid=1)", "sid"), "1") << "the other cookies do not matter";
 }
 
+std::string Decoded(std::string_view value) {
+  std::string out = ">";
+  return DecodeCookie(value, out) ? out.substr(1) : "<invalid>";
+}
+
+// Node, PHP and Rack decode these in the same way; others decode nothing.
+TEST(Cookies, AreDecodedOnce) {
+  for (const std::string_view value : {"s%3Aabc", "s%3aabc", "%73%3Aabc", "s%3A%61bc", "s:abc"})
+    EXPECT_EQ(Decoded(value), "s:abc") << value;
+  EXPECT_EQ(Decoded("%62ad"), "bad");
+  EXPECT_EQ(Decoded("%2562ad"), "%62ad");
+  EXPECT_EQ(Decoded("a+b%20c"), "a+b c");
+  EXPECT_EQ(Decoded("%22%C3%A9%22"), "\"\xc3\xa9\"");
+  EXPECT_EQ(Decoded(""), "");
+}
+
+TEST(Cookies, KeepTextWithoutAnEscape) {
+  for (const std::string_view value : {"50%", "%", "%%", "%zz", "100%, or %5"})
+    EXPECT_EQ(Decoded(value), value);
+}
+
+// decodeURIComponent throws, and libraries then keep the text; PHP decodes what it can.
+TEST(Cookies, AreInvalidIfReadersDecodeThemDifferently) {
+  for (const std::string_view value :
+       {"%zz%62ad", "%62ad%", "%ff", "%c3", "%c0%af", "%ed%a0%80", "a%00", "a%0Ab", "%7f"})
+    EXPECT_EQ(Decoded(value), "<invalid>") << value;
+}
+
 TEST(Cookies, AValueStaysIfTheNextLineLacksTheCookie) {
   std::string_view value = R"("kept")";
   EXPECT_EQ(FindInCookies("a=1", "sid", value), Lookup::kAbsent);
