@@ -21,6 +21,9 @@ namespace {
 constexpr std::string_view kDefaultUser = "default";
 // Passwords that were verified and are remembered.
 constexpr size_t kVerifiedMax = 10'000;
+// Clients that wait for one password. More than the default number of connections, so that a fleet
+// may log in at the same time.
+constexpr size_t kWaitersMax = 16'384;
 // Users and addresses whose failed logins are counted.
 constexpr uint64_t kFailureBucketsMax = 1 << 16;
 
@@ -159,6 +162,7 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
     const auto same = std::find_if(jobs_.begin(), jobs_.end(),
                                    [&](const Job& job) { return job.digest == digest; });
     if (same != jobs_.end()) {
+      if (same->waiters.size() >= kWaitersMax) return Busy(address_failures, now);
       same->waiters.push_back(std::move(waiter));
       return std::nullopt;
     }

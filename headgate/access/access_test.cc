@@ -301,6 +301,18 @@ TEST(Access, NobodyGivesWayToAnAddressWithAsMany) {
   EXPECT_TRUE(crowd.Guess(20)) << "it would have more than those that give way";
 }
 
+TEST(Access, TheClientsThatWaitForOnePasswordHaveABound) {
+  Crowd crowd;
+  for (int i = 0; i < 16'384; ++i) ASSERT_FALSE(crowd.Ask("", "apple", kElsewhere)) << i;
+  const auto refused = crowd.Ask("", "apple", kElsewhere);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->result, Result::kBusy);
+  EXPECT_FALSE(crowd.Ask("", "avocado", kElsewhere)) << "each password has its own";
+  crowd.Release();
+  for (int i = 0; i < 16'384; ++i) ASSERT_TRUE(crowd.door.posted.RunNext());
+  EXPECT_EQ(crowd.waiting[16'384]->result()->result, Result::kAccepted);
+}
+
 TEST(Access, LoginsThatAreRefusedAsBusyCountAgainstTheirAddress) {
   Crowd crowd;
   const auto result = [&](int i) {

@@ -89,7 +89,7 @@ constexpr std::array kCommands{
     CommandSpec{.name = "role", .verb = Verb::kRole, .arity = 1},
     CommandSpec{.name = "eval", .verb = Verb::kEval, .arity = -3, .needs = Right::kCheck},
     CommandSpec{.name = "evalsha", .verb = Verb::kEvalSha, .arity = -3, .needs = Right::kCheck},
-    CommandSpec{.name = "script", .verb = Verb::kScript, .arity = -2},
+    CommandSpec{.name = "script", .verb = Verb::kScript, .arity = -2, .needs = Right::kCheck},
     CommandSpec{.name = "multi", .verb = Verb::kMulti, .arity = 1},
     CommandSpec{.name = "exec", .verb = Verb::kExec, .arity = 1},
     CommandSpec{.name = "discard", .verb = Verb::kDiscard, .arity = 1},

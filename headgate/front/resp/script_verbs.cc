@@ -32,7 +32,7 @@ absl::StatusOr<CommandWords> ScriptVerbs::Expand(bool by_text, const wire::RespP
   arguments_.keys = static_cast<size_t>(*keys);
   arguments_.words.clear();
   for (size_t i = 3; i < command.size(); ++i) arguments_.words.push_back(command[i]);
-  auto words = script_->Expand(arguments_);
+  auto words = script_->call().Expand(arguments_);
   if (!words.ok()) return Wrong(View(words.status().message()));
   return words;
 }

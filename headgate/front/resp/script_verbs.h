@@ -18,8 +18,8 @@ class ScriptVerbs {
   // script, and are valid until the next call. An error is the text of the reply.
   absl::StatusOr<CommandWords> Expand(bool by_text, const wire::RespParser& command);
 
-  // SCRIPT LOAD, EXISTS and FLUSH. `may_use_state`: whether the client may flush. False: an error.
-  // `refuses` replies if the client may not run the named command, and returns true then.
+  // SCRIPT LOAD, EXISTS and FLUSH. False: an error. FLUSH has a right of its own: `refuses` replies
+  // if the client may not run the named command, and returns true then.
   bool Script(const wire::RespParser& command, absl::FunctionRef<bool(std::string_view)> refuses,
               wire::RespWriter& reply);
 

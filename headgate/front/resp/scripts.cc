@@ -1,7 +1,7 @@
 #include "headgate/front/resp/scripts.h"
 
-#include "headgate/wire/digest.h"
 #include "headgate/base/text.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -16,34 +16,37 @@ ScriptHandle Scripts::Find(std::string_view sha1) const {
   return found == by_sha1_.end() ? nullptr : found->second;
 }
 
-void Scripts::Put(std::string_view sha1, ScriptHandle script) {
+ScriptHandle Scripts::Put(std::string_view sha1, ThrottleScript script) {
   const std::lock_guard lock(mutex_);
-  if (!by_sha1_.try_emplace(std::string(sha1), std::move(script)).second) return;
+  const auto [known, is_new] = by_sha1_.try_emplace(std::string(sha1));
+  if (!is_new) return known->second;
+  ScriptHandle put = known->second = std::make_shared<KnownScript>(std::move(script));
   order_.emplace_back(sha1);
-  if (order_.size() <= kMax) return;
-  by_sha1_.erase(order_.front());
-  order_.pop_front();
+  if (order_.size() > kMax) {
+    const auto oldest = by_sha1_.find(order_.front());
+    oldest->second->Forget();
+    by_sha1_.erase(oldest);
+    order_.pop_front();
+  }
+  return put;
 }
 
 void Scripts::Flush() {
   const std::lock_guard lock(mutex_);
+  for (const auto& [sha1, script] : by_sha1_) script->Forget();
   by_sha1_.clear();
   order_.clear();
-  generation_.fetch_add(1, std::memory_order_release);
 }
 
 absl::StatusOr<ScriptHandle> ScriptCache::OfText(std::string_view text) {
-  TakeUpFlush();
   if (ScriptHandle seen = Seen(text)) return seen;
   HEADGATE_ASSIGN_OR_RETURN(ThrottleScript parsed, ThrottleScript::Parse(text));
-  ScriptHandle script = std::make_shared<const ThrottleScript>(std::move(parsed));
-  shared_.Put(wire::DigestHex(wire::Digest::kSha1, text), script);
+  ScriptHandle script = shared_.Put(wire::DigestHex(wire::Digest::kSha1, text), std::move(parsed));
   Remember(text, script);
   return script;
 }
 
 absl::StatusOr<ScriptHandle> ScriptCache::OfSha1(std::string_view sha1) {
-  TakeUpFlush();
   if (ScriptHandle seen = Seen(sha1)) return seen;
   std::string lower(sha1.substr(0, kSha1Digits + 1));
   for (char& c : lower) c = base::ToLower(c);
@@ -54,16 +57,12 @@ absl::StatusOr<ScriptHandle> ScriptCache::OfSha1(std::string_view sha1) {
   return absl::NotFoundError("NOSCRIPT No matching script. Please use EVAL.");
 }
 
-void ScriptCache::TakeUpFlush() {
-  const uint64_t generation = shared_.generation();
-  if (generation == generation_) return;
-  generation_ = generation;
-  seen_.clear();
-}
-
-ScriptHandle ScriptCache::Seen(std::string_view name) const {
+ScriptHandle ScriptCache::Seen(std::string_view name) {
   const auto found = seen_.find(name);
-  return found == seen_.end() ? nullptr : found->second;
+  if (found == seen_.end()) return nullptr;
+  if (!found->second->forgotten()) return found->second;
+  seen_.erase(found);
+  return nullptr;
 }
 
 void ScriptCache::Remember(std::string_view name, const ScriptHandle& script) {

@@ -9,13 +9,29 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/base/status.h"
 #include "headgate/front/resp/throttle_script.h"
 
 namespace headgate::front::resp {
 
-using ScriptHandle = std::shared_ptr<const ThrottleScript>;
+// A script that a client has sent. Thread-safe.
+class KnownScript {
+ public:
+  explicit KnownScript(ThrottleScript call) : call_(std::move(call)) {}
+
+  const ThrottleScript& call() const { return call_; }
+  // Whether a client must send it again. Never becomes false again.
+  bool forgotten() const { return forgotten_.load(std::memory_order_acquire); }
+  void Forget() { forgotten_.store(true, std::memory_order_release); }
+
+ private:
+  const ThrottleScript call_;
+  std::atomic<bool> forgotten_{false};
+};
+
+using ScriptHandle = std::shared_ptr<const KnownScript>;
 
 // The scripts of all loops, by their SHA-1 in 40 lower-case hexadecimal digits. Thread-safe.
 class Scripts {
@@ -25,24 +41,24 @@ class Scripts {
 
   // Null if it is not known.
   ScriptHandle Find(std::string_view sha1) const;
-  void Put(std::string_view sha1, ScriptHandle script);
+  // If the script is known already, returns the known one.
+  ScriptHandle Put(std::string_view sha1, ThrottleScript script);
   void Flush();
-  // Changes with each Flush.
-  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, ScriptHandle, std::less<>> by_sha1_;
+  std::map<std::string, std::shared_ptr<KnownScript>, std::less<>> by_sha1_;
   std::deque<std::string> order_;  // oldest first
-  std::atomic<uint64_t> generation_{0};
 };
 
-// One per loop: finds scripts without a lock once it has seen them.
+// One per loop: finds scripts without a lock once it has seen them. Scripts that the shared table
+// has forgotten are forgotten here too.
 class ScriptCache {
  public:
   explicit ScriptCache(Scripts& shared) : shared_(shared) {}
 
-  // Reads and remembers the script. InvalidArgument if it is not one call.
+  // Reads and remembers the script, so that OfSha1 finds it too. InvalidArgument if it is not one
+  // call.
   absl::StatusOr<ScriptHandle> OfText(std::string_view text);
   // NotFound if no client has sent it yet. Upper case is accepted.
   absl::StatusOr<ScriptHandle> OfSha1(std::string_view sha1);
@@ -50,12 +66,10 @@ class ScriptCache {
   void Flush() { shared_.Flush(); }
 
  private:
-  void TakeUpFlush();
-  ScriptHandle Seen(std::string_view name) const;
+  ScriptHandle Seen(std::string_view name);
   void Remember(std::string_view name, const ScriptHandle& script);
 
   Scripts& shared_;
-  uint64_t generation_ = 0;
   // By text, and by SHA-1, which is never the text of a script.
   std::map<std::string, ScriptHandle, std::less<>> seen_;
 };

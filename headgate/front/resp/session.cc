@@ -181,6 +181,10 @@ void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*no
           "smaller ones");
 }
 
+size_t RespSession::BufferedBytes() const {
+  return transaction_.held_bytes() + verbs_.kept_bytes();
+}
+
 bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass) {
   const bool of_transaction =
       transaction_.state() != Transaction::State::kNone ||
@@ -362,7 +366,12 @@ bool RespSession::ExecuteNext(const ThrottleTurn& turn) {
   parser_.set_bounds(kBounds);
   HEADGATE_CHECK(parser_.Parse(rest) == RespParser::Step::kCommand);
   const size_t bytes = parser_.consumed_bytes();
-  if (transaction_.awaits_batch) {
+  if (transaction_.replies_full()) {
+    RespWriter(turn.output, client_.version)
+        .Error(fmt::format("ERR not executed: the transaction has more than {} bytes of replies",
+                           Transaction::kReplyBytesMax));
+    context_.counters.errors.Add();
+  } else if (transaction_.awaits_batch) {
     if (!context_.throttle.AnswerSettled(turn)) return false;
     transaction_.awaits_batch = false;
   } else {

@@ -46,6 +46,8 @@ class RespSession final : public net::Session {
   RespSession(Context& context, const net::Peer& peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
+  // The commands and replies of a transaction, and replies to commands that were asked ahead.
+  size_t BufferedBytes() const override;
   void OnDrain() override { draining_ = true; }
   void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;
   void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }

@@ -117,6 +117,43 @@ TEST(Script, LoadsAndForgets) {
   EXPECT_THAT(stranger.Ask({"SCRIPT", "FLUSH"}), StartsWith("-NOPERM "));
 }
 
+TEST(Script, NeedsTheRightOfEval) {
+  World world({.users = access::Everybody({})});
+  Conversation client(world);
+  for (const std::string_view verb : {"LOAD", "EXISTS", "FLUSH", "HELP"})
+    EXPECT_EQ(client.Ask({"SCRIPT", verb, kScript}), "-NOAUTH Authentication required.\r\n")
+        << verb;
+  EXPECT_EQ(FindCommand("script")->needs, FindCommand("eval")->needs);
+  World checks({.users = access::Everybody(access::Rights::Of(access::Right::kCheck))});
+  Conversation checker(checks);
+  EXPECT_THAT(checker.Ask({"SCRIPT", "LOAD", kScript}), StartsWith("$40\r\n"));
+  EXPECT_EQ(checker.Ask({"SCRIPT", "EXISTS", kSha1}), "*1\r\n:1\r\n");
+  EXPECT_EQ(checker.Ask({"SCRIPT", "FLUSH"}), "-NOAUTH Authentication required.\r\n");
+}
+
+TEST(Script, IsKnownAgainOnceItIsSentAgain) {
+  const auto load_others = [](Conversation& client) {
+    for (size_t i = 0; i < Scripts::kMax; ++i) {
+      const std::string text =
+          "return redis.call('CL.THROTTLE', KEYS[1], " + std::to_string(i) + ", 1, 1)";
+      ASSERT_THAT(client.Ask({"SCRIPT", "LOAD", text}), StartsWith("$40\r\n"));
+    }
+  };
+  World world;
+  Conversation client(world);
+  for (int round = 0; round < 2; ++round) {
+    client.Ask({"SCRIPT", "LOAD", kScript});
+    EXPECT_EQ(client.Ask({"SCRIPT", "EXISTS", kSha1}), "*1\r\n:1\r\n");
+    EXPECT_THAT(client.Ask({"EVALSHA", kSha1, "1", "k", "4", "1", "1"}), StartsWith("*5\r\n"));
+    load_others(client);
+    EXPECT_EQ(client.Ask({"SCRIPT", "EXISTS", kSha1}), "*1\r\n:0\r\n");
+    EXPECT_THAT(client.Ask({"EVALSHA", kSha1, "1", "k", "4", "1", "1"}), StartsWith("-NOSCRIPT"));
+    EXPECT_THAT(client.Ask({"EVAL", kScript, "1", "k", "4", "1", "1"}), StartsWith("*5\r\n"));
+    EXPECT_THAT(client.Ask({"EVALSHA", kSha1, "1", "k", "4", "1", "1"}), StartsWith("*5\r\n"));
+    load_others(client);
+  }
+}
+
 TEST(Scripts, AreSharedByAllLoopsAndTheOldestIsForgotten) {
   Scripts scripts;
   ScriptCache one(scripts);
@@ -126,9 +163,12 @@ TEST(Scripts, AreSharedByAllLoopsAndTheOldestIsForgotten) {
   };
   ASSERT_TRUE(one.OfText(kScript).ok());
   EXPECT_TRUE(other.Exists(kSha1));
+  ASSERT_TRUE(other.OfText(kScript).ok());
   for (size_t i = 0; i < Scripts::kMax; ++i) ASSERT_TRUE(one.OfText(text(i)).ok());
   ScriptCache third(scripts);
-  EXPECT_FALSE(third.Exists(kSha1));
+  for (ScriptCache* cache : {&one, &other, &third}) EXPECT_FALSE(cache->Exists(kSha1));
+  ASSERT_TRUE(other.OfText(kScript).ok());
+  for (ScriptCache* cache : {&one, &other, &third}) EXPECT_TRUE(cache->Exists(kSha1));
   other.Flush();
   EXPECT_FALSE(one.Exists(kSha1));
   EXPECT_TRUE(one.OfText(kScript).ok());

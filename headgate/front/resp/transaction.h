@@ -14,9 +14,11 @@ namespace headgate::front::resp {
 
 class Transaction {
  public:
-  // Bounds of a connection's queued commands, which no other bound of its buffers counts.
+  // Bounds of a connection's queued commands.
   static constexpr size_t kCommandsMax = 128;
   static constexpr size_t kBytesMax = 16 << 10;
+  // Once the replies have more bytes than this, no further command is executed.
+  static constexpr size_t kReplyBytesMax = size_t{512} << 10;
 
   enum class State : uint8_t {
     kNone,
@@ -32,9 +34,15 @@ class Transaction {
   void Begin() { state_ = State::kQueuing; }
   void Refuse() {
     state_ = State::kRefused;
-    bytes_ = {};
+    Release(bytes_);
   }
-  void End() { *this = Transaction(); }
+  void End() {
+    Release(bytes_);
+    Release(replies);
+    state_ = State::kNone;
+    count_ = executed_ = 0;
+    awaits_batch = false;
+  }
 
   // Queues the bytes of one command. False: there are too many.
   bool Add(std::string_view command) {
@@ -52,12 +60,22 @@ class Transaction {
   std::string_view rest() const { return std::string_view(bytes_).substr(executed_); }
   void Next(size_t command_bytes) { executed_ += command_bytes; }
   size_t count() const { return count_; }
+  bool replies_full() const { return replies.size() > kReplyBytesMax; }
+  // The memory that it holds.
+  size_t held_bytes() const { return bytes_.capacity() + replies.capacity(); }
 
   std::string replies;  // of the commands that were executed
   // The command that is executed now is in the batch of throttle.h, whose replies come later.
   bool awaits_batch = false;
 
  private:
+  // A buffer up to this size is kept for the next transaction.
+  static constexpr size_t kCapacityKept = 1 << 10;
+  static void Release(std::string& buffer) {
+    buffer.clear();
+    if (buffer.capacity() > kCapacityKept) std::string().swap(buffer);
+  }
+
   State state_ = State::kNone;
   std::string bytes_;
   size_t count_ = 0;

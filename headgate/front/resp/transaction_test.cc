@@ -75,6 +75,47 @@ TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
   EXPECT_THAT(client.Send(Repeated("x ", 70) + "\r\n"), testing::StartsWith("-ERR Protocol error"));
 }
 
+TEST(Transaction, CountsTheMemoryThatItHolds) {
+  auto users = std::make_shared<access::UserTable>();
+  users->users["web"] = {.password = *access::ParsePasswordHash(access::HashPassword("secret")),
+                         .rights = access::Rights::All()};
+  World world({.users = std::move(users)});
+  Conversation client(world);
+  client.session().SetWaker([] {});
+  const std::string docs = client.Send("COMMAND DOCS\r\n");
+  EXPECT_LE(client.session().BufferedBytes(), 4096u);
+  client.Send("MULTI\r\nECHO " + std::string(10'000, 'x') + "\r\n");
+  EXPECT_GE(client.session().BufferedBytes(), 10'000u);
+  client.Send("DISCARD\r\n");
+  EXPECT_LE(client.session().BufferedBytes(), 4096u);
+
+  client.Send("MULTI\r\n" + Repeated("COMMAND DOCS\r\n", 20) + "AUTH web secret\r\n");
+  EXPECT_EQ(client.Send("EXEC\r\n"), "");
+  EXPECT_TRUE(client.progress.waiting());
+  EXPECT_GE(client.session().BufferedBytes(), 20 * docs.size());
+  ASSERT_TRUE(world.posted.RunNext());
+  EXPECT_TRUE(client.Send("") == "*21\r\n" + Repeated(docs, 20) + "+OK\r\n");
+  EXPECT_LE(client.session().BufferedBytes(), 4096u) << "an idle connection holds little";
+}
+
+TEST(Transaction, ItsRepliesHaveABound) {
+  World world;
+  Conversation client(world);
+  const std::string docs = client.Send("COMMAND DOCS\r\n");
+  const std::string error =
+      "-ERR not executed: the transaction has more than 524288 bytes of replies\r\n";
+  // The first command that exceeds the bound is still answered.
+  const size_t executed = (512 << 10) / docs.size() + 1;
+  ASSERT_LT(executed, 120u);
+  const std::string replies =
+      client.Send("MULTI\r\n" + Repeated("COMMAND DOCS\r\n", 120) + kThrottle + "EXEC\r\n");
+  // A difference of texts this long would take minutes.
+  EXPECT_TRUE(replies == "+OK\r\n" + Repeated("+QUEUED\r\n", 121) + "*121\r\n" +
+                             Repeated(docs, executed) + Repeated(error, 121 - executed));
+  EXPECT_EQ(world.context.counters.errors.value(), 121 - executed);
+  EXPECT_EQ(client.Send(kThrottle), "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
+}
+
 TEST(Transaction, ACommandWithoutAccessDiscardsAll) {
   World world;
   Conversation client(world, {.loopback = false});

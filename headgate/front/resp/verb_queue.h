@@ -47,6 +47,8 @@ class VerbQueue {
   bool acquires() const;
 
   bool empty() const { return asked_ == 0; }
+  // The bytes of the replies that wait for their turn.
+  size_t kept_bytes() const { return kept_bytes_; }
   // Whether to ask the commands behind the first one ahead: it has just been sent, perhaps for the
   // second time, or nothing is queued behind it.
   bool asks_ahead() const { return just_sent_ || asked_ - answered_ == 1; }
