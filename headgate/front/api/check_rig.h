@@ -18,8 +18,11 @@ namespace headgate::front::api {
 struct CheckRig {
   // Without `rules` nothing has been loaded.
   CheckRig(std::shared_ptr<const rule::RuleSet> rules, answer::LimitAnswerOptions check_options,
-           base::Instant now, access::AccessOptions access_options = {})
-      : handler(checker, check_options), access(std::move(access_options)) {
+           base::Instant now, access::AccessOptions access_options = {},
+           std::string reservation_secret = {}, const base::HashSecret& store_secret = {})
+      : store({.max_buckets = 1 << 16, .secret = store_secret}),
+        handler(checker, check_options, std::move(reservation_secret)),
+        access(std::move(access_options)) {
     if (rules != nullptr) HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
     handler.AddRoutes(router);
   }
@@ -39,7 +42,7 @@ struct CheckRig {
            std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
   }
 
-  store::MemoryStore store{{.max_buckets = 1 << 16}};
+  store::MemoryStore store;
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter};
   CheckHandler handler;

@@ -7,6 +7,7 @@
 
 #include "headgate/front/api/check_rig.h"
 #include "headgate/limiter/shared_decider.h"
+#include "headgate/rule/load.h"
 #include "headgate/testing/manual_shared_store.h"
 #include "headgate/testing/permit_rules.h"
 
@@ -56,17 +57,21 @@ struct Desk {
 };
 
 struct MemoryDesk final : Desk {
+  explicit MemoryDesk(std::shared_ptr<const rule::RuleSet> rules = testing::PermitRules("edge",
+                                                                                        "api_key"))
+      : rig(std::move(rules), {}, kStart) {}
   http::Response Post(const std::string& path, const std::string& body) override {
     http::Response response;
     rig.router.Handle(RequestOf(path, body), response, now);
     return response;
   }
-  CheckRig rig{testing::PermitRules("edge", "api_key"), {}, kStart};
+  CheckRig rig;
 };
 
 struct SharedDesk final : Desk {
-  SharedDesk() {
-    HEADGATE_CHECK(limiter.OnRules(testing::PermitRules("edge", "api_key"), now).ok());
+  explicit SharedDesk(
+      std::shared_ptr<const rule::RuleSet> rules = testing::PermitRules("edge", "api_key")) {
+    HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
     handler.AddRoutes(router);
     suspension.wake = [] {};
   }
@@ -221,6 +226,39 @@ TYPED_TEST(Permits, AReservationIsSettledHoweverManyAreInFlight) {
       this->desk.Ask("/v1/settle", {{"reservation", reserved["reservation"]}, {"cost", 0}});
   EXPECT_EQ(this->desk.last.status, 200);
   EXPECT_EQ(settled["returned"], json::array({1})) << settled;
+}
+
+// A client gives back only what it is told to hold.
+TYPED_TEST(Permits, EndIfAnotherRuleIsFullOrTheirRuleIsInShadow) {
+  constexpr std::string_view kText =
+      "domain: edge\n"
+      "descriptors:\n"
+      "- {key: full, quota_mode: true, rate_limit: {algorithm: concurrency, requests: 1, ttl: "
+      "9s}}\n"
+      "- {key: free, quota_mode: true, rate_limit: {algorithm: concurrency, requests: 2, ttl: "
+      "20s}}\n"
+      "- {key: shade, shadow_mode: true, rate_limit: {algorithm: concurrency, requests: 1, ttl: "
+      "10s}}\n";
+  const rule::RuleFile file{.name = "f.yaml", .text = std::string(kText)};
+  const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+  ASSERT_TRUE(loaded.ok());
+  TypeParam server(loaded.rules);
+  const auto entries = [](const char* key) -> json {
+    return {{"entries", {{{"key", key}, {"value", "ann"}}}}};
+  };
+  const json both = {{"descriptors", {entries("full"), entries("free")}}};
+  EXPECT_EQ(server.Acquire(both)["expires_in_ms"], 9000) << "the first that ends";
+  const json one = server.Acquire(both);
+  EXPECT_EQ(one["decisions"][0]["allowed"], false);
+  EXPECT_EQ(one["expires_in_ms"], 20'000);
+
+  const json shade = server.Acquire(json::object(), "shade");
+  EXPECT_EQ(shade["expires_in_ms"], 10'000);
+  EXPECT_EQ(shade["in_flight"], 1);
+  const json second = server.Acquire(json::object(), "shade");
+  EXPECT_EQ(second["allowed"], true);
+  EXPECT_EQ(second["expires_in_ms"], nullptr) << "none is left to hold";
+  EXPECT_TRUE(server.Release(shade["id"], "shade"));
 }
 
 TYPED_TEST(Permits, RefuseWhatDoesNotBelongToThem) {

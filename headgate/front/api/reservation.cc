@@ -1,6 +1,9 @@
 #include "headgate/front/api/reservation.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
+#include <iterator>
 
 #include "absl/strings/escaping.h"
 #include "headgate/base/json.h"
@@ -40,12 +43,37 @@ void AppendDescriptor(const rule::Descriptor& descriptor, std::string& out) {
   out.push_back('}');
 }
 
+// Reads a number and the character behind it, which is then in `end`. False if there is none.
+template <typename Number>
+bool TakeNumber(std::string_view& text, Number& number, char& end, int base = 10) {
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  const auto length = static_cast<size_t>(at - text.data());
+  if (error != std::errc() || length == text.size()) return false;
+  end = *at;
+  text.remove_prefix(length + 1);
+  return true;
+}
+
+bool TakeTakes(std::string_view& text, std::vector<ReservedTake>& takes) {
+  for (char end = ','; end == ',';) {
+    ReservedTake& take = takes.emplace_back();
+    if (!TakeNumber(text, take.cost, end) || end != ':') return false;
+    if (!TakeNumber(text, take.mark, end, 16) || (end != ',' && end != ' ')) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::string> SealReservation(const limiter::Request& request, std::string_view id,
-                                           const ReservationTimes& times, std::string_view secret) {
-  std::string payload = std::to_string(times.expiry.ns / kNanosPerMs) + " " +
-                        std::to_string(times.taken_at.ns) + " {";
+                                           const Reservation& reservation,
+                                           std::string_view secret) {
+  std::string payload = fmt::format("{} {} {:x} ", reservation.expiry.ns / kNanosPerMs,
+                                    reservation.taken_at.ns, reservation.place);
+  for (const ReservedTake& take : reservation.takes)
+    fmt::format_to(std::back_inserter(payload), "{}:{:x},", take.cost, take.mark);
+  payload.back() = ' ';
+  payload.push_back('{');
   AppendField("id", id, payload);
   payload.push_back(',');
   AppendField("domain", request.domain, payload);
@@ -74,17 +102,20 @@ std::optional<OpenedReservation> OpenReservation(std::string_view token, std::st
   const wire::Mac expected = wire::HmacSha256(secret, payload);
   if (!wire::EqualSecrets({expected.data(), expected.size()}, seal)) return std::nullopt;
   std::string_view rest = payload;
-  const auto take_number = [&rest] {
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error == std::errc()) rest.remove_prefix(static_cast<size_t>(end - rest.data()) + 1);
-    return number;
-  };
-  const int64_t expiry_ms = take_number();
-  const int64_t taken_at_ns = take_number();
-  return OpenedReservation{.times = {.expiry = base::Instant::FromNanos(expiry_ms * kNanosPerMs),
-                                     .taken_at = base::Instant::FromNanos(taken_at_ns)},
-                           .check = std::string(rest)};
+  int64_t expiry_ms = 0;
+  int64_t taken_at_ns = 0;
+  char end = 0;
+  OpenedReservation opened;
+  Reservation& reservation = opened.reservation;
+  // Otherwise an older version sealed it.
+  const bool is_whole = TakeNumber(rest, expiry_ms, end) && TakeNumber(rest, taken_at_ns, end) &&
+                        TakeNumber(rest, reservation.place, end, 16) &&
+                        TakeTakes(rest, reservation.takes);
+  if (!is_whole) return std::nullopt;
+  reservation.expiry = base::Instant::FromNanos(expiry_ms * kNanosPerMs);
+  reservation.taken_at = base::Instant::FromNanos(taken_at_ns);
+  opened.check = std::string(rest);
+  return opened;
 }
 
 }  // namespace headgate::front::api

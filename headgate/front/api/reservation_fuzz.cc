@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto token = headgate::front::api::SealReservation(
       {.domain = "d", .descriptors = {&descriptor, 1}}, "id",
       {.expiry = headgate::base::Instant::FromNanos(1'000'000'000),
-       .taken_at = headgate::base::Instant::FromNanos(7)},
+       .taken_at = headgate::base::Instant::FromNanos(7),
+       .takes = {{.cost = size, .mark = size * size}}},
       "secret");
   if (!token) return 0;
   const auto opened = OpenReservation(*token, "secret");
@@ -24,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string changed = *token;
   changed[size % changed.size()] = size > 0 ? static_cast<char>(data[0]) : '-';
   if (const auto other = OpenReservation(changed, "secret")) {
-    HEADGATE_CHECK(other->check == opened->check && other->times == opened->times);
+    HEADGATE_CHECK(other->check == opened->check && other->reservation == opened->reservation);
   }
   return 0;
 }

@@ -5,17 +5,19 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <cstring>
 #include <optional>
 #include <utility>
 
-#include "headgate/algorithm/still_taken.h"
 #include "headgate/base/check.h"
 #include "headgate/base/json.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
 #include "headgate/front/api/check_answer.h"
 #include "headgate/front/api/reservation.h"
+#include "headgate/front/api/reserved_buckets.h"
 #include "headgate/http/problem.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::front::api {
 namespace {
@@ -71,19 +73,6 @@ std::optional<StatedCosts> CostsIn(const json::object& body) {
   return StatedCosts{.costs = std::move(costs)};
 }
 
-// The part of what a descriptor reserved that has not come back by itself. If its rule has several
-// limits, one cost goes back to all of them, so the limit of which most has come back decides.
-uint64_t StillTaken(const limiter::DescriptorAnswer& answer, uint64_t reserved,
-                    base::Instant taken_at, base::Instant now) {
-  if (answer.limit == nullptr || answer.of_permits) return 0;
-  if (answer.rule == nullptr || answer.rule->limits.empty())
-    return algorithm::StillTaken(*answer.limit, reserved, taken_at, now);
-  uint64_t still = reserved;
-  for (const rule::RuleLimit& limit : answer.rule->limits)
-    still = std::min(still, algorithm::StillTaken(limit.limit, reserved, taken_at, now));
-  return still;
-}
-
 }  // namespace
 
 // A settlement under way. Its steps are done one after the other, because the store can be asked
@@ -109,8 +98,8 @@ struct ReserveHandler::Settling {
   bool opened = false;
   std::string check;  // the body of the check that was reserved
   std::string once;   // the id of the settlement
-  base::Instant taken_at{0};
-  std::vector<uint64_t> reserved;
+  Reservation reservation;
+  std::vector<uint64_t> reserved;  // as estimated
   std::vector<uint64_t> used;
   std::vector<uint64_t> back;     // by descriptor: comes back
   std::vector<uint64_t> lacking;  // by descriptor: not taken, because it was not there
@@ -125,6 +114,18 @@ std::string_view ReserveHandler::secret() const {
   if (!secret_.empty()) return secret_;
   const auto& bytes = checker_.store().hash_secret().bytes;
   return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
+}
+
+// A snapshot keeps the secret of a store together with its buckets.
+uint64_t ReserveHandler::Place() const {
+  if (checker_.may_wait()) return 0;
+  const auto& bytes = checker_.store().hash_secret().bytes;
+  const std::string_view key(static_cast<const char*>(static_cast<const void*>(bytes.data())),
+                             bytes.size());
+  const wire::Mac mac = wire::HmacSha256(key, "the place of reservations");
+  uint64_t place = 0;
+  std::memcpy(&place, mac.data(), sizeof place);
+  return std::max<uint64_t>(place, 1);
 }
 
 void ReserveHandler::Reserve(const http::Request& request, http::Response& response,
@@ -142,11 +143,12 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   const bool named = !parser_.id().empty();
   const std::string_view id = named ? parser_.id() : std::string_view(given);
   const base::Duration expires = parser_.expires().value_or(kExpiresDefault);
-  const auto sealed_at = [&](base::Instant taken_at) {
-    return SealReservation(check_, id, {.expiry = taken_at + expires, .taken_at = taken_at},
-                           secret());
-  };
-  auto token = sealed_at(now);
+  const std::vector<FoundBuckets> found = FindBuckets(checker_.rules(), check_);
+  Reservation reservation{.expiry = now + expires, .taken_at = now, .place = Place()};
+  for (size_t i = 0; i < found.size(); ++i)
+    reservation.takes.push_back({.cost = *descriptors_[i].cost, .mark = found[i].mark});
+  const auto sealed = [&] { return SealReservation(check_, id, reservation, secret()); };
+  auto token = sealed();  // at its longest
   base::Duration left = expires;
   if (!token) {
     return http::AnswerProblem(
@@ -154,7 +156,9 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
         "reserve fewer descriptors at once", response);
   }
   check_.operation = Operation::kTake;
-  const std::string once = std::string(kReservation).append(check_.once.id);
+  // If the rules change, a retry takes from other buckets, and is another request.
+  const std::string once =
+      fmt::format("{}{}|{}", kReservation, check_.once.id, NameOf(reservation.takes));
   if (named) check_.once.id = once;
   check_.once.window = kReservedRemembered;
   limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
@@ -171,7 +175,13 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
           410, "the reservation with this id has expired; it stays taken as estimated",
           "reserve with another id", response);
     }
-    token = sealed_at(decided_.first_passed_at);
+    reservation.taken_at = decided_.first_passed_at;
+    reservation.expiry = decided_.first_passed_at + expires;
+  }
+  if (decided_.allowed) {
+    const bool all_or_none = named || checker_.rules()->AllOrNothing(check_.domain);
+    reservation.takes = TakesOf(check_, found, decided_, all_or_none);
+    token = sealed();
   }
   answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   response.status = decided_.allowed ? 200 : 429;
@@ -229,11 +239,19 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   const auto opened = OpenReservation({text.data(), text.size()}, secret());
   if (!opened) {
     return refuse(400, "this is not a reservation of this server",
-                  "set reservation_secret_file if another instance made it");
+                  "instances that share a store need the same reservation_secret_file");
+  }
+  if (opened->reservation.place != Place()) {
+    return refuse(400,
+                  "the reservation was made by an instance with other buckets, or before a restart "
+                  "without a snapshot",
+                  "settle it at the instance that made it, or let the instances share a store");
   }
   settling.check = opened->check;
-  if (parser_.Parse(settling.check, check_)) return refuse(400, "this reservation is too old", "");
-  if (now >= opened->times.expiry) {
+  const bool is_whole = !parser_.Parse(settling.check, check_) &&
+                        check_.descriptors.size() == opened->reservation.takes.size();
+  if (!is_whole) return refuse(400, "this reservation is too old", "");
+  if (now >= opened->reservation.expiry) {
     return refuse(410, "the reservation has expired; it stays taken as estimated",
                   "reserve with a longer expires_ms");
   }
@@ -245,12 +263,13 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
                   "send one element of costs for each, or cost for all of them");
   }
   settling.step = Settling::Step::kUseUp;
-  settling.once = std::string(kSettlement).append(check_.once.id);
+  settling.reservation = opened->reservation;
+  settling.once =
+      fmt::format("{}{}|{}", kSettlement, check_.once.id, NameOf(settling.reservation.takes));
   settling.used = std::move(costs);
   settling.reserved.clear();
   for (const rule::Descriptor& descriptor : check_.descriptors)
     settling.reserved.push_back(descriptor.cost.value_or(1));
-  settling.taken_at = opened->times.taken_at;
   settling.back.assign(count, 0);
   settling.lacking.assign(count, 0);
   settling.rest.assign(count, 0);
@@ -271,10 +290,15 @@ bool ReserveHandler::Ask(Operation operation, Settling& settling, base::Instant 
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
   // Once the reservation is used up, the settlement goes on without the store, and the answer says
   // what came of it.
-  const bool goes_on = absl::IsUnavailable(status) && settling.step != Settling::Step::kUseUp;
-  if (!status.ok() && !goes_on) {
+  if (!status.ok() && settling.step == Settling::Step::kUseUp) {
     answer_.AnswerError(status, 503, response);
     return false;
+  }
+  if (!status.ok() && !absl::IsUnavailable(status)) {
+    // Rules that change meanwhile: nothing has been done.
+    decided_.descriptors.assign(check_.descriptors.size(), {});
+    for (limiter::DescriptorAnswer& answer : decided_.descriptors)
+      answer.outcome = limiter::Outcome::kUnavailable;
   }
   response.later = decided_.waiting;
   return !response.later;
@@ -310,6 +334,7 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
   };
   const auto above = [](uint64_t a, uint64_t b) { return a > b ? a - b : 0; };
   const auto more = [&](size_t i) { return above(settling.used[i], settling.reserved[i]); };
+  std::vector<FoundBuckets> found;
   while (settling.step != Step::kDone) {
     switch (settling.step) {
       case Step::kUseUp:
@@ -325,18 +350,24 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
           http::AnswerProblem(409, "the reservation has been settled", "", response);
           return false;
         }
+        found = FindBuckets(checker_.rules(), check_);
         for (size_t i = 0; i < reserved.size(); ++i) {
-          settling.back[i] = std::min(
-              above(settling.reserved[i], settling.used[i]),
-              StillTaken(decided_.descriptors[i], settling.reserved[i], settling.taken_at, now));
+          const ReservedTake& take = settling.reservation.takes[i];
+          settling.back[i] = std::min(above(take.cost, settling.used[i]),
+                                      StillTaken(take, found[i], decided_.descriptors[i],
+                                                 settling.reservation.taken_at, now));
         }
         settling.step = Step::kRefund;
         break;
       case Step::kRefund:
         if (with_costs([&](size_t i) { return settling.back[i]; })) {
+          // A queue takes nothing back, and refuses the whole request; so do not ask it.
+          std::erase_if(descriptors_, [](const auto& descriptor) { return descriptor.cost == 0u; });
           if (!ask(Operation::kRefund)) return false;
-          for (size_t i = 0; i < reserved.size(); ++i)
-            settling.back[i] = was_done(i) ? settling.back[i] : 0;
+          size_t asked = 0;
+          for (uint64_t& back : settling.back) {
+            if (back > 0 && !was_done(asked++)) back = 0;
+          }
         }
         settling.step = Step::kLookFor;
         break;

@@ -7,6 +7,7 @@
 // A reservation that is not settled before its expiry stays taken as estimated.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ class ReserveHandler {
   struct Settling;
 
   std::string_view secret() const;
+  // Names the store that has the buckets; 0 if instances share it.
+  uint64_t Place() const;
   bool Open(std::string_view body, Settling& settling, base::Instant now, http::Response& response);
   // Does the next steps of a settlement. Returns false if one of them waits, or has failed, and
   // `response` says which.

@@ -3,14 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <nlohmann/json.hpp>
 
-#include "headgate/front/api/check_rig.h"
-#include "headgate/front/api/handler.h"
-#include "headgate/limiter/shared_decider.h"
-#include "headgate/rule/builder.h"
-#include "headgate/testing/manual_shared_store.h"
+#include "headgate/front/api/reserve_rig.h"
 
 namespace headgate::front::api {
 namespace {
@@ -18,87 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using ::testing::HasSubstr;
-
-constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
-
-std::shared_ptr<const rule::RuleSet> TokensPerHour(uint64_t requests) {
-  return CheckRig::OneRule(
-      {.algorithm = algorithm::Algorithm::kFixedWindow, .requests = requests, .period = 1h});
-}
-
-json Body(uint64_t cost, json more = json::object()) {
-  json body = {{"domain", "edge"},
-               {"cost", cost},
-               {"descriptors", {{{"entries", {{{"key", "api_key"}, {"value", "ann"}}}}}}}};
-  body.update(more);
-  return body;
-}
-
-// The same server with a store that answers at once, and with one that answers later.
-struct Desk {
-  virtual ~Desk() = default;
-  virtual http::Response Post(const std::string& path, const std::string& body) = 0;
-
-  int status = 0;
-  json Ask(const std::string& path, const json& body) {
-    const http::Response response = Post(path, body.dump());
-    status = response.status;
-    return json::parse(response.body);
-  }
-  uint64_t Remaining() { return Ask("/v1/peek", Body(0))["decisions"][0]["remaining"]; }
-  std::string Reserve(uint64_t cost, const json& more = json::object()) {
-    const json answer = Ask("/v1/reserve", Body(cost, more));
-    EXPECT_EQ(status, 200) << answer;
-    return answer.value("reservation", "");
-  }
-  json Settle(const std::string& reservation, uint64_t cost) {
-    return Ask("/v1/settle", {{"reservation", reservation}, {"cost", cost}});
-  }
-
-  base::Instant now = kStart;
-};
-
-struct MemoryDesk final : Desk {
-  explicit MemoryDesk(uint64_t requests = 1000) : MemoryDesk(TokensPerHour(requests)) {}
-  explicit MemoryDesk(std::shared_ptr<const rule::RuleSet> rules)
-      : rig(std::move(rules), {}, kStart) {}
-  http::Response Post(const std::string& path, const std::string& body) override {
-    http::Response response;
-    rig.router.Handle(RequestOf(path, body), response, now);
-    return response;
-  }
-  CheckRig rig;
-};
-
-struct SharedDesk final : Desk {
-  explicit SharedDesk(uint64_t requests = 1000) {
-    HEADGATE_CHECK(limiter.OnRules(TokensPerHour(requests), now).ok());
-    handler.AddRoutes(router);
-    suspension.wake = [this] { ++woken; };
-  }
-  http::Response Post(const std::string& path, const std::string& body) override {
-    http::Request request = RequestOf(path, body);
-    request.suspension = &suspension;
-    while (true) {
-      http::Response response;
-      router.Handle(request, response, now);
-      if (!response.later) return response;
-      for (; shared.waiting() > 0; shared.AnswerOne()) before_answer();
-    }
-  }
-
-  store::MemoryStore store{{.max_buckets = 4096}};
-  testing::ManualSharedStore shared{store, now};
-  limiter::SharedDecider decider{shared, store, {}};
-  limiter::Limiter limiter{store, nullptr};
-  limiter::Checker checker{limiter, 0, decider, {}};
-  CheckHandler handler{checker, {}};
-  access::Access access;
-  http::Router router{"Headgate", access};
-  http::Suspension suspension;
-  int woken = 0;
-  std::function<void()> before_answer = [] {};  // of the store
-};
 
 template <typename D>
 struct Reservations : ::testing::Test {
@@ -385,7 +299,7 @@ TEST(ReservationsInAnOutage, ShowWhatCameOfASettlement) {
     SharedDesk desk;
     const std::string reservation = desk.Reserve(500);
     desk.before_answer = [&, answered = 0]() mutable {
-      const int first_step = 2;  // of the reservation's id, and of its bucket
+      const int first_step = 3;  // a look at the id, the bucket, and the id
       if (answered++ == first_step) desk.shared.failure = absl::UnavailableError("gone");
     };
     const json answer = desk.Settle(reservation, used);

@@ -1,0 +1,114 @@
+// A server that reserves and settles, without sockets and clocks, for tests: with buckets of its
+// own, and with those of a store that answers later.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "headgate/base/hash_rig.h"
+#include "headgate/front/api/check_rig.h"
+#include "headgate/front/api/handler.h"
+#include "headgate/limiter/shared_decider.h"
+#include "headgate/rule/builder.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::front::api {
+
+inline constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
+
+inline std::shared_ptr<const rule::RuleSet> TokensPerHour(uint64_t requests) {
+  return CheckRig::OneRule({.algorithm = algorithm::Algorithm::kFixedWindow,
+                            .requests = requests,
+                            .period = std::chrono::hours(1)});
+}
+
+inline nlohmann::json Body(uint64_t cost, const nlohmann::json& more = nlohmann::json::object()) {
+  nlohmann::json body = {
+      {"domain", "edge"},
+      {"cost", cost},
+      {"descriptors", {{{"entries", {{{"key", "api_key"}, {"value", "ann"}}}}}}}};
+  body.update(more);
+  return body;
+}
+
+// The same server with a store that answers at once, and with one that answers later.
+struct Desk {
+  using json = nlohmann::json;
+
+  virtual ~Desk() = default;
+  virtual http::Response Post(const std::string& path, const std::string& body) = 0;
+
+  int status = 0;
+  json Ask(const std::string& path, const json& body) {
+    const http::Response response = Post(path, body.dump());
+    status = response.status;
+    return json::parse(response.body);
+  }
+  uint64_t Remaining(const json& more = json::object()) {
+    return Ask("/v1/peek", Body(0, more))["decisions"][0]["remaining"];
+  }
+  std::string Reserve(uint64_t cost, const json& more = json::object()) {
+    const json answer = Ask("/v1/reserve", Body(cost, more));
+    EXPECT_EQ(status, 200) << answer;
+    return answer.value("reservation", "");
+  }
+  json Settle(const std::string& reservation, uint64_t cost) {
+    return Ask("/v1/settle", {{"reservation", reservation}, {"cost", cost}});
+  }
+
+  base::Instant now = kStart;
+};
+
+struct MemoryDesk final : Desk {
+  explicit MemoryDesk(uint64_t requests = 1000) : MemoryDesk(TokensPerHour(requests)) {}
+  explicit MemoryDesk(std::shared_ptr<const rule::RuleSet> rules, std::string secret = {},
+                      uint64_t store_seed = 1)
+      : rig(std::move(rules), {}, kStart, {}, std::move(secret), base::SecretFromSeed(store_seed)) {
+  }
+  http::Response Post(const std::string& path, const std::string& body) override {
+    http::Response response;
+    rig.router.Handle(RequestOf(path, body), response, now);
+    return response;
+  }
+  CheckRig rig;
+  limiter::Limiter& limiter = rig.limiter;
+};
+
+struct SharedDesk final : Desk {
+  explicit SharedDesk(uint64_t requests = 1000) : SharedDesk(TokensPerHour(requests)) {}
+  explicit SharedDesk(std::shared_ptr<const rule::RuleSet> rules, std::string secret = {})
+      : handler(checker, {}, std::move(secret)) {
+    HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
+    handler.AddRoutes(router);
+    suspension.wake = [this] { ++woken; };
+  }
+  http::Response Post(const std::string& path, const std::string& body) override {
+    http::Request request = RequestOf(path, body);
+    request.suspension = &suspension;
+    while (true) {
+      http::Response response;
+      router.Handle(request, response, now);
+      if (!response.later) return response;
+      for (; shared.waiting() > 0; shared.AnswerOne()) before_answer();
+    }
+  }
+
+  store::MemoryStore store{{.max_buckets = 4096}};
+  testing::ManualSharedStore shared{store, now};
+  limiter::SharedDecider decider{shared, store, {}};
+  limiter::Limiter limiter{store, nullptr};
+  limiter::Checker checker{limiter, 0, decider, {}};
+  CheckHandler handler;
+  access::Access access;
+  http::Router router{"Headgate", access};
+  http::Suspension suspension;
+  int woken = 0;
+  std::function<void()> before_answer = [] {};  // of the store
+};
+
+}  // namespace headgate::front::api

@@ -1,0 +1,116 @@
+#include "headgate/front/api/reserved_buckets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "headgate/algorithm/still_taken.h"
+#include "headgate/base/hash.h"
+#include "headgate/limiter/bucket_key.h"
+#include "headgate/wire/digest.h"
+
+namespace headgate::front::api {
+namespace {
+
+using limiter::DescriptorAnswer;
+using limiter::Outcome;
+
+// The same on every instance and after a restart. It needs no secret: only a sealed mark counts.
+constexpr base::HashSecret kNoSecret{};
+
+template <typename Number>
+void AddNumber(Number number, base::KeyHasher& hasher) {
+  hasher.Add({static_cast<const char*>(static_cast<const void*>(&number)), sizeof number});
+}
+
+uint64_t Finish(const base::KeyHasher& hasher) {
+  return std::max<uint64_t>(hasher.Finish().low, 1);  // 0 stands for no limit
+}
+
+uint64_t MarkOf(const base::Hash128& bucket, const rule::Rule* rule) {
+  base::KeyHasher hasher(kNoSecret, base::KeyKind::kRaw);
+  AddNumber(bucket.low, hasher);
+  AddNumber(bucket.high, hasher);
+  if (rule != nullptr) {
+    AddNumber(rule->shadow_mode, hasher);
+    // A limit keeps its bucket if its place, by period, stays the same.
+    for (const rule::RuleLimit& limit : rule->limits)
+      AddNumber(int64_t{limit.limit.spec().period.count()}, hasher);
+  }
+  return Finish(hasher);
+}
+
+bool IsShadow(const DescriptorAnswer& answer) {
+  return answer.rule != nullptr && answer.rule->shadow_mode;
+}
+
+// Whether the buckets of the descriptor gave its cost, as far as its own decision says.
+bool Took(const DescriptorAnswer& answer, const FoundBuckets& found) {
+  if (!answer.has_decision() || limiter::IsDegraded(answer.mode) || answer.rule != found.rule)
+    return false;
+  if (answer.rule != nullptr && answer.rule->limits.empty()) return false;  // permits alone
+  // Whether a rule in shadow took when the first request with this id passed is not known.
+  return answer.outcome == Outcome::kAllowed ||
+         (answer.outcome == Outcome::kRepeated && !IsShadow(answer));
+}
+
+}  // namespace
+
+std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter::Request& request) {
+  std::vector<FoundBuckets> found(request.descriptors.size());
+  if (rules == nullptr) return found;
+  rule::Match match;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const rule::Descriptor& descriptor = request.descriptors[i];
+    if (!rules->Find(request.domain, descriptor.entries, match)) continue;
+    if (descriptor.override_limit) {
+      found[i].mark =
+          MarkOf(limiter::OverrideBucketKey(kNoSecret, request.domain, descriptor.entries,
+                                            descriptor.override_limit->unit),
+                 nullptr);
+    } else if (match.rule != nullptr && !match.rule->limits.empty()) {
+      found[i] = {.rule = match.rule,
+                  .mark = MarkOf(limiter::RuleBucketKey(kNoSecret, request.domain,
+                                                        descriptor.entries, match, 0),
+                                 match.rule)};
+    }
+  }
+  return found;
+}
+
+std::string NameOf(const std::vector<ReservedTake>& takes) {
+  std::string marks;
+  for (const ReservedTake& take : takes) marks += fmt::format("{:x} ", take.mark);
+  constexpr size_t kDigits = 16;
+  return wire::DigestHex(wire::Digest::kSha256, marks).substr(0, kDigits);
+}
+
+std::vector<ReservedTake> TakesOf(const limiter::Request& request,
+                                  const std::vector<FoundBuckets>& found,
+                                  const limiter::Response& response, bool all_or_none) {
+  const std::vector<DescriptorAnswer>& answers = response.descriptors;
+  const bool none = all_or_none && std::any_of(answers.begin(), answers.end(),
+                                               [](const auto& one) { return !one.allowed(); });
+  std::vector<ReservedTake> takes(found.size());
+  for (size_t i = 0; i < takes.size(); ++i) {
+    takes[i].mark = found[i].mark;
+    if (!none && Took(answers[i], found[i]))
+      takes[i].cost = request.descriptors[i].cost.value_or(1);
+  }
+  return takes;
+}
+
+uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
+                    const DescriptorAnswer& answer, base::Instant taken_at, base::Instant now) {
+  if (take.mark != found.mark || answer.rule != found.rule) return 0;
+  if (!answer.has_decision() || answer.of_permits) return 0;
+  if (answer.rule == nullptr) return algorithm::StillTaken(*answer.limit, take.cost, taken_at, now);
+  // One cost goes back to all limits, so the one of which most has come back decides.
+  uint64_t still = take.cost;
+  for (const rule::RuleLimit& limit : answer.rule->limits)
+    still = std::min(still, algorithm::StillTaken(limit.limit, take.cost, taken_at, now));
+  return still;
+}
+
+}  // namespace headgate::front::api

@@ -1,0 +1,48 @@
+// The buckets that a reservation took from, and how much. A request may pass without taking: a rule
+// in quota mode or in shadow denied it, the shared store was away, or no rule applied. Nothing of
+// that may come back later, or the bucket would let through more than its limit.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headgate/base/time.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::front::api {
+
+// What was taken for one descriptor of a reservation.
+struct ReservedTake {
+  uint64_t cost = 0;  // from each of its limits
+  // Of the buckets. Another mark means other buckets, or a rule that differs in more than its
+  // number of requests; 0: no limit applied.
+  uint64_t mark = 0;
+  bool operator==(const ReservedTake&) const = default;
+};
+
+// The buckets of a descriptor under the rules of the moment.
+struct FoundBuckets {
+  const rule::Rule* rule = nullptr;  // null: none applies, or the request brings its limit
+  uint64_t mark = 0;                 // as in ReservedTake
+};
+
+// One for each descriptor. `rules` may be null.
+std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter::Request& request);
+
+// Which buckets these are, as a text; for ids of requests that take from them.
+std::string NameOf(const std::vector<ReservedTake>& takes);
+
+// What a request that has passed took for each of its descriptors. `found` are their buckets;
+// `all_or_none`: it took from all of them or from none.
+std::vector<ReservedTake> TakesOf(const limiter::Request& request,
+                                  const std::vector<FoundBuckets>& found,
+                                  const limiter::Response& response, bool all_or_none);
+
+// The part of what was taken that the buckets surely still lack. `answer` is about the descriptor
+// now, and `found` are its buckets now.
+uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
+                    const limiter::DescriptorAnswer& answer, base::Instant taken_at,
+                    base::Instant now);
+
+}  // namespace headgate::front::api
