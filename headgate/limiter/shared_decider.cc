@@ -115,6 +115,12 @@ bool SharedDecider::IsLeased(const store::LimitEntry& limit, const SharedTerms& 
          algorithm::CanLease(limit.limit);
 }
 
+bool SharedDecider::IsDeniedHere(const Member& member) const {
+  return member.operation == Operation::kTake && IsLeased(*member.limit, member.terms) &&
+         leases_->DeniedFor(member.key, *member.limit, member.cost, shared_.Now()) >
+             base::Duration(0);
+}
+
 bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& terms,
                                LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
                                LeaseMessage*& awaited) {

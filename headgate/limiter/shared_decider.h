@@ -181,6 +181,8 @@ class SharedDecider final : public Decider {
   void AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now,
                 const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
+  // Whether the store has denied this lately, so that it is denied here without asking.
+  bool IsDeniedHere(const Member& member) const;
   LeaseMessage& Kept(const LeaseAction& action);
   // Releases the message. If a request waits for it, the answer is stored in its Pending.
   void Send(LeaseMessage& message, PendingDecision* awaiting = nullptr);

@@ -1,6 +1,7 @@
 // Requests that pass together or not at all, over several buckets of the shared store.
 //
-// Members are asked one after the other, queues last, since they cannot be refunded. When one
+// Members are asked one after the other: first those that are known to deny, and queues last, since
+// they cannot be refunded. When one
 // denies, later members are only peeked at, and the costs taken before go back.
 //
 // The bucket of an id is looked at before the others, and taken from after them: it may be used up
@@ -83,6 +84,10 @@ void SharedDecider::AskGroup(std::span<const BatchEntry> entries, Namer name, ba
   }
   std::stable_partition(group->order.begin(), group->order.end(),
                         [&](size_t k) { return TakesRefunds(*group->members[k].limit); });
+  // A client that its own limit denies again and again takes nothing from limits of others
+  // meanwhile.
+  std::stable_partition(group->order.begin(), group->order.end(),
+                        [&](size_t k) { return IsDeniedHere(group->members[k]); });
   group->settled.resize(group->members.size());
   if (!group->id) return AskNext(group);
   AskId(group, Operation::kPeek, [this, group] {

@@ -1,6 +1,8 @@
 // Answers about a leased bucket to which both the store and the leases of this instance contribute.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "headgate/testing/direct_fleet.h"
 
 namespace headgate::limiter {
@@ -44,6 +46,33 @@ TEST_F(SharedLeases, ARefundOfWhatALeaseHasSpentNeedsNoMessage) {
   EXPECT_EQ(settled.mode, Mode::kLeased);
   EXPECT_EQ(settled.decision.remaining, remaining + 1);
   EXPECT_EQ(shared.names().size(), asked);
+}
+
+// A client whose own limit denies it asks again and again, all or nothing with a limit that others
+// use, too: only the first request of each pause takes from that for a moment.
+TEST_F(SharedLeases, AGroupWithAKnownDenialTakesNothingFromTheOthers) {
+  limit = Intern({.requests = 1000, .period = 1h});
+  const store::LimitHandle own = Intern({.requests = 10, .period = 1h});
+  constexpr uint64_t kOwn = 7;
+  ASSERT_FALSE(Ask(kOwn, own, {}, 10) && Ask(kOwn, own, {}, 1));
+  std::array<BatchEntry, 2> batch{
+      BatchEntry{.request = {.key = {1 * 0x9e3779b97f4a7c15, 1 * 0xc2b2ae3d27d4eb4f},
+                             .limit = limit.get(),
+                             .cost = 600},
+                 .terms = fleet.default_terms()},
+      BatchEntry{.request = {.key = {kOwn * 0x9e3779b97f4a7c15, kOwn * 0xc2b2ae3d27d4eb4f},
+                             .limit = own.get(),
+                             .cost = 1,
+                             .joined = store::Joined::kOtherRule},
+                 .terms = fleet.default_terms()}};
+  const auto name = [](size_t index, std::string& out) { out += index == 0 ? "1" : "7"; };
+  Pending group{[] {}};
+  EXPECT_FALSE(fleet.Decide(batch, name, &group, now));
+  while (shared.waiting() > 0) {
+    EXPECT_NE(shared.oldest().operation, Operation::kTake) << shared.oldest().name;
+    shared.AnswerOne();
+  }
+  EXPECT_FALSE(group.settled()[1].decision.allowed);
 }
 
 // The store grants half of what is left, for other instances. The instance asks for half of the
