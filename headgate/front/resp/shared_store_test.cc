@@ -56,6 +56,7 @@ class Side {
   // Everybody has these rights, without a login.
   void GiveRights(access::Rights rights) { access_.Replace(access::Everybody(rights)); }
   uint64_t commands() const { return context_.counters.commands.value(); }
+  size_t buffered_bytes() const { return session_.BufferedBytes(); }
 
   void Feed() {
     do {
@@ -465,6 +466,29 @@ TEST(SharedStore, AnIncrementThatWasSentIsAnsweredInATransactionToo) {
   EXPECT_EQ(side.output,
             "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n:2\r\n:1\r\n"
             "*2\r\n:3\r\n:1\r\n");
+}
+
+TEST(SharedStore, WhatWaitsForItIsCounted) {
+  Side side(true);
+  const std::string text(4000, 'x');
+  side.Arrive(Command({"MULTI"}) + Command({"ECHO", text}) + Command({"ECHO", text}) +
+              Command({"INCREX", "k"}) + Command({"EXEC"}));
+  ASSERT_TRUE(side.progress.waiting());
+  EXPECT_GE(side.buffered_bytes(), 4 * text.size()) << "the commands and the replies";
+  side.AnswerEverything();
+  const size_t idle = side.buffered_bytes();
+  EXPECT_LE(idle, 4096u);
+  // No rule applies to the second one, so its answer is kept until its turn.
+  const std::string asked = Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "ann"});
+  const std::string at_hand = Command({"HG.CHECK", "d", "ENTRIES", "1", "other", "ann"});
+  side.output.clear();
+  side.Arrive(at_hand);
+  const size_t reply_bytes = side.output.size();
+  side.Arrive(asked + at_hand);
+  ASSERT_TRUE(side.progress.waiting());
+  EXPECT_EQ(side.buffered_bytes(), idle + reply_bytes);
+  side.AnswerEverything();
+  EXPECT_EQ(side.buffered_bytes(), idle);
 }
 
 TEST(SharedStore, ABucketAndACounterOfOneKeyAreApartThereAndDelRemovesBoth) {
