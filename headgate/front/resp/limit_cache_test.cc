@@ -48,7 +48,7 @@ TEST_F(CachedLimits, AreFoundByANotedText) {
   }
 }
 
-// The words of "+5" are those of "000000+5", which is no number.
+// The words of "+5" are those of "000000+5", which is not a number.
 TEST_F(CachedLimits, ATextWithASignIsNotNoted) {
   Put({5, 30, 60});
   cache_.Note({"+5", "30", "60"}, {5, 30, 60});
