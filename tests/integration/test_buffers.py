@@ -1,12 +1,14 @@
 """Unfinished requests of all connections are bounded together, and their memory goes back to the
 system."""
 
+import os
 import selectors
 import socket
+import tempfile
 import threading
 import time
 import unittest
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from harness import Headgate, until
 
@@ -155,6 +157,37 @@ class Buffers(unittest.TestCase):
                     friend.sendall(b"PING\r\n")
                     self.assertEqual(friend.recv(64), b"+PONG\r\n")
             self.assertLess(memory.peak - before, budget + besides(len(connections)))
+
+    def test_transactions_that_wait_for_a_login(self):
+        budget = 32 * MIB
+        verifier = 32 * MIB  # the memory of scrypt, for one password at a time
+        request = b"MULTI\r\n" + b"COMMAND DOCS\r\n" * 127 + b"AUTH nobody same\r\nEXEC\r\n"
+        with tempfile.TemporaryDirectory() as folder:
+            users = os.path.join(folder, "users")
+            with open(users, "w", encoding="utf-8") as file:
+                file.write("* read -\n")
+            with self.server("--users-file", users, "--max-buffer-bytes", str(budget)) as server:
+                before = resident_bytes(server)
+                with ExitStack() as opened, PeakMemory(server) as memory:
+                    # These passwords keep the verifier busy.
+                    for i in range(31):
+                        opened.enter_context(server.connect()).sendall(b"AUTH nobody x%d\r\n" % i)
+                    connections = [opened.enter_context(server.connect()) for _ in range(200)]
+                    for connection in connections:
+                        connection.sendall(request)
+                    until(
+                        lambda: server.metric('headgate_connections_closed_total{reason="buffer_budget"}'),
+                        20,
+                        "some are closed",
+                    )
+                    with server.connect() as friend:
+                        friend.sendall(b"PING\r\n")
+                        self.assertEqual(friend.recv(64), b"+PONG\r\n")
+                    # Whoever has an answer is at EXEC, or closed.
+                    for connection in connections:
+                        with suppress(ConnectionResetError):
+                            connection.recv(1)
+                self.assertLess(memory.peak - before, budget + verifier + besides(len(connections)))
 
 
 if __name__ == "__main__":
