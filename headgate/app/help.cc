@@ -113,6 +113,9 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --mode enforce|passthrough  passthrough decides and counts, and lets everything through (enforce)
   --rules PATH              rules in front of the pool: files, and directories of *.yaml; repeatable, followed live
   --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
+  --watch zk://HOST:PORT/path  rules in ZooKeeper, followed live; repeatable
+  --watch-copy PATH         a file for the last good rules of --watch, for a start while ZooKeeper is away
+  --merge-domains           several rule files, or a file and ZooKeeper, may have the same domain
   --mappings PATH           which rules a request meets, as with `serve --auth`; without it: client=ID
   --max-buckets N           the most buckets of rules in memory (1048576)
   --store URL               rules, and with --scope fleet the pool, count in this store, together with other
@@ -378,10 +381,15 @@ std::string Serve() {
 }
 
 std::string AllOfSidecar() {
-  std::string text = fmt::format("{}\n{}\n", kSidecar, FindSetting("store")->group);
-  for (const Setting& setting : AllSettings()) {
-    if (IsOfStore(setting)) text += LineOf(setting, 32);
-  }
+  std::string text(kSidecar);
+  const auto add_group = [&](std::string_view title, bool (*is_in)(const Setting&)) {
+    text += fmt::format("\n{}\n", title);
+    for (const Setting& setting : AllSettings()) {
+      if (is_in(setting)) text += LineOf(setting, 32);
+    }
+  };
+  add_group("Rules in ZooKeeper", IsOfWatch);
+  add_group(FindSetting("store")->group, IsOfStore);
   return text;
 }
 

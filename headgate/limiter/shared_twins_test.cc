@@ -63,8 +63,8 @@ class Twins {
     return asker.Finish().concurrency->in_flight;
   }
 
-  // Sends it twice, with an id of the request or of its permits. `choose` says which of the store's
-  // open calls, so many, is answered next.
+  // Sends it twice, with an id of the request or of its permits. `choose` gets the number of calls
+  // that the store has not answered, and returns the one that is answered next.
   enum class IdOf { kRequest, kPermits };
   std::array<Response, 2> SendTwice(const std::string& key, IdOf id_of,
                                     const std::function<size_t(size_t open)>& choose) {

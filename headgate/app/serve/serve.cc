@@ -30,6 +30,7 @@
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/app/settings/version.h"
+#include "headgate/app/settings/watch_settings.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/disk/files.h"
 #include "headgate/net/event_loop.h"
@@ -130,28 +131,12 @@ FileNeeds FileNeedsOf(const Settings& settings) {
       .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
 }
 
-// The rules of URLs, and the file for their last good copy.
-void CheckWatch(Configuration& configuration) {
-  const Settings& settings = configuration.settings;
-  for (const std::string& place : settings.watch) {
-    const bool is_url = place.find("://") != std::string::npos;
-    const absl::Status status = is_url ? watch::CheckPlace(place)
-                                       : absl::InvalidArgumentError(fmt::format(
-                                             "'{}' is not a zk:// URL", rule::Printable(place)));
-    if (!status.ok())
-      configuration.AddProblem("watch", status,
-                               "--watch zk://HOST:PORT/rate-limiter; files belong to --rules");
-  }
-  if (!settings.audit_log.empty()) {
-    const absl::Status status = watch::file::FileJournal::Check(settings.audit_log);
-    if (!status.ok())
-      configuration.AddProblem("audit_log", status,
-                               "name a file in a directory that this user may write");
-  }
-  if (settings.watch_copy.empty()) return;
-  const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
+void CheckAuditLog(Configuration& configuration) {
+  const std::string& path = configuration.settings.audit_log;
+  if (path.empty()) return;
+  const absl::Status status = watch::file::FileJournal::Check(path);
   if (!status.ok())
-    configuration.AddProblem("watch_copy", status,
+    configuration.AddProblem("audit_log", status,
                              "name a file in a directory that this user may write");
 }
 
@@ -441,6 +426,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     secrets = ReadSecrets(configuration);
     CheckSnapshot(configuration);
     CheckWatch(configuration);
+    CheckAuditLog(configuration);
     store = ReadStoreSettings(configuration);
     CheckCertificates(configuration);
     CheckUsers(configuration);

@@ -60,7 +60,7 @@ constexpr FieldRow kFields[] = {
     {Where::kLimit, "unit", Field::kUnit, JsonKind::kString},
 };
 
-// By field. Of kNone: of the document itself and of the elements of both arrays.
+// By field. For kNone: the kind of the document itself and of the elements of both arrays.
 constexpr auto kKinds = [] {
   std::array<JsonKind, static_cast<size_t>(Field::kUnit) + 1> kinds{};
   kinds.fill(JsonKind::kObject);
