@@ -92,6 +92,7 @@ struct MappingSet {
 
   bool Trusts(const RequestHead& request) const {
     if (any_peer) return true;
+    if (!request.may_be_trusted) return false;
     return request.peer ? attributes.client_address.trusted_proxies.Contains(*request.peer)
                         : unix_peers;
   }

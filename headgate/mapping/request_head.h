@@ -31,6 +31,8 @@ struct RequestHead {
   // Whether a proxy wrote the forwarding headers. Otherwise they are the client's own words, and
   // only `client` or `peer` counts.
   bool is_forwarded = true;
+  // Whether `peer` can be one of trusted_proxies at all.
+  bool may_be_trusted = true;
 
   // The value of the only header of this name (case-insensitive). Proxies and applications differ
   // in which of two they take.

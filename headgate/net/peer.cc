@@ -6,17 +6,14 @@
 
 #include <cstring>
 
+#include "headgate/net/loopback.h"
+
 namespace headgate::net {
 namespace {
 
 // Brackets for IPv6 only: an IPv4 address is written without, also if it is mapped into IPv6.
 std::string AddressText(const base::IpAddress& ip, uint16_t port) {
   return fmt::format(fmt::runtime(ip.is_v4() ? "{}:{}" : "[{}]:{}"), base::ToString(ip), port);
-}
-
-bool IsLoopback(const base::IpAddress& ip) {
-  constexpr base::IpNetwork kLoopbackV4{base::IpAddress::FromV4(127u << 24), 96 + 8};
-  return kLoopbackV4.Contains(ip) || ip == base::IpAddress{0, 1};
 }
 
 Peer PeerAt(const base::IpAddress& ip, in_port_t port) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/net/loopback.h"
 #include "headgate/proxy/grpc.h"
 #include "headgate/proxy/held_permits.h"
 #include "headgate/proxy/own_answer.h"
@@ -72,8 +73,7 @@ auth::WaitBound RuleGate::BoundOf(const Arrival& arrival, const Entrance& entran
   // Its turn must come before its deadline.
   if (const auto timeout = GrpcTimeoutOf(arrival.head))
     bound.wait_max = std::min(bound.wait_max, *timeout - base::Duration(1));
-  if (held_.end() < base::kInstantMax)
-    bound.wait_max = std::min(bound.wait_max, held_.end() - now);
+  if (held_.end() < base::kInstantMax) bound.wait_max = std::min(bound.wait_max, held_.end() - now);
   bound.wait_max = std::max(bound.wait_max, base::Duration(0));
   bound.looks = bound.wait_max < base::kDurationMax || held_.may_fill();
   return bound;
@@ -85,13 +85,14 @@ mapping::RequestHead RuleGate::Describe(const Arrival& arrival) {
   for (const auto [name, value] : head.fields) fields_.emplace_back(name, value);
   const mapping::MappingSet* const set = judge_.mappings();
   const std::optional<base::IpAddress>& ip = arrival.peer->ip;
-  return {.method = head.method,
-          .host = head.authority,
-          .target = head.target,
-          .fields = fields_,
-          .client = ip,
-          .body_bytes = KnownSizeOf(head.body),
-          .is_forwarded = ip || (set != nullptr && set->unix_peers)};
+  return {
+      .method = head.method,
+      .host = head.authority,
+      .target = head.target,
+      .fields = fields_,
+      .client = ip,
+      .body_bytes = KnownSizeOf(head.body),
+      .is_forwarded = ip ? !net::OnlySeemsLocal(*arrival.peer) : set != nullptr && set->unix_peers};
 }
 
 void RuleGate::Follow(Arrival& arrival, base::Instant now) {

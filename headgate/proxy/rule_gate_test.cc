@@ -205,7 +205,7 @@ TEST(RuleGateMapping, PathThatNoMappingReadsIsForwardedAsItCame) {
 TEST(RuleGateMapping, OnlyTrustedPeersNameAnotherClient) {
   RuleRig rig({"address: 1/minute"});
   rig.Map(R"(
-trusted_proxies: [192.0.2.7]
+trusted_proxies: [192.0.2.7, 127.0.0.1]
 mappings:
 - descriptors: [{entries: [{key: address, client_address: true}]}]
 )");
@@ -222,6 +222,9 @@ mappings:
   EXPECT_EQ(from("192.0.2.8", "203.0.113.8"), "nothing");
   EXPECT_EQ(from("192.0.2.8", "203.0.113.9"), "head 429") << "the peer itself is counted";
   EXPECT_EQ(from(std::nullopt, "203.0.113.10"), "head 401") << "a Unix socket has no address";
+  rig.peer.loopback = false;
+  EXPECT_EQ(from("127.0.0.1", "203.0.113.11"), "nothing");
+  EXPECT_EQ(from("127.0.0.1", "203.0.113.12"), "head 429") << "a PROXY header names the address";
 }
 
 TEST(RuleGateMapping, WithoutMappingsNobodyPasses) {

@@ -184,6 +184,7 @@ class CommandLine(unittest.TestCase):
             ("unix:s?mode=", "'' is not a mode"),
             ("unix:s?color=red", "a listener has no setting 'color'; it has: fields, mode, proxy_from"),
             ("127.0.0.1:0?proxy_from=ten", "'ten' is not a network"),
+            ("127.0.0.1:0?fields=draft&fields=github", "fields comes twice"),
         ):
             result = run(BINARY, "serve", "--listen", address)
             self.assertEqual(result.returncode, 2, address)

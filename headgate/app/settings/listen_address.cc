@@ -53,6 +53,8 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
     rest.remove_prefix(std::min(item.size() + 1, rest.size()));
     const std::string_view name = item.substr(0, item.find('='));
     const std::string_view value = item.substr(std::min(name.size() + 1, item.size()));
+    if ((name == "fields" && parsed.fields) || (name == "mode" && parsed.mode))
+      return absl::InvalidArgumentError(fmt::format("{} comes twice", name));
     if (name == "fields") {
       parsed.fields = wire::DialectByName(value);
       if (!parsed.fields) {

@@ -171,6 +171,22 @@ TEST(Auth, AnswersNobodyWhoIsNotTrusted) {
               HasSubstr("X-RateLimit-Remaining: 1\r\n"));
 }
 
+// A PROXY header names such an address, or a proxy on this machine does not know its client.
+TEST(Auth, ALoopbackAddressOfAnotherMachineIsNotTrusted) {
+  AuthRig rig("trusted_proxies: [127.0.0.1, '::1', 10.0.0.0/8]\nmappings: [{descriptors: []}]\n",
+              {});
+  for (const std::string_view ip : {"127.0.0.1", "::1"}) {
+    rig.peer = {.loopback = true, .ip = base::ParseIpAddress(ip)};
+    EXPECT_EQ(rig.Ask("GET", "/auth", {}).status, 200) << ip;
+    rig.peer.loopback = false;
+    EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth", {})), "untrusted") << ip;
+  }
+  rig.peer = net::PeerBehindProxy(*base::ParseIpAddress("10.1.1.1"), 1);
+  EXPECT_EQ(rig.Ask("GET", "/auth", {}).status, 200);
+  rig.peer = net::PeerBehindProxy(*base::ParseIpAddress("127.0.0.1"), 1);
+  EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth", {})), "untrusted");
+}
+
 TEST(Auth, ADescriptionThatComesTwiceIsRefused) {
   AuthRig rig(kByKey, {"api_key: 2/minute"});
   EXPECT_EQ(rig.Ask("GET", "/auth",

@@ -1,5 +1,7 @@
 #include "headgate/front/auth/original_request.h"
 
+#include "headgate/net/loopback.h"
+
 namespace headgate::front::auth {
 namespace {
 
@@ -28,6 +30,7 @@ bool ReadOriginalRequest(const http::Request& request, OriginalRequest form,
   head = {};
   head.fields = request.fields;
   head.peer = request.peer.ip;
+  head.may_be_trusted = !net::OnlySeemsLocal(request.peer);
   switch (form) {
     case OriginalRequest::kNone:
       return true;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headgate/base/text.h"
+#include "headgate/net/loopback.h"
 
 namespace headgate::front::spoe {
 namespace {
@@ -169,6 +170,7 @@ bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::
   }
   mapping::RequestHead& request = notify_.request();
   request.peer = peer_.ip;
+  request.may_be_trusted = !net::OnlySeemsLocal(peer_);
   if (waiting_.size() >= kWaitingMax) {
     verdict_ = {};
     verdict_.outcome = auth::Outcome::kUnavailable;
