@@ -33,11 +33,15 @@ class Reservations(unittest.TestCase):
     def remaining(self, server):
         return self.post(server, "/v1/peek", body(0))[1]["decisions"][0]["remaining"]
 
-    def fleet(self, *more):
-        require_redis()
+    def secret_file(self):
         secret = os.path.join(self.folder, "secret")
         with open(secret, "w", encoding="utf-8") as file:
             file.write("a secret of the fleet\n")
+        return secret
+
+    def fleet(self, *more):
+        require_redis()
+        secret = self.secret_file()
         self.redis = self.enterContext(RedisServer())
         self.store = ("--store", f"redis://127.0.0.1:{self.redis.port}", *PATIENT)
         return [self.enterContext(Headgate(*RULE, *self.store, "--reservation-secret-file", secret, *more)) for _ in range(2)]
@@ -64,6 +68,23 @@ class Reservations(unittest.TestCase):
         status, answer = self.settle(second, reservation, 0)
         self.assertEqual(status, 400)
         self.assertIn("not a reservation of this server", answer["detail"])
+
+    def test_one_secret_does_not_share_the_buckets_of_instances_without_a_store(self):
+        secret = ("--reservation-secret-file", self.secret_file())
+        ann, bob = (self.enterContext(Headgate(*RULE, *secret)) for _ in range(2))
+        reservation = self.reserve(ann, 1000)
+        self.assertEqual(self.post(bob, "/v1/check", body(1000))[0], 200)
+        self.assert_refused_as_of_others(bob, reservation)
+        self.assertEqual(self.settle(ann, reservation, 400)[1]["returned"], [600])
+        self.assertEqual(self.settle(ann, reservation, 0)[0], 409)
+        self.assert_refused_as_of_others(self.enterContext(Headgate(*RULE, *secret)), reservation)
+
+    def assert_refused_as_of_others(self, server, reservation):
+        before = self.remaining(server)
+        status, answer = self.settle(server, reservation, 0)
+        self.assertEqual(status, 400, answer)
+        self.assertIn("by an instance with other buckets, or before a restart without a snapshot", answer["detail"])
+        self.assertEqual(self.remaining(server), before)
 
     def test_another_instance_settles_it(self):
         ann, bob = self.fleet()
