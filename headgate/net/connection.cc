@@ -21,19 +21,20 @@ constexpr int kReadsAwayPerTurn = 16;
 
 Connection::Connection(Loop& loop, FileDescriptor socket,
                        std::optional<ConnectionLimits::Slot> slot, const Peer& peer,
-                       const SessionChooser& choose_session, std::shared_ptr<const TlsContext> tls)
+                       const Listener& listener)
     : loop_(loop),
-      transport_(Transport::Make(loop.events(), std::move(socket), *this, std::move(tls))),
+      transport_(Transport::Make(loop.events(), std::move(socket), *this, listener.tls_context())),
       slot_(std::move(slot)),
       peer_(peer),
-      choose_session_(choose_session),
+      choose_session_(listener.choose_session),
+      owes_request_(slot_ && listener.has_reserved_places),
       deadline_(loop.shared().clock.Now() + (slot_ ? loop.shared().options.idle_timeout
                                                    : loop.shared().options.refusal_timeout)) {
   next_ = loop_.connections_;
   if (next_ != nullptr) next_->previous_ = this;
   loop_.connections_ = this;
   if (slot_) loop_.counters().connections_open.Add();
-  if (slot_ && !transport_->established()) {
+  if (slot_ && (owes_request_ || !transport_->established())) {
     const ServerOptions& options = loop_.shared().options;
     const base::Duration sooner =
         std::max(base::Duration(0), options.idle_timeout - options.request_timeout);
@@ -84,6 +85,7 @@ void Connection::Read() {
     case Transport::State::kWouldBlock:
       // During shutdown, an idle connection is closed once it has nothing more to read.
       if (loop_.closes_idle() && between_requests()) return CutOff();
+      if (held_ > 0 || !transport_->established()) CountBuffers(loop_.shared().clock.Now());
       return transport_->AwaitRead();
     case Transport::State::kEnd:
       return OnInputEnd();

@@ -31,14 +31,14 @@
 namespace headgate::net {
 
 class Loop;
+struct Listener;
 
 // In the loop's list from construction to destruction; the loop owns it.
 class Connection final : private Transport::Owner {
  public:
-  // `tls` is null for plain connections.
+  // `listener` outlives the connection.
   Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Slot> slot,
-             const Peer& peer, const SessionChooser& choose_session,
-             std::shared_ptr<const TlsContext> tls);
+             const Peer& peer, const Listener& listener);
   ~Connection();
   Connection(const Connection&) = delete;
 
@@ -128,10 +128,12 @@ class Connection final : private Transport::Owner {
   State state_ = State::kReading;
   State after_writing_ = State::kReading;
   Session::Progress progress_;  // of the session's last call
-  bool input_ended_ = false;    // the peer will send no more
-  bool duplex_ = false;         // of the session
-  bool output_ended_ = false;   // this end's direction is closed
-  bool resumes_ = false;        // whether the loop's list of connections to resume contains it
+  // It has a reserved place, but no request of it has been read yet.
+  bool owes_request_ = false;
+  bool input_ended_ = false;   // the peer will send no more
+  bool duplex_ = false;        // of the session
+  bool output_ended_ = false;  // this end's direction is closed
+  bool resumes_ = false;       // whether the loop's list of connections to resume contains it
   Wait wait_ = Wait::kForRequest;
   base::Instant deadline_;
   base::Instant write_deadline_ = kNever;       // of a duplex session's unsent output

@@ -1,6 +1,7 @@
 // The deadlines of a connection, the accounting of its buffers, and its end when a bound is
 // exceeded.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "headgate/net/connection.h"
@@ -12,11 +13,17 @@ namespace {
 // Buffers up to this size do not count against the budget, because connections_max bounds them.
 constexpr size_t kUncountedBytesMax = 16 * 1024;
 
+// The memory that a string has allocated.
+size_t BytesOf(const std::string& text) {
+  return text.capacity() > std::string().capacity() ? text.capacity() : 0;
+}
+
 }  // namespace
 
 // `progress_` still holds the progress before this call.
 void Connection::NoteRequest(const Session::Progress& progress, base::Instant now) {
   const bool is_new = progress.answered > 0 && (progress.consumed > 0 || progress_.stop_reading);
+  if (progress.answered > 0 || progress.waiting() || progress.streaming) owes_request_ = false;
   if (!progress.mid_request || input_ended_) {
     request_began_.reset();
   } else if (!request_began_ || is_new) {
@@ -32,6 +39,7 @@ void Connection::SetReadDeadline(base::Instant now) {
     WaitUntil(Wait::kForAnswer,
               std::max(*progress_.waiting_since, wrote_slowly_at_) + options.request_timeout);
   } else if (!request_began_) {
+    if (owes_request_) return;
     return WaitUntil(Wait::kForRequest, now + options.idle_timeout);
   } else {
     return WaitUntil(Wait::kForRestOfRequest, *request_began_ + options.request_timeout);
@@ -56,7 +64,7 @@ void Connection::OnTick(base::Instant now) {
     case Wait::kForHandshake: {
       const ServerOptions& options = loop_.shared().options;
       const base::Duration more = options.idle_timeout - options.request_timeout;
-      if (transport_->established() && more > base::Duration(0))
+      if (!owes_request_ && transport_->established() && more > base::Duration(0))
         return WaitUntil(Wait::kForRequest, deadline_ + more);
       counters.request_timeouts.Add();
       break;
@@ -95,8 +103,9 @@ bool Connection::in_request() const {
 }
 
 void Connection::CountBuffers(base::Instant now) {
-  size_t held =
-      rest_.capacity() + unsent_.capacity() + (session_ != nullptr ? session_->BufferedBytes() : 0);
+  size_t held = BytesOf(rest_) + BytesOf(unsent_) +
+                (session_ != nullptr ? session_->BufferedBytes() : 0) +
+                (state_ != State::kClosed ? transport_->handshake_bytes() : 0);
   if (held <= kUncountedBytesMax) held = 0;
   if (held == held_) return;
   if (held_ == 0) held_since_ = now;
@@ -122,8 +131,9 @@ void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
   std::string().swap(rest_);
   std::string().swap(unsent_);
   sent_ = 0;
+  if (!can_speak || loop_.output().empty()) CutOff();
   CountBuffers(now);
-  if (!can_speak || loop_.output().empty()) return CutOff();
+  if (state_ == State::kClosed) return;
   SendThen(State::kLingering, now);
 }
 

@@ -133,8 +133,8 @@ void Loop::Adopt(FileDescriptor socket, const Peer& peer, const Listener& listen
     return Refuse(std::move(socket), peer, listener);
   }
   counters_.connections_accepted.Add();
-  auto* const connection = new Connection(*this, std::move(socket), std::move(slot), peer,
-                                          listener.choose_session, listener.tls_context());
+  auto* const connection =
+      new Connection(*this, std::move(socket), std::move(slot), peer, listener);
   connection->Start();
 }
 
@@ -144,8 +144,7 @@ void Loop::Refuse(FileDescriptor socket, const Peer& peer, const Listener& liste
   const size_t refused_max =
       std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
   if (refused_.size() >= refused_max) MakeWayForRefusal();
-  auto* const connection = new Connection(*this, std::move(socket), std::nullopt, peer,
-                                          listener.choose_session, listener.tls_context());
+  auto* const connection = new Connection(*this, std::move(socket), std::nullopt, peer, listener);
   refused_.push_back(connection);
   connection->Start();
 }

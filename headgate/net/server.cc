@@ -60,6 +60,13 @@ Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops,
   };
 }
 
+// A quarter of the places stays free of each address, so that one client that opens many
+// connections does not fail the health checks of others. All clients of a Unix socket have one
+// address.
+uint32_t ReservedPerAddressMax(const Endpoint& endpoint, uint32_t places) {
+  return endpoint.is_unix() ? 0 : places - places / 4;
+}
+
 }  // namespace
 
 Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock,
@@ -94,10 +101,10 @@ void Server::Adopt(const Endpoint& endpoint, std::vector<FileDescriptor> sockets
   HEADGATE_CHECK(!state_->started);
   const auto loop_count = static_cast<uint32_t>(state_->shared.loops.size());
   const uint32_t reserved = listen_options.reserved_connections_max;
-  ConnectionLimits& limits = reserved == 0
-                                 ? state_->shared.limits
-                                 : *state_->reserved_limits.emplace_back(
-                                       std::make_unique<ConnectionLimits>(reserved, reserved));
+  ConnectionLimits& limits =
+      reserved == 0 ? state_->shared.limits
+                    : *state_->reserved_limits.emplace_back(std::make_unique<ConnectionLimits>(
+                          reserved, ReservedPerAddressMax(endpoint, reserved)));
   const size_t spares_kept =
       reserved == 0 ? SpareFiles::kKeptFromRefusals : SpareFiles::kKeptFromReservedPlaces;
   auto& listeners = *state_->listeners.emplace_back(std::make_unique<std::vector<Listener>>());

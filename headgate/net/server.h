@@ -38,7 +38,8 @@ struct ProxyTrust {
 struct ListenOptions {
   // If not 0, connections to this address do not count against connections_max. The address has
   // this many places of its own, which clients of other addresses cannot occupy, and may use spare
-  // descriptors.
+  // descriptors. One client's address gets at most three quarters of them, rounded up (over TCP),
+  // and a connection that has made no request within request_timeout is closed.
   uint32_t reserved_connections_max = 0;
   // Peers whose connections begin with a PROXY header, which names their client. Connections of
   // others begin as usual.

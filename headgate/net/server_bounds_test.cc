@@ -16,17 +16,18 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::StartsWith;
 
-// Echoes each line. Keeps an incomplete line, as a session keeps the body of a request.
+// Echoes each line. Keeps an incomplete line, as a session keeps the body of a request. Before a
+// line, the sign # means nothing.
 class KeepingSession final : public Session {
  public:
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
     kept_.append(input.data(), input.size());
+    while (kept_.starts_with('#')) kept_.erase(0, 1);
     const size_t end = kept_.rfind('\n');
-    if (end != std::string::npos) {
-      output.append(kept_, 0, end + 1);
-      kept_.erase(0, end + 1);
-    }
-    return {.consumed = input.size(), .mid_request = !kept_.empty()};
+    if (end == std::string::npos) return {.consumed = input.size(), .mid_request = !kept_.empty()};
+    output.append(kept_, 0, end + 1);
+    kept_.erase(0, end + 1);
+    return {.consumed = input.size(), .answered = 1, .mid_request = !kept_.empty()};
   }
   void OnGivenUp(GivenUp why, std::string& output, base::Instant) override {
     output += why == GivenUp::kNoBuffers ? "no buffers\n" : "too slow\n";
@@ -67,6 +68,53 @@ TEST(ServerBounds, AnAddressWithPlacesOfItsOwnIsNotShutOutByTheOthers) {
   EXPECT_EQ(server.server->counters().refused_reserved_limit, 1u);
   EXPECT_EQ(server.server->counters().refused_total_limit, 0u);
   EXPECT_TRUE(server.server->Drain(10s));
+}
+
+TEST(ServerBounds, OneAddressGetsThreeQuartersOfTheReservedPlaces) {
+  BoundedServer server({});
+  const ListenOptions four{
+      .reserved_connections_max = 4,
+      .proxies = {.networks = base::IpNetworkSet({*base::ParseIpNetwork("127.0.0.0/8")})}};
+  const Endpoint reserved = server.Listen("127.0.0.1:0", four);
+  server.server->Start();
+  std::vector<BlockingClient> clients;
+  const auto answer_from = [&](std::string_view address) {
+    clients.push_back(server.Connect(reserved));
+    const auto proxy = "PROXY TCP4 " + std::string(address) + " 192.0.2.1 40000 8081\r\n";
+    EXPECT_TRUE(clients.back().Send(proxy + "PING 78901\n").ok());
+    return ReadBytes(clients.back(), 11);
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_from("192.0.2.7"), "PING 78901\n");
+  EXPECT_EQ(answer_from("192.0.2.7"), "FULL HOUSE\n");
+  EXPECT_EQ(answer_from("192.0.2.8"), "PING 78901\n");
+  EXPECT_EQ(answer_from("192.0.2.9"), "FULL HOUSE\n");
+  EXPECT_EQ(server.server->counters().refused_reserved_limit, 2u);
+}
+
+TEST(ServerBounds, AReservedPlaceIsOnlyKeptWithARequest) {
+  BoundedServer server({.request_timeout = 10s, .idle_timeout = 60s});
+  const Endpoint reserved = server.Listen("127.0.0.1:0", {.reserved_connections_max = 4});
+  server.server->Start();
+  BlockingClient silent = server.Connect(reserved);
+  BlockingClient quiet = server.Connect(reserved);
+  BlockingClient honest = server.Connect(reserved);
+  // Elsewhere a silent connection stays.
+  BlockingClient other = server.Connect();
+  // These bytes are a part of no request.
+  ASSERT_TRUE(quiet.Send("#").ok());
+  EXPECT_EQ(Ask(honest, "PING\n"), "PING\n");
+  while (server.server->counters().connections_open < 4) std::this_thread::yield();
+  while (server.server->counters().bytes_read < 6) std::this_thread::yield();
+  server.source.Advance(9s);
+  EXPECT_EQ(Ask(honest, "PING\n"), "PING\n");
+  EXPECT_EQ(server.server->counters().request_timeouts, 0u);
+  server.source.Advance(1s);
+  EXPECT_EQ(*silent.ReadToEnd(1000), "");
+  EXPECT_EQ(*quiet.ReadToEnd(1000), "");
+  EXPECT_EQ(server.server->counters().request_timeouts, 2u);
+  EXPECT_EQ(Ask(other, "PING\n"), "PING\n");
+  server.source.Advance(49s);
+  EXPECT_EQ(Ask(honest, "PING\n"), "PING\n");
 }
 
 TEST(ServerBounds, OneAddressGetsAQuarterOfThePlacesUnlessToldOtherwise) {

@@ -27,6 +27,12 @@ constexpr std::string_view kEndedUnannounced =
 constexpr size_t kReceivedPerCall = size_t{64} << 10;
 // Changes of the keys without data between them. A client needs none before it has sent gigabytes.
 constexpr int kKeyUpdatesMax = 32;
+// A client's certificate together with those that lead to its authority. OpenSSL's own bound is 100
+// KiB.
+constexpr long kCertificatesBytesMax = long{32} << 10;
+// The memory that OpenSSL takes for a handshake within ClientHelloBound, as measured: one buffer
+// for records and one for messages.
+constexpr size_t kHandshakeBytes = size_t{40} << 10;
 
 std::string TextOf(const ASN1_STRING* text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
@@ -74,7 +80,7 @@ struct TlsTransport::Socket {
   static int Read(BIO* bio, char* out, int size) {
     BIO_clear_retry_flags(bio);
     TlsTransport& self = Of(bio);
-    if (self.key_updates_ > kKeyUpdatesMax) return -1;
+    if (self.key_updates_ > kKeyUpdatesMax || self.hello_too_long_) return -1;
     if (self.receive_budget_ == 0) {
       BIO_set_retry_read(bio);
       return -1;
@@ -83,7 +89,9 @@ struct TlsTransport::Socket {
     if (count == 0) self.input_ended_ = true;
     if (count > 0) self.receive_budget_ -= std::min(self.receive_budget_, size_t(count));
     if (count < 0 && MayTryAgain()) BIO_set_retry_read(bio);
-    return static_cast<int>(count);
+    if (count > 0 && self.context_->is_server() && !self.hello_over_)
+      self.hello_too_long_ = !self.hello_.Take(std::span(out, static_cast<size_t>(count)));
+    return self.hello_too_long_ ? -1 : static_cast<int>(count);
   }
 
   static int Write(BIO* bio, const char* bytes, int size) {
@@ -127,6 +135,8 @@ TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner,
   SSL_set_bio(ssl_, bio, bio);
   if (context_->is_server()) {
     SSL_set_accept_state(ssl_);
+    // Expands the macro SSL_set_max_cert_list.
+    SSL_ctrl(ssl_, SSL_CTRL_SET_MAX_CERT_LIST, kCertificatesBytesMax, nullptr);
   } else {
     ExpectServer(server_name);
     SSL_set_connect_state(ssl_);
@@ -146,9 +156,14 @@ void TlsTransport::ExpectServer(const std::string& name) {
 
 void TlsTransport::OnMessage(int is_written, int /*version*/, int type, const void* bytes,
                              size_t size, ssl_st* /*ssl*/, void* transport) {
-  if (is_written != 0) return;
   TlsTransport& self = *static_cast<TlsTransport*>(transport);
   const std::span message(static_cast<const unsigned char*>(bytes), size);
+  if (is_written != 0) {
+    // A HelloRetryRequest is a ServerHello, and comes alone (see client_hello_bound.h).
+    if (type == SSL3_RT_HANDSHAKE && size > 0 && message[0] != SSL3_MT_SERVER_HELLO)
+      self.hello_over_ = true;
+    return;
+  }
   if (type == SSL3_RT_HANDSHAKE && size > 0 && message[0] == SSL3_MT_KEY_UPDATE)
     ++self.key_updates_;
   // An alert is a level and a description.
@@ -156,7 +171,17 @@ void TlsTransport::OnMessage(int is_written, int /*version*/, int type, const vo
     self.close_notified_ = true;
 }
 
+bool TlsTransport::MayBegin() {
+  if (has_begun_ || !context_->is_server()) return true;
+  char first = 0;
+  const ssize_t count = Receive(std::span(&first, 1), MSG_PEEK);
+  has_begun_ = count >= 0 || !Socket::MayTryAgain();
+  read_needs_ = Ready::kToRead;
+  return has_begun_;
+}
+
 Transport::Io TlsTransport::Handshake() {
+  if (!MayBegin()) return {.state = State::kWouldBlock};
   receive_budget_ = kReceivedPerCall;
   ERR_clear_error();
   Io io = Result(SSL_do_handshake(ssl_), read_needs_);
@@ -189,11 +214,19 @@ void TlsTransport::Describe(Peer& peer) const {
 
 bool TlsTransport::established() const { return SSL_is_init_finished(ssl_) != 0; }
 
+size_t TlsTransport::handshake_bytes() const {
+  if (!has_begun_ || established()) return 0;
+  const bool expects_certificate =
+      hello_over_ && (SSL_get_verify_mode(ssl_) & SSL_VERIFY_PEER) != 0;
+  return kHandshakeBytes + (expects_certificate ? size_t{kCertificatesBytesMax} : 0);
+}
+
 bool TlsTransport::distrusts_peer() const { return SSL_get_verify_result(ssl_) != X509_V_OK; }
 
 // A record has at most 16 KiB; a larger buffer takes several records. A server's bytes may end with
 // the connection, and anybody on the way can end that (RFC 8446, 6.1; RFC 9112, 9.8).
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
+  if (!MayBegin()) return {.state = State::kWouldBlock};
   size_t filled = 0;
   receive_budget_ = kReceivedPerCall;
   do {
@@ -261,6 +294,11 @@ Transport::Io TlsTransport::Result(int returned, Ready& needs) {
     case SSL_ERROR_SYSCALL:
       if (key_updates_ > kKeyUpdatesMax) {
         error_ = "too many changes of the keys";
+        return {.state = State::kFailed};
+      }
+      if (hello_too_long_) {
+        error_ =
+            fmt::format("the ClientHello is longer than {} bytes", ClientHelloBound::kBytesMax);
         return {.state = State::kFailed};
       }
       error_ = std::generic_category().message(system_error);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "headgate/net/client_hello_bound.h"
 #include "headgate/net/transport.h"
 
 struct bio_st;
@@ -19,6 +20,7 @@ class TlsTransport final : public Transport {
 
   Io Handshake() override;
   bool established() const override;
+  size_t handshake_bytes() const override;
   void Describe(Peer& peer) const override;
   Io Read(std::span<char> buffer) override;
   Io Write(std::string_view bytes) override;
@@ -36,6 +38,9 @@ class TlsTransport final : public Transport {
   // OpenSSL's access to the socket. OpenSSL's own would raise SIGPIPE if the peer is gone.
   struct Socket;
 
+  // Whether OpenSSL may read. A server waits for the client's first byte, because OpenSSL allocates
+  // buffers when it begins.
+  bool MayBegin();
   // Translates the result of an OpenSSL call.
   Io Result(int returned, Ready& needs);
   void ExpectServer(const std::string& name);
@@ -47,6 +52,10 @@ class TlsTransport final : public Transport {
   ssl_st* const ssl_;
   size_t receive_budget_ = 0;  // bytes that this call may still receive
   int key_updates_ = 0;        // since the last data
+  ClientHelloBound hello_;     // of a server
+  bool has_begun_ = false;     // the client has sent something, or its end
+  bool hello_over_ = false;    // the server has answered, and expects no other ClientHello
+  bool hello_too_long_ = false;
   bool input_ended_ = false;
   bool close_notified_ = false;
   bool ended_unannounced_ = false;

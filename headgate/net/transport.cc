@@ -84,8 +84,8 @@ Transport::~Transport() {
 // arrives later. (A Unix socket also stops where a message with descriptors begins or ends.) But no
 // event announces the end of the input if it came together with the input, or the bytes behind an
 // error.
-ssize_t Transport::Receive(std::span<char> buffer) {
-  const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), 0);
+ssize_t Transport::Receive(std::span<char> buffer, int flags) {
+  const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), flags);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) has_input_ = input_ended_ = false;
   } else if (count < std::ssize(buffer) && !may_stop_short_) {

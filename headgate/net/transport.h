@@ -54,6 +54,8 @@ class Transport : private SocketPoller::Socket {
   virtual Io Handshake() = 0;
   // Whether the handshake is complete. A plain connection has none.
   virtual bool established() const { return true; }
+  // The memory that an incomplete handshake takes, estimated; 0 before the peer has sent anything.
+  virtual size_t handshake_bytes() const { return 0; }
   // Once the handshake is complete: adds to `peer` what it has shown.
   virtual void Describe(Peer& /*peer*/) const {}
   virtual Io Read(std::span<char> buffer) = 0;
@@ -84,7 +86,7 @@ class Transport : private SocketPoller::Socket {
   Transport(EventLoop& loop, FileDescriptor socket, Owner& owner);
   int fd() const { return socket_.get(); }
   // Receives from the socket like recv(2), and notes whether more may be there.
-  ssize_t Receive(std::span<char> buffer);
+  ssize_t Receive(std::span<char> buffer, int flags = 0);
   // Whether the socket may have input, or its end, that Receive has not returned yet. If not, an
   // event will announce the next.
   bool has_input() const { return has_input_; }

@@ -551,8 +551,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
 
     // Bytes
     {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",
-     "Memory for unfinished requests and unread answers of connections that use more than 16 KiB "
-     "each. Above max_buffer_bytes the largest and slowest are closed."},
+     "Memory for unfinished requests and TLS handshakes, and for unread answers, of connections "
+     "that use more than 16 KiB each. Above max_buffer_bytes the largest and slowest are closed."},
     {Metric::kReceivedBytes, "headgate_received_bytes_total", kCounter, "bytes",
      "Bytes read from clients."},
     {Metric::kSentBytes, "headgate_sent_bytes_total", kCounter, "bytes",

@@ -85,7 +85,7 @@ class Doors(DoorsTest):
     def test_the_admin_address_has_its_own_bounded_number_of_connections(self):
         with Headgate("--max-admin-connections", "8", admin="127.0.0.1:0") as server:
             admin_port, server.admin_port = server.admin_port, None  # metrics come from the other address
-            silent = [socket.create_connection(("127.0.0.1", admin_port), timeout=10) for _ in range(8)]
+            silent = [self.silent(admin_port, "127.0.0.2") for _ in range(6)] + [self.silent(admin_port, "127.0.0.3") for _ in range(2)]
             until(lambda: server.metric("headgate_connections") >= 9, 10, "all are accepted")
             self.assertEqual(server.request("GET", "/healthz", port=admin_port)[0], 503)
             self.assert_served(server, "127.0.0.1")
@@ -93,6 +93,36 @@ class Doors(DoorsTest):
             for connection in silent:
                 connection.close()
             until(lambda: server.request("GET", "/healthz", port=admin_port)[0] == 200, 10, "a new connection is accepted")
+
+    def silent(self, port, source):
+        return self.enterContext(socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(source, 0)))
+
+    def expect_health_while_one_address_is_silent(self, server):
+        for _ in range(70):
+            self.silent(server.admin_port, "127.0.0.2")
+        full = 'headgate_connections_refused_total{reason="admin_limit"}'
+        until(lambda: server.metric(full) == 70 - 48, 10, "three quarters are taken, and the others refused")
+        self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+        with self.silent(server.admin_port, "127.0.0.2") as refused:
+            refused.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertTrue(read_all(refused).startswith(b"HTTP/1.1 503 "))
+
+    def test_one_address_leaves_places_at_the_admin_address_to_others(self):
+        with Headgate(admin="127.0.0.1:0") as server:
+            self.expect_health_while_one_address_is_silent(server)
+
+    def test_one_address_leaves_places_at_the_admin_address_of_a_sidecar_to_others(self):
+        words = ("--upstream", "http://127.0.0.1:1", "--capacity", "1")
+        with SmallSidecar(*words, admin="127.0.0.1:0") as sidecar:
+            self.expect_health_while_one_address_is_silent(sidecar)
+
+    def test_silent_connections_of_the_admin_address_end_after_the_request_timeout(self):
+        words = ("--max-admin-connections", "2", "--request-timeout", "500ms")
+        with Headgate(*words, admin="127.0.0.1:0") as server:
+            silent = [self.silent(server.admin_port, "127.0.0.2") for _ in range(2)]
+            for connection in silent:
+                self.assertEqual(read_all(connection), b"")
+            self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
 
 
 class SmallSidecar(Headgate):

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from harness import BINARY, Headgate, free_port, run, until
+from harness import BINARY, Headgate, free_port, require, run, until
 
 
 class Restart(unittest.TestCase):
@@ -120,6 +120,23 @@ class Restart(unittest.TestCase):
             os.rmdir(folder)
             self.assertEqual(server.stop(signal.SIGTERM), 4)
             self.assertIn("snapshot.write_failed", server.errors())
+
+    def test_a_snapshot_larger_than_files_may_be_is_an_error_of_the_write(self):
+        require("prlimit")
+        limited = ("prlimit", f"--fsize={64 << 10}")
+        with Headgate(*self.args, "--snapshot-interval", "1s", prefix=limited) as server:
+            server.check(user="ann", cost=7)
+            until(lambda: server.metric('headgate_snapshot_writes_total{result="written"}') >= 1, 10, "a small snapshot is written")
+            script = "".join(f"CL.THROTTLE key{i} 1 1 3600\n" for i in range(5000))
+            run("redis-cli", "-p", str(server.port), input=script)
+            until(lambda: server.metric('headgate_snapshot_writes_total{result="failed"}') >= 1, 10, "a large one is not")
+            self.assertRegex(server.errors(), r"snapshot\.write_failed .*File too large")
+            self.assertEqual(server.check(user="ann", cost=0)[2]["decisions"][0]["remaining"], 3)
+            self.assertLessEqual(os.path.getsize(self.snapshot), 64 << 10, "the small one is still there")
+            self.assertFalse(os.path.exists(self.snapshot + ".new"))
+            self.assertEqual(server.stop(signal.SIGTERM), 4)
+        with self.start() as server:
+            self.assertEqual(server.check(user="ann", cost=0)[2]["decisions"][0]["remaining"], 3)
 
     def test_an_earlier_damaged_snapshot_is_not_overwritten(self):
         for content in (b"first", b"second"):

@@ -13,6 +13,7 @@
 #include "headgate/app/sidecar/routes.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/front/admin/routes.h"
+#include "headgate/front/mux/refusal_text.h"
 
 namespace headgate::app {
 namespace {
@@ -154,11 +155,10 @@ bool SidecarProcess::ListenOnAll() {
   }
   const auto admin = [this](uint32_t loop) -> net::SessionChooser {
     return [this, &router = loops_[loop]->admin()](std::span<const char>, const net::Peer& peer,
-                                                   net::Room room) {
-      net::SessionChoice choice{.made = true};
-      if (room == net::Room::kForIt)
-        choice.session = std::make_unique<http::Session>(router, admin_http_, peer);
-      return choice;
+                                                   net::Room room) -> net::SessionChoice {
+      if (room == net::Room::kNone)
+        return {.made = true, .refusal = front::mux::FullHouseText(front::mux::Protocol::kHttp1)};
+      return {.made = true, .session = std::make_unique<http::Session>(router, admin_http_, peer)};
     };
   };
   return !settings_.admin ||
