@@ -16,11 +16,11 @@ void WriteDigits(unsigned value, char* out, int digits) {
 
 }  // namespace
 
-std::array<char, 29> Date(base::Instant now) {
+std::array<char, 29> Date(base::WallTime now) {
   static constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
   static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::chrono::sys_seconds t{
-      std::chrono::floor<std::chrono::seconds>(base::Duration(base::Clamp(now).ns))};
+  const std::chrono::sys_seconds t{std::chrono::floor<std::chrono::seconds>(
+      base::Duration(base::Clamp(base::Instant{now.ns}).ns))};
   const auto day = std::chrono::floor<std::chrono::days>(t);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss time{t - day};

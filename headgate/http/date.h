@@ -8,6 +8,6 @@
 namespace headgate::http {
 
 // The Date field's value: "Sun, 06 Nov 1994 08:49:37 GMT".
-std::array<char, 29> Date(base::Instant now);
+std::array<char, 29> Date(base::WallTime now);
 
 }  // namespace headgate::http

@@ -9,7 +9,7 @@ namespace {
 
 TEST(HttpDate, IsTheImfFixdate) {
   const auto date = [](int64_t seconds) {
-    const auto text = Date(base::Instant::FromNanos(seconds * 1'000'000'000 + 999'999'999));
+    const auto text = Date(base::WallTime::FromNanos(seconds * 1'000'000'000 + 999'999'999));
     return std::string(text.begin(), text.end());
   };
   EXPECT_EQ(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/clock.h"
 #include "headgate/http/bounds.h"
 #include "headgate/http/chunks.h"
 #include "headgate/http/handler.h"
@@ -31,6 +32,8 @@ namespace headgate::http {
 struct Options {
   Bounds bounds;
   KnownHosts hosts;
+  // For Date, which is the time of day, also after that has been set; null: the time of decisions.
+  const base::Clock* clock = nullptr;
 };
 
 class Session final : public net::Session {

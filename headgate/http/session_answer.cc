@@ -162,7 +162,8 @@ void Session::Write(std::string& output, base::Instant now) {
   // For HTTP/1.0, only the end of the connection marks the end of such a body.
   if (with_body && !size && !chunked_answer_) last_ = true;
 
-  const auto date = Date(now);
+  const auto date = Date(options_.clock == nullptr ? base::WallTime::FromNanos(now.ns)
+                                                   : options_.clock->WallNow());
   output.append("HTTP/1.1 ");
   base::AppendNumber(static_cast<uint64_t>(response_.status), output);
   output.append(" ").append(StatusText(response_.status));

@@ -34,6 +34,15 @@ TEST(HttpSession, AnswersARequest) {
   EXPECT_FALSE(d.progress.mid_request);
 }
 
+// The time of day was two hours behind and has been set.
+TEST(HttpSession, DateIsTheTimeOfDay) {
+  base::ManualClock clock{base::WallTime::FromNanos(kNow.ns)};
+  Dialogue d({.bounds = {}, .hosts = {}, .clock = &clock});
+  EXPECT_THAT(d.Say(kGet), HasSubstr("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+  clock.StepWall(std::chrono::hours(2));
+  EXPECT_THAT(d.Say(kGet), HasSubstr("Date: Sun, 06 Nov 1994 10:49:37 GMT\r\n"));
+}
+
 TEST(HttpSession, AnswersPipelinedRequestsInOrder) {
   Dialogue d;
   std::string input;

@@ -131,8 +131,10 @@ http::Fields Application::Describe(const Verdict& verdict,
                                     .retry_after = verdict.retry_after};
   }
   if (tightest) {
+    const base::WallTime time_of_day =
+        options_.clock == nullptr ? base::WallTime::FromNanos(now.ns) : options_.clock->WallNow();
     wire::EmitRateLimitFields(
-        *tightest, options_.dialect, now, scratch_,
+        *tightest, options_.dialect, time_of_day, scratch_,
         [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
   } else if (verdict.retry_after) {
     AddRetryAfter(*verdict.retry_after, fields);

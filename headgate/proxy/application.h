@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/clock.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/http/exchange.h"
 #include "headgate/proxy/admission.h"
@@ -38,6 +39,8 @@ struct ApplicationOptions {
   // Whether answers to admitted requests have these fields too, or those of a rule that leaves the
   // client fewer requests.
   bool describes_admitted = true;
+  // For dialects that state a time of day; null: the time of decisions.
+  const base::Clock* clock = nullptr;
 };
 
 // A request that has passed this many proxies of this name is taken to go in circles.

@@ -97,6 +97,18 @@ TEST_F(ApplicationTest, AdmittedAnswersNeedNotDescribeTheShare) {
   EXPECT_THAT(rig.client.got, ElementsAre("head 200"));
 }
 
+// The time of day was two hours behind and has been set. Decisions do not follow at once.
+TEST_F(ApplicationTest, ResetIsATimeOfDay) {
+  base::ManualClock clock{base::WallTime::FromNanos(kStart.ns)};
+  options.clock = &clock;
+  options.dialect = wire::RateLimitDialect::kGithub;
+  clock.StepWall(std::chrono::hours(2));
+  Ask({{"x-client-id", "ann"}});
+  rig.Answer(rig.upstream).OnHead({}, rig.now);
+  // 1,000 s, two hours, and 4 s until the reset.
+  EXPECT_THAT(rig.client.got.front(), HasSubstr("X-RateLimit-Reset=8204"));
+}
+
 TEST_F(ApplicationTest, RefusedRequestReachesNoUpstream) {
   table.verdict.admitted = false;
   table.verdict.remaining = 0;

@@ -38,7 +38,7 @@ class Dropped final : public http::RequestReceiver {
 void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
                    http::ServerExchange& exchange, base::Instant now) {
   http::ResponseHead head{.status = answer.status};
-  const auto date = http::Date(now);
+  const auto date = http::Date(base::WallTime::FromNanos(now.ns));
   head.fields.Add("Date", {date.data(), date.size()});
   if (answer.fields != nullptr) {
     for (const auto [name, value] : *answer.fields) head.fields.Add(name, value);

@@ -172,7 +172,7 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Refuse(const Arrival& arrival, 
   http::Fields fields;
   if (verdict_.limit) {
     wire::EmitRateLimitFields(
-        *verdict_.limit, dialect_, now, scratch_,
+        *verdict_.limit, dialect_, judge_.time_of_day(), scratch_,
         [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
   }
   if (refusal_.retry_soon) fields.Add("Retry-After", front::answer::kUnavailableRetryAfter);

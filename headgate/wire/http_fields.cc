@@ -179,7 +179,7 @@ const DialectRow& RowOf(RateLimitDialect dialect) {
 }
 
 // Unix time in seconds, rounded up.
-bool WriteResetTime(const RateLimitState& state, base::Instant now, std::string& out) {
+bool WriteResetTime(const RateLimitState& state, base::WallTime now, std::string& out) {
   if (state.limit == 0) return false;
   const base::Duration since_epoch = std::chrono::nanoseconds(now.ns);
   AppendSfInteger(SecondsUp(since_epoch + std::min(state.reset_after, base::kDurationMax / 2)),
@@ -213,7 +213,7 @@ std::optional<RateLimitDialect> DialectByName(std::string_view name) {
   return static_cast<RateLimitDialect>(found - std::begin(kDialects));
 }
 
-void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::Instant now,
+void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::WallTime now,
                          std::string& scratch, EmitField emit) {
   for (const FieldRow& row : RowOf(dialect).fields) {
     scratch.clear();

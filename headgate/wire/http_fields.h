@@ -61,8 +61,9 @@ using EmitField = absl::FunctionRef<void(std::string_view name, std::string_view
 
 // Calls `emit` for each field of the dialect that applies to `state`, and for Retry-After if the
 // state has it, in every dialect. The values are built in `scratch`, whose memory is reused, and
-// are valid only during the call. `now` is the time of the decision.
-void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::Instant now,
+// are valid only during the call. `now` is the time of day at which the decision
+// was made, for dialects that state one.
+void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::WallTime now,
                          std::string& scratch, EmitField emit);
 
 // Calls `emit` with an empty value for each field of the dialect, except Retry-After. Some proxies

@@ -23,7 +23,7 @@ constexpr std::string_view kRemaining = "X-RateLimit-Remaining";
 constexpr std::string_view kReset = "X-RateLimit-Reset";
 constexpr std::string_view kRetryAfter = "Retry-After";
 // Saturday, 14 November 2023, 22:13:20 UTC and a half.
-constexpr base::Instant kNow = base::Instant::FromNanos(1'700'000'000'500'000'000);
+constexpr base::WallTime kNow = base::WallTime::FromNanos(1'700'000'000'500'000'000);
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 

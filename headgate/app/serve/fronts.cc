@@ -22,9 +22,11 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
           {.credential = settings.credential,
            .users = settings.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
       http{.bounds = {.body_bytes_max = settings.max_body_bytes},
-           .hosts = http::KnownHosts(settings.known_host)},
+           .hosts = http::KnownHosts(settings.known_host),
+           .clock = &engine.clock().source()},
       admin_http{.bounds = {.body_bytes_max = std::max(settings.max_body_bytes, kDocumentBytesMax)},
-                 .hosts = http::KnownHosts(settings.known_host)},
+                 .hosts = http::KnownHosts(settings.known_host),
+                 .clock = &engine.clock().source()},
       // So that the answer comes before the connection is closed.
       edits_answer_within(settings.request_timeout * 3 / 4),
       resp_name(engine.metrics().AddFront("resp")),
@@ -88,7 +90,8 @@ access::Post Fronts::PostToLoop() const {
 front::answer::LimitAnswerOptions Fronts::AnswerIn(Dialect dialect) const {
   return {.dialect = dialect.value_or(options_.dialect),
           .retry_after_jitter_percent = options_.retry_after_jitter_percent,
-          .partition_secret = options_.partition_secret};
+          .partition_secret = options_.partition_secret,
+          .clock = &options_.engine.clock().source()};
 }
 
 front::auth::JudgeOptions Fronts::JudgeOptionsOf() const {

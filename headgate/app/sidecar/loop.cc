@@ -61,8 +61,10 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
 
 proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
                                    const std::vector<UpstreamAddress>& upstreams,
-                                   http::http2::Counters& counters, observe::Log& log) {
+                                   const base::Clock& clock, http::http2::Counters& counters,
+                                   observe::Log& log) {
   proxy::ProxyOptions options = settings.proxy;
+  options.application.clock = &clock;
   options.addresses = ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log);
   return options;
 }
@@ -76,7 +78,7 @@ SidecarLoop::SidecarLoop(const SidecarSettings& settings,
                          const base::DisciplinedClock& clock, observe::Log& log)
     : settings_(settings),
       log_(log),
-      options_(ProxyOptionsOf(settings, upstreams, upstream_http2_, log)),
+      options_(ProxyOptionsOf(settings, upstreams, clock.source(), upstream_http2_, log)),
       proxy_(options_, admission, loop, clock),
       sessions_(proxy_.application(), session_options),
       admin_("Headgate, the admin address of a sidecar", access,

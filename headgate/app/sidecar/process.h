@@ -88,7 +88,7 @@ class SidecarProcess {
   std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
   FollowedCertificates certificates_;
   const SidecarSessionOptions session_options_;
-  const http::Options admin_http_{};
+  const http::Options admin_http_{.bounds = {}, .hosts = {}, .clock = &system_clock_};
   access::Access access_;
   LiveUpstreams upstreams_;
   std::optional<SidecarRules> rules_;  // absent: there are none

@@ -89,7 +89,9 @@ std::optional<base::Duration> LimitAnswer::HonestRetryAfter(const limiter::Reque
 
 void LimitAnswer::EmitFields(const wire::RateLimitState& state, base::Instant now,
                              wire::EmitField emit) {
-  wire::EmitRateLimitFields(state, options_.dialect, now, scratch_, emit);
+  const base::WallTime time_of_day =
+      options_.clock == nullptr ? base::WallTime::FromNanos(now.ns) : options_.clock->WallNow();
+  wire::EmitRateLimitFields(state, options_.dialect, time_of_day, scratch_, emit);
 }
 
 void LimitAnswer::AddMode(limiter::Mode mode, http::Response& response) {

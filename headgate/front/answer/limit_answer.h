@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/base/clock.h"
 #include "headgate/base/random.h"
 #include "headgate/http/handler.h"
 #include "headgate/limiter/checker.h"
@@ -23,6 +24,8 @@ struct LimitAnswerOptions {
   // If not empty: the fields name the bucket by a hash with this secret (`pk`), so that a client
   // with several keys can tell its limits apart. The same secret gives the same hashes everywhere.
   std::string partition_secret{};
+  // For dialects that state a time of day; null: the time of decisions.
+  const base::Clock* clock = nullptr;
 };
 
 // In seconds: a client that is refused because the store is unreachable, or because there are no

@@ -97,6 +97,7 @@ class Judge {
   // between the look and the take, the wait may be longer.
   bool Continue(Asked& asked, base::Instant now, Verdict& verdict,
                 base::Duration wait_max = base::kDurationMax);
+  base::WallTime time_of_day() const { return options_.clock.WallNow(); }
   // The permits of the last request, if it passes. Only for the judge of its own proxy: others
   // cannot give them back, so rules that limit concurrency are only looked at.
   limiter::PermitHold TakePermits() { return std::move(permits_); }

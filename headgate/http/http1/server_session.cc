@@ -287,7 +287,7 @@ void ServerSession::Refuse(const Refusal& refusal, base::Instant now) {
 void ServerSession::WriteProblem(const Refusal& refusal, base::Instant now) {
   http::Response problem;
   AnswerProblem(refusal.status, refusal.detail, refusal.hint, problem);
-  const auto date = Date(now);
+  const auto date = Date(base::WallTime::FromNanos(now.ns));
   Fields fields;
   fields.Add("Date", {date.data(), date.size()});
   fields.Add("Content-Type", "application/problem+json");
