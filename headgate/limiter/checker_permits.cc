@@ -43,22 +43,6 @@ std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descr
 
 }  // namespace
 
-// A request whose id may hold permits of an earlier request with the same id. That one has passed,
-// and this one takes nothing from buckets. So the id may get permits only when buckets have
-// allowed.
-bool Checker::MayRepeat(const Call& call) const {
-  const Request& request = call.request;
-  if (request.operation != Operation::kTake || request.permits == nullptr ||
-      request.permits->owner_ != PermitHold::Owner::kPerhapsOther)
-    return false;
-  for (size_t i = 0; i < request.descriptors.size(); ++i) {
-    const rule::Rule* const rule = scratch_->matched[i].rule;
-    if (request.descriptors[i].override_limit || (rule != nullptr && !rule->limits.empty()))
-      return true;
-  }
-  return false;
-}
-
 // Decides all permits that the request needs, or with `released` releases those of this id. False
 // if the answers come later.
 bool Checker::AskPermits(const Call& call, const permit::Id* released) {
@@ -88,14 +72,6 @@ bool Checker::AskPermits(const Call& call, const permit::Id* released) {
   return true;
 }
 
-void Checker::MarkHeld(PermitHold& hold, PermitEntry& entry) {
-  entry.hold = &hold;
-  entry.ask.kind = Kind::kAcquire;
-  entry.settled.was_held = true;
-  entry.settled.decision.allowed = true;
-  entry.settled.decision.retry_after = base::Duration(0);
-}
-
 // `place` says which of the request's permits an entry is about.
 bool Checker::DecidePermits(const Call& call, std::span<PermitEntry> entries,
                             absl::FunctionRef<size_t(size_t)> place) {
@@ -111,79 +87,6 @@ bool Checker::DecidePermits(const Call& call, std::span<PermitEntry> entries,
              ? decide()
              : call.pending->Resume(base::Strided<Settled>::Of(entries, &PermitEntry::settled),
                                     decide);
-}
-
-// The second part for a request that may repeat another: buckets have been asked, and if they
-// allow, the permits are acquired that its id does not hold. Costs go back if one is refused after
-// all, or if a request with the same id has got it meanwhile. False if answers come later.
-bool Checker::AcquireFound(const Call& call, bool joined) {
-  if (!BucketsAllow(call)) return true;
-  std::vector<PermitEntry>& permits = scratch_->permits;
-  std::vector<PermitEntry> acquired;
-  std::vector<size_t> places;
-  for (size_t k = 0; k < permits.size(); ++k) {
-    if (permits[k].ask.kind != Kind::kLook || !permits[k].settled.decision.allowed) continue;
-    acquired.push_back(permits[k]);
-    acquired.back().ask.kind = Kind::kAcquire;
-    acquired.back().hold = call.request.permits;
-    places.push_back(k);
-  }
-  if (!DecidePermits(call, acquired, [&](size_t index) { return places[index]; })) return false;
-  for (size_t k = 0; k < places.size(); ++k) permits[places[k]] = std::move(acquired[k]);
-  const auto got_none = [&](size_t k) {
-    return permits[k].settled.was_held || !permits[k].settled.decision.allowed;
-  };
-  if (std::none_of(places.begin(), places.end(), got_none)) return true;
-  return GiveBackCosts(call, [&](uint32_t descriptor) {
-    if (joined) return true;
-    const auto& place = scratch_->permit_of[descriptor];
-    return place && std::find(places.begin(), places.end(), *place) != places.end() &&
-           got_none(*place);
-  });
-}
-
-bool Checker::BucketsAllow(const Call& call) const {
-  const auto denies = [&](uint32_t descriptor) {
-    const PermitEntry* const permit = scratch_->PermitOf(descriptor);
-    if (permit != nullptr && !permit->settled.decision.allowed) return true;
-    for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-      const Scratch::Source& source = scratch_->sources[k];
-      if (source.descriptor == descriptor && !source.of_shadow_rollout() &&
-          !scratch_->batch[k].settled.decision.allowed)
-        return true;
-    }
-    return false;
-  };
-  return PassesBy(call.request.descriptors.size(), [&](size_t i) {
-    const rule::Rule* const rule = scratch_->matched[i].rule;
-    return (rule != nullptr && IsShadow(*rule)) || !denies(static_cast<uint32_t>(i));
-  });
-}
-
-// Gives back what the request took from the buckets of these descriptors, as far as they take it
-// back.
-bool Checker::GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor) {
-  std::vector<BatchEntry> refunds;
-  std::vector<size_t> places;
-  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-    const BatchEntry& entry = scratch_->batch[k];
-    const uint32_t descriptor = scratch_->sources[k].descriptor;
-    if (descriptor == kOfOnce || entry.request.operation != Operation::kTake ||
-        !entry.settled.decision.allowed || IsDegraded(entry.settled.mode) ||
-        !algorithm::TakesRefunds(entry.request.limit->limit.algorithm()) ||
-        !of_descriptor(descriptor))
-      continue;
-    refunds.push_back(entry);
-    refunds.back().request.operation = Operation::kRefund;
-    refunds.back().request.joined = store::Joined::kNo;
-    places.push_back(k);
-  }
-  if (!DecideBuckets(call, refunds, [&](size_t index) { return places[index]; })) return false;
-  for (size_t k = 0; k < places.size(); ++k) {
-    if (!IsDegraded(refunds[k].settled.mode))
-      scratch_->batch[places[k]].settled.decision.remaining = refunds[k].settled.decision.remaining;
-  }
-  return true;
 }
 
 void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matched& matched,

@@ -1,0 +1,116 @@
+// The part of a Checker that is about requests whose id may hold permits already, because they are
+// sent again.
+//
+//   the id holds its permits  →  an earlier one has passed: this one passes, and takes nothing
+//   otherwise                 →  buckets decide, and only if they allow the permits are acquired
+//
+// In the usual order, permits first, a request that is sent twice at the same time would see the
+// permits of its twin before the buckets have denied that.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "headgate/limiter/checker.h"
+#include "headgate/limiter/checker_scratch.h"
+
+namespace headgate::limiter {
+
+using Kind = permit::Ask::Kind;
+
+// Whether the request's id may hold permits of another request, and buckets decide about it as
+// well.
+bool Checker::MayRepeat(const Call& call) const {
+  const Request& request = call.request;
+  if (request.operation != Operation::kTake || request.permits == nullptr ||
+      request.permits->owner_ != PermitHold::Owner::kPerhapsOther)
+    return false;
+  for (size_t i = 0; i < request.descriptors.size(); ++i) {
+    const rule::Rule* const rule = scratch_->matched[i].rule;
+    if (request.descriptors[i].override_limit || (rule != nullptr && !rule->limits.empty()))
+      return true;
+  }
+  return false;
+}
+
+void Checker::MarkHeld(PermitHold& hold, PermitEntry& entry) {
+  entry.hold = &hold;
+  entry.ask.kind = Kind::kAcquire;
+  entry.settled.was_held = true;
+  entry.settled.decision.allowed = true;
+  entry.settled.decision.retry_after = base::Duration(0);
+}
+
+// The second part for a request that may repeat another: buckets have been asked, and if they
+// allow, the permits are acquired that its id does not hold. Costs go back if one is refused after
+// all, or if a request with the same id has got it meanwhile. False if answers come later.
+bool Checker::AcquireFound(const Call& call, bool joined) {
+  if (!BucketsAllow(call)) return true;
+  std::vector<PermitEntry>& permits = scratch_->permits;
+  std::vector<PermitEntry> acquired;
+  std::vector<size_t> places;
+  for (size_t k = 0; k < permits.size(); ++k) {
+    if (permits[k].ask.kind != Kind::kLook || !permits[k].settled.decision.allowed) continue;
+    acquired.push_back(permits[k]);
+    acquired.back().ask.kind = Kind::kAcquire;
+    acquired.back().hold = call.request.permits;
+    places.push_back(k);
+  }
+  if (!DecidePermits(call, acquired, [&](size_t index) { return places[index]; })) return false;
+  for (size_t k = 0; k < places.size(); ++k) permits[places[k]] = std::move(acquired[k]);
+  const auto got_none = [&](size_t k) {
+    return permits[k].settled.was_held || !permits[k].settled.decision.allowed;
+  };
+  if (std::none_of(places.begin(), places.end(), got_none)) return true;
+  return GiveBackCosts(call, [&](uint32_t descriptor) {
+    if (joined) return true;
+    const auto& place = scratch_->permit_of[descriptor];
+    return place && std::find(places.begin(), places.end(), *place) != places.end() &&
+           got_none(*place);
+  });
+}
+
+bool Checker::BucketsAllow(const Call& call) const {
+  const auto denies = [&](uint32_t descriptor) {
+    const PermitEntry* const permit = scratch_->PermitOf(descriptor);
+    if (permit != nullptr && !permit->settled.decision.allowed) return true;
+    for (size_t k = 0; k < scratch_->batch.size(); ++k) {
+      const Scratch::Source& source = scratch_->sources[k];
+      if (source.descriptor == descriptor && !source.of_shadow_rollout() &&
+          !scratch_->batch[k].settled.decision.allowed)
+        return true;
+    }
+    return false;
+  };
+  return PassesBy(call.request.descriptors.size(), [&](size_t i) {
+    const rule::Rule* const rule = scratch_->matched[i].rule;
+    return (rule != nullptr && rule->shadow_mode) || !denies(static_cast<uint32_t>(i));
+  });
+}
+
+// Gives back what the request took from the buckets of these descriptors, as far as they take it
+// back.
+bool Checker::GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor) {
+  std::vector<BatchEntry> refunds;
+  std::vector<size_t> places;
+  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
+    const BatchEntry& entry = scratch_->batch[k];
+    const uint32_t descriptor = scratch_->sources[k].descriptor;
+    if (descriptor == kOfOnce || entry.request.operation != Operation::kTake ||
+        !entry.settled.decision.allowed || IsDegraded(entry.settled.mode) ||
+        !algorithm::TakesRefunds(entry.request.limit->limit.algorithm()) ||
+        !of_descriptor(descriptor))
+      continue;
+    refunds.push_back(entry);
+    refunds.back().request.operation = Operation::kRefund;
+    refunds.back().request.joined = store::Joined::kNo;
+    places.push_back(k);
+  }
+  if (!DecideBuckets(call, refunds, [&](size_t index) { return places[index]; })) return false;
+  for (size_t k = 0; k < places.size(); ++k) {
+    if (!IsDegraded(refunds[k].settled.mode))
+      scratch_->batch[places[k]].settled.decision.remaining = refunds[k].settled.decision.remaining;
+  }
+  return true;
+}
+
+}  // namespace headgate::limiter
