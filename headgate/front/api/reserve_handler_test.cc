@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "headgate/front/api/reserve_rig.h"
+#include "headgate/front/api/test_reserve_desk.h"
 
 namespace headgate::front::api {
 namespace {

@@ -1,6 +1,6 @@
 // The buckets that a reservation took from, and how much. A request may pass without taking: a rule
-// in quota mode or in shadow denied it, the shared store was away, or no rule applied. Nothing of
-// that may come back later, or the bucket would let through more than its limit.
+// in quota mode or in shadow denied it, the shared store was unreachable, or no rule applied. Then
+// nothing may come back later, or the bucket would let through more than its limit.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace headgate::front::api {
 
-// What was taken for one descriptor of a reservation.
+// The take for one descriptor of a reservation.
 struct ReservedTake {
   uint64_t cost = 0;  // from each of its limits
-  // Of the buckets. Another mark means other buckets, or a rule that differs in more than its
+  // Names the buckets. Another mark means other buckets, or a rule that differs in more than its
   // number of requests; 0: no limit applied.
   uint64_t mark = 0;
   bool operator==(const ReservedTake&) const = default;
@@ -30,10 +30,10 @@ struct FoundBuckets {
 // One for each descriptor. `rules` may be null.
 std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter::Request& request);
 
-// Which buckets these are, as a text; for ids of requests that take from them.
+// A text that names the buckets, for ids of requests that take from them.
 std::string NameOf(const std::vector<ReservedTake>& takes);
 
-// What a request that has passed took for each of its descriptors. `found` are their buckets;
+// The takes of a request that has passed, one for each descriptor. `found` are their buckets;
 // `all_or_none`: it took from all of them or from none.
 std::vector<ReservedTake> TakesOf(const limiter::Request& request,
                                   const std::vector<FoundBuckets>& found,

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "headgate/front/api/reserve_rig.h"
+#include "headgate/front/api/test_reserve_desk.h"
 #include "headgate/rule/load.h"
 
 namespace headgate::front::api {
@@ -54,7 +54,7 @@ struct ReservedBuckets : ::testing::Test {
   bool Takes(uint64_t cost, std::string_view key) {
     return desk.Ask("/v1/check", Body(cost, Of({key})))["allowed"];
   }
-  // What comes back if nothing was used.
+  // The units that come back if nothing was used.
   json Returned(const std::string& reservation) {
     const json answer = desk.Settle(reservation, 0);
     EXPECT_EQ(desk.status, 200) << answer;
