@@ -85,7 +85,8 @@ const std::array kSettings = {
         .group = kListening,
         .target = &Settings::reservation_secret_file,
         .help = "A file whose first line is a secret: it seals the reservations of /v1/reserve.",
-        .advice = "Set it if another instance may settle them; give all instances the same secret.",
+        .advice = "Set it if another instance that shares the store may settle them; give all "
+                  "instances the same secret.",
         .paths = Paths::kAll},
 
     Setting{.name = "auth",
