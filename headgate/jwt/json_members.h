@@ -44,7 +44,7 @@ class JsonMembers {
   // The texts of the strings in the array of this name at the top.
   std::vector<std::string_view> StringsIn(std::string_view name) const;
 
-  // Of the memory behind the members.
+  // The memory behind the members.
   size_t bytes() const { return members_.capacity() * sizeof(Stored) + texts_.capacity(); }
 
  private:
@@ -55,7 +55,7 @@ class JsonMembers {
     uint16_t parent = 0;
     uint16_t id = 0;
     Kind kind = Kind::kNull;
-    // Of `texts_`; the text follows the name. An item of an array has no name.
+    // Places in `texts_`; the text follows the name. An item of an array has no name.
     uint32_t name_begin = 0;
     uint32_t text_begin = 0;
     uint32_t text_end = 0;

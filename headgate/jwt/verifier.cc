@@ -15,7 +15,7 @@ namespace {
 using Kind = JsonMembers::Kind;
 using Member = JsonMembers::Member;
 
-// What is read of a header. Anybody can write one, so the rest is skipped.
+// The only members of a header that are read. Anybody can write a header, so the rest is skipped.
 constexpr std::array<std::string_view, 3> kOfHeader = {"alg", "kid", "crit"};
 
 absl::Status Refused(const char* reason) { return absl::UnauthenticatedError(reason); }
