@@ -178,14 +178,18 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   std::vector<BatchEntry>& batch = scratch_->batch;
   batch.clear();
   scratch_->sources.clear();
+  // Rules in quota mode do not belong to the group, because one of them may deny while the request
+  // passes. They come first, so that the group is the last word.
+  if (joined) HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kQuotas));
+  const size_t group = batch.size();
   if (once) HEADGATE_RETURN_IF_ERROR(AddOnce(call));
-  HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/false));
+  HEADGATE_RETURN_IF_ERROR(AddRequests(call, joined ? Part::kGroup : Part::kEnforced));
   const size_t enforced = batch.size();
-  for (size_t i = 1; joined && i < enforced; ++i) {
+  for (size_t i = group + 1; joined && i < enforced; ++i) {
     if (batch[i].request.joined == store::Joined::kNo)
       batch[i].request.joined = store::Joined::kOtherRule;
   }
-  HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/true));
+  HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kShadow));
   if (!scratch_->permit_of.empty()) [[unlikely]]
     SpareBuckets(call, joined);
   const bool may_owe = call.rules.sizes_in_shadow && call.request.operation == Operation::kTake;
@@ -194,19 +198,27 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     if (response.waiting) return absl::OkStatus();
   }
 
-  response.waiting = !DecidePart(call, 0, enforced);
+  bool denied = false;
+  response.waiting = !DecideQuotas(call, group, enforced, denied);
   if (response.waiting) return absl::OkStatus();
-  response.repeated = once && !batch[0].settled.decision.allowed;
-  response.remembered = once && !IsDegraded(batch[0].settled.mode);
-  if (response.repeated) {
-    response.first_passed_at =
-        call.now + batch[0].settled.decision.reset_after - call.request.once.window;
+  response.waiting = !DecidePart(call, group, enforced - group);
+  if (response.waiting) return absl::OkStatus();
+  if (once) {
+    const Settled& id = batch[group].settled;
+    response.repeated = !id.decision.allowed;
+    response.remembered = !IsDegraded(id.mode);
+    if (response.repeated)
+      response.first_passed_at = call.now + id.decision.reset_after - call.request.once.window;
+  }
+  const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
+  const std::span<BatchEntry> members = std::span(batch).subspan(group, enforced - group);
+  if (group > 0 && !denied && std::any_of(members.begin(), members.end(), denies)) {
+    response.waiting = !GiveBackCosts(call, [&](uint32_t i) { return IsQuota(i); });
+    if (response.waiting) return absl::OkStatus();
   }
   if (enforced < batch.size()) {
-    const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
     const auto shadows = std::span(batch).subspan(enforced);
-    if (joined &&
-        std::any_of(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(enforced), denies)) {
+    if (joined && (denied || std::any_of(members.begin(), members.end(), denies))) {
       for (BatchEntry& entry : shadows) {
         entry.request.operation = Operation::kPeek;
         entry.request.joined = store::Joined::kNo;
@@ -223,6 +235,20 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     ObservePermits(call);
   }
   return Conclude(call, response);
+}
+
+// Decides the first requests of the batch, up to `group`. If all rules in quota mode deny, the
+// group, up to `enforced`, is only looked at. False if the answers come later.
+bool Checker::DecideQuotas(const Call& call, size_t group, size_t enforced, bool& denied) {
+  if (group == 0) return true;
+  if (!DecidePart(call, 0, group)) return false;
+  denied = !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
+  if (!denied) return true;
+  for (BatchEntry& entry : std::span(scratch_->batch).subspan(group, enforced - group)) {
+    entry.request.operation = Operation::kPeek;
+    entry.request.joined = store::Joined::kNo;
+  }
+  return true;
 }
 
 // Decides `count` requests of the batch. False if the answers come later.
@@ -308,13 +334,17 @@ absl::StatusOr<store::LimitHandle> Checker::OnceLimit(base::Duration window) {
   return handle;
 }
 
-absl::Status Checker::AddRequests(const Call& call, bool shadow) {
+absl::Status Checker::AddRequests(const Call& call, Part part) {
+  const bool shadow = part == Part::kShadow;
+  const auto is_of_part = [&](const rule::Rule& rule) {
+    if (rule.shadow_mode || shadow) return rule.shadow_mode == shadow;
+    return part == Part::kEnforced || rule.quota_mode == (part == Part::kQuotas);
+  };
   for (uint32_t i = 0; i < call.request.descriptors.size(); ++i) {
     Matched& matched = scratch_->matched[i];
-    if (call.request.descriptors[i].override_limit && matched.domain_known && !shadow) {
-      HEADGATE_RETURN_IF_ERROR(AddOverride(call, i, matched));
-    } else if (matched.rule != nullptr && !matched.rule->unlimited &&
-               matched.rule->shadow_mode == shadow) {
+    if (call.request.descriptors[i].override_limit && matched.domain_known) {
+      if (!shadow && part != Part::kQuotas) HEADGATE_RETURN_IF_ERROR(AddOverride(call, i, matched));
+    } else if (matched.rule != nullptr && !matched.rule->unlimited && is_of_part(*matched.rule)) {
       HEADGATE_RETURN_IF_ERROR(AddRule(call, i, matched));
     }
     if (shadow && matched.rule != nullptr && matched.rule->rollout != nullptr &&
@@ -462,20 +492,23 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     if (operation == Operation::kTake) Observe(call, i, outcome.outcome);
   }
   if (operation == Operation::kTake && !response.repeated) ObserveRollouts(call, response);
-  response.allowed = PassesBy(response.descriptors.size(),
-                              [&](size_t i) { return response.descriptors[i].allowed(); });
+  response.allowed = PassesBy(call, [&](size_t i) { return response.descriptors[i].allowed(); });
   if (unavailable == nullptr) return absl::OkStatus();
   return absl::UnavailableError(Unasked(operation, unavailable->rule));
 }
 
+bool Checker::IsQuota(size_t descriptor) const {
+  const rule::Rule* const rule = scratch_->matched[descriptor].rule;
+  return rule != nullptr && rule->quota_mode;
+}
+
 // Whether a request passes by what its descriptors say. Rules in quota mode deny it only if all of
 // them do.
-bool Checker::PassesBy(size_t descriptors, absl::FunctionRef<bool(size_t)> allows) const {
+bool Checker::PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows) const {
   size_t quota_count = 0;
   size_t quota_denied = 0;
-  for (size_t i = 0; i < descriptors; ++i) {
-    const rule::Rule* const rule = scratch_->matched[i].rule;
-    const bool is_quota = rule != nullptr && rule->quota_mode;
+  for (size_t i = 0; i < call.request.descriptors.size(); ++i) {
+    const bool is_quota = IsQuota(i);
     if (!is_quota && !allows(i)) return false;
     quota_count += is_quota ? 1u : 0u;
     quota_denied += is_quota && !allows(i) ? 1u : 0u;

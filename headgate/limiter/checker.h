@@ -202,7 +202,10 @@ class Checker {
                      absl::FunctionRef<size_t(size_t)> place);
   bool AcquireFound(const Call& call, bool joined);
   bool BucketsAllow(const Call& call) const;
-  bool PassesBy(size_t descriptors, absl::FunctionRef<bool(size_t)> allows) const;
+  bool IsQuota(size_t descriptor) const;
+  bool Denies(size_t descriptor) const;
+  bool DecideQuotas(const Call& call, size_t group, size_t enforced, bool& denied);
+  bool PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows) const;
   bool GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor);
   void AddPermits(const Call& call, uint32_t descriptor, const Matched& matched,
                   const permit::Id* released);
@@ -218,7 +221,14 @@ class Checker {
   absl::Status Decide(const Call& call, Response& response);
   void Match(const Call& call);
   absl::Status AddOnce(const Call& call);
-  absl::Status AddRequests(const Call& call, bool shadow);
+  // The requests of a batch by the rules that they belong to.
+  enum class Part : uint8_t {
+    kEnforced,  // quotas and group
+    kQuotas,    // in quota mode
+    kGroup,     // neither in quota mode nor in shadow
+    kShadow
+  };
+  absl::Status AddRequests(const Call& call, Part part);
   absl::Status AddRule(const Call& call, uint32_t descriptor, const Matched& matched);
   void AddShadowRollout(const Call& call, uint32_t descriptor, const Matched& matched);
   absl::Status AddOverride(const Call& call, uint32_t descriptor, Matched& matched);

@@ -57,33 +57,40 @@ bool Checker::AcquireFound(const Call& call, bool joined) {
   }
   if (!DecidePermits(call, acquired, [&](size_t index) { return places[index]; })) return false;
   for (size_t k = 0; k < places.size(); ++k) permits[places[k]] = std::move(acquired[k]);
+  // If the store did not answer, it may have given the permit, and the next attempt finds it held.
   const auto got_none = [&](size_t k) {
-    return permits[k].settled.was_held || !permits[k].settled.decision.allowed;
+    const Settled& settled = permits[k].settled;
+    return settled.was_held || (!settled.decision.allowed && settled.mode != Mode::kClosed);
   };
   if (std::none_of(places.begin(), places.end(), got_none)) return true;
+  const bool any_held = std::any_of(places.begin(), places.end(),
+                                    [&](size_t k) { return permits[k].settled.was_held; });
+  const bool gives_all = joined && (any_held || !BucketsAllow(call));
   return GiveBackCosts(call, [&](uint32_t descriptor) {
-    if (joined) return true;
+    if (gives_all) return true;
     const auto& place = scratch_->permit_of[descriptor];
     return place && std::find(places.begin(), places.end(), *place) != places.end() &&
            got_none(*place);
   });
 }
 
+// Whether the permit or a bucket of a descriptor denies, if they have been decided.
+bool Checker::Denies(size_t descriptor) const {
+  const PermitEntry* const permit = scratch_->PermitOf(static_cast<uint32_t>(descriptor));
+  if (permit != nullptr && !permit->settled.decision.allowed) return true;
+  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
+    const Scratch::Source& source = scratch_->sources[k];
+    if (source.descriptor == descriptor && !source.of_shadow_rollout() &&
+        !scratch_->batch[k].settled.decision.allowed)
+      return true;
+  }
+  return false;
+}
+
 bool Checker::BucketsAllow(const Call& call) const {
-  const auto denies = [&](uint32_t descriptor) {
-    const PermitEntry* const permit = scratch_->PermitOf(descriptor);
-    if (permit != nullptr && !permit->settled.decision.allowed) return true;
-    for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-      const Scratch::Source& source = scratch_->sources[k];
-      if (source.descriptor == descriptor && !source.of_shadow_rollout() &&
-          !scratch_->batch[k].settled.decision.allowed)
-        return true;
-    }
-    return false;
-  };
-  return PassesBy(call.request.descriptors.size(), [&](size_t i) {
+  return PassesBy(call, [&](size_t i) {
     const rule::Rule* const rule = scratch_->matched[i].rule;
-    return (rule != nullptr && rule->shadow_mode) || !denies(static_cast<uint32_t>(i));
+    return (rule != nullptr && rule->shadow_mode) || !Denies(i);
   });
 }
 

@@ -430,6 +430,28 @@ TEST_F(OnceTest, ARequestWithAnIdTakesFromAllDescriptorsOrNone) {
   EXPECT_EQ(Remaining("shadow"), 0u);
 }
 
+// One of two quotas denies, which the request passes; it takes from all others or from none.
+TEST_F(OnceTest, ARequestWithAnIdAndQuotasTakesFromTheOthers) {
+  FirstKeyRules rules;
+  rules.Add("full", {{.requests = 1, .period = 1h}}).quota_mode = true;
+  rules.Add("free", {{.requests = 4, .period = 1h}}).quota_mode = true;
+  rules.Add("plain", {{.requests = 3, .period = 1h}});
+  Publish(rules);
+  const std::vector<std::string> all{"full", "free", "plain"};
+  EXPECT_TRUE(CheckOnce("one", all).allowed);
+  EXPECT_TRUE(CheckOnce("two", all).allowed);
+  EXPECT_FALSE(response.descriptors[0].allowed());
+  EXPECT_TRUE(CheckOnce("two", all).repeated);
+  EXPECT_EQ(Remaining("free"), 2u);
+  EXPECT_EQ(Remaining("plain"), 1u);
+  EXPECT_TRUE(CheckOnce("three", all).allowed);
+  EXPECT_FALSE(CheckOnce("four", all).allowed) << "nothing is left of `plain`";
+  EXPECT_EQ(Remaining("free"), 1u) << "and nothing was taken";
+  EXPECT_TRUE(CheckOnce("five", {"full", "free"}).allowed);
+  EXPECT_FALSE(CheckOnce("six", {"full", "free"}).allowed) << "all quotas deny";
+  EXPECT_TRUE(CheckOnce("five", {"full", "free"}).repeated);
+}
+
 TEST_F(OnceTest, WithoutALimitThereIsNothingToRepeat) {
   FirstKeyRules rules;
   rules.Add("free", {}).unlimited = true;

@@ -133,7 +133,7 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
     return {.decision = Decision{.allowed = true, .limit = ask.max, .remaining = ask.max},
             .mode = Mode::kOpen};
   permit::Ask here = ask;
-  here.max = LocalPart(ask.max, question.terms);
+  here.max = ask.max == 0 ? 0 : LocalPart(ask.max, question.terms);
   const permit::Answer answer = permits_.Do(question.key, here, InstantAt(shared_.Now()));
   question.watch(Event::kExpired, answer.expired);
   if (permit != nullptr && Gives(answer, question.owner)) {

@@ -30,6 +30,10 @@ descriptors:
     rate_limits:
       - {period: 1d, requests_per_unit: 3, algorithm: token_bucket}
       - {period: 1d, requests_per_unit: 3, algorithm: sliding_window_log}
+  - key: strict
+    rate_limits:
+      - {algorithm: concurrency, requests: 2, ttl: 60s, on_store_failure: deny}
+      - {period: 1d, requests_per_unit: 3, algorithm: fixed_window, on_store_failure: deny}
   - key: permits
     rate_limits:
       - {algorithm: concurrency, requests: 2, ttl: 60s}
@@ -61,6 +65,44 @@ class Twins {
     Asker asker(*this);
     asker.Send(key, Operation::kPeek, 0, {}, nullptr);
     return asker.Finish().concurrency->in_flight;
+  }
+
+  // One instance uses up the bucket and then asks for a permit twice, without an answer of the
+  // store.
+  std::array<Response, 2> AcquireInAnOutage(const std::string& key) {
+    Asker asker(*this);
+    asker.request.skips_permits = true;
+    asker.Send(key, Operation::kTake, 3, {}, nullptr);
+    EXPECT_TRUE(asker.Finish().allowed);
+    asker.request.skips_permits = false;
+    store_.failure = absl::UnavailableError("down");
+    std::array<Response, 2> answers;
+    for (Response& answer : answers) {
+      PermitHold hold(permit::Id{.low = 5, .high = 6});
+      asker.Send(key, Operation::kTake, 1, {}, &hold);
+      answer = asker.Finish();
+    }
+    return answers;
+  }
+  // Asks for a permit twice. The store's answer to the first acquisition comes too late: it has
+  // given the permit.
+  std::array<absl::Status, 2> AcquireWithALateAnswer(const std::string& key) {
+    Asker asker(*this);
+    std::array<absl::Status, 2> answers;
+    for (absl::Status& answer : answers) {
+      PermitHold hold(permit::Id{.low = 5, .high = 6});
+      asker.Begin(key, Operation::kTake, 1, {}, &hold);
+      answer = asker.Check();
+      while (asker.response.waiting) {
+        store_.answer_is_late = &answer == &answers[0] && store_.waiting() == 1 &&
+                                store_.oldest().answer && asker.asked_buckets;
+        asker.asked_buckets = asker.asked_buckets || !store_.oldest().answer;
+        store_.AnswerOne();
+        if (std::exchange(asker.ready, 0) > 0) answer = asker.Check();
+      }
+      if (answer.ok() && asker.response.allowed) hold.Keep();
+    }
+    return answers;
   }
 
   // Sends it twice, with an id of the request or of its permits. `choose` gets the number of calls
@@ -97,17 +139,23 @@ class Twins {
 
     void Send(const std::string& key, Operation operation, uint64_t cost, std::string_view once,
               PermitHold* permits) {
+      Begin(key, operation, cost, once, permits);
+      EXPECT_TRUE(Check().ok());
+    }
+    absl::Status Check() { return checker.Check(request, response, now, &pending); }
+    void Begin(const std::string& key, Operation operation, uint64_t cost, std::string_view once,
+               PermitHold* permits) {
       entry = {key, "v"};
       descriptor = {.entries = {&entry, 1}, .cost = cost};
       request.descriptors = {&descriptor, 1};
       request.operation = operation;
       request.once = {.id = once, .window = 10min};
       request.permits = permits;
-      EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
     }
     void GoOn() {
-      if (std::exchange(ready, 0) == 0) return;
-      EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+      if (std::exchange(ready, 0) > 0) {
+        EXPECT_TRUE(Check().ok());
+      }
     }
 
     const Response& Finish() {
@@ -123,6 +171,7 @@ class Twins {
     SharedDecider decider;
     Checker checker;
     int ready = 0;
+    bool asked_buckets = false;
     Pending pending{[this] { ++ready; }};
     rule::Entry entry;
     rule::Descriptor descriptor;
@@ -194,6 +243,22 @@ TEST(SharedTwins, WithOneIdOfPermitsTakeTogetherWhatOneTakes) {
     });
     EXPECT_GT(orders, 5) << left;
   }
+}
+
+TEST(SharedTwins, APermitThatWasDeniedStaysDeniedInAnOutage) {
+  Twins twins;
+  const auto [one, other] = twins.AcquireInAnOutage("permits");
+  EXPECT_FALSE(one.allowed);
+  EXPECT_FALSE(other.allowed);
+}
+
+TEST(SharedTwins, APermitWhoseAnswerIsLateIsPaidOnce) {
+  Twins twins;
+  const auto [one, other] = twins.AcquireWithALateAnswer("strict");
+  EXPECT_TRUE(absl::IsUnavailable(one)) << one;
+  EXPECT_TRUE(other.ok()) << other;
+  EXPECT_EQ(twins.Remaining("strict"), 2u);
+  EXPECT_EQ(twins.InFlight("strict"), 1u);
 }
 
 }  // namespace

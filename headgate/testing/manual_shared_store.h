@@ -39,6 +39,8 @@ class ManualSharedStore final : public store::SharedStore {
   absl::Status failure;
   // Whether to answer within the call, as a store that is known to be unreachable does.
   bool at_once = false;
+  // Whether the next answer about permits comes too late: the store does what it was asked for.
+  bool answer_is_late = false;
   uint32_t instance_count = 1;
 
   void Ask(const store::SharedRequest& request, Done done) override {
@@ -74,7 +76,9 @@ class ManualSharedStore final : public store::SharedStore {
     names_.push_back(name);
     auto answer = [this, name, ask = request.ask, done = std::move(done)] {
       if (!failure.ok()) return done(failure);
-      done(permits_[name].Do(ask, now_));
+      const permit::Answer found = permits_[name].Do(ask, now_);
+      if (std::exchange(answer_is_late, false)) return done(absl::DeadlineExceededError("late"));
+      done(found);
     };
     if (at_once) return answer();
     asked_.push_back({.name = name, .limit = {}, .answer = std::move(answer)});

@@ -179,8 +179,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
     reservation.expiry = decided_.first_passed_at + expires;
   }
   if (decided_.allowed) {
-    const bool all_or_none = named || checker_.rules()->AllOrNothing(check_.domain);
-    reservation.takes = TakesOf(check_, found, decided_, all_or_none);
+    reservation.takes = TakesOf(check_, found, decided_);
     token = sealed();
   }
   answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);

@@ -88,14 +88,11 @@ std::string NameOf(const std::vector<ReservedTake>& takes) {
 
 std::vector<ReservedTake> TakesOf(const limiter::Request& request,
                                   const std::vector<FoundBuckets>& found,
-                                  const limiter::Response& response, bool all_or_none) {
-  const std::vector<DescriptorAnswer>& answers = response.descriptors;
-  const bool none = all_or_none && std::any_of(answers.begin(), answers.end(),
-                                               [](const auto& one) { return !one.allowed(); });
+                                  const limiter::Response& response) {
   std::vector<ReservedTake> takes(found.size());
   for (size_t i = 0; i < takes.size(); ++i) {
     takes[i].mark = found[i].mark;
-    if (!none && Took(answers[i], found[i]))
+    if (Took(response.descriptors[i], found[i]))
       takes[i].cost = request.descriptors[i].cost.value_or(1);
   }
   return takes;

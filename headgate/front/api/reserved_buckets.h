@@ -33,11 +33,10 @@ std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter:
 // A text that names the buckets, for ids of requests that take from them.
 std::string NameOf(const std::vector<ReservedTake>& takes);
 
-// The takes of a request that has passed, one for each descriptor. `found` are their buckets;
-// `all_or_none`: it took from all of them or from none.
+// The takes of a request that has passed, one for each descriptor. `found` are their buckets.
 std::vector<ReservedTake> TakesOf(const limiter::Request& request,
                                   const std::vector<FoundBuckets>& found,
-                                  const limiter::Response& response, bool all_or_none);
+                                  const limiter::Response& response);
 
 // The part of what was taken that the buckets surely still lack. `answer` is about the descriptor
 // now, and `found` are its buckets now.

@@ -77,15 +77,16 @@ TYPED_TEST(ReservedBuckets, ARuleInQuotaModeThatDeniedGetsNothingBack) {
   EXPECT_EQ(this->Left("quota_2"), 100u);
 }
 
-// With an id, a request takes from all or from none.
-TYPED_TEST(ReservedBuckets, OfARequestThatTookNothingNothingComesBack) {
+// With an id, a request takes from all or from none, but it passes if one of its quotas denies.
+TYPED_TEST(ReservedBuckets, OfARequestWithAnIdGetBackWhatTheyLack) {
   ASSERT_TRUE(this->Takes(100, "quota_1"));
   ASSERT_TRUE(this->Takes(100, "shade"));
   ASSERT_TRUE(this->Takes(30, "quota_2"));
   json more = Of({"quota_1", "quota_2", "shade", "user"});
   more["id"] = "call-7";
   const std::string reservation = this->desk.Reserve(50, more);
-  EXPECT_EQ(this->Returned(reservation), json({0, 0, 0, 0}));
+  EXPECT_EQ(this->Left("quota_2"), 20u);
+  EXPECT_EQ(this->Returned(reservation), json({0, 50, 0, 50}));
   EXPECT_EQ(this->Left("quota_2"), 70u);
   EXPECT_EQ(this->Left("shade"), 0u);
 }

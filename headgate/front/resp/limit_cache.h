@@ -46,13 +46,13 @@ class LimitCache {
     if (!IsShort(text)) return nullptr;
     const Words words = WordsOf(text);
     const Slot& slot = slots_[noted_[IndexOf(words)]];
-    return slot.words == words ? slot.entry.get() : nullptr;
+    return slot.is_noted && slot.words == words ? slot.entry.get() : nullptr;
   }
 
   // May replace another limit: entries that were found before must no longer be in use.
   const store::LimitEntry* Put(const ThrottleLimit& limit, store::LimitHandle entry) {
     Slot& slot = slots_[IndexOf(limit)];
-    slot = {.limit = limit, .entry = std::move(entry), .words = {}};
+    slot = {.limit = limit, .entry = std::move(entry)};
     return slot.entry.get();
   }
   // Finds a cached limit by this text from now on, if it is three short numbers without a sign.
@@ -63,13 +63,14 @@ class LimitCache {
     const Words words = WordsOf(text);
     const size_t index = IndexOf(limit);
     slots_[index].words = words;
+    slots_[index].is_noted = true;
     noted_[IndexOf(words)] = static_cast<uint16_t>(index);
   }
 
  private:
   static constexpr int kIndexBits = 10;
 
-  // The digits of the text, see base::WordOfDigits. All zero, which no text has: none was noted.
+  // The digits of the text, see base::WordOfDigits.
   struct Words {
     uint64_t max_burst = 0;
     uint64_t count = 0;
@@ -80,8 +81,9 @@ class LimitCache {
 
   struct Slot {
     ThrottleLimit limit;
-    store::LimitHandle entry;
-    Words words;
+    store::LimitHandle entry{};
+    Words words{};  // the text that was noted last, if one was
+    bool is_noted = false;
   };
 
   static bool IsShort(const LimitText& text) {

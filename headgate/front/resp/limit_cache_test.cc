@@ -48,6 +48,13 @@ TEST_F(CachedLimits, AreFoundByANotedText) {
   }
 }
 
+// Any eight bytes are short enough to be looked up.
+TEST_F(CachedLimits, NoTextIsFoundBeforeItIsNoted) {
+  const std::string zeros(8, '\0');
+  for (int64_t i = 0; i < 5000; ++i) Put({i, 30, 60});  // in each place
+  EXPECT_EQ(cache_.Find(LimitText{zeros, zeros, zeros}), nullptr);
+}
+
 // The words of "+5" are those of "000000+5", which is not a number.
 TEST_F(CachedLimits, ATextWithASignIsNotNoted) {
   Put({5, 30, 60});
