@@ -408,6 +408,8 @@ std::shared_ptr<const MappingSet> MappingOfClient(std::string_view header) {
 
 std::vector<ListLine> ListLines(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r";
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of a file from Windows
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<ListLine> lines;
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());

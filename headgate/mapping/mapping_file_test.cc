@@ -121,6 +121,19 @@ TEST(MappingFile, RefusesAPathWithAQuery) {
               HasSubstr("auth.yaml:4:9: '/search?q=*' matches no path"));
 }
 
+TEST(MappingFile, AListFileMayBeginWithAByteOrderMark) {
+  const std::string list = With("mappings:\n- refuse: [{method: true, values_file: bad}]\n");
+  EXPECT_EQ(Problems(list, {{"bad", "\xef\xbb\xbfGET\r\nPOST\r\n"}}), "");
+  EXPECT_EQ(Problems(list, {{"bad", "\xef\xbb\xbf# from Windows\nGET\n"}}), "");
+  EXPECT_THAT(Problems(list, {{"bad", "\xef\xbb\xbfGET\nget\n"}}),
+              HasSubstr("line 2 of 'bad': the method is never 'get'"));
+  EXPECT_EQ(Problems(With("mappings:\n- refuse: [{client_address: true, networks_file: bad}]\n"),
+                     {{"bad",
+                       "\xef\xbb\xbf"
+                       "10.0.0.0/8\n"}}),
+            "");
+}
+
 TEST(MappingFile, RefusesANameThatNoHeaderOrCookieHas) {
   const auto problems_with = [](std::string_view attribute) {
     return Problems(With("mappings:\n- exempt: [{" + std::string(attribute) + ", values: [a]}]\n"));
@@ -173,15 +186,20 @@ TEST(MappingFile, RefusesAListValueThatNoRequestHas) {
             {"Example.com", "example.com.", "example.com:80", "*.example.com", "*", "::1",
              "[2001:DB8::1]"}},
            {"path: true",
-            {"/", "/a/b", "/a/", "/caf\u00e9"},
-            {"a", "/a//b", "/a/../b", "/a/*", "*", "/a?q=1", "/%61", "/a#b"}},
-           {"path_prefix: 2", {"/", "/a", "/a/", "/a/b"}, {"/a/b/", "/a/b/c", "a/b", "/a/*"}},
-           {"path_segment: 2", {"b", "a.b"}, {"/b", "a/b", "..", ".", "%61", "*"}},
+            {"/", "/a/b", "/a/", "/caf\u00e9", "/50%", "/50%/a", "/%", "/%4", "/%zz", "/%%"},
+            {"a", "/a//b", "/a/../b", "/a/*", "*", "/a?q=1", "/%61", "/50%25", "/a#b", "/50%/../b",
+             "/50%//b", "50%"}},
+           {"path_prefix: 2",
+            {"/", "/a", "/a/", "/a/b", "/50%/b"},
+            {"/a/b/", "/a/b/c", "a/b", "/a/*", "/50%25"}},
+           {"path_segment: 2",
+            {"b", "a.b", "50%", "C#"},
+            {"/b", "a/b", "..", ".", "%61", "50%25", "*"}},
            {geohash, {"u4pru"}, {"u4pr", "u4prua", "u4pra", "U4PRU"}},
            {"header: X-Key", {"a b", "*"}, {" a", "a "}},
            {"cookie: sid",
-            {"a b", "x=y", "s:a;b", "caf\u00e9", "50%"},
-            {"s%3Aa", "%62ad", "%ff", " a"}},
+            {"a b", "x=y", "s:a;b", "caf\u00e9", "50%", " a", "a ", " "},
+            {"s%3Aa", "%62ad", "%ff", "%20a"}},
            {"query: q", {"a b", "caf\u00e9", "*"}, {}},
            {"claim: sub", {"mallory", "a b"}, {}},
            {"value: gold", {"gold"}, {"silver"}}}) {
@@ -194,6 +212,8 @@ TEST(MappingFile, RefusesAListValueThatNoRequestHas) {
   }
   EXPECT_THAT(problems_with("host: true", "Example.com."), HasSubstr("normalized: example.com\n"));
   EXPECT_THAT(problems_with("path: true", "/a/./b"), HasSubstr("normalized: /a/b\n"));
+  EXPECT_THAT(problems_with("path: true", "/50%25"), HasSubstr("normalized: /50%\n"));
+  EXPECT_THAT(problems_with("cookie: sid", "%20a"), HasSubstr("decoded; write  a\n"));
 }
 
 TEST(MappingFile, RefusesAMappingThatNoRequestReaches) {

@@ -236,6 +236,26 @@ mappings:
   EXPECT_EQ(rig.Map({.fields = only_address}), "k=all") << "what is missing is in no list";
 }
 
+// The values are what a backend finds when it has decoded the request.
+TEST(Mapper, ListsHoldDecodedValues) {
+  MappingRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-forwarded\nmappings:\n- refuse:\n"
+      "  - {path: true, values: [/50%]}\n  - {path_prefix: 1, values: [/51%]}\n"
+      "  - {path_segment: 1, values: [52%, 'C#']}\n  - {cookie: sid, values: [' a', 'b ']}\n");
+  for (const std::string_view target :
+       {"/50%25", "//50%25", "/%350%25", "/51%25/a", "/52%25/a", "/C%23"})
+    EXPECT_EQ(rig.Map({.target = target}), "refused") << target;
+  for (const std::string_view target : {"/50", "/50%2525", "/51%2525/a", "/C"})
+    EXPECT_EQ(rig.Map({.target = target}), "") << target;
+  EXPECT_EQ(rig.Map({.target = "/50%"}), "invalid an attribute of a list");
+  for (const std::string_view cookie : {"sid=%20a", "sid=\" a\"", "sid=b%20", "sid=\"b \""}) {
+    const Fields fields = {{"Cookie", cookie}};
+    EXPECT_EQ(rig.Map({.target = "/", .fields = fields}), "refused") << cookie;
+  }
+  const Fields trimmed = {{"Cookie", "sid= a"}};
+  EXPECT_EQ(rig.Map({.target = "/", .fields = trimmed}), "");
+}
+
 // A proxy that does not state the client's address would let pass all whom the list refuses.
 TEST(Mapper, ARefusalByAddressNeedsTheAddress) {
   const auto rig = [](std::string_view list) {
@@ -339,8 +359,10 @@ TEST(PathPattern, MatchesWholeSegments) {
   EXPECT_TRUE(matches("*", "/a/b"));
   EXPECT_TRUE(matches("/", "/"));
   EXPECT_FALSE(matches("/", "/a"));
+  EXPECT_TRUE(matches("/50%", "/50%"));
+  EXPECT_TRUE(matches("/50%/*", "/50%/a"));
   for (const std::string_view pattern :
-       {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**", "/a?b"}) {
+       {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**", "/a?b", "/a#b", "/50%25", "/%61"}) {
     EXPECT_FALSE(PathPattern::Parse(pattern)) << pattern;
   }
 }

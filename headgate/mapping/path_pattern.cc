@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "headgate/wire/request_path.h"
+#include "headgate/mapping/written_path.h"
 
 namespace headgate::mapping {
 namespace {
@@ -19,9 +19,8 @@ std::string_view TakeSegment(std::string_view& path) {
 
 std::optional<PathPattern> PathPattern::Parse(std::string_view text) {
   if (text == "*") return PathPattern("/*");
-  std::string normalized;
-  if (text.find('?') != text.npos || !wire::NormalizePath(text, normalized) || normalized != text)
-    return std::nullopt;
+  // `?` and `#` more probably begin a query or a fragment than stand for their escapes.
+  if (text.find_first_of("?#") != text.npos || WrittenPath(text) != text) return std::nullopt;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view segment = TakeSegment(rest);
     if (segment != "*" && segment.find('*') != segment.npos) return std::nullopt;

@@ -7,9 +7,9 @@
 #include "headgate/base/text.h"
 #include "headgate/mapping/geohash.h"
 #include "headgate/mapping/host_pattern.h"
+#include "headgate/mapping/written_path.h"
 #include "headgate/rule/problem.h"
 #include "headgate/wire/named_values.h"
-#include "headgate/wire/request_path.h"
 
 namespace headgate::mapping {
 namespace {
@@ -51,19 +51,12 @@ bool IsFieldName(std::string_view text) {
   });
 }
 
-// Absent if the text is not a path. Paths with an escaped `?` or `*` cannot be written here: the
-// text more probably has a query, or is a pattern.
-std::optional<std::string> NormalPath(std::string_view text) {
-  std::string path;
-  if (text.find_first_of("?*") != text.npos || !wire::NormalizePath(text, path))
-    return std::nullopt;
-  return path;
-}
-
-// The hint for a list value that is not a possible one, or an empty text.
+// The hint for a list value that is not a possible one, or an empty text. Paths with an escaped `?`
+// or `#`, or with a `*`, cannot be written: the text more probably has a query or a fragment, or is
+// a pattern.
 std::string HintForPath(std::string_view value) {
-  const auto path = NormalPath(value);
-  if (!path)
+  const auto path = WrittenPath(value);
+  if (!path || value.find_first_of("?#*") != value.npos)
     return "a list has paths without query and without *: /a/b; only the condition path has "
            "patterns";
   return *path == value ? "" : fmt::format("write it as paths are normalized: {}", Shown(*path));
@@ -78,8 +71,9 @@ std::string HintForPrefix(std::string_view value, uint32_t segments) {
 }
 
 std::string HintForSegment(std::string_view value) {
-  const auto path = NormalPath(fmt::format("/{}", value));
-  return path && std::string_view(*path).substr(1) == value && value.find('/') == value.npos
+  const auto path = WrittenPath(fmt::format("/{}", value));
+  return path && std::string_view(*path).substr(1) == value &&
+                 value.find_first_of("/?*") == value.npos
              ? ""
              : "a segment is the text between two / of a path, without escapes";
 }
@@ -99,8 +93,8 @@ std::string HintForHeader(std::string_view value) {
 std::string HintForCookie(std::string_view value) {
   std::string decoded;
   if (!wire::DecodeCookie(value, decoded)) return "write it as it is behind its percent-encoding";
-  return decoded == value ? HintForHeader(value)
-                          : fmt::format("cookies are decoded; write {}", Shown(decoded));
+  // Spaces at an end can be in quotes or escaped.
+  return decoded == value ? "" : fmt::format("cookies are decoded; write {}", Shown(decoded));
 }
 
 std::string HintForGeohash(std::string_view value, uint32_t characters) {
