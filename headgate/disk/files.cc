@@ -160,6 +160,10 @@ absl::Status ReplaceFile(
 }
 
 absl::Status CheckReplaceable(const std::string& path) {
+  // A link to a directory can be replaced, because the link itself is.
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError(fmt::format("{} is a directory", path));
   const std::string temporary = TemporaryOf(path);
   HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary, nullptr).status());
   return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus()

@@ -65,6 +65,7 @@ absl::Status ReplaceFile(
     const ReplaceOptions& options = {});
 
 // Checks that ReplaceFile could begin, by creating its new file and removing that again.
+// InvalidArgument: `path` is a directory.
 absl::Status CheckReplaceable(const std::string& path);
 
 }  // namespace headgate::disk

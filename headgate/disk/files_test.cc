@@ -84,6 +84,18 @@ TEST_F(Files, LeavesTheOldFileWhereTheNewOneCannotBeWritten) {
               ::testing::HasSubstr("cannot create " + Path("missing/snapshot.new")));
 }
 
+TEST_F(Files, ChecksWhetherAFileCanBeReplaced) {
+  EXPECT_TRUE(CheckReplaceable(Path("new")).ok());
+  EXPECT_FALSE(std::filesystem::exists(Path("new.new")));
+  EXPECT_TRUE(absl::IsNotFound(CheckReplaceable(Path("missing/new"))));
+  std::filesystem::create_directory(Path("directory"));
+  for (const char* name : {"directory", "directory/"})
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckReplaceable(Path(name)))) << name;
+  std::filesystem::create_symlink("directory", Path("link"));
+  EXPECT_TRUE(CheckReplaceable(Path("link")).ok());
+  EXPECT_TRUE(Replace(Path("link"), "x").ok());
+}
+
 TEST_F(Files, TellsAMissingFileFromAnUnreadableOne) {
   EXPECT_TRUE(absl::IsNotFound(ReadFile(Path("none"), 1000).status()));
   EXPECT_TRUE(absl::IsNotFound(MappedFile::Open(Path("none")).status()));

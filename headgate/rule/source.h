@@ -62,13 +62,16 @@ class Source {
   // How the connection to a source changed.
   struct News {
     enum class Kind {
-      kFollowed,  // everything was read, and changes are followed
-      kLost,      // changes are not seen until it is followed again
-      kCopyUsed,  // the documents of a copy on the disk are used until it is followed
+      kFollowed,        // everything was read, and changes are followed
+      kLost,            // changes are not seen until it is followed again
+      kCopyUsed,        // the documents of a copy on the disk are used until it is followed
+      kCopyNotWritten,  // the copy on the disk stays as it was
+      kCopyWritten,     // after kCopyNotWritten: the copy has the documents again
     };
     Kind kind = Kind::kFollowed;
     std::string source;    // its name, without credentials
-    std::string reason{};  // if lost: why; if a copy is used: the file
+    std::string reason{};  // why the source is lost or the copy could not be written
+    std::string copy{};    // the file, if the news is about a copy
   };
   using OnNews = std::function<void(const News& news)>;
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -316,6 +317,35 @@ TEST_F(SourceTest, WithoutACopyItSaysThatItIsNotRead) {
   ASSERT_TRUE(Until([&] { return editor_->connected(); }));
   Make("/r/config/a", "1");
   EXPECT_TRUE(Holds({{"/r/config/a", "1"}}));
+}
+
+TEST_F(SourceTest, SaysThatACopyCannotBeWrittenAndThatItIsWrittenAgain) {
+  using Kind = rule::Source::News::Kind;
+  std::vector<rule::Source::News> told;
+  const std::string copy = temp_ / "copy";
+  std::filesystem::create_directory(copy);
+  Make("/r/config/a", "1");
+  source_.emplace(Options(), loop_);
+  source_->Tell([&](const rule::Source::News& news) {
+    if (news.kind == Kind::kCopyNotWritten || news.kind == Kind::kCopyWritten) told.push_back(news);
+  });
+  source_->Subscribe([this](const rule::DocumentSet& set) {
+    texts_.clear();
+    for (const rule::SourceDocument& document : set.documents)
+      texts_[document.name] = document.text;
+  });
+  ASSERT_TRUE(Until([&] { return !told.empty(); }));
+  EXPECT_EQ(told[0].kind, Kind::kCopyNotWritten);
+  EXPECT_EQ(told[0].copy, copy);
+  EXPECT_THAT(told[0].reason, HasSubstr("cannot write " + copy));
+  Set("/r/config/a", "2");
+  ASSERT_TRUE(Holds({{"/r/config/a", "2"}}));
+  EXPECT_EQ(told.size(), 1u) << "once for each reason";
+  std::filesystem::remove(copy);
+  Set("/r/config/a", "3");
+  ASSERT_TRUE(Until([&] { return told.size() > 1; }));
+  EXPECT_EQ(told[1].kind, Kind::kCopyWritten);
+  EXPECT_TRUE(std::filesystem::is_regular_file(copy));
 }
 
 TEST_F(SourceTest, ADamagedCopyIsNotTaken) {

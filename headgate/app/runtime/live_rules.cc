@@ -162,9 +162,20 @@ void LiveRules::OnNews(const rule::Source::News& news) {
     case Kind::kCopyUsed:
       log_.Warning("rules.copy_used",
                    {{"source", news.source},
-                    {"copy", news.reason},
+                    {"copy", news.copy},
                     {"effect", std::string_view("the rules of the copy are in force until the "
                                                 "source can be read")}});
+      return;
+    case Kind::kCopyNotWritten:
+      log_.Warning("rules.copy_not_written",
+                   {{"source", news.source},
+                    {"copy", news.copy},
+                    {"reason", news.reason},
+                    {"effect", std::string_view("a start without the source gets older rules, or "
+                                                "none; it is written at the next change")}});
+      return;
+    case Kind::kCopyWritten:
+      log_.Info("rules.copy_written", {{"source", news.source}, {"copy", news.copy}});
       return;
   }
 }

@@ -131,7 +131,9 @@ const std::array kSettings = {
             .group = kRules,
             .target = &Settings::watch_copy,
             .help = "A file for the last good rules of watch, for a start while ZooKeeper is away.",
-            .advice = "Set it, so that an instance can start without ZooKeeper.",
+            .advice =
+                "Set it, so that an instance can start without ZooKeeper. Needs a single place in "
+                "watch.",
             .paths = Paths::kAll},
     Setting{.name = "audit_log",
             .group = kRules,

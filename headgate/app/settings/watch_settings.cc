@@ -10,16 +10,25 @@ namespace headgate::app {
 
 void CheckWatch(Configuration& configuration) {
   const Settings& settings = configuration.settings;
-  for (const std::string& place : settings.watch) {
-    const bool is_url = place.find("://") != std::string::npos;
-    const absl::Status status = is_url ? watch::CheckPlace(place)
-                                       : absl::InvalidArgumentError(fmt::format(
-                                             "'{}' is not a zk:// URL", rule::Printable(place)));
+  // The places without what may be a password.
+  const std::vector<std::string> shown = ShowValue(*FindSetting("watch"), settings);
+  for (size_t i = 0; i < settings.watch.size(); ++i) {
+    const std::string& place = settings.watch[i];
+    const absl::Status status = place.starts_with("zk://")
+                                    ? watch::CheckPlace(place)
+                                    : absl::InvalidArgumentError(fmt::format(
+                                          "'{}' is not a zk:// URL", rule::Printable(shown[i])));
     if (!status.ok())
       configuration.AddProblem("watch", status,
                                "--watch zk://HOST:PORT/rate-limiter; files belong to --rules");
   }
   if (settings.watch_copy.empty()) return;
+  if (settings.watch.size() > 1) {
+    configuration.AddProblem(
+        "watch_copy",
+        fmt::format("holds the rules of one place, and watch has {}", settings.watch.size()),
+        "give one --watch, or leave out --watch-copy");
+  }
   const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
   if (!status.ok())
     configuration.AddProblem("watch_copy", status,

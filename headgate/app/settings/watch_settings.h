@@ -5,8 +5,8 @@
 
 namespace headgate::app {
 
-// Whether each place of `watch` is a URL, and `watch_copy` a file that can be replaced. Problems go
-// to the configuration.
+// Whether each place of `watch` is a URL, and `watch_copy` a file that can be replaced, of one
+// place. Problems go to the configuration.
 void CheckWatch(Configuration& configuration);
 
 }  // namespace headgate::app

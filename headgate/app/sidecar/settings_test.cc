@@ -258,6 +258,13 @@ TEST(SidecarSettings, RulesInZooKeeper) {
               HasSubstr("--watch-copy without --watch"));
   EXPECT_THAT(WithFlags({"--watch", "zk://a/x", "--watch-copy", "/nowhere/copy.yaml"}).err,
               HasSubstr("error: --watch-copy: "));
+  EXPECT_THAT(
+      WithFlags({"--watch", "zk://a/x", "--watch", "zk://a/y", "--watch-copy", "copy.yaml"}).err,
+      AllOf(HasSubstr("error: --watch-copy: holds the rules of one place, and watch has 2"),
+            HasSubstr("hint: give one --watch, or leave out --watch-copy")));
+  EXPECT_THAT(WithFlags({"--watch", "ZK://ann:pw@h/x"}).err,
+              AllOf(HasSubstr("error: --watch: 'ZK://(hidden)@h/x' is not a zk:// URL"),
+                    Not(HasSubstr("pw"))));
   EXPECT_THAT(WithFlags({"--watch", "zk://a/x", "--plan", "access.log"}).err,
               HasSubstr("--plan with rules"));
 }

@@ -120,7 +120,7 @@ void ZooKeeperSource::Subscribe(OnDocuments on_documents) {
   on_documents_ = std::move(on_documents);
   // The documents of the copy are in force until there are newer ones.
   const bool has_copy = !rules_.directory.nodes().empty() || !config_.directory.nodes().empty();
-  if (has_copy) TellOf(News::Kind::kCopyUsed, options_.copy);
+  if (has_copy) TellOf(News::Kind::kCopyUsed, {}, options_.copy);
   publish_due_ = true;
   publish_timer_.SetAfter(has_copy ? base::Duration(0) : kSilentMax);
 }
@@ -131,9 +131,12 @@ void ZooKeeperSource::Refresh() {
   PublishSoon();
 }
 
-void ZooKeeperSource::TellOf(News::Kind kind, std::string reason) {
+void ZooKeeperSource::TellOf(News::Kind kind, std::string reason, std::string copy) {
   if (on_news_)
-    on_news_({.kind = kind, .source = NameOf(options_.place), .reason = std::move(reason)});
+    on_news_({.kind = kind,
+              .source = NameOf(options_.place),
+              .reason = std::move(reason),
+              .copy = std::move(copy)});
 }
 
 void ZooKeeperSource::LoadCopy() {
@@ -161,11 +164,16 @@ void ZooKeeperSource::SaveCopy() {
   if (text == saved_) return;
   const absl::Status written = disk::ReplaceFile(
       options_.copy, [&](const std::function<void(std::string_view)>& write) { write(text); });
+  const std::string error(written.message());
   if (written.ok()) {
     saved_ = std::move(text);
   } else {
     failures_.fetch_add(1, std::memory_order_relaxed);
   }
+  // Once for each reason, not for each change of a document.
+  if (std::exchange(copy_error_, error) == error) return;
+  TellOf(written.ok() ? News::Kind::kCopyWritten : News::Kind::kCopyNotWritten, error,
+         options_.copy);
 }
 
 ZooKeeperSource::Documents* ZooKeeperSource::DirectoryOf(std::string_view path) {
@@ -387,12 +395,14 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
             ? "1 document was deleted and stays in force"
             : fmt::format("{} documents were deleted at once; they stay in force",
                           documents.guard.kept_count()),
-        "make them again; if they were meant to go: headgate rules confirm"));
+        "make them again; if they were meant to go: headgate rules confirm, or restart a sidecar "
+        "without its copy"));
   }
   if (directory.stale_answers() > kStaleAnswersMax) {
     set.problems.push_back(rule::WholeFileProblem(
         documents.path, "the ensemble answers with older documents than it had; they are not taken",
-        "if it was restored from a backup: headgate rules confirm"));
+        "if it was restored from a backup: headgate rules confirm, or restart a sidecar without "
+        "its copy"));
   }
 }
 

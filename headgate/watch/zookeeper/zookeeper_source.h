@@ -79,7 +79,7 @@ class ZooKeeperSource final : public rule::Source {
     bool may_make = false;  // the directory, if it is missing
   };
 
-  void TellOf(News::Kind kind, std::string reason = {});
+  void TellOf(News::Kind kind, std::string reason = {}, std::string copy = {});
   void LoadCopy();
   void SaveCopy();
   Documents* DirectoryOf(std::string_view path);
@@ -126,6 +126,7 @@ class ZooKeeperSource final : public rule::Source {
   bool refreshed_ = false;
   rule::DocumentSet published_;
   std::string saved_;                      // the last copy that was written
+  std::string copy_error_;                 // why the newest copy could not be written
   std::atomic<int64_t> away_since_ns_{0};  // on CLOCK_BOOTTIME; 0: up to date
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> kept_{0};
