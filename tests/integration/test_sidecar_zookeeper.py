@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from harness import Sidecar, until
+from harness import BINARY, Sidecar, run, until
 from upstreams import Upstream
 from zookeeper import ZooKeeperServer
 
@@ -89,6 +89,43 @@ class RulesInZooKeeper(unittest.TestCase):
         second = self.start(*copy)
         self.assertEqual(self.quota(second), (200, '"client";q=300'))
         self.assertIn("rules.copy_used", second.errors())
+
+    def test_a_copy_that_cannot_be_written_is_logged(self):
+        copy = os.path.join(self.folder, "copy")
+        self.put("rules/edge", RULE % 300)
+        sidecar = self.start("--watch-copy", copy)
+        until(lambda: os.path.exists(copy), 5, "the copy is written")
+        os.remove(copy)
+        os.mkdir(copy)
+        self.put("rules/edge", RULE % 500)
+        until(lambda: "rules.copy_not_written" in sidecar.errors(), 5, "the log says so")
+        self.assertIn(f"copy={copy} reason=\"cannot write {copy}: Is a directory\"", sidecar.errors())
+        self.assertEqual(self.quota(sidecar), (200, '"client";q=500'))
+        os.rmdir(copy)
+        self.put("rules/edge", RULE % 600)
+        until(lambda: "rules.copy_written" in sidecar.errors(), 5, "the log says so")
+        self.assertTrue(os.path.isfile(copy))
+
+    def test_deleted_documents_stay_until_a_restart_without_the_copy(self):
+        copy = ("--watch-copy", os.path.join(self.folder, "copy"))
+        self.put("rules/edge", RULE % 300)
+        first = self.start(*copy)
+        until(lambda: os.path.exists(copy[1]), 5, "the copy is written")
+        self.operator.delete("/rate-limiter", recursive=True)
+        until(lambda: first.metric("headgate_watch_kept_documents") == 1, 10, "the rule is kept")
+        for words, hint in (
+            (("confirm",), "restarted without its --watch-copy"),
+            (("list",), "the admin address of `headgate serve`, not of a sidecar"),
+        ):
+            said = run(BINARY, "rules", *words, "--server", f"127.0.0.1:{first.admin_port}")
+            self.assertEqual(said.returncode, 2)
+            self.assertIn(hint, said.stderr)
+        second = self.start(*copy)
+        until(lambda: second.metric("headgate_watch_kept_documents") == 1, 10, "the rule is kept again")
+        self.assertEqual(self.quota(second), (200, '"client";q=300'))
+        third = self.start()
+        self.assertEqual(self.quota(third)[0], 503)
+        self.assertEqual(third.metric("headgate_watch_kept_documents"), 0)
 
 
 if __name__ == "__main__":

@@ -195,8 +195,7 @@ class RulesCommand {
       hint = "`headgate rules list` shows the names" + hint.substr(kNames.size());
     if (status == 401 || (status == 403 && hint.find("rules list") == hint.npos)) hint = kLoginHint;
     if (status == 412) hint = "somebody else was faster: run the command again";
-    if (status == 404 && detail == "this path does not exist")
-      hint = "rules are changed over the admin address; give it with --server";
+    if (status == 404 && detail == "this path does not exist") hint = HintOnNoPath();
     code_ = status >= 500 ? kExitUndecided : kExitUsage;
     console_.Error(detail, hint);
     if (!problem.contains("problems") || !problem["problems"].is_array()) return;
@@ -208,6 +207,15 @@ class RulesCommand {
       if (const std::string help = TextIn(one, "hint"); !help.empty())
         console_.err << "    hint: " << help << '\n';
     }
+  }
+
+  // The address is not the admin address, or that of a sidecar, which has none of the paths.
+  std::string HintOnNoPath() const {
+    if (arguments_.verb != "confirm")
+      return "rules are changed over the admin address of `headgate serve`, not of a sidecar; give "
+             "it with --server";
+    return "deletions are confirmed at the admin address of `headgate serve`; a sidecar keeps "
+           "deleted documents until it is restarted without its --watch-copy";
   }
 
   // The answer itself, or the text for people that it was made into without a surprise.
