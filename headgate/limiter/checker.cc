@@ -60,6 +60,14 @@ const rule::SizeCost* SizeOf(const rule::Descriptor& descriptor, const Published
   return limit.cost && !descriptor.cost ? &*limit.cost : nullptr;
 }
 
+// The entries take nothing, each for itself.
+void LookOnly(std::span<BatchEntry> entries) {
+  for (BatchEntry& entry : entries) {
+    entry.request.operation = Operation::kPeek;
+    entry.request.joined = store::Joined::kNo;
+  }
+}
+
 // The first request has passed, so this one does, whatever the limit says now.
 void MakeRepeated(DescriptorAnswer& answer) {
   answer.outcome = Outcome::kRepeated;
@@ -219,10 +227,7 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   if (enforced < batch.size()) {
     const auto shadows = std::span(batch).subspan(enforced);
     if (joined && (denied || std::any_of(members.begin(), members.end(), denies))) {
-      for (BatchEntry& entry : shadows) {
-        entry.request.operation = Operation::kPeek;
-        entry.request.joined = store::Joined::kNo;
-      }
+      LookOnly(shadows);
     }
     response.waiting = !DecidePart(call, enforced, shadows.size());
     if (response.waiting) return absl::OkStatus();
@@ -243,11 +248,7 @@ bool Checker::DecideQuotas(const Call& call, size_t group, size_t enforced, bool
   if (group == 0) return true;
   if (!DecidePart(call, 0, group)) return false;
   denied = !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
-  if (!denied) return true;
-  for (BatchEntry& entry : std::span(scratch_->batch).subspan(group, enforced - group)) {
-    entry.request.operation = Operation::kPeek;
-    entry.request.joined = store::Joined::kNo;
-  }
+  if (denied) LookOnly(std::span(scratch_->batch).subspan(group, enforced - group));
   return true;
 }
 

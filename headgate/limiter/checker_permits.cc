@@ -138,8 +138,10 @@ permit::Id Checker::NextPermitId() {
 // Once for each request, when all is decided: until then, the request may be asked again.
 void Checker::ObservePermits(const Call& call) const {
   if (call.request.operation != Operation::kTake) return;
+  // If it may repeat another, the looks came before acquisitions.
+  const bool only_looks = !MayRepeat(call);
   for (const PermitEntry& entry : scratch_->permits) {
-    if (entry.ask.kind == Kind::kLook && !MayRepeat(call)) entry.watch(Event::kLookedAt);
+    if (only_looks && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
     if (entry.ask.kind != Kind::kRelease && !entry.settled.decision.allowed)
       entry.watch(Event::kRefused);
   }

@@ -396,7 +396,7 @@ class AdminOfZooKeeper(AdminTest):
         self.ask("POST", "/v1/rollback", body={"key": "gold"}, expect=200)
         self.ask("DELETE", LIMIT, path=gold, headers=ANY, expect=200)
         self.ask("GET", LIMIT, path=gold, expect=404)
-        # There is no place for it.
+        # The node that would hold it is missing.
         self.operator.delete("/rate-limiter/config")
         for template, name in ((LIMIT, "gold"), (DOCUMENT, "/rate-limiter/config/gold")):
             self.ask("PUT", template, path=named(template, name), body=body, headers=NEW, expect=404)

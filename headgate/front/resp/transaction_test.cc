@@ -55,11 +55,16 @@ TEST(Transaction, ACommandThatIsRefusedOnArrivalDiscardsAll) {
   }
 }
 
-TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
+// One user, `web`, with the password `secret`.
+std::shared_ptr<const access::UserTable> OneUser() {
   auto users = std::make_shared<access::UserTable>();
   users->users["web"] = {.password = *access::ParsePasswordHash(access::HashPassword("secret")),
                          .rights = access::Rights::All()};
-  World world({.users = std::move(users)});
+  return users;
+}
+
+TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
+  World world({.users = OneUser()});
   Conversation client(world);
   client.session().SetWaker([] {});
   client.Send("AUTH web secret\r\n");
@@ -76,10 +81,7 @@ TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
 }
 
 TEST(Transaction, CountsTheMemoryThatItHolds) {
-  auto users = std::make_shared<access::UserTable>();
-  users->users["web"] = {.password = *access::ParsePasswordHash(access::HashPassword("secret")),
-                         .rights = access::Rights::All()};
-  World world({.users = std::move(users)});
+  World world({.users = OneUser()});
   Conversation client(world);
   client.session().SetWaker([] {});
   const std::string docs = client.Send("COMMAND DOCS\r\n");
