@@ -97,6 +97,17 @@ class ZooKeeperExample(unittest.TestCase):
             self.assertEqual(re.findall(r"  (\d+) × (\d+)\n", done.stdout), [("10", "200"), ("10", "429"), ("5", "200"), ("15", "429")])
             self.assertEqual(os.listdir(self.folder), [])
 
+    def test_examples_that_start_at_the_same_time_choose_different_ports(self):
+        for words in ([EXAMPLE, "--seconds", "4"], [self.EXAMPLE, "--check", "--store", "memory"]):
+            examples = [subprocess.Popen(words, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
+            for example in examples:
+                self.addCleanup(example.kill)
+            said = [example.communicate(timeout=240)[0] for example in examples]
+            self.assertEqual([example.returncode for example in examples], [0, 0], "\n".join(said))
+            ports = [re.search(r"(?:Headgate|instances of Headgate): 127\.0\.0\.1:(\d+)", text)[1] for text in said]
+            self.assertNotEqual(ports[0], ports[1])
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_invalid_words_are_refused_before_anything_starts(self):
         for words in (("--store", "etcd"), ("--port", "80"), ("--port", "0999"), ("--port", "$(id)"), ("--what",)):
             refused = run(self.EXAMPLE, *words, env=self.env)
