@@ -235,7 +235,7 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
       DenyDebtors(enforced);
   }
   if (!scratch_->permit_of.empty()) [[unlikely]] {
-    response.waiting = MayRepeat(call) && !response.repeated && !AcquireFound(call, joined);
+    response.waiting = scratch_->may_repeat && !response.repeated && !AcquireFound(call, joined);
     if (response.waiting) return absl::OkStatus();
     ObservePermits(call);
   }

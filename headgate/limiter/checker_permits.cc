@@ -47,7 +47,7 @@ std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descr
 // if the answers come later.
 bool Checker::AskPermits(const Call& call, const permit::Id* released) {
   const Request& request = call.request;
-  const bool finds = released == nullptr && MayRepeat(call);
+  scratch_->may_repeat = released == nullptr && MayRepeat(call);
   scratch_->permits.clear();
   scratch_->permit_of.assign(request.descriptors.size(), std::nullopt);
   for (uint32_t i = 0; i < request.descriptors.size(); ++i) {
@@ -56,7 +56,8 @@ bool Checker::AskPermits(const Call& call, const permit::Id* released) {
       AddPermits(call, i, matched, released);
   }
   std::vector<PermitEntry>& permits = scratch_->permits;
-  if (!finds) return DecidePermits(call, permits, [](size_t index) { return index; });
+  if (!scratch_->may_repeat)
+    return DecidePermits(call, permits, [](size_t index) { return index; });
   // Each look is followed by a question that renews the permit of the id, if there is one.
   const size_t count = permits.size();
   for (size_t k = 0; k < count; ++k) {
@@ -96,7 +97,7 @@ void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matc
   std::optional<Kind> kind = released != nullptr ? Kind::kRelease : KindOf(request, descriptor);
   if (!kind) return;
   const bool acquires = *kind == Kind::kAcquire;
-  if (acquires && MayRepeat(call)) kind = Kind::kLook;
+  if (acquires && scratch_->may_repeat) kind = Kind::kLook;
   const rule::ConcurrencyLimit& limit = *matched.rule->concurrency;
   PermitEntry entry{.key = PermitsKey(limiter_.store_.hash_secret(), request.domain,
                                       descriptor.entries, matched.match),
@@ -139,16 +140,16 @@ permit::Id Checker::NextPermitId() {
 void Checker::ObservePermits(const Call& call) const {
   if (call.request.operation != Operation::kTake) return;
   // If it may repeat another, the looks came before acquisitions.
-  const bool only_looks = !MayRepeat(call);
   for (const PermitEntry& entry : scratch_->permits) {
-    if (only_looks && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
+    if (!scratch_->may_repeat && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
     if (entry.ask.kind != Kind::kRelease && !entry.settled.decision.allowed)
       entry.watch(Event::kRefused);
   }
 }
 
 // Buckets of a rule whose permit was refused are only looked at, in an all-or-nothing domain those
-// of all rules. A request that has its permit already was let through before, and takes nothing.
+// of all rules. A request whose id holds a permit already was let through before, and takes nothing
+// from any bucket.
 void Checker::SpareBuckets(const Call& call, bool joined) {
   const auto was_held = [](const PermitEntry& permit) {
     return permit.settled.was_held && permit.hold != nullptr &&
@@ -171,11 +172,10 @@ void Checker::SpareBuckets(const Call& call, bool joined) {
         descriptor == kOfOnce ? nullptr : scratch_->PermitOf(descriptor);
     const bool refused =
         (joined && any_refused) || (permit != nullptr && !permit->settled.decision.allowed);
-    const bool held = (joined && any_held) || (permit != nullptr && was_held(*permit));
-    if (!refused && !held) continue;
+    if (!refused && !any_held) continue;
     request.operation = Operation::kPeek;
     request.joined = store::Joined::kNo;
-    if (held && descriptor != kOfOnce) request.cost = 0;
+    if (any_held && descriptor != kOfOnce) request.cost = 0;
   }
 }
 

@@ -284,6 +284,28 @@ TEST_F(PermitsTest, AnIdHoldsOnePermitAndTakesFromTheBucketsOnce) {
   EXPECT_EQ(counts.events[Event::kUnknown], 1u);
 }
 
+// A client renews for as long as its request lasts, which has passed once.
+TEST_F(PermitsTest, ARenewalTakesFromNoBucketOfTheRequest) {
+  const permit::Id id{.low = 5, .high = 6};
+  const auto acquire = [&](const std::vector<std::string_view>& keys) {
+    PermitHold hold(id);
+    const bool passes = Passes(keys, &hold);
+    hold.Keep();
+    return passes;
+  };
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(acquire({"plain", "pool", "both"}));
+    now += 20s;
+  }
+  EXPECT_EQ(Left("plain"), 1u);
+  // The bucket is empty, and the request goes on all the same.
+  EXPECT_TRUE(Passes({"plain"}, nullptr));
+  EXPECT_TRUE(acquire({"plain", "pool", "both"}));
+  EXPECT_TRUE(Release({"pool", "both"}, id));
+  EXPECT_FALSE(acquire({"plain", "pool", "both"}));
+  EXPECT_EQ(limiter.permits().CountAt(now), 0u);
+}
+
 TEST_F(PermitsTest, AnIdMayEndSoonerThanTheRuleSaysButNotLater) {
   PermitHold sooner({.low = 1, .high = 0}, 5s);
   Passes({"pool"}, &sooner);

@@ -1,8 +1,8 @@
 // The part of a Checker that is about requests whose id may hold permits already, because they are
 // sent again.
 //
-//   the id holds its permits  →  an earlier one has passed: this one passes, and takes nothing
-//   otherwise                 →  buckets decide, and only if they allow the permits are acquired
+//   the id holds a permit  →  an earlier one has passed: this one takes nothing from any bucket
+//   otherwise              →  buckets decide, and only if they allow the permits are acquired
 //
 // In the usual order, permits first, a request that is sent twice at the same time would see the
 // permits of its twin before the buckets have denied that.
@@ -58,19 +58,20 @@ bool Checker::AcquireFound(const Call& call, bool joined) {
   if (!DecidePermits(call, acquired, [&](size_t index) { return places[index]; })) return false;
   for (size_t k = 0; k < places.size(); ++k) permits[places[k]] = std::move(acquired[k]);
   // If the store did not answer, it may have given the permit, and the next attempt finds it held.
-  const auto got_none = [&](size_t k) {
+  const auto refused = [&](size_t k) {
     const Settled& settled = permits[k].settled;
-    return settled.was_held || (!settled.decision.allowed && settled.mode != Mode::kClosed);
+    return !settled.decision.allowed && settled.mode != Mode::kClosed;
   };
-  if (std::none_of(places.begin(), places.end(), got_none)) return true;
-  const bool any_held = std::any_of(places.begin(), places.end(),
-                                    [&](size_t k) { return permits[k].settled.was_held; });
-  const bool gives_all = joined && (any_held || !BucketsAllow(call));
+  // One of two such requests is the first to acquire this permit. It takes the costs of both.
+  const auto first = std::find_if_not(places.begin(), places.end(), refused);
+  const bool other_takes = first != places.end() && permits[*first].settled.was_held;
+  if (!other_takes && std::none_of(places.begin(), places.end(), refused)) return true;
+  const bool gives_all = other_takes || (joined && !BucketsAllow(call));
   return GiveBackCosts(call, [&](uint32_t descriptor) {
     if (gives_all) return true;
     const auto& place = scratch_->permit_of[descriptor];
     return place && std::find(places.begin(), places.end(), *place) != places.end() &&
-           got_none(*place);
+           refused(*place);
   });
 }
 

@@ -62,6 +62,7 @@ struct Checker::Scratch {
   std::vector<PermitEntry> permits;
   // By descriptor: its place in `permits`. Descriptors with one key share it.
   std::vector<std::optional<uint32_t>> permit_of;
+  bool may_repeat = false;              // MayRepeat of the request, if `permit_of` is not empty
   std::optional<permit::Id> permit_id;  // the last one that this checker gave
 
   const PermitEntry* PermitOf(uint32_t descriptor) const {

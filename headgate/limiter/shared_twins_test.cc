@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/shared_decider.h"
@@ -35,6 +38,10 @@ descriptors:
       - {algorithm: concurrency, requests: 2, ttl: 60s, on_store_failure: deny}
       - {period: 1d, requests_per_unit: 3, algorithm: fixed_window, on_store_failure: deny}
   - key: permits
+    rate_limits:
+      - {algorithm: concurrency, requests: 2, ttl: 60s}
+      - {period: 1d, requests_per_unit: 3, algorithm: fixed_window}
+  - key: others
     rate_limits:
       - {algorithm: concurrency, requests: 2, ttl: 60s}
       - {period: 1d, requests_per_unit: 3, algorithm: fixed_window}
@@ -137,17 +144,23 @@ class Twins {
           decider(twins.store_, twins.memory_, {}),
           checker(twins.limiter_, 0, decider, BucketNaming{}) {}
 
-    void Send(const std::string& key, Operation operation, uint64_t cost, std::string_view once,
+    // `keys`: those of the descriptors, with spaces in between.
+    void Send(const std::string& keys, Operation operation, uint64_t cost, std::string_view once,
               PermitHold* permits) {
-      Begin(key, operation, cost, once, permits);
+      Begin(keys, operation, cost, once, permits);
       EXPECT_TRUE(Check().ok());
     }
     absl::Status Check() { return checker.Check(request, response, now, &pending); }
-    void Begin(const std::string& key, Operation operation, uint64_t cost, std::string_view once,
+    void Begin(const std::string& keys, Operation operation, uint64_t cost, std::string_view once,
                PermitHold* permits) {
-      entry = {key, "v"};
-      descriptor = {.entries = {&entry, 1}, .cost = cost};
-      request.descriptors = {&descriptor, 1};
+      words = absl::StrSplit(keys, ' ');
+      entries.clear();
+      descriptors.clear();
+      for (const std::string& key : words) {
+        entries.push_back({key, "v"});
+        descriptors.push_back({.entries = {&entries.back(), 1}, .cost = cost});
+      }
+      request.descriptors = descriptors;
       request.operation = operation;
       request.once = {.id = once, .window = 10min};
       request.permits = permits;
@@ -173,8 +186,9 @@ class Twins {
     int ready = 0;
     bool asked_buckets = false;
     Pending pending{[this] { ++ready; }};
-    rule::Entry entry;
-    rule::Descriptor descriptor;
+    std::vector<std::string> words;
+    std::deque<rule::Entry> entries;
+    std::vector<rule::Descriptor> descriptors;
     Request request{.domain = "d", .descriptors = {}};
     Response response;
     PermitHold hold{permit::Id{.low = 5, .high = 6}};
@@ -242,6 +256,29 @@ TEST(SharedTwins, WithOneIdOfPermitsTakeTogetherWhatOneTakes) {
       ++orders;
     });
     EXPECT_GT(orders, 5) << left;
+  }
+}
+
+// Each of them may acquire one of the two permits. There are too many orders to try them all.
+TEST(SharedTwins, WithOneIdOfTwoPermitsTakeTogetherWhatOneTakes) {
+  for (const uint64_t left : {1u, 2u, 3u}) {
+    for (uint32_t seed = 1; seed <= 500; ++seed) {
+      Twins twins;
+      for (const std::string key : {"day", "permits"})
+        if (left < 3) twins.Send(key, Operation::kTake, 3 - left);
+      std::mt19937 random(seed);
+      const auto [one, other] = twins.SendTwice("day permits others", Twins::IdOf::kPermits,
+                                                [&](size_t open) { return random() % open; });
+      const bool passes = one.allowed || other.allowed;
+      if (left > 1) {
+        EXPECT_TRUE(one.allowed && other.allowed) << left << ", seed " << seed;
+        for (const std::string key : {"day", "permits"})
+          EXPECT_EQ(twins.Remaining(key), left - 1) << key << left << ", seed " << seed;
+        EXPECT_EQ(twins.Remaining("others"), 2u) << left << ", seed " << seed;
+      }
+      for (const std::string key : {"permits", "others"})
+        EXPECT_EQ(twins.InFlight(key), passes ? 1u : 0u) << key << left << ", seed " << seed;
+    }
   }
 }
 
