@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import Redis from 'ioredis';
 
-const redis = new Redis(Number(process.argv[2]), '127.0.0.1', {maxRetriesPerRequest: 1});
+const [port, username, password] = process.argv.slice(2);
+const login = username ? {username, password, connectionName: 'ours', db: 0} : {};
+const redis = new Redis(Number(port), '127.0.0.1', {maxRetriesPerRequest: 1, ...login});
 assert.deepEqual(await redis.call('CL.THROTTLE', 'user123', '15', '30', '60'), [0, 16, 15, -1, 2]);
 assert.equal(await redis.ping(), 'PONG');
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import {createClient} from 'redis';
 
+const [port, username, password] = process.argv.slice(2);
+const login = username ? {username, password, name: 'ours', database: 0} : {};
 for (const RESP of [2, 3]) {
-  const client = createClient({socket: {port: Number(process.argv[2]), host: '127.0.0.1'}, RESP});
+  const client = createClient({socket: {port: Number(port), host: '127.0.0.1'}, RESP, ...login});
   client.on('error', (error) => assert.fail(error));
   await client.connect();
   const key = `user-${RESP}`;

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 import redis
@@ -282,6 +283,51 @@ class PythonRedis(unittest.TestCase):
         redis.Redis(host="127.0.0.1", port=self.server.port, password="open sesame").execute_command(*words)
 
 
+class ServerWithOneUser(Headgate):
+    """Only `ann`, with the password `apple`, has rights."""
+
+    def __init__(self):
+        self.users = tempfile.NamedTemporaryFile("w", suffix=".users")
+        hashed = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        self.users.write(f"ann check {hashed}\n")
+        self.users.flush()
+        super().__init__(*RULES, "--users-file", self.users.name)
+
+    def __exit__(self, *error):
+        self.users.close()
+        return super().__exit__(*error)
+
+
+class ClientsThatLogIn(unittest.TestCase):
+    """What clients send first may come before or after the login."""
+
+    def setUp(self):
+        self.server = self.enterContext(ServerWithOneUser())
+
+    def test_redis_py(self):
+        login = {"username": "ann", "password": "apple", "client_name": "ours", "db": 0}
+        client = redis.Redis(host="127.0.0.1", port=self.server.port, **login)
+        self.assertEqual(client.execute_command("CL.THROTTLE", "key", 15, 30, 60), [0, 16, 15, -1, 2])
+        pipe = client.pipeline(transaction=True)
+        pipe.execute_command("CL.THROTTLE", "piped", 4, 1, 1000)
+        self.assertEqual(pipe.execute()[0][2], 4)
+        own = client.client_info()
+        self.assertEqual((own["user"], own["name"]), ("ann", "ours"))
+        stranger = redis.Redis(host="127.0.0.1", port=self.server.port)
+        self.assertTrue(stranger.ping())
+        with self.assertRaises(redis.exceptions.AuthenticationError):
+            stranger.time()
+
+    def test_redis_cli_and_redis_benchmark(self):
+        require("redis-benchmark")
+        at = ("-p", str(self.server.port), "--user", "ann")
+        reply = run("redis-cli", *at, "--pass", "apple", "--no-auth-warning", "CL.THROTTLE", "key", "15", "30", "60")
+        self.assertEqual(reply.stdout.split(), ["0", "16", "15", "-1", "2"])
+        result = run("redis-benchmark", *at, "-a", "apple", "-n", "100", "CL.THROTTLE", "shared", "9", "1", "1000000")
+        self.assertIn("requests per second", result.stdout, result.stderr)
+        self.assertIn("NOAUTH", run("redis-cli", "-p", str(self.server.port), "COMMAND", "DOCS").stdout)
+
+
 class NodeClients(unittest.TestCase):
     def setUp(self):
         require("node")
@@ -289,8 +335,9 @@ class NodeClients(unittest.TestCase):
             self.fail("the Node.js clients are not installed; hint: ./dev setup test")
         self.server = self.enterContext(Headgate(*RULES))
 
-    def run_script(self, name):
-        result = run("node", os.path.join(INTEGRATION, name), str(self.server.port))
+    def run_script(self, name, *login, server=None):
+        port = (server or self.server).port
+        result = run("node", os.path.join(INTEGRATION, name), str(port), *login)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertTrue(re.search(r"^ok$", result.stdout, re.M), result.stdout)
 
@@ -302,6 +349,11 @@ class NodeClients(unittest.TestCase):
 
     def test_node_redis_with_its_client_side_cache(self):
         self.run_script("node_redis_cache.mjs")
+
+    def test_clients_that_log_in_where_nobody_else_has_a_right(self):
+        server = self.enterContext(ServerWithOneUser())
+        for script in ("ioredis_client.mjs", "node_redis_client.mjs"):
+            self.run_script(script, "ann", "apple", server=server)
 
 
 if __name__ == "__main__":

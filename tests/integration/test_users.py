@@ -9,7 +9,7 @@ import socket
 import tempfile
 import unittest
 
-from harness import BINARY, Headgate, require, run, until
+from harness import BINARY, Headgate, RedisServer, require, require_redis, run, until
 from resp import Replies, encode
 
 
@@ -101,6 +101,31 @@ class Users(unittest.TestCase):
         self.assertIn("NOAUTH", str(ask(*CHECK)))
         self.assertIn("server", ask("HELLO", "2", "AUTH", "ann", "apple"))
         self.assertEqual(ask(*CHECK)[0], 0)
+
+    def test_before_a_login_the_answers_are_those_of_redis(self):
+        """Each command on a connection of its own. Only PING is answered here and refused there."""
+        require_redis()
+        self.serve()
+        commands = [
+            "ECHO hi", "TIME", "SELECT 0", "INFO", "CLIENT SETNAME x", "CLIENT ID", "CLIENT LIST", "COMMAND",
+            "COMMAND COUNT", "COMMAND DOCS", "CONFIG GET save", "DBSIZE", "ROLE", "MULTI", "EXEC", "DISCARD",
+            "EXISTS a", "TTL a", "DEL a", "SCRIPT LOAD x", "RESET", "QUIT", "AUTH", "AUTH a b c", "AUTH ann wrong",
+            "HELLO", "HELLO 2", "HELLO 3", "HELLO 9", "HELLO x", "HELLO 3 FOO", "HELLO 3 SETNAME x",
+            "HELLO 3 AUTH ann wrong", "NOSUCH a", "TIME x", "CLIENT",
+        ]  # fmt: skip
+
+        def answers(port):
+            found = {}
+            for command in commands:
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+                    connection.sendall(encode(*command.split()))
+                    # The text of HELLO's error depends on the version of Redis.
+                    reply = str(Replies(connection).next())
+                    found[command] = reply.split()[:2] if command.startswith("HELLO") else reply
+            return found
+
+        with RedisServer("--requirepass", "secret") as redis_server:
+            self.assertEqual(answers(self.server.port), answers(redis_server.port))
 
     def test_commands_behind_a_login_wait_for_it(self):
         self.serve()

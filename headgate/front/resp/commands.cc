@@ -75,10 +75,10 @@ constexpr std::array kCommands{
                 .first_key = 1,
                 .last_key = 1,
                 .key_step = 1},
-    CommandSpec{.name = "ping", .verb = Verb::kPing, .arity = -1},
+    CommandSpec{.name = "ping", .verb = Verb::kPing, .arity = -1, .before_login = true},
     CommandSpec{.name = "echo", .verb = Verb::kEcho, .arity = 2},
-    CommandSpec{.name = "hello", .verb = Verb::kHello, .arity = -1},
-    CommandSpec{.name = "auth", .verb = Verb::kAuth, .arity = -2},
+    CommandSpec{.name = "hello", .verb = Verb::kHello, .arity = -1, .before_login = true},
+    CommandSpec{.name = "auth", .verb = Verb::kAuth, .arity = -2, .before_login = true},
     CommandSpec{.name = "select", .verb = Verb::kSelect, .arity = 2},
     CommandSpec{.name = "info", .verb = Verb::kInfo, .arity = -1},
     CommandSpec{.name = "client", .verb = Verb::kClient, .arity = -2},
@@ -93,12 +93,14 @@ constexpr std::array kCommands{
     CommandSpec{.name = "multi", .verb = Verb::kMulti, .arity = 1},
     CommandSpec{.name = "exec", .verb = Verb::kExec, .arity = 1},
     CommandSpec{.name = "discard", .verb = Verb::kDiscard, .arity = 1},
-    CommandSpec{.name = "reset", .verb = Verb::kReset, .arity = 1},
-    CommandSpec{.name = "quit", .verb = Verb::kQuit, .arity = -1},
+    CommandSpec{.name = "reset", .verb = Verb::kReset, .arity = 1, .before_login = true},
+    CommandSpec{.name = "quit", .verb = Verb::kQuit, .arity = -1, .before_login = true},
     // The first words of an HTTP request, which a web page can make a browser send. Redis closes
     // the connection on these too.
-    CommandSpec{.name = "post", .verb = Verb::kHttp, .arity = -1, .hidden = true},
-    CommandSpec{.name = "host:", .verb = Verb::kHttp, .arity = -1, .hidden = true},
+    CommandSpec{
+        .name = "post", .verb = Verb::kHttp, .arity = -1, .hidden = true, .before_login = true},
+    CommandSpec{
+        .name = "host:", .verb = Verb::kHttp, .arity = -1, .hidden = true, .before_login = true},
 };
 
 }  // namespace

@@ -53,12 +53,15 @@ struct CommandSpec {
   std::string_view name;  // lower case
   Verb verb;
   int arity;  // number of words including the command name; -n: at least n
-  std::optional<access::Right> needs{};  // absent: anybody may send it
+  // Absent: everybody with any right, or a login, may send it.
+  std::optional<access::Right> needs{};
   // For cluster clients: the positions of the keys, as COMMAND reports them.
   int first_key = 0;
   int last_key = 0;
   int key_step = 0;
   bool hidden = false;  // recognized, but not listed as a command
+  // Answered even if the client has to log in first.
+  bool before_login = false;
 
   bool AcceptsCount(size_t arguments) const {
     return arity >= 0 ? arguments == static_cast<size_t>(arity)

@@ -19,6 +19,10 @@ using wire::RespVersion;
 using wire::RespWriter;
 
 constexpr std::string_view kDefaultUser = "default";
+constexpr std::string_view kHelloNoAuth =
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH "
+    "<user> <pass> option can be used to authenticate the client and select the RESP protocol "
+    "version at the same time";
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
 
@@ -117,6 +121,8 @@ ConnectionVerbs::Answered ConnectionVerbs::Hello(const RespParser& command, cons
     const Answered answered = LogIn(command[*auth_at], command[*auth_at + 1], turn, refusal);
     if (answered != Answered::kWell) return answered;
   }
+  if (!client.identity.logged_in() && access_.WithoutLogin(turn.peer).empty())
+    return refuse(kHelloNoAuth);
   if (name) client.name = *name;
   client.version = version;
 

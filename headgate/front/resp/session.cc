@@ -17,6 +17,8 @@ using access::Right;
 using wire::RespParser;
 using wire::RespWriter;
 
+constexpr std::string_view kNoAuth = "NOAUTH Authentication required.";
+
 // The part of a verb in the queue of those that use rules; none if it uses no rules.
 std::optional<RuleVerb> RuleVerbOf(Verb verb) {
   switch (verb) {
@@ -201,6 +203,10 @@ bool RespSession::Accepts(const CommandSpec* spec, RespWriter& reply) const {
     reply.Error(fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
     return false;
   }
+  if (NeedsLogin(*spec)) {
+    reply.Error(kNoAuth);
+    return false;
+  }
   return !spec->needs || !Refuses(*spec->needs, spec->name, reply);
 }
 
@@ -299,6 +305,11 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
     transaction_.End();
     reply.Error(
         "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
+    return Ran::kFailed;
+  }
+  if (spec != nullptr && spec->verb == Verb::kExec && NeedsLogin(*spec)) {
+    transaction_.End();
+    reply.Error(fmt::format("EXECABORT Transaction discarded because of: {}", kNoAuth));
     return Ran::kFailed;
   }
   if (!Accepts(spec, reply)) return refuse("");
@@ -476,13 +487,17 @@ bool RespSession::Unknown(RespWriter& reply) const {
   return false;
 }
 
+bool RespSession::NeedsLogin(const CommandSpec& spec) const {
+  return !spec.before_login && rights_.empty() && !client_.identity.logged_in();
+}
+
 bool RespSession::Refuses(Right right, std::string_view command, RespWriter& reply) const {
   if (May(right)) return false;
   if (client_.identity.logged_in()) {
     reply.Error(fmt::format("NOPERM User {} has no permissions to run the '{}' command",
                             client_.identity.user, command));
   } else if (context_.access.has_logins()) {
-    reply.Error("NOAUTH Authentication required.");
+    reply.Error(kNoAuth);
   } else {
     reply.Error(
         fmt::format("NOPERM '{}' is for clients on the server's own machine while the server has "
@@ -514,7 +529,9 @@ void RespSession::ResetClient() {
 }
 
 void RespSession::FollowUsers() {
-  if (rights_generation_ != context_.access.generation() && !sent()) UpdateRights();
+  if (rights_generation_ == context_.access.generation() || sent()) return;
+  parser_.Forget();  // the bounds may change, so the next command is read from its beginning
+  UpdateRights();
 }
 
 void RespSession::UpdateRights() {

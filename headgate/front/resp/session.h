@@ -93,6 +93,8 @@ class RespSession final : public net::Session {
   void AskIncrementsAhead(std::string_view input, const ThrottleTurn& turn);
   bool Unknown(wire::RespWriter& reply) const;
   bool May(access::Right right) const { return rights_.Has(right); }
+  // Whether the client has to log in before it sends this command.
+  bool NeedsLogin(const CommandSpec& spec) const;
   // If the client may not do this, writes the reason and returns true.
   bool Refuses(access::Right right, std::string_view command, wire::RespWriter& reply) const;
   Ran RunLogin(Verb verb, const ThrottleTurn& turn);

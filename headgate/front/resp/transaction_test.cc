@@ -55,11 +55,12 @@ TEST(Transaction, ACommandThatIsRefusedOnArrivalDiscardsAll) {
   }
 }
 
-// One user, `web`, with the password `secret`.
+// One user, `web`, with the password `secret`. Without a login, clients may only look.
 std::shared_ptr<const access::UserTable> OneUser() {
   auto users = std::make_shared<access::UserTable>();
   users->users["web"] = {.password = *access::ParsePasswordHash(access::HashPassword("secret")),
                          .rights = access::Rights::All()};
+  users->anonymous = access::Rights::Of(access::Right::kRead);
   return users;
 }
 
@@ -72,7 +73,7 @@ TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
   ASSERT_EQ(client.Send(""), "+OK\r\n");
   const std::string check = "HG.CHECK d" + Repeated(" ENTRIES 1 user ann", 20) + "\r\n";
   client.Send("MULTI\r\n" + check + kThrottle);
-  world.access.Replace(std::make_shared<access::UserTable>());
+  world.access.Replace(access::Everybody(access::Rights::Of(access::Right::kRead)));
   const std::string refused = "-NOAUTH Authentication required.\r\n";
   EXPECT_EQ(client.Send("EXEC\r\n"), "*2\r\n" + refused + refused);
   EXPECT_EQ(client.Send("PING\r\n"), "+PONG\r\n");
