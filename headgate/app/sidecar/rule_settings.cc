@@ -8,6 +8,7 @@
 
 #include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/watch_settings.h"
+#include "headgate/app/sidecar/settings.h"
 
 namespace headgate::app {
 namespace {
@@ -68,7 +69,7 @@ SidecarRuleSettings ReadRules(const SidecarFlags& flags, FlagReader& reader) {
   const bool is_fleet = flags.scope == "fleet";
   if (is_fleet && store.empty())
     reader.Refuse("--scope fleet without --store", "add --store redis://HOST:PORT");
-  if (!engine.rules.empty() || !engine.rule.empty() || !engine.watch.empty()) {
+  if (HasRules(engine)) {
     read_store();
     return settings;
   }

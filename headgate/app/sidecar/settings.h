@@ -25,6 +25,10 @@ struct PlanSettings {
   replay::ClientPlace client{};
 };
 
+inline bool HasRules(const Settings& engine) {
+  return !engine.rules.empty() || !engine.rule.empty() || !engine.watch.empty();
+}
+
 struct SidecarSettings {
   std::optional<PlanSettings> plan{};  // if present, only `share` has a meaning
   std::vector<ListenAddress> listen{};
@@ -49,9 +53,7 @@ struct SidecarSettings {
   observe::Level log_level = observe::Level::kInfo;
   observe::LogFormat log_format = observe::LogFormat::kText;
 
-  bool has_rules() const {
-    return !engine.rules.empty() || !engine.rule.empty() || !engine.watch.empty();
-  }
+  bool has_rules() const { return HasRules(engine); }
 };
 
 // Nothing if a flag is wrong; an error with a hint is then on the console.

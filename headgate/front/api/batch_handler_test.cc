@@ -8,8 +8,7 @@
 #include <random>
 
 #include "headgate/front/api/check_rig.h"
-#include "headgate/limiter/shared_decider.h"
-#include "headgate/testing/manual_shared_store.h"
+#include "headgate/front/api/shared_check_rig.h"
 
 namespace headgate::front::api {
 namespace {
@@ -136,36 +135,17 @@ TEST(Checks, HaveABoundOfDescriptorsTogether) {
   EXPECT_THAT(response.body, HasSubstr("more than 4096 descriptors in all checks together"));
 }
 
-// A server whose store answers later.
-struct SharedRig {
-  SharedRig() {
-    HEADGATE_CHECK(limiter.OnRules(CheckRig::OneRule(kTenPer20s), kStart).ok());
-    handler.AddRoutes(router);
-    suspension.wake = [this] { ++woken; };
-  }
-
-  base::Instant now = kStart;
-  store::MemoryStore store{{.max_buckets = 4096}};
-  testing::ManualSharedStore shared{store, now};
-  limiter::SharedDecider decider{shared, store, {}};
-  limiter::Limiter limiter{store, nullptr};
-  limiter::Checker checker{limiter, 0, decider, {}};
-  CheckHandler handler{checker, {}};
-  access::Access access;
-  http::Router router{"Headgate", access};
-  http::Suspension suspension;
-  int woken = 0;
-};
-
 TEST(Checks, ThatWaitForTheStoreWaitTogetherAndCountOnce) {
-  SharedRig rig;
+  SharedCheckRig rig(CheckRig::OneRule(kTenPer20s), kStart);
+  int woken = 0;
+  rig.suspension.wake = [&] { ++woken; };
   const std::string body = Batch({Check("a", 3), Check("b"), Check("a", 3), Check("a", 5)});
   http::Response response = Post(rig.router, "/v1/checks", body, &rig.suspension);
   EXPECT_TRUE(response.later);
   // Asked again too early, as after another event of the connection.
   EXPECT_TRUE(Post(rig.router, "/v1/checks", body, &rig.suspension).later);
   rig.shared.AnswerAll();
-  EXPECT_GE(rig.woken, 1);
+  EXPECT_GE(woken, 1);
   const std::string moved = body;  // the body may be at another address
   response = Post(rig.router, "/v1/checks", moved, &rig.suspension);
   ASSERT_FALSE(response.later);

@@ -6,9 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "headgate/front/api/check_rig.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/front/api/shared_check_rig.h"
 #include "headgate/rule/load.h"
-#include "headgate/testing/manual_shared_store.h"
 #include "headgate/testing/permit_rules.h"
 
 namespace headgate::front::api {
@@ -69,35 +68,14 @@ struct MemoryDesk final : Desk {
 };
 
 struct SharedDesk final : Desk {
-  explicit SharedDesk(
-      std::shared_ptr<const rule::RuleSet> rules = testing::PermitRules("edge", "api_key")) {
-    HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
-    handler.AddRoutes(router);
-    suspension.wake = [] {};
-  }
+  explicit SharedDesk(std::shared_ptr<const rule::RuleSet> rules = testing::PermitRules("edge",
+                                                                                        "api_key"))
+      : rig(std::move(rules), now) {}
   http::Response Post(const std::string& path, const std::string& body) override {
-    http::Request request = RequestOf(path, body);
-    request.suspension = &suspension;
-    while (true) {
-      http::Response response;
-      router.Handle(request, response, now);
-      if (!response.later) {
-        shared.AnswerAll();  // releases that nobody waits for
-        return response;
-      }
-      shared.AnswerAll();
-    }
+    return rig.AnswerTo(path, body);
   }
-
-  store::MemoryStore store{{.max_buckets = 4096}};
-  testing::ManualSharedStore shared{store, now};
-  limiter::SharedDecider decider{shared, store, {}};
-  limiter::Limiter limiter{store, nullptr};
-  limiter::Checker checker{limiter, 0, decider, {}};
-  CheckHandler handler{checker, {}};
-  access::Access access;
-  http::Router router{"Headgate", access};
-  http::Suspension suspension;
+  SharedCheckRig rig;
+  testing::ManualSharedStore& shared = rig.shared;
 };
 
 template <typename T>
@@ -304,9 +282,9 @@ TEST(PermitsOverAStore, APermitThatMayHaveBeenGrantedIsGivenBackUnlessItsIdIsThe
     const std::string path = "/v1/acquire";
     const std::string body = Body(is_given ? json{{"id", "a"}} : json::object()).dump();
     http::Request request = RequestOf(path, body);
-    request.suspension = &desk.suspension;
+    request.suspension = &desk.rig.suspension;
     http::Response response;
-    desk.router.Handle(request, response, desk.now);
+    desk.rig.router.Handle(request, response, desk.now);
     ASSERT_TRUE(response.later);
     desk.shared.failure = absl::DeadlineExceededError("slow");
     desk.shared.AnswerOne();
@@ -324,7 +302,7 @@ TEST(PermitsOverAStore, AConnectionThatClosesMeanwhileGivesBackWhatItWouldHaveGo
     http::Request request = RequestOf(path, body);
     request.suspension = &suspension;
     http::Response response;
-    desk.router.Handle(request, response, desk.now);
+    desk.rig.router.Handle(request, response, desk.now);
     ASSERT_TRUE(response.later);
     EXPECT_EQ(response.held_until, desk.now) << "the connection ends with its client";
   }

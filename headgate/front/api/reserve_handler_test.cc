@@ -298,7 +298,7 @@ TEST(ReservationsInAnOutage, ShowWhatCameOfASettlement) {
   for (const uint64_t used : {uint64_t{100}, uint64_t{700}}) {
     SharedDesk desk;
     const std::string reservation = desk.Reserve(500);
-    desk.before_answer = [&, answered = 0]() mutable {
+    desk.rig.before_answer = [&, answered = 0]() mutable {
       const int first_step = 3;  // a look at the id, the bucket, and the id
       if (answered++ == first_step) desk.shared.failure = absl::UnavailableError("gone");
     };
@@ -306,7 +306,7 @@ TEST(ReservationsInAnOutage, ShowWhatCameOfASettlement) {
     EXPECT_EQ(desk.status, 200) << answer;
     EXPECT_EQ(answer["returned"], json({0}));
     EXPECT_EQ(answer["uncovered"], json({0})) << "more is taken from the share of this instance";
-    desk.before_answer = [] {};
+    desk.rig.before_answer = [] {};
     desk.shared.failure = absl::OkStatus();
     EXPECT_EQ(desk.Remaining(), 500u);
     desk.Settle(reservation, used);

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,10 +11,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/front/api/check_rig.h"
-#include "headgate/front/api/handler.h"
-#include "headgate/limiter/shared_decider.h"
-#include "headgate/rule/builder.h"
-#include "headgate/testing/manual_shared_store.h"
+#include "headgate/front/api/shared_check_rig.h"
 
 namespace headgate::front::api {
 
@@ -82,33 +78,13 @@ struct MemoryDesk final : Desk {
 struct SharedDesk final : Desk {
   explicit SharedDesk(uint64_t requests = 1000) : SharedDesk(TokensPerHour(requests)) {}
   explicit SharedDesk(std::shared_ptr<const rule::RuleSet> rules, std::string secret = {})
-      : handler(checker, {}, std::move(secret)) {
-    HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
-    handler.AddRoutes(router);
-    suspension.wake = [this] { ++woken; };
-  }
+      : rig(std::move(rules), now, std::move(secret)) {}
   http::Response Post(const std::string& path, const std::string& body) override {
-    http::Request request = RequestOf(path, body);
-    request.suspension = &suspension;
-    while (true) {
-      http::Response response;
-      router.Handle(request, response, now);
-      if (!response.later) return response;
-      for (; shared.waiting() > 0; shared.AnswerOne()) before_answer();
-    }
+    return rig.AnswerTo(path, body);
   }
-
-  store::MemoryStore store{{.max_buckets = 4096}};
-  testing::ManualSharedStore shared{store, now};
-  limiter::SharedDecider decider{shared, store, {}};
-  limiter::Limiter limiter{store, nullptr};
-  limiter::Checker checker{limiter, 0, decider, {}};
-  CheckHandler handler;
-  access::Access access;
-  http::Router router{"Headgate", access};
-  http::Suspension suspension;
-  int woken = 0;
-  std::function<void()> before_answer = [] {};  // of the store
+  SharedCheckRig rig;
+  limiter::Limiter& limiter = rig.limiter;
+  testing::ManualSharedStore& shared = rig.shared;
 };
 
 }  // namespace headgate::front::api
