@@ -29,6 +29,11 @@ inline constexpr uint32_t kFairRatioDenominatorMax = 1000;
 static_assert(uint64_t{kFairClientsMax} * kFairWeightMax * kFairRatioDenominatorMax <= uint64_t{1}
                                                                                            << 32);
 
+// The sum of a demand, which is at most kFairCapacityMax, and any amount.
+inline uint64_t FairSum(uint64_t demand, uint64_t more) {
+  return more > kFairCapacityMax - demand ? kFairCapacityMax : demand + more;
+}
+
 // The fraction numerator/denominator, from 0 to 1.
 struct Ratio {
   uint32_t numerator = 0;

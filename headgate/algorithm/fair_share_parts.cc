@@ -7,21 +7,13 @@
 
 namespace headgate::algorithm {
 
-namespace {
-
-uint64_t SaturatingSum(uint64_t sum, uint64_t more) {
-  return std::min(sum + std::min(more, kFairCapacityMax), kFairCapacityMax);
-}
-
-}  // namespace
-
 bool FairSharePool::AddDemand(const FairShareRequest& request, base::Instant now) {
   now = Advance(now);
   Client* client = Find(request.client);
   if (client == nullptr) client = Register(request, now);
   if (client == nullptr) return false;
   client->weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax);
-  client->demand = SaturatingSum(client->demand, request.cost);
+  client->demand = FairSum(client->demand, request.cost);
   return true;
 }
 
@@ -30,7 +22,7 @@ void FairSharePool::AddLateDemand(std::span<const FairShareRequest> requests) {
   for (const FairShareRequest& request : requests) {
     Client* const client = Find(request.client);
     if (client == nullptr || request.cost == 0) continue;
-    client->demand_last = SaturatingSum(client->demand_last, request.cost);
+    client->demand_last = FairSum(client->demand_last, request.cost);
     client->idle = base::Duration(0);
     any = true;
   }
@@ -63,8 +55,8 @@ void FairSharePool::ReturnPart(std::string_view name, uint64_t amount, uint64_t 
 void FairSharePool::ChargePart(std::string_view name, uint64_t amount) {
   Client* const client = Find(name);
   if (client == nullptr) return;
-  client->used = SaturatingSum(client->used, amount);
-  used_ = SaturatingSum(used_, amount);
+  client->used = FairSum(client->used, amount);
+  used_ = FairSum(used_, amount);
 }
 
 uint64_t FairSharePool::RoomFor(std::string_view name) const {

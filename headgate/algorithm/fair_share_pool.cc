@@ -9,10 +9,6 @@ namespace {
 // any cost.
 Cost Bounded(Cost cost) { return std::min<Cost>(cost, kFairCapacityMax); }
 
-uint64_t SaturatingSum(uint64_t demand, Cost cost) {
-  return cost > kFairCapacityMax - demand ? kFairCapacityMax : demand + cost;
-}
-
 // A client may have this many requests at once before it is no longer behind, and is never further
 // ahead than twice as many.
 constexpr uint64_t kTurnBurst = 8;
@@ -45,7 +41,7 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
   }
 
   const Cost cost = request.cost;
-  client->demand = SaturatingSum(client->demand, cost);
+  client->demand = FairSum(client->demand, cost);
   if (cost > RoomOf(*client) && MayReclaim(*client, cost)) DoReclaim(*client, now);
 
   const uint64_t room = RoomOf(*client);
@@ -74,7 +70,7 @@ void FairSharePool::CountSentAnyway(std::string_view name, Cost cost) {
   counts_.sent_anyway += Bounded(cost);
   Client* client = Find(name);
   if (client == nullptr) return;
-  client->used = SaturatingSum(client->used, cost);
+  client->used = FairSum(client->used, cost);
   client->counts.sent_anyway += Bounded(cost);
   CountTurn(*client, cost);
 }

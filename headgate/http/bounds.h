@@ -22,6 +22,9 @@ struct Bounds {
   size_t body_bytes_max = size_t{1} << 20;
 };
 
+// The capacity that each buffer of a quiet connection keeps.
+inline constexpr size_t kKeptBytesMax = 4 * 1024;
+
 // Why a request is refused; status 0 if it is accepted.
 struct Refusal {
   int status = 0;

@@ -14,14 +14,14 @@ constexpr uint32_t kSizeDigitsMax = 16;  // the digits of a 64-bit number
 
 constexpr Refusal kMalformed{400, "the chunked body is malformed",
                              "a chunk is its size in hexadecimal digits, CR LF, the data, CR LF"};
-constexpr Refusal kBareLineEnd{400, "a line of the chunked body does not end with CR LF",
-                               kAmbiguous};
+constexpr Refusal kChunkLineEnd{400, "a line of the chunked body does not end with CR LF",
+                                kAmbiguous};
 constexpr Refusal kExtensionsTooLong{431, "the chunk extensions are too long",
                                      "send chunks without extensions"};
 constexpr Refusal kTrailerTooLong{431, "the trailer is too long",
                                   "send the body without a trailer"};
 constexpr Refusal kTooManyFields{431, "too many fields", "send the body without a trailer"};
-constexpr Refusal kFolded{400, "a field is folded over several lines", kAmbiguous};
+constexpr Refusal kTrailerFolded{400, "a field is folded over several lines", kAmbiguous};
 constexpr Refusal kMalformedField{400, "a field of the trailer is malformed",
                                   "a field is NAME: VALUE"};
 constexpr Refusal kFieldOfTheHead{400, "a field of the trailer may only be in the head",
@@ -90,7 +90,7 @@ Refusal Chunks::TakeByte(char c) {
         state_ = State::kSizeLf;
         return {};
       }
-      if (c == '\n') return kBareLineEnd;
+      if (c == '\n') return kChunkLineEnd;
       if (!IsFieldChar(c)) return kMalformed;
       ++extension_bytes_;
       return extension_bytes_ > bounds_.chunk_extra_bytes_max &&
@@ -98,16 +98,16 @@ Refusal Chunks::TakeByte(char c) {
                  ? kExtensionsTooLong
                  : Refusal{};
     case State::kSizeLf:
-      if (c != '\n') return kBareLineEnd;
+      if (c != '\n') return kChunkLineEnd;
       state_ = left_ > 0 ? State::kData : State::kTrailer;
       return {};
     case State::kDataCr:
-      if (c == '\n') return kBareLineEnd;
+      if (c == '\n') return kChunkLineEnd;
       if (c != '\r') return kMalformed;
       state_ = State::kDataLf;
       return {};
     case State::kDataLf:
-      if (c != '\n') return kBareLineEnd;
+      if (c != '\n') return kChunkLineEnd;
       state_ = State::kSize;
       digits_ = 0;
       return {};
@@ -123,8 +123,8 @@ Refusal Chunks::TakeByte(char c) {
 
 // `c` is the byte after the digits of a chunk's size.
 Refusal Chunks::EndSize(char c) {
-  if (digits_ == 0) return c == '\n' ? kBareLineEnd : kMalformed;
-  if (c == '\n') return kBareLineEnd;
+  if (digits_ == 0) return c == '\n' ? kChunkLineEnd : kMalformed;
+  if (c == '\n') return kChunkLineEnd;
   if (c != '\r' && c != ';') return kMalformed;
   if (left_ > bounds_.body_bytes_max - std::min<uint64_t>(bounds_.body_bytes_max, body_bytes_)) {
     return kBodyTooLarge;
@@ -135,13 +135,13 @@ Refusal Chunks::EndSize(char c) {
 
 Refusal Chunks::TakeTrailerByte(char c) {
   if (++trailer_bytes_ > bounds_.chunk_extra_bytes_max) return kTrailerTooLong;
-  if (state_ == State::kTrailerLf) return c == '\n' ? EndTrailerLine() : kBareLineEnd;
-  if (c == '\n') return kBareLineEnd;
+  if (state_ == State::kTrailerLf) return c == '\n' ? EndTrailerLine() : kChunkLineEnd;
+  if (c == '\n') return kChunkLineEnd;
   if (c == '\r') {
     state_ = State::kTrailerLf;
     return {};
   }
-  if (trailer_line_.empty() && (c == ' ' || c == '\t')) return kFolded;
+  if (trailer_line_.empty() && (c == ' ' || c == '\t')) return kTrailerFolded;
   trailer_line_.push_back(c);
   return {};
 }

@@ -83,4 +83,6 @@ class Fields {
   std::vector<Place> places_;
 };
 
+inline const Fields kNoFields;
+
 }  // namespace headgate::http

@@ -5,15 +5,14 @@
 
 #include "headgate/base/check.h"
 #include "headgate/base/digits.h"
+#include "headgate/base/time_of_day.h"
+#include "headgate/http/bounds.h"
 #include "headgate/http/date.h"
 #include "headgate/http/problem.h"
 #include "headgate/http/session.h"
 
 namespace headgate::http {
 namespace {
-
-// Buffer capacity that a quiet connection keeps after a large request or response.
-constexpr size_t kKeptBytesMax = 4 * 1024;
 
 // The size line of a chunk. Its digits are filled in when the size is known; leading zeros are
 // allowed (RFC 9112, 7.1).
@@ -162,8 +161,7 @@ void Session::Write(std::string& output, base::Instant now) {
   // For HTTP/1.0, only the end of the connection marks the end of such a body.
   if (with_body && !size && !chunked_answer_) last_ = true;
 
-  const auto date = Date(options_.clock == nullptr ? base::WallTime::FromNanos(now.ns)
-                                                   : options_.clock->WallNow());
+  const auto date = Date(base::TimeOfDay(options_.clock, now));
   output.append("HTTP/1.1 ");
   base::AppendNumber(static_cast<uint64_t>(response_.status), output);
   output.append(" ").append(StatusText(response_.status));

@@ -19,6 +19,8 @@ struct Fraction {
   uint32_t denominator = 1;
 };
 
+inline constexpr uint32_t kWholePpm = 1'000'000;
+
 // Returns a valid limit. It is the whole limit if no part of it is valid, which takes periods of
 // decades.
 algorithm::LimitSpec PartOf(const algorithm::LimitSpec& whole, Fraction fraction);

@@ -16,7 +16,6 @@ using store::TakeRequest;
 
 namespace {
 
-constexpr uint32_t kWholePpm = 1'000'000;
 // Debts to check at a time for having been paid by time.
 constexpr size_t kDebtsLookedAt = 256;
 

@@ -17,8 +17,6 @@ using Place = SharedPermit::Place;
 
 namespace {
 
-constexpr uint32_t kWholePpm = 1'000'000;
-
 bool MayHaveBeenDone(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }

@@ -15,16 +15,13 @@
 
 #include "headgate/base/time.h"
 #include "headgate/net/socket_address.h"
+#include "headgate/net/socket_option.h"
 #include "headgate/net/unix_listener.h"
 
 namespace headgate::net {
 namespace {
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
-
-void SetOption(int fd, int level, int option, int value) {
-  ::setsockopt(fd, level, option, &value, sizeof(value));
-}
 
 absl::Status ListenError(const Endpoint& endpoint, int error) {
   const std::string what =

@@ -9,6 +9,7 @@
 
 #include "headgate/net/connection.h"
 #include "headgate/net/proxied_arrival.h"
+#include "headgate/net/socket_option.h"
 
 namespace headgate::net {
 namespace {
@@ -30,10 +31,6 @@ constexpr int kUnsentBytesMax = 64 << 10;
 constexpr int kSendBufferBytes = 128 << 10;
 // Capacity that the shared output buffer keeps between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
-
-void SetOption(int fd, int level, int option, int value) {
-  ::setsockopt(fd, level, option, &value, sizeof(value));
-}
 
 uint32_t PerAddressMax(const ServerOptions& options) {
   if (options.connections_per_address_max != 0) return options.connections_per_address_max;

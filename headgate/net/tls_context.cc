@@ -148,7 +148,7 @@ TlsOptions FilesOf(const TlsServerOptions::Certificate& certificate) {
 }
 
 // In OpenSSL's form: "Nov 25 10:13:55 2026 GMT".
-std::string TextOf(const ASN1_TIME* time) {
+std::string DateText(const ASN1_TIME* time) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new(BIO_s_mem()), &BIO_free);
   ASN1_TIME_print(text.get(), time);
   std::string printed(64, '\0');
@@ -166,9 +166,9 @@ std::string WhyOutOfDate(const SSL_CTX* context, std::string_view file, time_t n
   const ASN1_TIME* const until = X509_get0_notAfter(certificate);
   // ASN1_TIME_cmp_time_t returns -2 for a time that cannot be read.
   if (ASN1_TIME_cmp_time_t(from, now_s) == 1)
-    return fmt::format("the certificate in '{}' is not valid before {}", file, TextOf(from));
+    return fmt::format("the certificate in '{}' is not valid before {}", file, DateText(from));
   if (ASN1_TIME_cmp_time_t(until, now_s) == -1)
-    return fmt::format("the certificate in '{}' expired on {}", file, TextOf(until));
+    return fmt::format("the certificate in '{}' expired on {}", file, DateText(until));
   return "";
 }
 

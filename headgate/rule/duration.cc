@@ -23,13 +23,13 @@ struct UnitOfTime {
   uint64_t ns;
 };
 // From the longest to the shortest.
-constexpr std::array<UnitOfTime, 7> kUnits{{{"d", kDayNs},
-                                            {"h", kHourNs},
-                                            {"m", kMinuteNs},
-                                            {"s", kSecondNs},
-                                            {"ms", 1'000'000},
-                                            {"us", 1'000},
-                                            {"ns", 1}}};
+constexpr std::array<UnitOfTime, 7> kTimeUnits{{{"d", kDayNs},
+                                                {"h", kHourNs},
+                                                {"m", kMinuteNs},
+                                                {"s", kSecondNs},
+                                                {"ms", 1'000'000},
+                                                {"us", 1'000},
+                                                {"ns", 1}}};
 
 // A day is 2^16·3^3·5^11 ns, so a fraction with more than 16 places (without trailing zeros) is
 // never a whole number of ns.
@@ -51,8 +51,8 @@ std::string_view TakeWord(std::string_view& text) {
   return word;
 }
 
-std::optional<uint64_t> UnitByName(std::string_view name) {
-  for (const auto& [known, ns] : kUnits) {
+std::optional<uint64_t> NanosecondsOf(std::string_view name) {
+  for (const auto& [known, ns] : kTimeUnits) {
     if (known == name) return ns;
   }
   return std::nullopt;
@@ -108,7 +108,7 @@ absl::StatusOr<base::Duration> ParseDuration(std::string_view text) {
     const std::string_view word = TakeWord(rest);
     if (word.empty())
       return Refuse(text, "the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
-    const std::optional<uint64_t> unit = UnitByName(word);
+    const std::optional<uint64_t> unit = NanosecondsOf(word);
     if (!unit) {
       return Refuse(
           text, fmt::format("unknown unit {}; the units are ns, us, ms, s, m, h, d", Quote(word)));
@@ -132,7 +132,7 @@ std::string FormatDuration(base::Duration duration) {
   // Negate as unsigned, because the lowest number has no positive counterpart.
   uint64_t rest =
       count < 0 ? uint64_t{0} - static_cast<uint64_t>(count) : static_cast<uint64_t>(count);
-  for (const auto& [name, unit] : kUnits) {
+  for (const auto& [name, unit] : kTimeUnits) {
     if (unit > kSecondNs) {
       if (rest >= unit) out += fmt::format("{}{}", rest / unit, name);
       rest %= unit;

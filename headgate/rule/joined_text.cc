@@ -14,7 +14,7 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-uint64_t Word(const char* bytes) {
+uint64_t LoadWord(const char* bytes) {
   uint64_t word;
   std::memcpy(&word, bytes, sizeof word);
   return word;
@@ -72,7 +72,8 @@ uint64_t Hash(uint32_t scope, const JoinedText& text) {
     // hashes.
     std::memset(chunk.data() + count, 0, (kChunk - count) % 16);
     for (size_t i = 0; i < count; i += 16) {
-      state = Mix(Word(chunk.data() + i) ^ state ^ kMixA, Word(chunk.data() + i + 8) ^ kMixB);
+      state =
+          Mix(LoadWord(chunk.data() + i) ^ state ^ kMixA, LoadWord(chunk.data() + i + 8) ^ kMixB);
     }
     position += count;
     if (count < kChunk) return Mix(state, kMixB);

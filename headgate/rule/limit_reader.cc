@@ -16,7 +16,7 @@ namespace {
 
 using algorithm::Algorithm;
 
-Word WordOf(LimitWordsProblem::About about) {
+Word RuleWordOf(LimitWordsProblem::About about) {
   using About = LimitWordsProblem::About;
   switch (about) {
     case About::kPeriod:
@@ -158,7 +158,7 @@ class LimitReader {
     if (fields_.any_reported()) return;
 
     if (auto problem = ProblemWith(words)) {
-      return reader_.Report(fields_, WordOf(problem->about), std::move(problem->message),
+      return reader_.Report(fields_, RuleWordOf(problem->about), std::move(problem->message),
                             "docs/reference/rules.md lists the words that can be combined");
     }
     auto limit = MakeLimit(words);

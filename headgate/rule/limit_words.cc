@@ -19,10 +19,10 @@ using algorithm::Align;
 using algorithm::LimitSpec;
 
 using About = LimitWordsProblem::About;
-using Problem = std::optional<LimitWordsProblem>;
+using MaybeProblem = std::optional<LimitWordsProblem>;
 
 // Sets `algorithm`, or returns the problem.
-Problem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
+MaybeProblem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
   if (!words.queue) {
     algorithm = words.algorithm.value_or(Algorithm::kTokenBucket);
     if (!words.max_delay || algorithm == Algorithm::kLeakyBucketQueue) return std::nullopt;
@@ -53,14 +53,14 @@ Align AlignOf(const LimitWords& words, Algorithm algorithm) {
 }
 
 // Sets `spec`, or returns the problem if the words contradict each other.
-Problem ReadSpec(const LimitWords& words, LimitSpec& spec) {
+MaybeProblem ReadSpec(const LimitWords& words, LimitSpec& spec) {
   spec = {.requests = words.requests, .period = words.period.length};
   if (words.envoy) {
     spec.algorithm = Algorithm::kFixedWindow;
     spec.count_denied = true;
     return std::nullopt;
   }
-  if (Problem problem = ReadAlgorithm(words, spec.algorithm)) return problem;
+  if (MaybeProblem problem = ReadAlgorithm(words, spec.algorithm)) return problem;
   spec.burst = words.burst;
   spec.align = AlignOf(words, spec.algorithm);
   spec.count_denied = words.count_denied;
@@ -111,7 +111,7 @@ absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
 
 std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words) {
   LimitSpec spec;
-  if (Problem problem = ReadSpec(words, spec)) return problem;
+  if (MaybeProblem problem = ReadSpec(words, spec)) return problem;
   auto problem = algorithm::Limit::ProblemWith(spec);
   if (!problem) return std::nullopt;
   return LimitWordsProblem{AboutOf(problem->about), std::move(problem->message)};
@@ -119,7 +119,7 @@ std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words) {
 
 absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words) {
   LimitSpec spec;
-  if (const Problem problem = ReadSpec(words, spec))
+  if (const MaybeProblem problem = ReadSpec(words, spec))
     return absl::InvalidArgumentError(problem->message);
   HEADGATE_ASSIGN_OR_RETURN(algorithm::Limit limit, algorithm::Limit::Make(spec));
   return RuleLimit{.limit = limit, .unit = UnitOf(spec)};

@@ -136,13 +136,13 @@ absl::StatusOr<std::optional<size_t>> Find(const TextLines& lines, const Level& 
 }
 
 // Looks for a rule that exists.
-struct Found {
+struct FoundRule {
   Level parent;
   size_t item;
 };
 
-absl::StatusOr<Found> FindRule(const TextLines& lines, const Trees& trees,
-                               std::span<const RuleEntry> path) {
+absl::StatusOr<FoundRule> FindRule(const TextLines& lines, const Trees& trees,
+                                   std::span<const RuleEntry> path) {
   const DocumentNode* document = trees.document->root();
   const SourceNode* source = trees.source.root();
   for (size_t depth = 0;; ++depth) {
@@ -152,7 +152,7 @@ absl::StatusOr<Found> FindRule(const TextLines& lines, const Trees& trees,
       return absl::NotFoundError(
           fmt::format("the document has no rule {} at level {}", Show(path[depth]), depth + 1));
     }
-    if (depth + 1 == path.size()) return Found{.parent = level, .item = *item};
+    if (depth + 1 == path.size()) return FoundRule{.parent = level, .item = *item};
     document = level.list->children[*item];
     source = level.source_list->target().children[*item];
   }
@@ -480,7 +480,7 @@ absl::StatusOr<std::string> RuleText(std::string_view document, std::span<const 
   HEADGATE_RETURN_IF_ERROR(CheckPath(path));
   const TextLines lines(document);
   HEADGATE_ASSIGN_OR_RETURN(const Trees trees, ParseDocument(document));
-  HEADGATE_ASSIGN_OR_RETURN(const Found found, FindRule(lines, trees, path));
+  HEADGATE_ASSIGN_OR_RETURN(const FoundRule found, FindRule(lines, trees, path));
   const SourceNode& list = found.parent.source_list->target();
   const SourceNode& item = list.children[found.item]->target();
   std::string out;

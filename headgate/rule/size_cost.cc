@@ -15,7 +15,7 @@ struct SizeUnit {
   std::string_view name;
   uint32_t shift;
 };
-constexpr std::array<SizeUnit, 5> kUnits{
+constexpr std::array<SizeUnit, 5> kSizeUnits{
     {{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}};
 
 }  // namespace
@@ -39,9 +39,9 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
   if (digits == 0 || number == 0) return wrong();
   uint32_t shift = 0;
   if (const std::string_view unit = text.substr(digits); number <= kSizeMax && !unit.empty()) {
-    const auto* const found = std::find_if(kUnits.begin(), kUnits.end(),
+    const auto* const found = std::find_if(kSizeUnits.begin(), kSizeUnits.end(),
                                            [&](const SizeUnit& u) { return u.name == unit; });
-    if (found == kUnits.end()) return wrong();
+    if (found == kSizeUnits.end()) return wrong();
     shift = found->shift;
   }
   if (number > kSizeMax >> shift) {
@@ -52,7 +52,7 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
 }
 
 std::string FormatSize(uint64_t bytes) {
-  for (const auto& [name, shift] : kUnits) {
+  for (const auto& [name, shift] : kSizeUnits) {
     if (bytes >> shift != 0 && (bytes >> shift) << shift == bytes)
       return fmt::format("{}{}", bytes >> shift, name);
   }

@@ -15,14 +15,14 @@ bool IsNameCharacter(char c) {
 }
 
 // The rest is empty, or a colon and digits.
-bool IsPort(std::string_view rest) {
+bool IsPortOrEmpty(std::string_view rest) {
   if (rest.empty()) return true;
   return rest.front() == ':' && std::all_of(rest.begin() + 1, rest.end(), base::IsDigit);
 }
 
 bool NormalizeAddress(std::string_view text, std::string& host) {
   const size_t end = text.find(']');
-  if (end == text.npos || !IsPort(text.substr(end + 1))) return false;
+  if (end == text.npos || !IsPortOrEmpty(text.substr(end + 1))) return false;
   const auto address = base::ParseIpAddress(text.substr(1, end - 1));
   if (!address || text.substr(1, end - 1).find(':') == text.npos) return false;
   host.assign("[");
@@ -36,7 +36,7 @@ bool NormalizeAddress(std::string_view text, std::string& host) {
 bool NormalizeHost(std::string_view text, std::string& host) {
   if (text.starts_with('[')) return NormalizeAddress(text, host);
   const size_t end = std::min(text.find(':'), text.size());
-  if (!IsPort(text.substr(end))) return false;
+  if (!IsPortOrEmpty(text.substr(end))) return false;
   std::string_view name = text.substr(0, end);
   if (name.ends_with('.')) name.remove_suffix(1);
   if (name.empty() || name.starts_with('.') || name.ends_with('.') ||

@@ -35,10 +35,6 @@ constexpr uint8_t kClockReset = 2;
 Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
 Duration DurationOf(uint64_t ns) { return Duration(static_cast<int64_t>(ns)); }
 
-RespValue Bulk(std::string text) {
-  return {.kind = RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}};
-}
-
 bool IsOurs(std::string_view script) {
   constexpr std::array kLeased{Algorithm::kTokenBucket, Algorithm::kFixedWindow,
                                Algorithm::kSlidingWindowCounter};

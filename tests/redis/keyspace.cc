@@ -11,9 +11,6 @@ namespace {
 using base::Instant;
 using wire::RespValue;
 
-RespValue Bulk(std::string text) {
-  return {.kind = RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}};
-}
 RespValue Integer(int64_t number) {
   return {.kind = RespValue::Kind::kInteger, .integer = number, .text = {}, .items = {}};
 }

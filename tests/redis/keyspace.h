@@ -12,12 +12,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "headgate/base/time.h"
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::redis_host {
+
+inline wire::RespValue Bulk(std::string text) {
+  return {.kind = wire::RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}};
+}
 
 class Keyspace {
  public:

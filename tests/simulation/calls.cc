@@ -18,7 +18,7 @@ using store::Operation;
 using store::SharedAnswer;
 using store::SharedRequest;
 using store::redis::BucketCall;
-using Outcome = Evidence::Call;
+using CallOutcome = Evidence::Call;
 
 void Node::Ask(const SharedRequest& request, Done done) {
   const size_t key = KeyOf(request.name);
@@ -37,7 +37,7 @@ void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnsw
   Request* const asker = turn_.request;
   const bool refuses =
       !answer.status.ok() && asker != nullptr && asker->operation == request.operation;
-  if (refuses) EvidenceOf(*asker, key)->decision = Outcome::kFailed;
+  if (refuses) EvidenceOf(*asker, key)->decision = CallOutcome::kFailed;
   if (request.lease) {
     Compare(key);
     instance_.ledger(key).OnAsk(*request.lease, now_);
@@ -77,14 +77,14 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
     Evidence& evidence = *EvidenceOf(*asker, key);
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
-    } else if (evidence.decision != Outcome::kNone ||
+    } else if (evidence.decision != CallOutcome::kNone ||
                (request.operation == Operation::kPeek &&
-                (evidence.grant != Outcome::kNone || evidence.spent != 0))) {
+                (evidence.grant != CallOutcome::kNone || evidence.spent != 0))) {
       // Another member of the group denied the request. This member was decided before; now the
       // store counts the request, or only looks how much is left.
     } else {
       own = true;
-      evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;
+      evidence.decision = goes ? CallOutcome::kOpen : CallOutcome::kFailed;
       evidence.took = request.operation == Operation::kTake;
     }
   } else if (request.operation == Operation::kTake) {
@@ -125,9 +125,9 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   const bool goes = pass != store::Breaker::Pass::kRefused;
   Evidence* evidence =
       turn_.request != nullptr && ask.want > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
-  const bool own = evidence != nullptr && evidence->grant == Outcome::kNone &&
-                   evidence->decision == Outcome::kNone;
-  if (own) evidence->grant = goes ? Outcome::kOpen : Outcome::kFailed;
+  const bool own = evidence != nullptr && evidence->grant == CallOutcome::kNone &&
+                   evidence->decision == CallOutcome::kNone;
+  if (own) evidence->grant = goes ? CallOutcome::kOpen : CallOutcome::kFailed;
   std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
   for (const LeaseReport& report : reports) {
     if (report.returned) coverage_.Mark("a lease was returned");
@@ -239,7 +239,7 @@ void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
   if (!call.own || found == requests_.end()) return;
   Evidence& evidence = *EvidenceOf(found->second, call.key);
-  const Outcome outcome = answer.status.ok() ? Outcome::kAnswered : Outcome::kFailed;
+  const CallOutcome outcome = answer.status.ok() ? CallOutcome::kAnswered : CallOutcome::kFailed;
   if (call.number != 0) {
     evidence.grant = outcome;
   } else {

@@ -15,7 +15,7 @@ using limiter::HeldLeases;
 using limiter::Mode;
 using limiter::Settled;
 using store::Operation;
-using Outcome = Evidence::Call;
+using CallOutcome = Evidence::Call;
 
 namespace {
 
@@ -315,7 +315,7 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   CheckHonest(request, all);
   if (request.operation != Operation::kTake) return;
   if (request.in_group()) return TellGroup(request, all);
-  const bool exact = settled.mode == Mode::kExact && first.evidence.decision != Outcome::kNone;
+  const bool exact = settled.mode == Mode::kExact && first.evidence.decision != CallOutcome::kNone;
   const algorithm::Decision& decision = settled.decision;
   if (settled.mode == Mode::kExact && !exact) coverage_.Mark("a request waited for its lease");
   if (settled.mode == Mode::kLeased && !decision.allowed)
@@ -388,7 +388,7 @@ void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision&
   if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost);
   Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
   if (evidence == nullptr) return Wrong("a local decision belongs to no request");
-  evidence->here = Outcome::kAnswered;
+  evidence->here = CallOutcome::kAnswered;
   evidence->allowed_here = decision.allowed;
   if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;
   if (!instance_.AdmitLocally(index, request.cost, decision.reset_after)) {

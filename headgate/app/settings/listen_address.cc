@@ -10,8 +10,6 @@
 namespace headgate::app {
 namespace {
 
-constexpr std::string_view kTls = "tls:";
-
 absl::StatusOr<uint32_t> ParseMode(const net::Endpoint& endpoint, std::string_view text) {
   if (!endpoint.is_unix())
     return absl::InvalidArgumentError("only a Unix socket has a mode: unix:PATH?mode=0660");
@@ -43,9 +41,9 @@ std::string_view HintOnListening(const net::Endpoint& endpoint) {
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   const std::string_view address = AddressPart(text);
   ListenAddress parsed;
-  parsed.tls = address.starts_with(kTls);
-  HEADGATE_ASSIGN_OR_RETURN(parsed.endpoint,
-                            net::ParseEndpoint(address.substr(parsed.tls ? kTls.size() : 0)));
+  parsed.tls = address.starts_with(kTlsAddress);
+  HEADGATE_ASSIGN_OR_RETURN(
+      parsed.endpoint, net::ParseEndpoint(address.substr(parsed.tls ? kTlsAddress.size() : 0)));
   std::vector<base::IpNetwork> proxies;
   std::string_view rest = text.substr(std::min(address.size() + 1, text.size()));
   while (!rest.empty()) {

@@ -17,6 +17,9 @@
 
 namespace headgate::app {
 
+// What an address with TLS begins with.
+inline constexpr std::string_view kTlsAddress = "tls:";
+
 struct ListenAddress {
   net::Endpoint endpoint;
   bool tls = false;

@@ -4,15 +4,10 @@
 #include <utility>
 
 #include "headgate/app/settings/file_hint.h"
+#include "headgate/app/settings/listen_address.h"
 #include "headgate/disk/files.h"
 
 namespace headgate::app {
-namespace {
-
-constexpr std::string_view kTls = "tls:";
-
-}  // namespace
-
 void ServerFlags::AddTo(std::vector<Flag>& flags) {
   flags.push_back({"--server", &server});
   flags.push_back({"--credential-file", &credential_file});
@@ -31,9 +26,9 @@ std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) c
     return std::nullopt;
   };
   const std::string text = address();
-  const bool over_tls = text.starts_with(kTls);
+  const bool over_tls = text.starts_with(kTlsAddress);
   const auto endpoint =
-      net::ParseEndpoint(over_tls ? std::string_view(text).substr(kTls.size()) : text);
+      net::ParseEndpoint(over_tls ? std::string_view(text).substr(kTlsAddress.size()) : text);
   if (!endpoint.ok()) {
     return refuse(endpoint.status(),
                   "for example --server 127.0.0.1:8080, tls:127.0.0.1:8443 or unix:PATH");

@@ -18,7 +18,7 @@ constexpr std::string_view kAuth = "Forward-auth";
 constexpr std::string_view kRules = "Rules";
 constexpr std::string_view kMemory = "Memory";
 constexpr std::string_view kStore = "The store that instances share";
-constexpr std::string_view kTls = "TLS";
+constexpr std::string_view kTlsGroup = "TLS";
 constexpr std::string_view kAccess = "Access";
 constexpr std::string_view kConnections = "Connections";
 constexpr std::string_view kLog = "Log";
@@ -371,7 +371,7 @@ const std::array kSettings = {
         .paths = Paths::kAll},
 
     Setting{.name = "tls_certificate_file",
-            .group = kTls,
+            .group = kTlsGroup,
             .target = &Settings::tls_certificate_file,
             .help = "A certificate chain (PEM) for addresses that begin with tls:; followed while "
                     "running.",
@@ -379,20 +379,20 @@ const std::array kSettings = {
                       "get the first.",
             .paths = Paths::kAll},
     Setting{.name = "tls_key_file",
-            .group = kTls,
+            .group = kTlsGroup,
             .target = &Settings::tls_key_file,
             .help = "The private key (PEM) of the certificate at the same position.",
             .advice = "Keep it readable for the server alone.",
             .paths = Paths::kAll},
     Setting{.name = "tls_client_ca_file",
-            .group = kTls,
+            .group = kTlsGroup,
             .target = &Settings::tls_client_ca_file,
             .help = "The authorities (PEM) that sign the certificates of clients; clients then "
                     "need one.",
             .advice = "Set it if only your own services may connect.",
             .paths = Paths::kAll},
     Setting{.name = "tls_client_name",
-            .group = kTls,
+            .group = kTlsGroup,
             .target = &Settings::tls_client_name,
             .help = "A subject alternative name (DNS, URI or email) that clients' certificates "
                     "may have.",

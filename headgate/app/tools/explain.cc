@@ -98,8 +98,8 @@ ordered_json ToJson(const rule::Explanation& explanation) {
   return answer;
 }
 
-std::string AsText(const ordered_json& json) {
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+std::string AsText(const ordered_json& answer) {
+  return answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 // The words of a result that has no descriptors and no problem.
@@ -307,8 +307,7 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     descriptors = *std::move(from_words);
   }
   if (!FindRules(parsed, console)) return kExitUsage;
-  const RulesFromPaths loaded =
-      LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains, console);
+  const RulesFromPaths loaded = LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains, console);
   if (!loaded.result.ok()) {
     SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;

@@ -24,8 +24,6 @@ using nlohmann::ordered_json;
 constexpr std::string_view kDocuments = "/v1/documents/";
 constexpr std::string_view kLimits = "/v1/limits/";
 
-constexpr std::string_view kDryRunQuery = "dry_run=true";
-
 // The part of the path behind `prefix`, decoded. Nothing, after a refusal, if it is empty or not
 // encoded correctly.
 std::optional<std::string> NameIn(const Request& request, std::string_view prefix,

@@ -23,7 +23,6 @@ using http::Response;
 constexpr std::string_view kRules = "/v1/rules/";
 constexpr std::string_view kRollouts = "/v1/rollouts/";
 constexpr std::string_view kPromote = "/v1/promote/";
-constexpr std::string_view kDryRunQuery = "dry_run=true";
 
 std::string_view TakeSegment(std::string_view& path) {
   const std::string_view segment = path.substr(0, path.find('/'));

@@ -4,15 +4,12 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/http/bounds.h"
+#include "headgate/http/fields.h"
 #include "headgate/http/shared_rules.h"
 
 namespace headgate::http::http1 {
 namespace {
-
-// Capacity that a quiet connection keeps for output and heads.
-constexpr size_t kKeptBytesMax = 4 * 1024;
-
-const Fields kNoFields;
 
 void Shrink(std::string& buffer) {
   if (buffer.empty() && buffer.capacity() > kKeptBytesMax) std::string().swap(buffer);

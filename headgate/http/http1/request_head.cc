@@ -13,7 +13,7 @@ namespace {
 using base::EqualsIgnoreCase;
 
 constexpr std::string_view kLineHint = "a request line is, for example, GET /healthz HTTP/1.1";
-constexpr Refusal kLine{400, "the request line is not METHOD TARGET HTTP/1.1", kLineHint};
+constexpr Refusal kRequestLine{400, "the request line is not METHOD TARGET HTTP/1.1", kLineHint};
 constexpr Refusal kMethod{400, "the method is not a token", kLineHint};
 constexpr Refusal kTargetBytes{
     400, "the request target is empty or has a byte that must be percent-encoded", kLineHint};
@@ -42,15 +42,15 @@ Refusal ReadRequestLine(std::string_view line, RequestHead& request, std::string
   const size_t first = line.find(' ');
   const std::string_view method = line.substr(0, first);
   if (!IsToken(method)) return kMethod;
-  if (first == line.npos) return kLine;
+  if (first == line.npos) return kRequestLine;
   line.remove_prefix(first + 1);
   const size_t second = line.find(' ');
   target = line.substr(0, second);
   if (target.empty() || !std::all_of(target.begin(), target.end(), IsTargetByte))
     return kTargetBytes;
-  if (second == line.npos) return kLine;
+  if (second == line.npos) return kRequestLine;
   const std::string_view version = line.substr(second + 1);
-  if (!IsVersion(version)) return kLine;
+  if (!IsVersion(version)) return kRequestLine;
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return kVersion;
   request.version = version == "HTTP/1.1" ? Version::kHttp11 : Version::kHttp10;
   request.method.assign(method);

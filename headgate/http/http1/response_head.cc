@@ -13,21 +13,21 @@ using Kind = BodyLength::Kind;
 
 constexpr Refusal Invalid(std::string_view detail) { return {502, detail, {}}; }
 
-constexpr Refusal kLine = Invalid("the status line is not HTTP/1.1 STATUS REASON");
+constexpr Refusal kStatusLine = Invalid("the status line is not HTTP/1.1 STATUS REASON");
 
 // HTTP/1.1 SP 3DIGIT SP reason, which may be empty.
 Refusal ReadStatusLine(std::string_view line, int& status, bool& http11) {
   constexpr size_t kReasonAt = 13;
-  if (line.size() < kReasonAt) return kLine;
+  if (line.size() < kReasonAt) return kStatusLine;
   http11 = line.starts_with("HTTP/1.1 ");
-  if (!http11 && !line.starts_with("HTTP/1.0 ")) return kLine;
+  if (!http11 && !line.starts_with("HTTP/1.0 ")) return kStatusLine;
   const std::string_view digits = line.substr(9, 3);
   if (!std::all_of(digits.begin(), digits.end(), base::IsDigit) || digits.front() == '0')
-    return kLine;
-  if (line[kReasonAt - 1] != ' ') return kLine;
+    return kStatusLine;
+  if (line[kReasonAt - 1] != ' ') return kStatusLine;
   const std::string_view reason = line.substr(kReasonAt);
   const auto is_allowed = [](char c) { return c == '\t' || !base::IsControl(c); };
-  if (!std::all_of(reason.begin(), reason.end(), is_allowed)) return kLine;
+  if (!std::all_of(reason.begin(), reason.end(), is_allowed)) return kStatusLine;
   status = (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
   return {};
 }

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/base/time_of_day.h"
+#include "headgate/http/bounds.h"
 #include "headgate/http/date.h"
+#include "headgate/http/fields.h"
 #include "headgate/http/http1/request_head.h"
 #include "headgate/http/problem.h"
 #include "headgate/http/shared_rules.h"
@@ -12,11 +15,7 @@
 namespace headgate::http::http1 {
 namespace {
 
-// Output capacity that a quiet connection keeps.
-constexpr size_t kKeptBytesMax = 4 * 1024;
-
 constexpr Refusal kTrailer{400, "a field of the trailer may only be in the head", kAmbiguous};
-const Fields kNoFields;
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace {
 
 absl::Status Bad(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
 
-bool IsFieldText(std::string_view text) {
+bool IsPrintable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
@@ -55,8 +55,8 @@ std::string_view NextLine(std::string_view& text) {
 
 bool AreUsable(const Credentials& credentials) {
   return !credentials.access_key.empty() && !credentials.secret_key.empty() &&
-         IsFieldText(credentials.access_key) && IsFieldText(credentials.secret_key) &&
-         IsFieldText(credentials.session_token);
+         IsPrintable(credentials.access_key) && IsPrintable(credentials.secret_key) &&
+         IsPrintable(credentials.session_token);
 }
 
 absl::StatusOr<std::optional<Credentials>> CredentialsInEnvironment(

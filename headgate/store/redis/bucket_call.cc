@@ -91,12 +91,12 @@ ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
   return cost - 1 > limit.capacity() ? kUnaffordable : Price(limit, cost - 1);
 }
 
+}  // namespace
+
 absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
   return absl::InternalError(
       fmt::format("script {} sent an unknown answer: {}", script, reply.ToString()));
 }
-
-}  // namespace
 
 std::string HashedName(std::string_view name) {
   return "hg:{" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32) + "}";

@@ -33,6 +33,8 @@ inline constexpr size_t kNameBytesMax = 512;
 
 // `hg:{…}` with 32 hex digits of the name's SHA-256: the same on all machines.
 std::string HashedName(std::string_view name);
+// Internal: the script sent an answer that is none of its own.
+absl::Status Unreadable(std::string_view script, const wire::RespValue& reply);
 
 // The data of a call besides the request.
 struct CallContext {

@@ -1,7 +1,5 @@
 #include "headgate/store/redis/counter_call.h"
 
-#include <fmt/format.h>
-
 #include "headgate/base/decimal.h"
 #include "headgate/store/redis/bucket_call.h"
 #include "headgate/store/redis/error_text.h"
@@ -30,11 +28,6 @@ std::string_view WordOf(CounterExpiry::Kind kind) {
   __builtin_unreachable();
 }
 
-absl::Status Unreadable(const RespValue& reply) {
-  return absl::InternalError(
-      fmt::format("script counter sent an unknown answer: {}", reply.ToString()));
-}
-
 }  // namespace
 
 CounterCall::CounterCall(const SharedCount& request)
@@ -59,16 +52,17 @@ const Script& CounterCall::script() {
 
 absl::StatusOr<CounterAnswer> CounterCall::Read(const RespValue& reply) {
   if (reply.is_error()) return absl::UnavailableError(WithoutArguments(reply.text));
-  if (reply.kind != RespValue::Kind::kArray || reply.items.empty()) return Unreadable(reply);
+  if (reply.kind != RespValue::Kind::kArray || reply.items.empty())
+    return Unreadable("counter", reply);
   const int64_t outcome = reply.items[0].integer;
   if (outcome < 0 || outcome > static_cast<int64_t>(CounterAnswer::Outcome::kWrongType))
-    return Unreadable(reply);
+    return Unreadable("counter", reply);
   CounterAnswer answer{.outcome = static_cast<CounterAnswer::Outcome>(outcome)};
   if (reply.items.size() == 1) return answer;
   if (reply.items.size() != 3 ||
       base::ParseDecimal(reply.items[1].text, answer.value) != base::DecimalProblem::kNone ||
       base::ParseDecimal(reply.items[2].text, answer.applied) != base::DecimalProblem::kNone)
-    return Unreadable(reply);
+    return Unreadable("counter", reply);
   return answer;
 }
 

@@ -34,11 +34,6 @@ std::string_view WordOf(Ask::Kind kind) {
   __builtin_unreachable();
 }
 
-absl::Status Unreadable(const RespValue& reply) {
-  return absl::InternalError(
-      fmt::format("script permits sent an unknown answer: {}", reply.ToString()));
-}
-
 // Nothing if it is not a number of microseconds that can be.
 std::optional<base::Duration> ReadAfter(std::string_view text) {
   int64_t us = 0;
@@ -68,7 +63,8 @@ const Script& PermitCall::script() {
 absl::StatusOr<permit::Answer> PermitCall::Read(const RespValue& reply) {
   using Outcome = permit::Answer::Outcome;
   if (reply.is_error()) return absl::UnavailableError(WithoutArguments(reply.text));
-  if (reply.kind != RespValue::Kind::kArray || reply.items.size() != 5) return Unreadable(reply);
+  if (reply.kind != RespValue::Kind::kArray || reply.items.size() != 5)
+    return Unreadable("permits", reply);
   constexpr int64_t kCountMax = std::numeric_limits<uint32_t>::max();
   const int64_t outcome = reply.items[0].integer;
   const int64_t in_flight = reply.items[1].integer;
@@ -77,7 +73,7 @@ absl::StatusOr<permit::Answer> PermitCall::Read(const RespValue& reply) {
   const auto last = ReadAfter(reply.items[3].text);
   if (outcome < 0 || outcome > static_cast<int64_t>(Outcome::kUnknown) || in_flight < 0 ||
       in_flight > kCountMax || expired < 0 || expired > kCountMax || !first || !last)
-    return Unreadable(reply);
+    return Unreadable("permits", reply);
   return permit::Answer{.outcome = static_cast<Outcome>(outcome),
                         .in_flight = static_cast<uint32_t>(in_flight),
                         .first_end_after = *first,
