@@ -316,7 +316,7 @@ class Loader {
     const auto add = [&](PlacedText item, size_t line = 0) {
       if (!of_addresses) {
         Report(CheckListValue(list.attribute, item.text), item.mark, line);
-        list.values.insert(std::move(item.text));
+        list.values.insert(ListValue(list.attribute, item.text));
       } else if (const auto network = ReadNetwork(item, line)) {
         networks.push_back(*network);
       }

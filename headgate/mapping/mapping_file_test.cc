@@ -179,30 +179,31 @@ TEST(MappingFile, RefusesAListValueThatNoRequestHas) {
     std::vector<std::string_view> impossible;
   };
   const std::string_view geohash = "geohash: 5, latitude_header: Lat, longitude_header: Lon";
-  for (const Case& c : std::vector<Case>{
-           {"method: true", {"GET", "M-SEARCH"}, {"get", "Post", "*", "GET,POST"}},
-           {"host: true",
-            {"example.com", "192.0.2.1", "[2001:db8::1]"},
-            {"Example.com", "example.com.", "example.com:80", "*.example.com", "*", "::1",
-             "[2001:DB8::1]"}},
-           {"path: true",
-            {"/", "/a/b", "/a/", "/caf\u00e9", "/50%", "/50%/a", "/%", "/%4", "/%zz", "/%%"},
-            {"a", "/a//b", "/a/../b", "/a/*", "*", "/a?q=1", "/%61", "/50%25", "/a#b", "/50%/../b",
-             "/50%//b", "50%"}},
-           {"path_prefix: 2",
-            {"/", "/a", "/a/", "/a/b", "/50%/b"},
-            {"/a/b/", "/a/b/c", "a/b", "/a/*", "/50%25"}},
-           {"path_segment: 2",
-            {"b", "a.b", "50%", "C#"},
-            {"/b", "a/b", "..", ".", "%61", "50%25", "*"}},
-           {geohash, {"u4pru"}, {"u4pr", "u4prua", "u4pra", "U4PRU"}},
-           {"header: X-Key", {"a b", "*"}, {" a", "a "}},
-           {"cookie: sid",
-            {"a b", "x=y", "s:a;b", "caf\u00e9", "50%", " a", "a ", " "},
-            {"s%3Aa", "%62ad", "%ff", "%20a"}},
-           {"query: q", {"a b", "caf\u00e9", "*"}, {}},
-           {"claim: sub", {"mallory", "a b"}, {}},
-           {"value: gold", {"gold"}, {"silver"}}}) {
+  for (const Case& c :
+       std::vector<Case>{{"method: true", {"GET", "M-SEARCH"}, {"get", "Post", "*", "GET,POST"}},
+                         {"host: true",
+                          {"example.com", "192.0.2.1", "[2001:db8::1]"},
+                          {"Example.com", "example.com.", "example.com:80", "*.example.com", "*",
+                           "::1", "[2001:DB8::1]"}},
+                         {"path: true",
+                          {"/", "/a/b", "/a/", "/caf\u00e9", "/50%", "/50%/a", "/%", "/%4", "/%zz",
+                           "/%%", "/50%25", "/%2541", "/%25"},
+                          {"a", "/a//b", "/a/../b", "/a/*", "*", "/a?q=1", "/%61", "/%25%41",
+                           "/a#b", "/50%/../b", "/50%//b", "50%"}},
+                         {"path_prefix: 2",
+                          {"/", "/a", "/a/", "/a/b", "/50%/b", "/%2541/b"},
+                          {"/a/b/", "/a/b/c", "a/b", "/a/*", "/50%41"}},
+                         {"path_segment: 2",
+                          {"b", "a.b", "50%", "50%25", "%2541", "C#"},
+                          {"/b", "a/b", "..", ".", "%61", "50%41", "*"}},
+                         {geohash, {"u4pru"}, {"u4pr", "u4prua", "u4pra", "U4PRU"}},
+                         {"header: X-Key", {"a b", "*"}, {" a", "a "}},
+                         {"cookie: sid",
+                          {"a b", "x=y", "s:a;b", "caf\u00e9", "50%", " a", "a ", " "},
+                          {"s%3Aa", "%62ad", "%ff", "%20a"}},
+                         {"query: q", {"a b", "caf\u00e9", "*"}, {}},
+                         {"claim: sub", {"mallory", "a b"}, {}},
+                         {"value: gold", {"gold"}, {"silver"}}}) {
     for (const std::string_view value : c.possible)
       EXPECT_EQ(problems_with(c.attribute, value), "") << c.attribute << " " << value;
     for (const std::string_view value : c.impossible) {
@@ -212,7 +213,9 @@ TEST(MappingFile, RefusesAListValueThatNoRequestHas) {
   }
   EXPECT_THAT(problems_with("host: true", "Example.com."), HasSubstr("normalized: example.com\n"));
   EXPECT_THAT(problems_with("path: true", "/a/./b"), HasSubstr("normalized: /a/b\n"));
-  EXPECT_THAT(problems_with("path: true", "/50%25"), HasSubstr("normalized: /50%\n"));
+  EXPECT_THAT(problems_with("path: true", "//50%25"), HasSubstr("normalized: /50%\n"));
+  EXPECT_THAT(problems_with("path: true", "/%61"), HasSubstr("normalized: /a\n"));
+  EXPECT_THAT(problems_with("path: true", "//%2541"), HasSubstr("normalized: /%2541\n"));
   EXPECT_THAT(problems_with("cookie: sid", "%20a"), HasSubstr("decoded; write  a\n"));
 }
 

@@ -256,6 +256,24 @@ TEST(Mapper, ListsHoldDecodedValues) {
   EXPECT_EQ(rig.Map({.target = "/", .fields = trimmed}), "");
 }
 
+// A path of which two hexadecimal digits follow a percent sign is written as in a URL.
+TEST(Mapper, ListsAndConditionsCanNameEveryPercentSign) {
+  MappingRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-original\nmappings:\n"
+      "- path: [/c/%2541, /d/%25/*]\n"
+      "  descriptors: [{entries: [{key: k, value: v}]}]\n"
+      "- refuse:\n"
+      "  - {path: true, values: [/%2541, /e%25]}\n  - {path_prefix: 1, values: [/b%2541]}\n"
+      "  - {path_segment: 2, values: ['%2525']}\n");
+  for (const std::string_view target : {"/c/%2541", "/c/%25%34%31", "/c//%2541", "/d/%25/a"})
+    EXPECT_EQ(rig.Map({.target = target}), "k=v") << target;
+  for (const std::string_view target : {"/%2541", "/e%25", "/b%2541/a", "/a/%2525/b"})
+    EXPECT_EQ(rig.Map({.target = target}), "refused") << target;
+  for (const std::string_view target :
+       {"/A", "/%41", "/%252541", "/e", "/bA", "/b%41", "/a/%25", "/c/A", "/c/%41", "/d/%25%25/a"})
+    EXPECT_EQ(rig.Map({.target = target}), "") << target;
+}
+
 // A proxy that does not state the client's address would let pass all whom the list refuses.
 TEST(Mapper, ARefusalByAddressNeedsTheAddress) {
   const auto rig = [](std::string_view list) {
@@ -361,8 +379,12 @@ TEST(PathPattern, MatchesWholeSegments) {
   EXPECT_FALSE(matches("/", "/a"));
   EXPECT_TRUE(matches("/50%", "/50%"));
   EXPECT_TRUE(matches("/50%/*", "/50%/a"));
+  EXPECT_TRUE(matches("/50%25", "/50%"));
+  EXPECT_FALSE(matches("/50%25", "/50%25"));
+  EXPECT_TRUE(matches("/50%2525", "/50%25"));
+  EXPECT_TRUE(matches("/%2541/*", "/%41/a"));
   for (const std::string_view pattern :
-       {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**", "/a?b", "/a#b", "/50%25", "/%61"}) {
+       {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**", "/a?b", "/a#b", "/50%41", "/%61"}) {
     EXPECT_FALSE(PathPattern::Parse(pattern)) << pattern;
   }
 }

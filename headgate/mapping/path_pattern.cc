@@ -1,6 +1,7 @@
 #include "headgate/mapping/path_pattern.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "headgate/mapping/written_path.h"
 
@@ -20,12 +21,14 @@ std::string_view TakeSegment(std::string_view& path) {
 std::optional<PathPattern> PathPattern::Parse(std::string_view text) {
   if (text == "*") return PathPattern("/*");
   // `?` and `#` more probably begin a query or a fragment than stand for their escapes.
-  if (text.find_first_of("?#") != text.npos || WrittenPath(text) != text) return std::nullopt;
-  for (std::string_view rest = text; !rest.empty();) {
+  if (text.find_first_of("?#") != text.npos) return std::nullopt;
+  std::optional<std::string> path = ReadPath(text);
+  if (!path) return std::nullopt;
+  for (std::string_view rest = *path; !rest.empty();) {
     const std::string_view segment = TakeSegment(rest);
     if (segment != "*" && segment.find('*') != segment.npos) return std::nullopt;
   }
-  return PathPattern(std::string(text));
+  return PathPattern(*std::move(path));
 }
 
 bool PathPattern::Matches(std::string_view path) const {

@@ -55,11 +55,12 @@ bool IsFieldName(std::string_view text) {
 // or `#`, or with a `*`, cannot be written: the text more probably has a query or a fragment, or is
 // a pattern.
 std::string HintForPath(std::string_view value) {
-  const auto path = WrittenPath(value);
-  if (!path || value.find_first_of("?#*") != value.npos)
+  const auto spelling = SpellingOfPath(value);
+  if (!spelling || value.find_first_of("?#*") != value.npos)
     return "a list has paths without query and without *: /a/b; only the condition path has "
            "patterns";
-  return *path == value ? "" : fmt::format("write it as paths are normalized: {}", Shown(*path));
+  return ReadPath(value) ? ""
+                         : fmt::format("write it as paths are normalized: {}", Shown(*spelling));
 }
 
 std::string HintForPrefix(std::string_view value, uint32_t segments) {
@@ -71,11 +72,9 @@ std::string HintForPrefix(std::string_view value, uint32_t segments) {
 }
 
 std::string HintForSegment(std::string_view value) {
-  const auto path = WrittenPath(fmt::format("/{}", value));
-  return path && std::string_view(*path).substr(1) == value &&
-                 value.find_first_of("/?*") == value.npos
+  return ReadPath(fmt::format("/{}", value)) && value.find_first_of("/?*") == value.npos
              ? ""
-             : "a segment is the text between two / of a path, without escapes";
+             : "a segment is the text between two / of a path, without escapes other than %25";
 }
 
 std::string HintForHost(std::string_view value) {
@@ -201,6 +200,20 @@ std::optional<Impossible> CheckListValue(const Attribute& attribute, std::string
   if (hint.empty()) return std::nullopt;
   return Impossible{.message = fmt::format("{} is never '{}'", Describe(attribute), Shown(value)),
                     .hint = std::move(hint)};
+}
+
+std::string ListValue(const Attribute& attribute, const std::string& text) {
+  switch (attribute.kind) {
+    case AttributeKind::kPath:
+    case AttributeKind::kPathPrefix:
+      return ReadPath(text).value_or(text);
+    case AttributeKind::kPathSegment: {
+      const auto path = ReadPath(fmt::format("/{}", text));
+      return path ? path->substr(1) : text;
+    }
+    default:
+      return text;
+  }
 }
 
 std::optional<Impossible> CheckReached(const Mapping& mapping, std::span<const Mapping> earlier) {

@@ -18,7 +18,7 @@ struct Impossible {
   std::string hint;
 };
 
-// Each function returns why no request has the value; empty if one can have it.
+// Each Check function returns why no request has the value; empty if one can have it.
 
 std::optional<Impossible> CheckMethod(std::string_view method);
 // `host` is a pattern.
@@ -27,6 +27,8 @@ std::optional<Impossible> CheckHeaderName(std::string_view name);
 std::optional<Impossible> CheckCookieName(std::string_view name);
 // The value of a list of this attribute, which is not the client's address.
 std::optional<Impossible> CheckListValue(const Attribute& attribute, std::string_view value);
+// The value that requests have, of a text that CheckListValue accepts.
+std::string ListValue(const Attribute& attribute, const std::string& text);
 // A mapping behind `earlier` ones: the first one that fits decides. Looks only at earlier mappings
 // with at most kComparedPathsMax paths, so that long files load fast.
 std::optional<Impossible> CheckReached(const Mapping& mapping, std::span<const Mapping> earlier);

@@ -1,5 +1,7 @@
 // Paths in a mapping file. They are written as requests have them once they are normalized, thus
-// decoded: `/50%` is the path of `GET /50%25`.
+// decoded: `/50%` is the path of `GET /50%25`. `%25` stands for `%` too, as in a URL. Before two
+// hexadecimal digits only that is possible: `/a%2541` is the path of `GET /a%2541`, while `/a%41`
+// is refused, because it more probably means `/aA`. A `#` stands for itself.
 #pragma once
 
 #include <optional>
@@ -8,9 +10,11 @@
 
 namespace headgate::mapping {
 
-// The normalized path that `text` probably means; another text is not normalized. A `%` that begins
-// no escape, and a `#`, stand for themselves. An escape is decoded, because nobody who writes
-// `/%61` means the path of `GET /%2561`. Empty if no request has such a path.
-std::optional<std::string> WrittenPath(std::string_view text);
+// The normalized path that is written this way; empty if none is.
+std::optional<std::string> ReadPath(std::string_view text);
+
+// How the path is written that `text` probably means: another text than those that ReadPath accepts
+// is not normalized, or has other escapes. Empty if no request has such a path.
+std::optional<std::string> SpellingOfPath(std::string_view text);
 
 }  // namespace headgate::mapping
