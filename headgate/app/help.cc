@@ -114,6 +114,7 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --rules PATH              rules in front of the pool: files, and directories of *.yaml; repeatable, followed live
   --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
   --watch zk://HOST:PORT/path  rules in ZooKeeper, followed live; repeatable
+  --watch-password-file PATH  its first line is the password for the user in --watch zk://USER@HOST:PORT/path
   --watch-copy PATH         a file for the last good rules of --watch, for a start while ZooKeeper is away
   --merge-domains           several rule files, or a file and ZooKeeper, may have the same domain
   --mappings PATH           which rules a request meets, as with `serve --auth`; without it: client=ID

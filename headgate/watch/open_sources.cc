@@ -26,14 +26,16 @@ std::string_view SchemeOf(std::string_view place) {
   return is_name ? scheme : std::string_view{};
 }
 
-absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url) {
+absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url,
+                                                    std::string_view password) {
   const std::string_view scheme = SchemeOf(url);
   if (scheme != "zk") {
     return absl::InvalidArgumentError(fmt::format(
         "rules cannot be read from {}://; name a file, a directory, or zk://HOST:PORT/path",
         scheme));
   }
-  const auto place = headgate::zookeeper::ParsePlace(url, headgate::zookeeper::kDefaultPath);
+  const auto place =
+      headgate::zookeeper::ParsePlace(url, headgate::zookeeper::kDefaultPath, password);
   if (place.ok()) return place;
   return absl::InvalidArgumentError(
       fmt::format("the zk:// URL is not valid: {}", std::string(place.status().message())));
@@ -49,8 +51,8 @@ std::string StoreWithoutLogin(const std::string& url) {
 
 }  // namespace
 
-absl::Status CheckPlace(const std::string& place) {
-  return SchemeOf(place).empty() ? absl::OkStatus() : ParseUrl(place).status();
+absl::Status CheckPlace(const std::string& place, std::string_view password) {
+  return SchemeOf(place).empty() ? absl::OkStatus() : ParseUrl(place, password).status();
 }
 
 absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
@@ -70,7 +72,8 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
       paths.push_back(place);
       continue;
     }
-    HEADGATE_ASSIGN_OR_RETURN(headgate::zookeeper::Place parsed, ParseUrl(place));
+    HEADGATE_ASSIGN_OR_RETURN(headgate::zookeeper::Place parsed,
+                              ParseUrl(place, settings.password));
     // Documents are told apart by their paths.
     if (!roots.insert(parsed.path).second) {
       return absl::InvalidArgumentError(fmt::format(

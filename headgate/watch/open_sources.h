@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/base/status.h"
@@ -16,6 +17,9 @@ namespace headgate::watch {
 struct SourceSettings {
   // The file of the last good documents of a source that is not files; empty: none.
   std::string copy{};
+  // Replaces the password in the URL of each place in ZooKeeper, which then needs only a user.
+  // Empty: the URLs have theirs, or none.
+  std::string password{};
   base::Duration session_timeout = std::chrono::seconds(10);
   // The name of this instance, which no other process has: a source that can shows it to the
   // others, and counts them. Empty: this instance is not shown.
@@ -34,7 +38,7 @@ struct SourceSettings {
 absl::StatusOr<std::vector<std::unique_ptr<rule::Source>>> OpenSources(
     std::span<const std::string> places, const SourceSettings& settings, net::EventLoop& loop);
 
-// Why OpenSources refuses this place; OK if it does not.
-absl::Status CheckPlace(const std::string& place);
+// Why OpenSources refuses this place, with this SourceSettings::password; OK if it does not.
+absl::Status CheckPlace(const std::string& place, std::string_view password = {});
 
 }  // namespace headgate::watch

@@ -68,9 +68,24 @@ TEST(OpenSources, TwoSourcesHaveDifferentPaths) {
   EXPECT_THAT(sources.status().message(), HasSubstr("two sources of rules have the path /a"));
 }
 
+TEST(OpenSources, APasswordIsForTheUserOfEachZooKeeper) {
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  const auto opened = [&](const std::vector<std::string>& places) {
+    return OpenSources(places, {.password = "secret"}, loop).status();
+  };
+  EXPECT_TRUE(opened({"zk://ann@127.0.0.1:1/a", "zk://bob:old@127.0.0.1:1/b"}).ok());
+  EXPECT_TRUE(opened({"rules.yaml", "zk://ann@127.0.0.1:1/a"}).ok());
+  EXPECT_FALSE(opened({"zk://ann@127.0.0.1:1/a", "zk://127.0.0.1:1/b"}).ok());
+}
+
 TEST(OpenSources, AZooKeeperUrlIsASource) {
   EXPECT_TRUE(CheckPlace("zk://127.0.0.1:2181,127.0.0.1:2182/limits").ok());
   EXPECT_TRUE(CheckPlace("rules.yaml").ok());
+  EXPECT_TRUE(CheckPlace("zk://ann@127.0.0.1:2181/limits", "secret").ok());
+  EXPECT_THAT(CheckPlace("zk://127.0.0.1:2181/limits", "secret").message(),
+              testing::AllOf(HasSubstr("a password needs a user: zk://USER@HOST"),
+                             testing::Not(HasSubstr("secret"))));
   EXPECT_THAT(CheckPlace("zk://user:secret@127.0.0.1:0/x").message(),
               testing::AllOf(HasSubstr("'0' is not a port"), testing::Not(HasSubstr("secret"))));
 }

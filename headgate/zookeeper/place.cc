@@ -18,8 +18,11 @@ absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std:
 
 absl::StatusOr<std::string> ParseDigest(std::string_view login, std::string_view given_password) {
   const size_t colon = std::min(login.find(':'), login.size());
-  if (colon == 0 || (colon == login.size() && given_password.empty()))
-    return Bad("a login is USER:PASSWORD, for ZooKeeper's digest scheme");
+  if (colon == 0 || (colon == login.size() && given_password.empty())) {
+    return Bad(
+        "a login is USER:PASSWORD, or USER if a file has the password, for ZooKeeper's digest "
+        "scheme");
+  }
   const auto user = base::PercentDecoded(login.substr(0, colon));
   const auto password = given_password.empty() ? base::PercentDecoded(login.substr(colon + 1))
                                                : std::string(given_password);

@@ -54,7 +54,9 @@ TEST(Place, SaysWhatIsWrong) {
             "%40");
   EXPECT_EQ(NameOfUrl("zk://a/x%zz"),
             "a '%' of the path is not followed by two hexadecimal digits");
-  EXPECT_EQ(NameOfUrl("zk://secret@a"), "a login is USER:PASSWORD, for ZooKeeper's digest scheme");
+  EXPECT_EQ(NameOfUrl("zk://secret@a"),
+            "a login is USER:PASSWORD, or USER if a file has the password, for ZooKeeper's digest "
+            "scheme");
   EXPECT_EQ(NameOfUrl("zk://a:%s@a"),
             "a '%' of user or password is not followed by two hexadecimal digits");
 }

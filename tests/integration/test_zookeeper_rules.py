@@ -285,6 +285,22 @@ class ZooKeeperRules(unittest.TestCase):
             one.get()
         until(lambda: limit_in_force(server) == 1_001, 1, "the last one is in force")
 
+    def test_a_password_in_a_file(self):
+        file = self.enterContext(tempfile.NamedTemporaryFile("w"))
+        file.write("se/cr:et\n")
+        file.flush()
+        words = ("--watch", self.zookeeper.url("/private", login="gate@"), "--watch-password-file", file.name, "--log-level", "debug")
+        shown = run(BINARY, "serve", "--print-config", *words)
+        self.assertIn(f'watch_password_file: "{file.name}"', shown.stdout)
+        self.assertNotIn("se/cr:et", shown.stdout)
+        server = self.enterContext(Headgate(*words))
+        until(lambda: self.operator.exists("/private/config"), 10, "it makes its nodes")
+        self.assertNotIn("se/cr:et", server.errors())
+        with self.assertRaises(NoAuthError):
+            self.operator.create("/private/config/x", limit(1))
+        self.operator.add_auth("digest", "gate:se/cr:et")
+        self.operator.create("/private/config/x", limit(1))
+
     def test_the_login_of_a_url(self):
         for args in (("--watch", "zk://a:0/x"), ("--watch", "rules.yaml"), ("--watch", "zk://user:sec@ret:1x/x")):
             done = run(BINARY, "serve", *args)

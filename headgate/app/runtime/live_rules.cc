@@ -46,6 +46,7 @@ LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engi
                      net::EventLoop& loop, observe::Log& log)
     : places_(PlacesOf(settings)),
       sources_{.copy = settings.watch_copy,
+               .password = settings.watch_password,
                .session_timeout = settings.watch_session_timeout,
                .instance = instance,
                .version = std::string(kVersion),

@@ -41,6 +41,8 @@ struct Settings {
   std::vector<std::string> rule;
   std::string merge_domains = "no";
   std::vector<std::string> watch;
+  std::string watch_password_file;
+  std::string watch_password;  // no setting: CheckWatch reads it from the file
   std::string watch_copy;
   std::string audit_log;
   base::Duration watch_session_timeout = std::chrono::seconds(10);

@@ -127,6 +127,14 @@ const std::array kSettings = {
             .advice = "Use it if the rules of all instances change together, without a restart. "
                       "See docs/guides/live-rules.md.",
             .secret = Secret::kLogin},
+    Setting{.name = "watch_password_file",
+            .group = kRules,
+            .target = &Settings::watch_password_file,
+            .help = "A file whose first line is ZooKeeper's password for watch, used instead of "
+                    "one in the URL.",
+            .advice = "Use it with secrets that are mounted as files; the user stays in the URL: "
+                      "zk://USER@HOST.",
+            .paths = Paths::kAll},
     Setting{.name = "watch_copy",
             .group = kRules,
             .target = &Settings::watch_copy,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "headgate/disk/files.h"
 #include "headgate/rule/quote.h"
 #include "headgate/watch/open_sources.h"
@@ -9,13 +11,18 @@
 namespace headgate::app {
 
 void CheckWatch(Configuration& configuration) {
-  const Settings& settings = configuration.settings;
+  Settings& settings = configuration.settings;
+  if (!settings.watch_password_file.empty()) {
+    auto password = disk::ReadFirstLine(settings.watch_password_file);
+    if (!password.ok()) configuration.AddProblem("watch_password_file", password.status());
+    settings.watch_password = std::move(password).value_or("(not read)");
+  }
   // The places without what may be a password.
   const std::vector<std::string> shown = ShowValue(*FindSetting("watch"), settings);
   for (size_t i = 0; i < settings.watch.size(); ++i) {
     const std::string& place = settings.watch[i];
     const absl::Status status = place.starts_with("zk://")
-                                    ? watch::CheckPlace(place)
+                                    ? watch::CheckPlace(place, settings.watch_password)
                                     : absl::InvalidArgumentError(fmt::format(
                                           "'{}' is not a zk:// URL", rule::Printable(shown[i])));
     if (!status.ok())

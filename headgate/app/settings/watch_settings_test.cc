@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace headgate::app {
 namespace {
 
@@ -53,6 +55,29 @@ TEST(WatchSettings, OtherThanZooKeeperIsRefusedWithoutItsPassword) {
               ElementsAre("watch: 'rules.yaml' is not a zk:// URL" + kHint));
   EXPECT_THAT(ProblemsOf({"zk://ann:p/w@h/x"}),
               ElementsAre(AllOf(HasSubstr("an '@' stands behind a '/'"), Not(HasSubstr("p/w")))));
+}
+
+TEST(WatchSettings, APasswordIsTheFirstLineOfAFile) {
+  const std::string path = ::testing::TempDir() + "watch_settings_test_password";
+  std::ofstream(path) << "p:a@ss%2f\nnot this\n";
+  const auto checked = [&](std::string url, std::string file) {
+    Configuration configuration;
+    configuration.settings.watch = {std::move(url)};
+    configuration.settings.watch_password_file = std::move(file);
+    CheckWatch(configuration);
+    return configuration;
+  };
+  const Configuration good = checked("zk://ann@h/x", path);
+  EXPECT_THAT(good.problems, IsEmpty());
+  EXPECT_EQ(good.settings.watch_password, "p:a@ss%2f");
+  const Configuration without_user = checked("zk://h/x", path);
+  ASSERT_EQ(without_user.problems.size(), 1u);
+  EXPECT_THAT(without_user.problems[0].what,
+              AllOf(HasSubstr("a password needs a user: zk://USER@HOST"), Not(HasSubstr("p:a"))));
+  const Configuration without_file = checked("zk://ann@h/x", "/nowhere/password");
+  ASSERT_EQ(without_file.problems.size(), 1u);
+  EXPECT_THAT(without_file.problems[0].what, HasSubstr("/nowhere/password"));
+  EXPECT_THAT(ProblemsOf({"zk://ann@h/x"}), ElementsAre(HasSubstr("a login is USER:PASSWORD")));
 }
 
 }  // namespace

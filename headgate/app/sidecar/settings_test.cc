@@ -256,6 +256,10 @@ TEST(SidecarSettings, RulesInZooKeeper) {
               AllOf(HasSubstr("error: --watch: "), HasSubstr("files belong to --rules")));
   EXPECT_THAT(WithFlags({"--watch-copy", "copy.yaml"}).err,
               HasSubstr("--watch-copy without --watch"));
+  EXPECT_THAT(WithFlags({"--watch", "zk://ann@a/x", "--watch-password-file", "/nowhere/pw"}).err,
+              HasSubstr("error: --watch-password-file: "));
+  EXPECT_THAT(WithFlags({"--watch-password-file", "pw"}).err,
+              HasSubstr("--watch-password-file without --watch"));
   EXPECT_THAT(WithFlags({"--watch", "zk://a/x", "--watch-copy", "/nowhere/copy.yaml"}).err,
               HasSubstr("error: --watch-copy: "));
   EXPECT_THAT(
