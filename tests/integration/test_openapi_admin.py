@@ -10,7 +10,7 @@ import unittest
 from urllib.parse import quote
 
 from described import Described, described_anywhere
-from harness import BINARY, Headgate, Sidecar, run, until
+from harness import BINARY, Headgate, Sidecar, free_port, run, until
 from zookeeper import ZooKeeperServer
 
 RULES = """domain: shop
@@ -441,11 +441,12 @@ class AdminOfSidecar(AdminTest):
         self.ask, self.send = self.address.ask, self.address.send
 
     def test_the_document_describes_what_the_address_serves_and_is_well_formed(self):
-        for more in ((), ("--rule", "user: 10/minute")):
+        for more in ((), ("--rule", "user: 10/minute"), ("--watch", f"zk://127.0.0.1:{free_port()}/rules")):
             self.start(*more)
             self.address.assert_is_well_formed()
             self.address.assert_describes_exactly_what_it_serves()
             self.assertEqual("/v1/rules" in self.address.api["paths"], bool(more))
+            self.assertEqual("/v1/confirm" in self.address.api["paths"], "--watch" in more)
             self.address.drive_broken_requests()
 
     def test_bodies_are_taken_if_the_description_allows_them(self):

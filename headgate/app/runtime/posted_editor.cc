@@ -2,6 +2,11 @@
 
 namespace headgate::app {
 
+void EditorThread::End() {
+  closed.store(true);
+  loop.RunUntil([this] { return under_way.load() == 0; }, kEndTimeout);
+}
+
 PostedEditor::PostedEditor(EditorThread& thread, net::EventLoop& own, base::Duration answer_within)
     : thread_(thread),
       own_(own),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,6 +20,12 @@ namespace headgate::app {
 
 // The thread that the sources of rules live on, and the calls that are under way there.
 struct EditorThread {
+  // Takes no more calls, and runs the loop until those that are under way have ended, for at most
+  // kEndTimeout. Call it on that thread, while nobody else runs the loop.
+  void End();
+
+  static constexpr base::Duration kEndTimeout = std::chrono::seconds(2);
+
   rule::Editor& editor;
   net::EventLoop& loop;
   std::atomic<uint32_t> under_way{0};

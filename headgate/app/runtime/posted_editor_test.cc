@@ -95,5 +95,19 @@ TEST_F(PostedEditorTest, RefusesMoreThanItsBoundAndAllAfterTheEnd) {
   EXPECT_EQ(results.size(), 2u);
 }
 
+TEST_F(PostedEditorTest, TheEndWaitsForCallsThatAreUnderWay) {
+  PostedEditor posted(thread, own, 20s);
+  Change(posted);
+  sources.Post(
+      [this] { sources.Post([this] { editor.changes.at(0)({.status = absl::OkStatus()}); }); });
+  thread.End();
+  EXPECT_EQ(thread.under_way.load(), 0u);
+  ASSERT_TRUE(Until([&] { return !results.empty(); }));
+  EXPECT_TRUE(results[0].ok());
+  Change(posted);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_TRUE(absl::IsUnavailable(results[1]));
+}
+
 }  // namespace
 }  // namespace headgate::app

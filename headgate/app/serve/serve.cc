@@ -41,8 +41,6 @@
 namespace headgate::app {
 namespace {
 
-// How long a stop waits for edits of rules.
-constexpr base::Duration kEditsTimeout = std::chrono::seconds(2);
 // Servers of a store that connections are reckoned for.
 constexpr uint64_t kStoreServers = 8;
 
@@ -362,7 +360,7 @@ class Process {
               {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
     // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
-    EndEdits();
+    editor_->End();  // edits of rules that are under way need the control loop
     const bool all = server_.Drain(settings_.drain_timeout);
     front_options_.access.End();
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
@@ -370,12 +368,6 @@ class Process {
     const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
     return saved ? kExitOk : kExitNotSaved;
-  }
-
-  // Edits of rules that are under way need the control loop to end.
-  void EndEdits() {
-    editor_->closed.store(true);
-    control_.RunUntil([this] { return editor_->under_way.load() == 0; }, kEditsTimeout);
   }
 
   const Configuration& configuration_;

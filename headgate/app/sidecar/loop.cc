@@ -6,13 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/front/admin/document_routes.h"
 #include "headgate/http/http1/client_session.h"
 #include "headgate/http/http2/client_session.h"
+#include "headgate/net/server_options.h"
 
 namespace headgate::app {
 namespace {
 
 const http::http2::ClientOptions kHttp2Client;
+
+// Sooner than the connection of the request ends.
+constexpr base::Duration kConfirmTimeout = net::ServerOptions{}.request_timeout * 3 / 4;
 
 void LogUnannouncedEnd(observe::Log& log, std::string_view reason) {
   log.Warning("upstream.end_unannounced",
@@ -78,11 +83,22 @@ SidecarLoop::SidecarLoop(const SidecarSettings& settings,
                          const base::DisciplinedClock& clock, observe::Log& log)
     : settings_(settings),
       log_(log),
+      loop_(loop),
       options_(ProxyOptionsOf(settings, upstreams, clock.source(), upstream_http2_, log)),
       proxy_(options_, admission, loop, clock),
       sessions_(proxy_.application(), session_options),
       admin_("Headgate, the admin address of a sidecar", access,
              [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
+
+void SidecarLoop::TakeConfirmations(EditorThread& rules) {
+  editor_.emplace(rules, loop_, kConfirmTimeout);
+  front::admin::AddConfirmRoute(*editor_, admin_);
+}
+
+void SidecarLoop::LeaveLoop() {
+  proxy_.LeaveLoop();
+  if (editor_) editor_->LeaveLoop();
+}
 
 void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
                                const std::shared_ptr<net::TlsContext>& tls) {

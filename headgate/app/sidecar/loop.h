@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "headgate/access/access.h"
+#include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/sidecar/sessions.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/app/sidecar/upstream_names.h"
@@ -31,6 +33,11 @@ class SidecarLoop {
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
   http::Router& admin() { return admin_; }
+  // Lets the admin address confirm deletions of rules. Call it before the loop runs; `rules` must
+  // outlive this object.
+  void TakeConfirmations(EditorThread& rules);
+  // While the loop does not run.
+  void LeaveLoop();
   // Changes the upstreams of the requests that follow, and the TLS of new connections to them
   // (null: plain). Call it on the loop.
   void SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
@@ -39,10 +46,12 @@ class SidecarLoop {
  private:
   const SidecarSettings& settings_;
   observe::Log& log_;
+  net::EventLoop& loop_;
   http::http2::Counters upstream_http2_;
   const proxy::ProxyOptions options_;
   proxy::ProxyLoop proxy_;
   SidecarSessions sessions_;
+  std::optional<PostedEditor> editor_;
   http::Router admin_;
 };
 

@@ -77,7 +77,7 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
 SidecarProcess::~SidecarProcess() {
   server_.Stop();
   access_.End();
-  for (const auto& loop : loops_) loop->proxy().LeaveLoop();
+  for (const auto& loop : loops_) loop->LeaveLoop();
   if (fleet_) fleet_->LeaveLoop();
 }
 
@@ -85,7 +85,7 @@ int SidecarProcess::Run() {
   LogLoweredConnections(files_, settings_.connections_max,
                         "raise `ulimit -n`, or lower --max-connections or --upstream-connections",
                         log_);
-  if ((rules_ && !rules_->LoadFirst(console_)) || !OpenStore()) return kExitUsage;
+  if (!LoadRules() || !OpenStore()) return kExitUsage;
   if (!listeners_.FindPredecessor()) return kExitUnreachable;
   if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
     console_.Error(std::string(status.message()), "see --tls-certificate-file");
@@ -117,6 +117,7 @@ void SidecarProcess::Drain() {
   const bool has_successor = listeners_.has_successor();
   log_.Info("sidecar.drain_began",
             {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
+  if (editor_) editor_->End();  // confirmations that are under way need the control loop
   const auto begun = [this, began = engine_.clock().Now()] {
     const base::Duration words = std::min(settings_.drain_timeout / 4, kLastWordsMax);
     const base::Instant end = began + (settings_.drain_timeout - words);
@@ -126,6 +127,15 @@ void SidecarProcess::Drain() {
                                  : server_.Drain(settings_.drain_timeout, begun);
   if (shared_ != nullptr) shared_->Leave(server_);
   log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
+}
+
+bool SidecarProcess::LoadRules() {
+  if (!rules_) return true;
+  if (!rules_->LoadFirst(console_)) return false;
+  if (settings_.engine.watch.empty()) return true;
+  editor_.emplace(rules_->editor(), control_);
+  for (const auto& loop : loops_) loop->TakeConfirmations(*editor_);
+  return true;
 }
 
 bool SidecarProcess::OpenStore() {

@@ -12,6 +12,7 @@
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/runtime/followed_certificates.h"
+#include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/runtime/shared_stores.h"
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/settings/console.h"
@@ -49,6 +50,7 @@ class SidecarProcess {
 
  private:
   // The calls of a start. Each returns false if it fails; the error is then on the console.
+  bool LoadRules();
   bool OpenStore();
   bool ListenOnAll();
 
@@ -92,6 +94,8 @@ class SidecarProcess {
   access::Access access_;
   LiveUpstreams upstreams_;
   std::optional<SidecarRules> rules_;  // absent: there are none
+  // Confirms deletions of rules in ZooKeeper; absent if the rules come from elsewhere.
+  std::optional<EditorThread> editor_;
   std::vector<std::unique_ptr<SidecarLoop>> loops_;
   // The loops use everything declared above.
   net::Server server_;

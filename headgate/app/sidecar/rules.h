@@ -48,6 +48,8 @@ class SidecarRules {
   void Apply(proxy::ProxyLoop& proxy, SharedStores* shared);
   // Reads all files again, changed or not.
   void Reload();
+  // Takes confirmations of deletions. Call it after LoadFirst.
+  rule::Editor& editor() { return rules_.editor(); }
 
   // From any thread.
   void Collect(observe::Sink& sink) const;

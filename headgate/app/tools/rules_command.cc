@@ -209,13 +209,14 @@ class RulesCommand {
     }
   }
 
-  // The address is not the admin address, or that of a sidecar, which has none of the paths.
+  // The address is not the admin address, or that of a sidecar, which has none of the paths, except
+  // that of a confirmation if its rules come from ZooKeeper.
   std::string HintOnNoPath() const {
     if (arguments_.verb != "confirm")
       return "rules are changed over the admin address of `headgate serve`, not of a sidecar; give "
              "it with --server";
-    return "deletions are confirmed at the admin address of `headgate serve`; a sidecar keeps "
-           "deleted documents until it is restarted without its --watch-copy";
+    return "deletions are confirmed at the admin address of `headgate serve`, or of a sidecar with "
+           "--watch; give it with --server";
   }
 
   // The answer itself, or the text for people that it was made into without a surprise.

@@ -242,11 +242,18 @@ void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
               .what = "back to an earlier text of a document",
               .needs = access::Right::kAdmin,
               .handle = on_all(&DocumentHandlers::RollBack)});
+  AddConfirmRoute(editor, router);
+}
+
+void AddConfirmRoute(rule::Editor& editor, http::Router& router) {
   router.Add({.methods = {"POST"},
               .path = "/v1/confirm",
               .what = "deletions that were taken for an accident were meant",
               .needs = access::Right::kAdmin,
-              .handle = on_all(&DocumentHandlers::Confirm)});
+              .handle = [handlers = DocumentHandlers(editor)](
+                            const Request& request, Response& response, base::Instant) {
+                handlers.Confirm(request, response);
+              }});
 }
 
 }  // namespace headgate::front::admin

@@ -395,14 +395,12 @@ void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set)
             ? "1 document was deleted and stays in force"
             : fmt::format("{} documents were deleted at once; they stay in force",
                           documents.guard.kept_count()),
-        "make them again; if they were meant to go: headgate rules confirm, or restart a sidecar "
-        "without its copy"));
+        "make them again; if they were meant to go: headgate rules confirm"));
   }
   if (directory.stale_answers() > kStaleAnswersMax) {
     set.problems.push_back(rule::WholeFileProblem(
         documents.path, "the ensemble answers with older documents than it had; they are not taken",
-        "if it was restored from a backup: headgate rules confirm, or restart a sidecar without "
-        "its copy"));
+        "if it was restored from a backup: headgate rules confirm"));
   }
 }
 
