@@ -127,6 +127,31 @@ class Nginx(unittest.TestCase):
         # Another request has another id.
         self.assertEqual(get(proxy.port, "/")[1]["ratelimit"].partition(";t")[0], '"remote_address";r=8')
 
+    def test_both_questions_about_a_request_go_to_one_of_several_headgates(self):
+        second_port = free_port()
+
+        def two_headgates(text):
+            text = text.replace("proxy_pass http://127.0.0.1:9000;", "root site;", 1)
+            servers = "server 127.0.0.1:8080;"
+            return text.replace(servers, f"hash $request_id consistent; {servers} server 127.0.0.1:{second_port};")
+
+        with RedisServer() as redis:
+            args = ("--rule", "remote_address: 1000/hour", "--store", f"redis://127.0.0.1:{redis.port}", "--store-timeout", "1s")
+            proxy = Proxy(self, "nginx", *args, change=two_headgates)
+            auth = os.path.join(proxy.folder, "auth.yaml")
+            second = self.enterContext(Headgate("--listen", f"127.0.0.1:{second_port}", "--auth", auth, *args))
+            second.wait_for(rf"listening on 127\.0\.0\.1:({second_port})\n")
+            os.mkdir(os.path.join(proxy.folder, "site"))
+            with open(os.path.join(proxy.folder, "site/index.html"), "w", encoding="utf-8") as file:
+                file.write("index\n")
+            for _ in range(40):
+                self.assertEqual(get(proxy.port, "/")[0], 200)
+            both = (proxy.headgate, second)
+            repeated = [server.metric("headgate_auth_repeated_total") for server in both]
+            allowed = [server.metric('headgate_auth_requests_total{outcome="allowed"}') for server in both]
+        self.assertEqual((sum(repeated), sum(allowed)), (40, 40))
+        self.assertNotIn(0, repeated, "nginx asks both")
+
     def test_connections_are_kept(self):
         proxy = Proxy(self, "nginx", "--rule", "remote_address: 20/minute")
         before = proxy.headgate.metric("headgate_connections_accepted_total")
