@@ -63,6 +63,10 @@ class Backend {
   // always OK. Callable from any thread.
   virtual absl::Status problem() const { return absl::OkStatus(); }
 
+  // Another process goes on in place of this one: the store counts this instance no longer, soon.
+  // It may still use the store. At most once, on the thread of the first event loop, before Leave.
+  virtual void LeaveCount() {}
+
   // Tells the store that this instance is leaving, then calls `done`, even if the store does not
   // answer in time. Call it once, on the thread of the first event loop.
   virtual void Leave(std::function<void()> done) = 0;

@@ -201,7 +201,7 @@ void Presence::Leave(std::function<void()> done) {
   left_ = true;
   timer_.Cancel();
   write_timer_.Cancel();
-  if (!made_) return done();
+  if (!std::exchange(made_, false)) return done();
   client_.Delete(path_, -1, [done = std::move(done)](const absl::Status& /*ignored*/) { done(); });
 }
 

@@ -68,7 +68,8 @@ class Presence {
   void OnWatch(const WatchEvent& event);
   // Changes the node's data, soon. If several changes come together, the last one is written.
   void Describe(std::string data);
-  // Deletes the node at once, then calls `done`, also if there is no answer. Ends the counting.
+  // Deletes the node at once, then calls `done`, also if there is no answer. Ends the counting. May
+  // be called again.
   void Leave(std::function<void()> done);
 
   // The number last counted; 1 if there was none. From any thread.

@@ -66,7 +66,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"app/runtime",
        {6,
         {"app/settings", "front/auth", "store/open", "watch/file", "watch", "observe", "mapping",
-         "limiter", "store", "rule", "access", "disk", "net", "base"}}},
+         "limiter", "store/cas", "store", "rule", "access", "disk", "net", "base"}}},
       {"app/serve",
        {6, With({"app/runtime", "app/settings", "front/admin", "front/api", "front/auth",
                  "front/mux", "front/resp", "front/spoe", "watch/file", "disk"},

@@ -5,6 +5,7 @@
 #include <latch>
 
 #include "headgate/app/runtime/store_log.h"
+#include "headgate/app/runtime/store_wait.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/store/open/open_backend.h"
@@ -123,6 +124,17 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
 }
 
 limiter::SharedDecider& SharedStores::decider(uint32_t loop) { return *loops_.at(loop)->decider; }
+
+absl::Status SharedStores::AwaitStore(base::Duration timeout) {
+  std::vector<LoopOfStore> loops;
+  for (uint32_t i = 0; i < loops_.size(); ++i)
+    loops.push_back({.loop = loops_[i]->events, .values = backend_->values(i)});
+  return app::AwaitStore(loops, timeout);
+}
+
+void SharedStores::LeaveCount() {
+  loops_.front()->events.Post([this] { backend_->LeaveCount(); });
+}
 
 void SharedStores::Leave(net::Server& server) {
   const limiter::LeaseTotals before = leases_->totals();

@@ -41,6 +41,14 @@ class SharedStores {
   // For state that is not a bucket, on this loop's thread.
   store::cas::VersionedStore& values(uint32_t loop) { return backend_->values(loop); }
 
+  // Before the loops run: runs them on this thread until the store has answered on each, or for
+  // this long (store_wait.h). Returns why it has not answered.
+  absl::Status AwaitStore(base::Duration timeout);
+
+  // While the loops still run: another process has taken over, and this one does not count as an
+  // instance any more. It still decides with the store. Returns at once.
+  void LeaveCount();
+
   // While the loops still run: returns the unspent leases, tells the other instances that this one
   // is gone, stops the loops, and logs what became of the leases. Takes as long as the store takes
   // to confirm: at most one ttl for the leases, or one timeout if the store does not answer

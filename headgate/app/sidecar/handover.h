@@ -76,7 +76,8 @@ class HandoverPoint {
     std::optional<net::SocketFile> before{};
     // A process that connects says hello at once.
     base::Duration hello_timeout = std::chrono::seconds(1);
-    // From hello to ready. A successor has read its rules before that, so this is plenty.
+    // From hello to ready. A successor has read its rules before that, and waits for its store for
+    // a third of it, so this is plenty.
     base::Duration ready_timeout = std::chrono::seconds(15);
   };
 

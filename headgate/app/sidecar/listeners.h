@@ -39,6 +39,7 @@ class SidecarListeners {
   // The calls of a start, in this order. Each returns false if it fails; the error is then on the
   // console. `Listen` is called for each address, before the server starts.
   bool FindPredecessor();
+  bool has_predecessor() const { return predecessor_.has_value(); }
   bool Listen(const ListenAddress& address, std::string_view announced, const Sessions& sessions,
               net::ListenOptions options);
   // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. Then

@@ -18,6 +18,8 @@
 namespace headgate::app {
 namespace {
 
+// How long a process that takes over waits for its store. The one before waits three times as long.
+constexpr base::Duration kStoreWaitMax = std::chrono::seconds(5);
 // The end of a drain, in which requests that have waited in vain get their answers.
 constexpr base::Duration kLastWordsMax = std::chrono::seconds(1);
 
@@ -86,13 +88,14 @@ int SidecarProcess::Run() {
                         "raise `ulimit -n`, or lower --max-connections or --upstream-connections",
                         log_);
   if (!LoadRules() || !OpenStore()) return kExitUsage;
-  if (!listeners_.FindPredecessor()) return kExitUnreachable;
+  if (!FindPredecessor()) return kExitUnreachable;
   if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
     console_.Error(std::string(status.message()), "see --tls-certificate-file");
     return kExitUsage;
   }
   upstreams_.Begin();
   if (!ListenOnAll()) return kExitUnreachable;
+  AwaitStore();
   server_.Start();
   const auto state = [this] { return StateForSuccessor(); };
   const auto take_over = [this](const SidecarState& taken) { TakeOver(taken); };
@@ -115,6 +118,7 @@ void SidecarProcess::Drain() {
   listeners_.EndHandover();
   draining_.store(true, std::memory_order_relaxed);
   const bool has_successor = listeners_.has_successor();
+  if (has_successor && shared_ != nullptr) shared_->LeaveCount();
   log_.Info("sidecar.drain_began",
             {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
   if (editor_) editor_->End();  // confirmations that are under way need the control loop
@@ -154,6 +158,27 @@ bool SidecarProcess::OpenStore() {
   if (!rules_) return true;
   for (const auto& loop : loops_) rules_->Apply(loop->proxy(), shared_.get());
   return true;
+}
+
+// The process before has rules in force, or did without; none would be worse than either.
+bool SidecarProcess::FindPredecessor() {
+  if (!listeners_.FindPredecessor()) return false;
+  if (!listeners_.has_predecessor() || !rules_ || rules_->are_in_force()) return true;
+  console_.Error("--handover: this process has found no rules, and the one that runs goes on",
+                 "see the log above; start it again when the source of the rules can be read, or "
+                 "give both processes --watch-copy");
+  return false;
+}
+
+void SidecarProcess::AwaitStore() {
+  if (!listeners_.has_predecessor() || shared_ == nullptr) return;
+  const absl::Status status = shared_->AwaitStore(kStoreWaitMax);
+  if (status.ok()) return;
+  log_.Warning("handover.store_not_awaited",
+               {{"waited", kStoreWaitMax},
+                {"reason", std::string(status.message())},
+                {"effect", std::string_view("this process takes over all the same, and decides "
+                                            "without the store until it answers")}});
 }
 
 bool SidecarProcess::ListenOnAll() {

@@ -52,7 +52,10 @@ class SidecarProcess {
   // The calls of a start. Each returns false if it fails; the error is then on the console.
   bool LoadRules();
   bool OpenStore();
+  bool FindPredecessor();
   bool ListenOnAll();
+  // Never fails. In front of another process, the store is connected before this one accepts.
+  void AwaitStore();
 
   void AddAdminRoutes(http::Router& router);
   // Lets the requests end that have begun.

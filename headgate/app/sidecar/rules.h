@@ -43,6 +43,8 @@ class SidecarRules {
   // For the shared store, if there is one; shows the rules in force to it, now and later.
   const Instance& instance() const { return instance_; }
   void ShowIn(SharedStores& shared);
+  // False if the sources have had none yet.
+  bool are_in_force() const { return engine_.limiter().rules() != nullptr; }
   // Applies the rules to the requests of the next loop, whose number follows that of the last one.
   // Call it before the loop runs. `shared` is null if the rules count in this process.
   void Apply(proxy::ProxyLoop& proxy, SharedStores* shared);

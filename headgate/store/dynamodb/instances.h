@@ -52,7 +52,8 @@ class Instances {
 
   // Sends the first heartbeat. On the loop's thread.
   void Begin() { Beat(); }
-  // Removes this instance; calls `done` also if that fails. No heartbeat comes afterwards.
+  // Removes this instance; calls `done` also if that fails. No heartbeat is sent afterwards. A
+  // second call removes what a heartbeat has written that arrived late.
   void Leave(base::Duration timeout, std::function<void()> done);
 
   // From any thread.

@@ -44,7 +44,7 @@ std::optional<Heard> HeardIn(const wire::RespValue& reply) {
 }  // namespace
 
 uint32_t InstanceCount::OnHeard(uint32_t heard, bool missing, base::BootTime now) {
-  if (missing) suspected_until_ = now + silence_max_;
+  if (missing && known_ > 0) suspected_until_ = now + silence_max_;
   if (heard >= known_ || !suspected_until_ || now >= *suspected_until_) {
     known_ = heard;
     suspected_until_.reset();

@@ -26,13 +26,14 @@ class InstanceCount {
  public:
   explicit InstanceCount(base::Duration silence_max) : silence_max_(silence_max) {}
 
-  // The set has `heard` members, including this instance, which may have been `missing` before.
+  // The set has `heard` members, including this instance, which may have been `missing` before, as
+  // it is at the first beat.
   // Returns the number of instances.
   uint32_t OnHeard(uint32_t heard, bool missing, base::BootTime now);
 
  private:
   const base::Duration silence_max_;
-  uint32_t known_ = 1;
+  uint32_t known_ = 0;  // 0: no answer yet
   std::optional<base::BootTime> suspected_until_;
 };
 
@@ -60,7 +61,8 @@ class Heartbeat {
   uint64_t errors() const { return state_->errors.value(); }
 
   // Removes this instance from the set at once, and sends no more beats. Calls `done` when the
-  // removal is answered or has failed. On the loop's thread.
+  // removal is answered or has failed. A second call removes what a beat has written that was
+  // repeated meanwhile. On the loop's thread.
   void Leave(std::function<void()> done);
 
  private:

@@ -21,6 +21,12 @@ TEST_F(InstanceCountTest, BelievesASetThatItIsIn) {
   EXPECT_EQ(count.OnHeard(2, false, kStart + 4s), 2u);
 }
 
+// An instance that it has replaced was still in the set at the first beat.
+TEST_F(InstanceCountTest, OneThatLeavesAfterTheFirstBeatIsNotCountedAnyMore) {
+  EXPECT_EQ(count.OnHeard(2, true, kStart), 2u);
+  EXPECT_EQ(count.OnHeard(1, false, kStart + 2s), 1u);
+}
+
 // The set was flushed, or its server was down until the set expired: each instance comes back in
 // its turn.
 TEST_F(InstanceCountTest, ASetThatFillsAgainIsNotAFleetThatShrank) {

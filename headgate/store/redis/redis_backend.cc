@@ -87,6 +87,9 @@ class RedisBackend final : public Backend {
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   cas::VersionedStore& values(uint32_t loop) override { return *values_.at(loop); }
   std::string name() const override { return name_; }
+  void LeaveCount() override {
+    heartbeat_->Leave([] {});
+  }
   void Leave(std::function<void()> done) override { heartbeat_->Leave(std::move(done)); }
   uint32_t instances() const override { return context_.InstancesOf(heartbeat_->instances()); }
 

@@ -148,6 +148,9 @@ class Session {
     info_.rules_fingerprint = fingerprint;
     presence_->Describe(headgate::zookeeper::PresenceData(info_));
   }
+  void LeaveCount() {
+    presence_->Leave([] {});
+  }
   void Leave(std::function<void()> done) {
     if (sweeper_ != nullptr) sweeper_->Stop();
     if (presence_ != nullptr) presence_->Leave([] {});
@@ -243,6 +246,7 @@ class ZooKeeperBackend final : public Backend {
     });
   }
 
+  void LeaveCount() override { sessions_.front()->LeaveCount(); }
   void Leave(std::function<void()> done) override {
     auto left = std::make_shared<std::atomic<size_t>>(sessions_.size());
     for (const auto& session : sessions_) {
