@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/base/time_of_day.h"
+
 namespace headgate::proxy {
 namespace {
 
@@ -29,7 +31,7 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead 
          .hint = "the upstream of a sidecar must not lead back to it",
          .error = relays_.options.says_reason ? "proxy_loop_detected" : std::string_view(),
          .proxy = relays_.options.name},
-        exchange, now);
+        exchange, base::TimeOfDay(options_.clock, now));
     return DropRest(exchange);
   }
   Arrival arrival{.head = std::move(head), .peer = &peer};
@@ -131,10 +133,8 @@ http::Fields Application::Describe(const Verdict& verdict,
                                     .retry_after = verdict.retry_after};
   }
   if (tightest) {
-    const base::WallTime time_of_day =
-        options_.clock == nullptr ? base::WallTime::FromNanos(now.ns) : options_.clock->WallNow();
     wire::EmitRateLimitFields(
-        *tightest, options_.dialect, time_of_day, scratch_,
+        *tightest, options_.dialect, base::TimeOfDay(options_.clock, now), scratch_,
         [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
   } else if (verdict.retry_after) {
     AddRetryAfter(*verdict.retry_after, fields);
@@ -148,7 +148,8 @@ std::unique_ptr<http::RequestReceiver> Application::Refuse(const http::RequestHe
                                                            base::Instant now) {
   counters_.refused.Add();
   const http::Fields fields = Describe(verdict, std::nullopt, now);
-  SendOwnAnswer(head, {.status = 429, .detail = verdict.reason, .fields = &fields}, exchange, now);
+  SendOwnAnswer(head, {.status = 429, .detail = verdict.reason, .fields = &fields}, exchange,
+                base::TimeOfDay(options_.clock, now));
   return DropRest(exchange);
 }
 

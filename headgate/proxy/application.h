@@ -39,7 +39,7 @@ struct ApplicationOptions {
   // Whether answers to admitted requests have these fields too, or those of a rule that leaves the
   // client fewer requests.
   bool describes_admitted = true;
-  // For dialects that state a time of day; null: the time of decisions.
+  // For Date, and dialects that state a time of day; null: the time of decisions.
   const base::Clock* clock = nullptr;
 };
 

@@ -109,6 +109,27 @@ TEST_F(ApplicationTest, ResetIsATimeOfDay) {
   EXPECT_THAT(rig.client.got.front(), HasSubstr("X-RateLimit-Reset=8204"));
 }
 
+TEST_F(ApplicationTest, DateOfARefusalIsATimeOfDay) {
+  base::ManualClock clock{base::WallTime::FromNanos(kStart.ns)};
+  options.clock = &clock;
+  clock.StepWall(std::chrono::hours(2));
+  table.verdict.admitted = false;
+  Ask({{"x-client-id", "ann"}});
+  EXPECT_THAT(rig.client.got.front(), HasSubstr(" Date=Thu, 01 Jan 1970 02:16:40 GMT"));
+}
+
+TEST_F(ApplicationTest, DateOfARequestThatGoesInCirclesIsATimeOfDay) {
+  base::ManualClock clock{base::WallTime::FromNanos(kStart.ns)};
+  options.clock = &clock;
+  options.forwarded.via = "headgate";
+  clock.StepWall(std::chrono::hours(2));
+  std::string via = "1.1 headgate";
+  for (size_t i = 1; i < kViaMax; ++i) via += ", 1.1 headgate";
+  Ask({{"x-client-id", "ann"}, {"via", via}});
+  EXPECT_THAT(rig.client.got.front(), StartsWith("head 508 "));
+  EXPECT_THAT(rig.client.got.front(), HasSubstr(" Date=Thu, 01 Jan 1970 02:16:40 GMT"));
+}
+
 TEST_F(ApplicationTest, RefusedRequestReachesNoUpstream) {
   table.verdict.admitted = false;
   table.verdict.remaining = 0;

@@ -36,9 +36,9 @@ class Dropped final : public http::RequestReceiver {
 }  // namespace
 
 void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
-                   http::ServerExchange& exchange, base::Instant now) {
+                   http::ServerExchange& exchange, base::WallTime time_of_day) {
   http::ResponseHead head{.status = answer.status};
-  const auto date = http::Date(base::WallTime::FromNanos(now.ns));
+  const auto date = http::Date(time_of_day);
   head.fields.Add("Date", {date.data(), date.size()});
   if (answer.fields != nullptr) {
     for (const auto [name, value] : *answer.fields) head.fields.Add(name, value);

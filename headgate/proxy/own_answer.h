@@ -24,9 +24,9 @@ struct OwnAnswer {
   const http::Fields* fields = nullptr;
 };
 
-// Sends the complete response. A HEAD gets no body.
+// Sends the complete response. A HEAD gets no body. `time_of_day` is for Date.
 void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
-                   http::ServerExchange& exchange, base::Instant now);
+                   http::ServerExchange& exchange, base::WallTime time_of_day);
 
 // Receives, and drops, the rest of a request that was answered already.
 std::unique_ptr<http::RequestReceiver> DropRest(http::ServerExchange& exchange);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/base/time_of_day.h"
 #include "headgate/proxy/grpc.h"
 
 namespace headgate::proxy {
@@ -244,7 +245,7 @@ void Relay::Fail(const FailedAnswer& answer, Ended ended, base::Instant now) {
                  .error = context_.options.says_reason ? answer.error : std::string_view(),
                  .proxy = context_.options.name,
                  .fields = &response_fields_},
-                client_, now);
+                client_, base::TimeOfDay(context_.options.clock, now));
   Finish(answer.outcome, now);
 }
 

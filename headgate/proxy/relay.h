@@ -24,6 +24,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/base/clock.h"
 #include "headgate/base/random.h"
 #include "headgate/base/time.h"
 #include "headgate/http/exchange.h"
@@ -52,6 +53,8 @@ struct RelayOptions {
   // Whether answers to failures say the reason in Proxy-Status, and under which name.
   bool says_reason = true;
   std::string name = "headgate";
+  // For Date of answers to failures; null: the time of decisions.
+  const base::Clock* clock = nullptr;
 };
 
 // Shared by the relays of one loop, and outlives them.

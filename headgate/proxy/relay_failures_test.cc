@@ -124,6 +124,16 @@ TEST_F(RelayFailures, NoAnswerIsForgivenOnce) {
   EXPECT_EQ(Count(Outcome::kBroken), 1u);
 }
 
+// It was two hours behind and has been set. Decisions do not follow at once.
+TEST_F(RelayFailures, DateIsATimeOfDay) {
+  base::ManualClock clock{base::WallTime::FromNanos(kStart.ns)};
+  clock.StepWall(std::chrono::hours(2));
+  options.clock = &clock;
+  Begin("GET");
+  Fail(upstream, Failure::kInvalid);
+  EXPECT_THAT(client.got.front(), HasSubstr(" Date=Thu, 01 Jan 1970 02:16:40 GMT"));
+}
+
 TEST_F(RelayFailures, InvalidAnswerIs502AndTheUpstreamIsBlamed) {
   Begin("GET");
   Fail(upstream, Failure::kInvalid);

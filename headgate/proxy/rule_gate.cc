@@ -184,7 +184,7 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Refuse(const Arrival& arrival, 
                  .detail = refusal_.detail,
                  .hint = refusal_.hint,
                  .fields = &fields},
-                exchange, now);
+                exchange, judge_.time_of_day());
   return DropRest(exchange);
 }
 

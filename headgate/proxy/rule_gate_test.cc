@@ -60,6 +60,15 @@ TEST(RuleGate, DeniedRequestTakesNothingFromThePool) {
   EXPECT_EQ(rig.application_counters.refused.value(), 1u);
 }
 
+// It was two hours behind and has been set. Decisions do not follow at once.
+TEST(RuleGate, DateIsATimeOfDay) {
+  RuleRig rig({"client: 1/minute"});
+  rig.clock.StepWall(std::chrono::hours(2));
+  const auto passed = rig.Ask(kAnn);
+  const auto denied = rig.Ask(kAnn);
+  EXPECT_THAT(denied->client.got.front(), HasSubstr(" Date=Thu, 01 Jan 1970 02:16:40 GMT"));
+}
+
 TEST(RuleGate, RequestThatThePoolRefusesTakesNothingFromARule) {
   RuleRig rig({"client: 1/minute"});
   rig.admission.sees_room = false;

@@ -70,6 +70,7 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
                                    observe::Log& log) {
   proxy::ProxyOptions options = settings.proxy;
   options.application.clock = &clock;
+  options.relay.clock = &clock;
   options.addresses = ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log);
   return options;
 }
@@ -105,8 +106,9 @@ void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
   proxy_.SetAddresses(ConnectionsTo(upstreams, tls, settings_, upstream_http2_, log_));
 }
 
-SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings) {
+SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock) {
   SidecarSessionOptions options;
+  options.clock = options.http1.clock = options.http1_over_tls.clock = &clock;
   const std::string& client_field = settings.proxy.application.client_field;
   if (!client_field.empty()) {
     options.http1.never_nominated.push_back(client_field);

@@ -56,6 +56,6 @@ class SidecarLoop {
 };
 
 // The settings that the sessions of all loops share.
-SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings);
+SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock);
 
 }  // namespace headgate::app

@@ -49,7 +49,7 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
       pool_(pool),
       admission_(pool),
       certificates_(settings.tls.clients, control_, log_),
-      session_options_(SessionOptionsOf(settings)),
+      session_options_(SessionOptionsOf(settings, system_clock_)),
       access_({.credential = settings.credential}),
       upstreams_(
           settings, LiveUpstreams::SystemsLookUp(control_), control_, engine_.clock(), log_,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/base/time_of_day.h"
 #include "headgate/front/mux/protocol_sniff.h"
 #include "headgate/front/mux/refusal_text.h"
 #include "headgate/proxy/own_answer.h"
@@ -50,7 +51,7 @@ std::unique_ptr<http::RequestReceiver> ConnectionApplication::OnRequest(
                                       "too long",
                             .hint = "a certificate with another first name of the kinds DNS, URI "
                                     "and email, or without them another common name"},
-                           exchange, now);
+                           exchange, base::TimeOfDay(clock_, now));
       return proxy::DropRest(exchange);
     }
     if (!name.empty()) head.fields.Add(certificate_field_, name);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
 #include "headgate/http/exchange.h"
 #include "headgate/http/http1/server_session.h"
@@ -26,14 +27,16 @@ struct SidecarSessionOptions {
   // client has sent in it. If the certificate has a name that cannot be the value of a field, or
   // one of more than kCertificateNameBytesMax, its requests are refused with 403.
   std::string certificate_field{};
+  // For Date; null: the time of decisions.
+  const base::Clock* clock = nullptr;
 };
 
 // Passes requests on to an application, with what their connection says about them.
 class ConnectionApplication final : public http::Application {
  public:
   ConnectionApplication(http::Application& next, std::string_view scheme,
-                        const std::string& certificate_field)
-      : next_(next), scheme_(scheme), certificate_field_(certificate_field) {}
+                        const std::string& certificate_field, const base::Clock* clock)
+      : next_(next), scheme_(scheme), certificate_field_(certificate_field), clock_(clock) {}
 
   std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead head, const net::Peer& peer,
                                                    http::ServerExchange& exchange,
@@ -46,6 +49,7 @@ class ConnectionApplication final : public http::Application {
   http::Application& next_;
   const std::string_view scheme_;
   const std::string certificate_field_;  // empty: none
+  const base::Clock* const clock_;
   base::Counter misnamed_;
 };
 
@@ -54,8 +58,8 @@ class SidecarSessions {
   // Everything must outlive this object, which must outlive its sessions.
   SidecarSessions(http::Application& application, const SidecarSessionOptions& options)
       : options_(options),
-        plain_(application, "http", {}),
-        over_tls_(application, "https", options.certificate_field) {}
+        plain_(application, "http", {}, options.clock),
+        over_tls_(application, "https", options.certificate_field, options.clock) {}
 
   // For an address, with TLS or without.
   net::SessionChooser Chooser(bool tls);

@@ -96,6 +96,19 @@ TEST_F(SidecarSessionsTest, ANameThatNoFieldMayHaveIsRefused) {
   EXPECT_TRUE(application.requests.empty());
 }
 
+// It was two hours behind and has been set. Decisions do not follow at once.
+TEST_F(SidecarSessionsTest, DateOfARefusalIsATimeOfDay) {
+  base::ManualClock clock{base::WallTime::FromNanos(kNow.ns)};
+  clock.StepWall(std::chrono::hours(2));
+  options.certificate_field = "X-Client-Id";
+  options.clock = &clock;
+  peer.certificate_name = " a";
+  const net::SessionChoice choice = Choose(true, kRequest);
+  std::string output;
+  (void)choice.session->OnBytes(kRequest, output, kNow);
+  EXPECT_NE(output.find("Date: Thu, 01 Jan 1970 02:16:40 GMT\r\n"), std::string::npos) << output;
+}
+
 TEST_F(SidecarSessionsTest, WithoutThatSettingTheFieldIsTheClients) {
   peer.certificate_name = "ann";
   EXPECT_EQ(Receive(true, kRequest).fields.CountOf("X-Client-Id"), 2u);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headgate/base/check.h"
+#include "headgate/base/time_of_day.h"
 #include "headgate/front/answer/tightest.h"
 #include "headgate/http/problem.h"
 #include "headgate/wire/digest.h"
@@ -89,9 +90,8 @@ std::optional<base::Duration> LimitAnswer::HonestRetryAfter(const limiter::Reque
 
 void LimitAnswer::EmitFields(const wire::RateLimitState& state, base::Instant now,
                              wire::EmitField emit) {
-  const base::WallTime time_of_day =
-      options_.clock == nullptr ? base::WallTime::FromNanos(now.ns) : options_.clock->WallNow();
-  wire::EmitRateLimitFields(state, options_.dialect, time_of_day, scratch_, emit);
+  wire::EmitRateLimitFields(state, options_.dialect, base::TimeOfDay(options_.clock, now), scratch_,
+                            emit);
 }
 
 void LimitAnswer::AddMode(limiter::Mode mode, http::Response& response) {

@@ -30,6 +30,7 @@ struct Services {
   ClientList* clients = nullptr;  // of all loops; null if this loop is the only one
   Scripts* scripts = nullptr;     // of all loops; null if this loop is the only one
   std::function<ServerFigures()> figures{};
+  const base::Clock* clock = nullptr;  // for TIME; null: the time of decisions
 };
 
 // One per loop, used only by its thread, except for `counters`.
@@ -44,7 +45,7 @@ class Context {
         rule_verbs(services.checker),
         script_verbs(services.scripts != nullptr ? *services.scripts : own_scripts_),
         connection_verbs(services.access, services.post),
-        server_verbs(services.version, services.figures),
+        server_verbs(services.version, services.clock, services.figures),
         clients(services.clients != nullptr ? *services.clients : own_clients_),
         next_client_(uint64_t{services.loop} << 40) {}
   Context(const Context&) = delete;

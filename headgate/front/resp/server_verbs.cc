@@ -6,6 +6,7 @@
 #include <array>
 
 #include "headgate/base/text.h"
+#include "headgate/base/time_of_day.h"
 #include "headgate/front/resp/command_docs.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/verb_replies.h"
@@ -180,9 +181,10 @@ bool ServerVerbs::Config(const RespParser& command, RespWriter& reply) const {
 }
 
 bool ServerVerbs::Time(RespWriter& reply, base::Instant now) const {
+  const base::WallTime time = base::TimeOfDay(clock_, now);
   reply.Array(2);
-  reply.Bulk(fmt::format("{}", now.ns / 1'000'000'000));
-  reply.Bulk(fmt::format("{}", now.ns / 1'000 % 1'000'000));
+  reply.Bulk(fmt::format("{}", time.ns / 1'000'000'000));
+  reply.Bulk(fmt::format("{}", time.ns / 1'000 % 1'000'000));
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/base/clock.h"
 #include "headgate/base/time.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
@@ -32,9 +33,10 @@ struct ServerFigures {
 // Each function answers one command and returns false after an error. Thread-safe if `figures` is.
 class ServerVerbs {
  public:
-  // Without `figures`, all figures are 0.
-  ServerVerbs(std::string_view version, std::function<ServerFigures()> figures)
-      : version_(version), figures_(std::move(figures)) {}
+  // Without `figures`, all figures are 0. Without `clock`, TIME is the time of decisions.
+  ServerVerbs(std::string_view version, const base::Clock* clock,
+              std::function<ServerFigures()> figures)
+      : version_(version), clock_(clock), figures_(std::move(figures)) {}
 
   // Without access to state, only sections that reveal none.
   bool Info(const wire::RespParser& command, bool may_use_state, wire::RespWriter& reply) const;
@@ -48,6 +50,7 @@ class ServerVerbs {
   ServerFigures Figures() const { return figures_ ? figures_() : ServerFigures{}; }
 
   const std::string version_;
+  const base::Clock* const clock_;
   const std::function<ServerFigures()> figures_;
 };
 

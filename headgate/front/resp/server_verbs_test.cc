@@ -102,6 +102,17 @@ TEST(ServerVerbs, DbSizeAndRole) {
   EXPECT_EQ(Ask(world.counting, kFarAway, "ROLE\r\n"), "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
 }
 
+// The time of day was two hours behind and has been set. Decisions do not follow at once.
+TEST(ServerVerbs, TimeIsTheTimeOfDay) {
+  World world;
+  base::ManualClock clock{base::WallTime::FromNanos(1'790'000'000'123'456'789)};
+  Context context(
+      {.checker = world.checker, .access = world.access, .version = "", .clock = &clock});
+  EXPECT_EQ(Ask(context, kNear, "TIME\r\n"), "*2\r\n$10\r\n1790000000\r\n$6\r\n123456\r\n");
+  clock.StepWall(std::chrono::hours(2));
+  EXPECT_EQ(Ask(context, kNear, "TIME\r\n"), "*2\r\n$10\r\n1790007200\r\n$6\r\n123456\r\n");
+}
+
 // ---- CLIENT
 
 TEST(Client, HasANumberOfItsOwn) {

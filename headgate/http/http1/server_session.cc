@@ -286,7 +286,7 @@ void ServerSession::Refuse(const Refusal& refusal, base::Instant now) {
 void ServerSession::WriteProblem(const Refusal& refusal, base::Instant now) {
   http::Response problem;
   AnswerProblem(refusal.status, refusal.detail, refusal.hint, problem);
-  const auto date = Date(base::WallTime::FromNanos(now.ns));
+  const auto date = Date(base::TimeOfDay(options_.clock, now));
   Fields fields;
   fields.Add("Date", {date.data(), date.size()});
   fields.Add("Content-Type", "application/problem+json");

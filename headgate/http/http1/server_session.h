@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/clock.h"
 #include "headgate/http/bounds.h"
 #include "headgate/http/exchange.h"
 #include "headgate/http/head_scan.h"
@@ -41,6 +42,8 @@ struct ServerOptions {
   // Further fields that Connection must not name, because they mean something to the application:
   // the one with the client's id, for example.
   std::vector<std::string> never_nominated{};
+  // For Date of the session's own answers; null: the time of decisions.
+  const base::Clock* clock = nullptr;
 };
 
 class ServerSession final : public net::Session, private ServerExchange {

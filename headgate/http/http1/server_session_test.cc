@@ -559,6 +559,13 @@ TEST(Http1Server, TellsASlowClientThatItWasTooSlow) {
   EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"
                                  "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
   output.clear();
+  base::ManualClock clock{base::WallTime::FromNanos(kNow.ns)};
+  clock.StepWall(std::chrono::hours(2));
+  ServerDialogue set({.clock = &clock});
+  EXPECT_THAT(set.Say("nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"
+                                                      "Date: Sun, 06 Nov 1994 10:49:37 GMT\r\n"))
+      << "the time of day, which has been set; decisions do not follow at once";
+  output.clear();
   ServerDialogue open;
   open.application.on_end = Silent;
   open.Say(kGet);
