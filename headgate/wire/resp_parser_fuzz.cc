@@ -40,6 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const size_t piece = 1 + data[0] % 61;
   const std::string_view stream(reinterpret_cast<const char*>(data) + 1, size - 1);
-  HEADGATE_CHECK(Read(stream, piece) == Read(stream, stream.size()));
+  const std::string whole = Read(stream, stream.size());
+  HEADGATE_CHECK(Read(stream, piece) == whole);
+  // Byte by byte, no command is read in one pass.
+  HEADGATE_CHECK(Read(stream, 1) == whole);
   return 0;
 }

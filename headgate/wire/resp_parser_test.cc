@@ -1,5 +1,7 @@
 #include "headgate/wire/resp_parser.h"
 
+#include <fmt/format.h>
+
 #include "headgate/wire/in_pieces.h"
 
 namespace headgate::wire {
@@ -177,6 +179,52 @@ TEST(RespParser, ReadsTheSameHoweverTheBytesArrive) {
       each.push_back(i);
     }
     EXPECT_EQ(ReadInPieces(stream, each), whole);
+  }
+}
+
+// A whole command of short arguments is read in one pass; one that arrives byte by byte is read by
+// the steps that also read long ones. Both must agree on every spelling of a length.
+TEST(RespParser, ReadsAWholeCommandAsTheOneThatArrivesByteByByte) {
+  const std::string numbers[] = {
+      "",   "0",    "1",  "2",  "3",   "9",   "10",  "12", "98",         "99",
+      "00", "01",   "02", "+1", "-0",  "-1",  " 1",  "1 ", "1\t",        "1\n",
+      "x",  "1x",   "x1", "0x", "100", "101", "010", "$",  "2147483648", "99999999999999999999",
+      "*1", "\x31",
+  };
+  const RespBounds bounds[] = {
+      {},
+      {.args_max = 2, .bulk_bytes_max = 98, .unauthenticated = true},
+      {.args_max = 1, .bulk_bytes_max = 99},
+      {.bulk_bytes_max = 9, .command_bytes_max = 24},
+      {.command_bytes_max = 25},
+      {.command_bytes_max = 99},
+  };
+  const std::string bytes(101, 'a');
+  const auto check = [&](const std::string& stream) {
+    std::vector<size_t> each;
+    for (size_t i = 1; i < stream.size(); ++i) each.push_back(i);
+    for (const RespBounds& bound : bounds) {
+      const Reading byte_by_byte = ReadInPieces(stream, each, bound);
+      EXPECT_EQ(Read(stream, bound), byte_by_byte) << stream;
+      for (const size_t cut : each) {
+        EXPECT_EQ(ReadInPieces(stream, {cut}, bound), byte_by_byte)
+            << stream << " cut at " << cut << ", command_bytes_max " << bound.command_bytes_max;
+      }
+    }
+  };
+  for (const std::string& number : numbers) {
+    check("*" + number + "\r\n$2\r\nab\r\n$1\r\na\r\nPING\r\n");
+    check("*1\r\n$" + number + "\r\nab\r\n*1\r\n$4\r\nping\r\n");
+    check("*2\r\n$1\r\na\r\n$" + number + "\r\n" + bytes.substr(0, number.size()) + "\r\n*0\r\n");
+    check("*1\r" + number + "$1\rxa" + number + "*1\r\n$1\r\n" + number + "\r\n");
+  }
+  for (const size_t size : {0u, 1u, 8u, 9u, 10u, 11u, 12u, 85u, 86u, 97u, 98u, 99u, 100u, 101u}) {
+    check(fmt::format("*1\r\n${}\r\n{}\r\n*1\r\n$1\r\nx\r\n", size, bytes.substr(0, size)));
+  }
+  for (const size_t count : {1u, 2u, 3u, 99u, 100u}) {
+    std::string stream = fmt::format("*{}\r\n", count);
+    for (size_t i = 0; i < count; ++i) stream += "$0\r\n\r\n";
+    check(stream + "ping 'a\r\n");
   }
 }
 

@@ -299,7 +299,7 @@ class ServerWithOneUser(Headgate):
 
 
 class ClientsThatLogIn(unittest.TestCase):
-    """What clients send first may come before or after the login."""
+    """The first commands of clients that have a password."""
 
     def setUp(self):
         self.server = self.enterContext(ServerWithOneUser())

@@ -1,4 +1,4 @@
-// What a client without a login gets if it has no rights. Redis 7 with `requirepass` answers the
+// The answers to a client without a login, if it has no rights. Redis 7 with `requirepass` answers the
 // same, but for PING, which probes of the connection send.
 #include <fmt/format.h>
 
