@@ -17,7 +17,7 @@
 
 namespace headgate::app {
 
-// What an address with TLS begins with.
+// The prefix of an address with TLS.
 inline constexpr std::string_view kTlsAddress = "tls:";
 
 struct ListenAddress {
