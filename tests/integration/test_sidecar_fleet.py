@@ -83,6 +83,8 @@ class Fleet(SidecarFleet):
             # The second process never hears of the store, and hands the number on.
             for _ in range(2):
                 self.start(f"redis://127.0.0.1:{redis.port}", *words, replicas=1)
+                sidecar = self.sidecars[0]
+                until(lambda: "sidecar.started" in sidecar.errors(), 20, "it takes over, without its store")
                 self.assertEqual(self.ask_alone(0), CAPACITY // 2)
                 self.assertNotIn("set --store-instances", self.sidecars[0].errors())
 

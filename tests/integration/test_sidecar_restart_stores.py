@@ -171,7 +171,7 @@ class RulesThatAreAway(WithAStore):
 class TheCountOfInstances(WithAStore):
     """The process that leaves counts no longer, although it still serves an open connection."""
 
-    def counted_once(self, store, seconds):
+    def counted_once(self, store):
         words = ("--store", store, *RULE, *PATIENT[:2], "--drain-timeout", "10m")
         old = self.start(2, *words)
         other = self.enterContext(Sidecar(self.nginx.port, args=("--store", store, *RULE, *PATIENT[:2])))
@@ -181,27 +181,27 @@ class TheCountOfInstances(WithAStore):
             new = self.start(2, *words)
             until(lambda: self.begins_to_drain(old), 10, "the old process leaves")
             # The admin address is the new process's.
-            until(lambda: new.metric(count) == 2 and other.metric(count) == 2, seconds, "the two that stay are counted")
+            until(lambda: new.metric(count) == 2 and other.metric(count) == 2, 20, "the two that stay are counted")
             self.assertIsNone(old.process.poll())
             idle.close()
         self.assertEqual(new.stop(), 0)
-        until(lambda: other.metric(count) == 1, seconds, "a process that stops is not counted any more")
+        until(lambda: other.metric(count) == 1, 20, "a process that stops is not counted any more")
 
     def test_redis(self):
         require_redis()
         server = self.enterContext(RedisServer())
-        self.counted_once(f"redis://127.0.0.1:{server.port}", 10)
+        self.counted_once(f"redis://127.0.0.1:{server.port}")
         self.assertEqual(server.command("ZCARD", "hg:instances"), "1")
 
     def test_zookeeper(self):
-        self.counted_once(self.enterContext(ZooKeeperServer()).url(), 10)
+        self.counted_once(self.enterContext(ZooKeeperServer()).url())
 
     def test_dynamodb(self):
         self.enterContext(unittest.mock.patch.dict(os.environ, {**NO_KEYS, **KEYS}))
         store = self.enterContext(Dynalite()).url()
         done = run(BINARY, "store", "create-table", store)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.counted_once(store, 12)
+        self.counted_once(store)
 
 
 if __name__ == "__main__":
