@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,11 +17,13 @@ namespace headgate::net {
 
 class TestCertificate {
  public:
+  enum class Key : uint8_t { kEc, kRsa };
+
   // `names`: its subject alternative names, as OpenSSL's configuration has them.
-  explicit TestCertificate(const char* names = "DNS:localhost,IP:127.0.0.1") {
+  explicit TestCertificate(const char* names = "DNS:localhost,IP:127.0.0.1", Key kind = Key::kEc) {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-certificate-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
-    EVP_PKEY* const key = EVP_EC_gen("P-256");
+    EVP_PKEY* const key = kind == Key::kEc ? EVP_EC_gen("P-256") : EVP_RSA_gen(2048);
     X509* const certificate = X509_new();
     X509_set_version(certificate, X509_VERSION_3);
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);

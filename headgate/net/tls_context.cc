@@ -172,6 +172,17 @@ std::string WhyOutOfDate(const SSL_CTX* context, std::string_view file, time_t n
   return "";
 }
 
+// Gives the connection another certificate, and leaves all else as it is. SSL_set_SSL_CTX would
+// take the trusted authorities and the callbacks of the other context too.
+bool UseCertificateOf(const SSL_CTX* other, SSL* ssl) {
+  STACK_OF(X509)* chain = nullptr;
+  // Expands the macro SSL_CTX_get0_chain_certs.
+  SSL_CTX_ctrl(const_cast<SSL_CTX*>(other), SSL_CTRL_GET_CHAIN_CERTS, 0, &chain);
+  SSL_certs_clear(ssl);  // a certificate whose key is of another kind would stay
+  return SSL_use_cert_and_key(ssl, SSL_CTX_get0_certificate(other), SSL_CTX_get0_privatekey(other),
+                              chain, 1) == 1;
+}
+
 absl::Status FirstOf(const std::vector<TlsProblem>& problems) {
   return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems[0].what);
 }
@@ -197,21 +208,17 @@ struct TlsContext::State {
   explicit State(bool for_server)
       : is_server(for_server),
         context(NewContext(for_server ? TLS_server_method() : TLS_client_method())) {
-    Prepare(context.get());
-  }
-
-  // Settings that clients and servers share.
-  static void Prepare(SSL_CTX* context) {
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    SSL_CTX* const native = context.get();
+    SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
     // An end without close_notify is not an error of OpenSSL's, after which nothing could be sent:
     // TlsTransport judges it. A renegotiation makes a server work for nothing.
-    SSL_CTX_set_options(context,
+    SSL_CTX_set_options(native,
                         SSL_OP_ALL | SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     // A write may be retried from another buffer, and an idle connection keeps no buffers.
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(native, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                 SSL_MODE_RELEASE_BUFFERS);
     // One read of the socket takes whole records, instead of one read for each head and body.
-    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_read_ahead(native, 1);
   }
 
   void ServeWith(const TlsServerOptions& options, const TlsTicketKeys& ticket_keys);
@@ -220,7 +227,9 @@ struct TlsContext::State {
   static int CheckClient(int verified, X509_STORE_CTX* store);
 
   const bool is_server;
-  Context context;  // of a server: with the first certificate
+  // For all connections, so that their settings cannot differ. Has a server's first certificate.
+  Context context;
+  // Each only holds a further certificate, with its key and chain.
   std::vector<Context> others;
   std::vector<std::string> certificate_files;  // of `context`, and of `others`
   std::vector<std::string> client_names;
@@ -239,12 +248,8 @@ absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options
     if (files.certificate_file.empty() || files.key_file.empty()) {
       return absl::InvalidArgumentError("a TLS server needs a certificate and its key; give both");
     }
-    SSL_CTX* into = context.get();
-    if (i > 0) {
-      into = others.emplace_back(NewContext(TLS_server_method())).get();
-      Prepare(into);
-    }
-    HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(FilesOf(files), into)));
+    Context& into = i == 0 ? context : others.emplace_back(NewContext(TLS_server_method()));
+    HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(FilesOf(files), into.get())));
   }
   return FirstOf(LoadFiles({.ca_file = options.client_ca_file}, context.get()));
 }
@@ -272,7 +277,7 @@ void TlsContext::State::ServeWith(const TlsServerOptions& options,
   SSL_CTX_set_verify(native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, &CheckClient);
 }
 
-int TlsContext::State::ChooseCertificate(SSL* ssl, int* /*alert*/, void* state) {
+int TlsContext::State::ChooseCertificate(SSL* ssl, int* alert, void* state) {
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return SSL_TLSEXT_ERR_OK;
   auto& self = *static_cast<State*>(state);
@@ -283,8 +288,9 @@ int TlsContext::State::ChooseCertificate(SSL* ssl, int* /*alert*/, void* state) 
   if (is_for(self.context)) return SSL_TLSEXT_ERR_OK;
   for (const Context& other : self.others) {
     if (!is_for(other)) continue;
-    SSL_set_SSL_CTX(ssl, other.get());
-    break;
+    if (UseCertificateOf(other.get(), ssl)) break;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
   return SSL_TLSEXT_ERR_OK;
 }
