@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "headgate/algorithm/still_taken.h"
@@ -55,6 +56,16 @@ bool Took(const DescriptorAnswer& answer, const FoundBuckets& found) {
          (answer.outcome == Outcome::kRepeated && !IsShadow(answer));
 }
 
+// What the buckets lack, seen from the tightest one. One with nothing left may lack more than it
+// holds, because its limit may have been lowered. A lease does not know what other instances have
+// taken.
+uint64_t LackingAtMost(const DescriptorAnswer& answer) {
+  const algorithm::Decision& decision = answer.decision;
+  if (decision.remaining == 0 || answer.mode == limiter::Mode::kLeased)
+    return std::numeric_limits<uint64_t>::max();
+  return decision.limit - std::min(decision.limit, decision.remaining);
+}
+
 }  // namespace
 
 std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter::Request& request) {
@@ -102,11 +113,16 @@ uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
                     const DescriptorAnswer& answer, base::Instant taken_at, base::Instant now) {
   if (take.mark != found.mark || answer.rule != found.rule) return 0;
   if (!answer.has_decision() || answer.of_permits) return 0;
-  if (answer.rule == nullptr) return algorithm::StillTaken(*answer.limit, take.cost, taken_at, now);
+  uint64_t still = std::min(take.cost, LackingAtMost(answer));
+  const auto bound = [&](const algorithm::Limit& limit) {
+    still = std::min(still, algorithm::StillTaken(limit, take.cost, taken_at, now));
+  };
+  if (answer.rule == nullptr) {
+    bound(*answer.limit);
+    return still;
+  }
   // One cost goes back to all limits, so the one of which most has come back decides.
-  uint64_t still = take.cost;
-  for (const rule::RuleLimit& limit : answer.rule->limits)
-    still = std::min(still, algorithm::StillTaken(limit.limit, take.cost, taken_at, now));
+  for (const rule::RuleLimit& limit : answer.rule->limits) bound(limit.limit);
   return still;
 }
 

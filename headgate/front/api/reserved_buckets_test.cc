@@ -99,6 +99,33 @@ TYPED_TEST(ReservedBuckets, ARuleInShadowGetsBackWhatItTook) {
   EXPECT_EQ(this->Left("shade"), 0u);
 }
 
+TYPED_TEST(ReservedBuckets, GetBackNoMoreThanTheyLack) {
+  const auto change = [&](const std::string& path, uint64_t cost) {
+    this->desk.Ask(path, Body(cost, Of({"user"})));
+    ASSERT_EQ(this->desk.status, 200);
+  };
+  const std::string before_reset = this->desk.Reserve(60, Of({"user"}));
+  change("/v1/reset", 0);
+  EXPECT_EQ(this->Returned(before_reset), json({0}));
+  const std::string before_refund = this->desk.Reserve(60, Of({"user"}));
+  change("/v1/refund", 40);
+  EXPECT_EQ(this->Returned(before_refund), json({20}));
+  EXPECT_EQ(this->Left("user"), 100u);
+}
+
+// Then it lacks more than it can hold.
+TYPED_TEST(ReservedBuckets, GetAllBackIfTheLimitIsLowerNow) {
+  const std::string first = this->desk.Reserve(30, Of({"user"}));
+  const std::string second = this->desk.Reserve(60, Of({"user"}));
+  this->Now(
+      "- key: user\n  rate_limit: {unit: hour, requests_per_unit: 50, algorithm: "
+      "fixed_window}\n");
+  EXPECT_EQ(this->Returned(second), json({60}));
+  EXPECT_EQ(this->Left("user"), 20u);
+  EXPECT_EQ(this->Returned(first), json({30}));
+  EXPECT_EQ(this->Left("user"), 50u);
+}
+
 TYPED_TEST(ReservedBuckets, ARuleThatCameLaterGetsNothingBack) {
   const std::string before = this->desk.Reserve(100, Of({"late"}));
   this->Now(Usual() + Key("late"));
@@ -141,6 +168,22 @@ TYPED_TEST(ReservedBuckets, OfAQueueTakeNothingBackAndTheOthersDo) {
       "- key: user\n  rate_limit: {unit: hour, requests_per_unit: 100, algorithm: "
       "leaky_bucket, queue: true, max_delay: 1h, burst: 100}\n");
   EXPECT_EQ(this->Returned(before), json({0}));
+}
+
+// The instance that settles has not seen what another one has taken.
+TEST(ReservedBucketsOfALease, GetBackAllThatWasTaken) {
+  const auto limit = algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
+                                             .requests = 100,
+                                             .period = std::chrono::hours(1)});
+  limiter::DescriptorAnswer answer{.decision = {.allowed = true, .limit = 100, .remaining = 90},
+                                   .limit = &*limit,
+                                   .mode = limiter::Mode::kLeased};
+  const auto still = [&] {
+    return StillTaken({.cost = 60, .mark = 5}, {.mark = 5}, answer, kStart, kStart);
+  };
+  EXPECT_EQ(still(), 60u);
+  answer.mode = limiter::Mode::kExact;
+  EXPECT_EQ(still(), 10u);
 }
 
 TEST(ReservedBucketsInAnOutage, GetNothingBackThatTheStoreHasNotGiven) {
