@@ -56,9 +56,9 @@ bool Took(const DescriptorAnswer& answer, const FoundBuckets& found) {
          (answer.outcome == Outcome::kRepeated && !IsShadow(answer));
 }
 
-// What the buckets lack, seen from the tightest one. One with nothing left may lack more than it
-// holds, because its limit may have been lowered. A lease does not know what other instances have
-// taken.
+// The part that the buckets lack, seen from the tightest one. One with nothing left may lack more
+// than it holds, because its limit may have been lowered. A lease does not know what other
+// instances have taken.
 uint64_t LackingAtMost(const DescriptorAnswer& answer) {
   const algorithm::Decision& decision = answer.decision;
   if (decision.remaining == 0 || answer.mode == limiter::Mode::kLeased)
