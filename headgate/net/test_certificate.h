@@ -20,7 +20,9 @@ class TestCertificate {
   enum class Key : uint8_t { kEc, kRsa };
 
   // `names`: its subject alternative names, as OpenSSL's configuration has them.
-  explicit TestCertificate(const char* names = "DNS:localhost,IP:127.0.0.1", Key kind = Key::kEc) {
+  // It is valid from an hour ago for `hours` from now.
+  explicit TestCertificate(const char* names = "DNS:localhost,IP:127.0.0.1", Key kind = Key::kEc,
+                           int hours = 24) {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-certificate-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     EVP_PKEY* const key = kind == Key::kEc ? EVP_EC_gen("P-256") : EVP_RSA_gen(2048);
@@ -28,7 +30,7 @@ class TestCertificate {
     X509_set_version(certificate, X509_VERSION_3);
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
     X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 24 * 3600);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), hours * 3600);
     X509_set_pubkey(certificate, key);
     X509_NAME* const name = X509_get_subject_name(certificate);
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,

@@ -14,6 +14,7 @@
 #include "headgate/base/check.h"
 #include "headgate/base/text.h"
 #include "headgate/net/alpn.h"
+#include "headgate/net/certificate_dates.h"
 
 namespace headgate::net {
 namespace {
@@ -147,31 +148,6 @@ TlsOptions FilesOf(const TlsServerOptions::Certificate& certificate) {
           .key_file = certificate.key_file};
 }
 
-// In OpenSSL's form: "Nov 25 10:13:55 2026 GMT".
-std::string DateText(const ASN1_TIME* time) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new(BIO_s_mem()), &BIO_free);
-  ASN1_TIME_print(text.get(), time);
-  std::string printed(64, '\0');
-  printed.resize(static_cast<size_t>(
-      std::max(0, BIO_read(text.get(), printed.data(), static_cast<int>(printed.size())))));
-  return printed;
-}
-
-// Why peers refuse the certificate of this context at this time. Empty if they do not, or if it has
-// none.
-std::string WhyOutOfDate(const SSL_CTX* context, std::string_view file, time_t now_s) {
-  const X509* const certificate = SSL_CTX_get0_certificate(context);
-  if (certificate == nullptr) return "";
-  const ASN1_TIME* const from = X509_get0_notBefore(certificate);
-  const ASN1_TIME* const until = X509_get0_notAfter(certificate);
-  // ASN1_TIME_cmp_time_t returns -2 for a time that cannot be read.
-  if (ASN1_TIME_cmp_time_t(from, now_s) == 1)
-    return fmt::format("the certificate in '{}' is not valid before {}", file, DateText(from));
-  if (ASN1_TIME_cmp_time_t(until, now_s) == -1)
-    return fmt::format("the certificate in '{}' expired on {}", file, DateText(until));
-  return "";
-}
-
 // Gives the connection another certificate, and leaves all else as it is. SSL_set_SSL_CTX would
 // take the trusted authorities and the callbacks of the other context too.
 bool UseCertificateOf(const SSL_CTX* other, SSL* ssl) {
@@ -232,6 +208,7 @@ struct TlsContext::State {
   // Each only holds a further certificate, with its key and chain.
   std::vector<Context> others;
   std::vector<std::string> certificate_files;  // of `context`, and of `others`
+  std::string ca_file;                         // of the peers' authorities; empty: the system's
   std::vector<std::string> client_names;
   std::vector<std::string_view> protocols{kAlpnHttp11};  // of a server, the preferred one first
   bool needs_http2 = false;                              // of a client
@@ -269,7 +246,8 @@ void TlsContext::State::ServeWith(const TlsServerOptions& options,
   SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), keys.size());
   // The memory of sessions is the clients'.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-  if (options.client_ca_file.empty()) return;
+  ca_file = options.client_ca_file;
+  if (ca_file.empty()) return;
   // A ticket could outlive a revocation or a change of the authorities: each connection shows its
   // certificate anew.
   SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
@@ -315,9 +293,14 @@ std::vector<std::string> TlsContext::CertificatesOutOfDate(base::WallTime now) c
   const time_t now_s = now.ns / 1'000'000'000;
   for (size_t i = 0; i < state_->certificate_files.size(); ++i) {
     const Context& context = i == 0 ? state_->context : state_->others[i - 1];
-    std::string why = WhyOutOfDate(context.get(), state_->certificate_files[i], now_s);
+    const X509* const certificate = SSL_CTX_get0_certificate(context.get());
+    std::string why = WhyOutOfDate(certificate, state_->certificate_files[i], now_s);
     if (!why.empty()) problems.push_back(std::move(why));
   }
+  if (state_->ca_file.empty()) return problems;
+  X509_STORE* const authorities = SSL_CTX_get_cert_store(state_->context.get());
+  for (std::string& why : AuthoritiesOutOfDate(authorities, state_->ca_file, now_s))
+    problems.push_back(std::move(why));
   return problems;
 }
 
@@ -339,7 +322,9 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
   }
   auto state = std::make_unique<State>(false);
   HEADGATE_RETURN_IF_ERROR(FirstOf(LoadFiles(options, state->context.get())));
-  state->certificate_files.push_back(options.certificate_file);
+  if (!options.certificate_file.empty())
+    state->certificate_files.push_back(options.certificate_file);
+  state->ca_file = options.ca_file;
   SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER, nullptr);
   if (options.ca_file.empty()) SSL_CTX_set_default_verify_paths(state->context.get());
   if (options.http2) {

@@ -70,8 +70,8 @@ class TlsContext {
                                                                 const TlsTicketKeys& ticket_keys);
   ~TlsContext();
 
-  // A sentence for each of its certificates that peers refuse at this time, because it has expired
-  // or is not valid yet.
+  // A sentence for each of its certificates that has expired or is not valid yet, so that peers
+  // refuse it, and for each trusted authority of which that is so.
   std::vector<std::string> CertificatesOutOfDate(base::WallTime now) const;
 
  private:

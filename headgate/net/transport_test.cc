@@ -516,6 +516,34 @@ TEST(TlsContext, SaysWhichCertificatesAreOutOfDate) {
   EXPECT_THAT((*TlsContext::Load({}))->CertificatesOutOfDate(now), IsEmpty());
 }
 
+// All test certificates have the same common name.
+TEST(TlsContext, SaysWhichAuthoritiesAreOutOfDate) {
+  const TestCertificate certificate;
+  const TestCertificate first("DNS:first.test");
+  const TestCertificate renewed("DNS:second.test", TestCertificate::Key::kEc, 48);
+  const TlsServerOptions options{
+      .certificates = {{.certificate_file = certificate.certificate_file(),
+                        .key_file = certificate.key_file()}},
+      .client_ca_file = first.certificate_file()};
+  const base::WallTime now = base::SystemClock().WallNow();
+  const auto server = *TlsServer::Load(options);
+  EXPECT_THAT(server->current()->CertificatesOutOfDate(now), IsEmpty());
+  const auto of_certificate = HasSubstr(certificate.certificate_file());
+  const auto of_authority =
+      HasSubstr("the authority 'CN = test' in '" + first.certificate_file() + "' expired on ");
+  EXPECT_THAT(server->current()->CertificatesOutOfDate(now + 25h),
+              ElementsAre(of_certificate, of_authority));
+  std::ofstream(first.certificate_file(), std::ios::app)
+      << std::ifstream(renewed.certificate_file()).rdbuf();
+  ASSERT_TRUE(server->Reload().ok());
+  EXPECT_THAT(server->current()->CertificatesOutOfDate(now + 25h), ElementsAre(of_certificate));
+  EXPECT_THAT(server->current()->CertificatesOutOfDate(now + 49h),
+              ElementsAre(of_certificate, of_authority, of_authority));
+  const auto client = *TlsContext::Load({.ca_file = renewed.certificate_file()});
+  EXPECT_THAT(client->CertificatesOutOfDate(now + 25h), IsEmpty());
+  EXPECT_THAT(client->CertificatesOutOfDate(now + 49h), ElementsAre(HasSubstr("expired on ")));
+}
+
 TEST(TlsServer, KeepsItsCertificatesIfNewOnesCannotBeUsed) {
   auto certificate = std::make_unique<TestCertificate>();
   const auto server =

@@ -107,7 +107,7 @@ void FollowedCertificates::WarnOfDates() const {
        server_->current()->CertificatesOutOfDate(base::SystemClock().WallNow())) {
     log_.Warning("certificates.out_of_date",
                  {{"reason", reason},
-                  {"effect", std::string_view("clients that check it do not connect")},
+                  {"effect", std::string_view("connections that are verified with it fail")},
                   {"hint", std::string_view("renew it, or set the clock of this machine")}});
   }
 }

@@ -33,7 +33,8 @@ void FollowedTlsFiles::OnChange() {
              {{"of", of_},
               {"reason", std::string(status.message())},
               {"effect", std::string_view("new connections get the certificates in force")},
-              {"hint", std::string_view("write the certificate and its key again")}});
+              {"hint", std::string_view(
+                           "write the file again; a key and its certificate change together")}});
 }
 
 }  // namespace headgate::app
