@@ -21,7 +21,6 @@ using algorithm::Decision;
 namespace {
 
 constexpr size_t kOverridesCachedMax = 1024;
-constexpr size_t kOnceLimitsCachedMax = 16;
 
 absl::Status Validate(const Request& request) {
   if (request.domain.empty())
@@ -77,21 +76,6 @@ void MakeRepeated(DescriptorAnswer& answer) {
 
 }  // namespace
 
-// The limits of this key. Which part it belongs to depends on the key alone, so it is the same on
-// every instance and after a restart; it needs no secret.
-const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
-                                            const rule::Descriptor& descriptor,
-                                            const rule::Match& match) {
-  if (rule.parts.size() == 1) [[likely]]
-    return rule.parts.front().limits;
-  const uint64_t hash =
-      RuleBucketKey(base::HashSecret{}, domain, descriptor.entries, match, 0).high;
-  const uint64_t place_ppm = base::MulHigh(hash, PublishedPart::kAllKeysPpm);
-  return std::find_if(rule.parts.begin(), rule.parts.end(),
-                      [&](const PublishedPart& part) { return place_ppm < part.end_ppm; })
-      ->limits;
-}
-
 std::string_view Name(Outcome outcome) {
   constexpr std::array<std::string_view, kOutcomeCount> kNames{
       "allowed", "denied",    "shadow_denied", "never_fits",
@@ -122,9 +106,14 @@ Checker::Checker(Limiter& limiter, uint32_t worker, Decider& decider, const Buck
 
 Checker::~Checker() = default;
 
-const rule::RuleSet* Checker::rules() {
+const PublishedRules* Checker::published() {
   TakeUpRules();
-  return rules_ == nullptr ? nullptr : rules_->rules.get();
+  return rules_.get();
+}
+
+const rule::RuleSet* Checker::rules() {
+  const PublishedRules* const rules = published();
+  return rules == nullptr ? nullptr : rules->rules.get();
 }
 
 void Checker::TakeUpRules() {
@@ -154,6 +143,7 @@ absl::Status Checker::Check(const Request& request, Response& response, base::In
                             Pending* pending) {
   response.waiting = response.repeated = false;
   response.sized.clear();
+  response.took.assign(request.tells_takes ? request.descriptors.size() : 0, false);
   HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, BeginRound(request, pending));
   Pending* const asked = decider_.may_wait() ? pending : nullptr;
   const absl::Status status =
@@ -239,7 +229,9 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     if (response.waiting) return absl::OkStatus();
     ObservePermits(call);
   }
-  return Conclude(call, response);
+  HEADGATE_RETURN_IF_ERROR(Conclude(call, response));
+  if (call.request.tells_takes) TellTakes(call, once ? &batch[group] : nullptr, response);
+  return absl::OkStatus();
 }
 
 // Decides the first requests of the batch, up to `group`. If all rules in quota mode deny, the
@@ -304,35 +296,6 @@ void Checker::Match(const Call& call) {
       }
     }
   }
-}
-
-// A window of one request, in which an id is used up. If the store is unreachable, it remembers
-// nothing, and the request is decided like any other.
-absl::Status Checker::AddOnce(const Call& call) {
-  const Once& once = call.request.once;
-  HEADGATE_ASSIGN_OR_RETURN(scratch_->once_limit, OnceLimit(once.window));
-  scratch_->batch.push_back({.request = {.key = OnceBucketKey(limiter_.store_.hash_secret(),
-                                                              call.request.domain, once.id),
-                                         .limit = scratch_->once_limit.get()},
-                             .terms = {.on_store_failure = rule::OnStoreFailure::kAllow,
-                                       .sharing = rule::Sharing::kExact,
-                                       .remembers_id = true}});
-  scratch_->sources.push_back({kOfOnce, 0, &scratch_->once_limit->limit});
-  return absl::OkStatus();
-}
-
-absl::StatusOr<store::LimitHandle> Checker::OnceLimit(base::Duration window) {
-  auto& cache = scratch_->once_limits;
-  if (const auto found = cache.find(window.count()); found != cache.end()) return found->second;
-  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
-                            algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
-                                                    .requests = 1,
-                                                    .period = window,
-                                                    .align = algorithm::Align::kFirstHit}));
-  HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
-  if (cache.size() >= kOnceLimitsCachedMax) cache.clear();
-  cache.emplace(window.count(), handle);
-  return handle;
 }
 
 absl::Status Checker::AddRequests(const Call& call, Part part) {

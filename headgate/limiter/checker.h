@@ -63,6 +63,8 @@ struct Request {
   // Rules that limit concurrency are left out; for requests whose permits are held elsewhere, or
   // that settle what has already passed.
   bool skips_permits = false;
+  // The answer says what was taken (Response::took), and an id remembers it for later requests.
+  bool tells_takes = false;
 };
 
 // The answer for one descriptor.
@@ -105,6 +107,9 @@ struct Response {
   };
   std::optional<Concurrency> concurrency{};
   std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
+  // If the request tells takes: whether the descriptor's limits gave its cost, to this request or
+  // to the first one with its id. False if that is not known.
+  std::vector<bool> took{};  // one per descriptor of the request, in order
   // The takes from limits with a cost by size, for a request to pass that may yet be denied by
   // others. The caller corrects them.
   std::vector<SizeTake> sized{};
@@ -170,8 +175,10 @@ class Checker {
   // The debts of all checkers of the limiter.
   SizeDebts& size_debts() const { return limiter_.size_debts(); }
 
-  // The rules that this checker uses now; null before the first.
+  // The rules that this checker uses now, and as they are in force; null before the first. Valid
+  // until the next call that decides.
   const rule::RuleSet* rules();
+  const PublishedRules* published();
 
   // ---- For requests that bring their own limits.
   Decider& decider() const { return decider_; }
@@ -221,6 +228,8 @@ class Checker {
   absl::Status Decide(const Call& call, Response& response);
   void Match(const Call& call);
   absl::Status AddOnce(const Call& call);
+  void TellTakes(const Call& call, const BatchEntry* id, Response& response) const;
+  void NoteTakes(const Call& call, const BatchEntry& id, const std::vector<bool>& took) const;
   // The requests of a batch by the rules that they belong to.
   enum class Part : uint8_t {
     kEnforced,  // quotas and group
@@ -233,7 +242,7 @@ class Checker {
   void AddShadowRollout(const Call& call, uint32_t descriptor, const Matched& matched);
   absl::Status AddOverride(const Call& call, uint32_t descriptor, Matched& matched);
   absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
-  absl::StatusOr<store::LimitHandle> OnceLimit(base::Duration window);
+  absl::StatusOr<store::LimitHandle> OnceLimit(const algorithm::LimitSpec& spec);
   bool DecidePart(const Call& call, size_t first, size_t count);
   bool DecideBuckets(const Call& call, std::span<BatchEntry> entries,
                      absl::FunctionRef<size_t(size_t)> place);

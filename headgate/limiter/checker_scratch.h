@@ -24,11 +24,6 @@ inline bool Tighter(const algorithm::Decision& a, const algorithm::Decision& b) 
   return a.reset_after > b.reset_after;
 }
 
-// The limits of this key of a rule.
-const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
-                                            const rule::Descriptor& descriptor,
-                                            const rule::Match& match);
-
 // The cost of the request for a limit with this cost by size, if it has one.
 algorithm::Cost CostOf(const Request& request, const rule::Descriptor& descriptor,
                        const std::optional<rule::SizeCost>& size);
@@ -56,9 +51,9 @@ struct Checker::Scratch {
   std::vector<BatchEntry> batch;
   std::vector<Source> sources;  // by position in the batch
   absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
-  absl::flat_hash_map<int64_t, store::LimitHandle> once_limits;  // by window
-  store::LimitHandle once_limit;                                 // of this request
-  std::vector<Settled> debtors;  // for the part of the batch in shadow: denied if a debt denies it
+  absl::flat_hash_map<algorithm::LimitSpec, store::LimitHandle> once_limits;
+  store::LimitHandle once_limit;  // of this request
+  std::vector<Settled> debtors;   // for the part of the batch in shadow: denied if a debt denies it
   std::vector<PermitEntry> permits;
   // By descriptor: its place in `permits`. Descriptors with one key share it.
   std::vector<std::optional<uint32_t>> permit_of;

@@ -6,6 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "headgate/algorithm/decide.h"
+#include "headgate/base/wide.h"
+#include "headgate/limiter/bucket_key.h"
 
 namespace headgate::limiter {
 namespace {
@@ -177,6 +179,21 @@ size_t LimitCount(const rule::RuleSet& rules, const PublishedRules* before) {
 }
 
 }  // namespace
+
+// Which part a key belongs to depends on the key alone, so it is the same on every instance and
+// after a restart; it needs no secret.
+const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
+                                            const rule::Descriptor& descriptor,
+                                            const rule::Match& match) {
+  if (rule.parts.size() == 1) [[likely]]
+    return rule.parts.front().limits;
+  const uint64_t hash =
+      RuleBucketKey(base::HashSecret{}, domain, descriptor.entries, match, 0).high;
+  const uint64_t place_ppm = base::MulHigh(hash, PublishedPart::kAllKeysPpm);
+  return std::find_if(rule.parts.begin(), rule.parts.end(),
+                      [&](const PublishedPart& part) { return place_ppm < part.end_ppm; })
+      ->limits;
+}
 
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     std::shared_ptr<const rule::RuleSet> rules, const PublishedRules* before,

@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "headgate/base/status.h"
 #include "headgate/limiter/observer.h"
+#include "headgate/rule/descriptor.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/store.h"
@@ -50,6 +52,11 @@ struct PublishedRules {
   // Any that may be in shadow, or have a roll-out there, has a limit with a cost by size.
   bool sizes_in_shadow = false;
 };
+
+// The limits of this key of a rule.
+const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
+                                            const rule::Descriptor& descriptor,
+                                            const rule::Match& match);
 
 // Prepares `rules` for decisions. `before` may be null. `observer` may be null.
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(

@@ -135,7 +135,9 @@ TEST(DeniedByDebt, SlidingCounterIsNeverReadyEarlier) {
     Instant now = kStart + base::Duration(static_cast<int64_t>(random.Below(7'000'000'000)));
     algorithm::BucketState bucket{};
     algorithm::NoHits none;
-    const auto take = [&](uint64_t units) { return algorithm::Decide(limit, bucket, none, units, now); };
+    const auto take = [&](uint64_t units) {
+      return algorithm::Decide(limit, bucket, none, units, now);
+    };
     take(random.Below(capacity + 1));
     now += base::Duration(static_cast<int64_t>(random.Below(6'000'000'000)));
     take(random.Below(capacity + 1));

@@ -143,7 +143,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   const bool named = !parser_.id().empty();
   const std::string_view id = named ? parser_.id() : std::string_view(given);
   const base::Duration expires = parser_.expires().value_or(kExpiresDefault);
-  const std::vector<FoundBuckets> found = FindBuckets(checker_.rules(), check_);
+  const std::vector<FoundBuckets> found = FindBuckets(checker_.published(), check_);
   Reservation reservation{.expiry = now + expires, .taken_at = now, .place = Place()};
   for (size_t i = 0; i < found.size(); ++i)
     reservation.takes.push_back({.cost = *descriptors_[i].cost, .mark = found[i].mark});
@@ -161,6 +161,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
       fmt::format("{}{}|{}", kReservation, check_.once.id, NameOf(reservation.takes));
   if (named) check_.once.id = once;
   check_.once.window = kReservedRemembered;
+  check_.tells_takes = true;
   limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
   if (!status.ok()) return answer_.AnswerError(status, 503, response);
@@ -349,7 +350,7 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
           http::AnswerProblem(409, "the reservation has been settled", "", response);
           return false;
         }
-        found = FindBuckets(checker_.rules(), check_);
+        found = FindBuckets(checker_.published(), check_);
         for (size_t i = 0; i < reserved.size(); ++i) {
           const ReservedTake& take = settling.reservation.takes[i];
           settling.back[i] = std::min(above(take.cost, settling.used[i]),

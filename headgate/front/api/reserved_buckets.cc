@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "headgate/algorithm/still_taken.h"
@@ -15,7 +16,6 @@ namespace headgate::front::api {
 namespace {
 
 using limiter::DescriptorAnswer;
-using limiter::Outcome;
 
 // The same on every instance and after a restart. It needs no secret: only a sealed mark counts.
 constexpr base::HashSecret kNoSecret{};
@@ -29,31 +29,46 @@ uint64_t Finish(const base::KeyHasher& hasher) {
   return std::max<uint64_t>(hasher.Finish().low, 1);  // 0 stands for no limit
 }
 
-uint64_t MarkOf(const base::Hash128& bucket, const rule::Rule* rule) {
+// The part of a limit that decides how a take comes back by itself. Windows begin at the same times
+// for every number of requests; how much a bucket lacks depends on its rate and its burst.
+algorithm::LimitSpec ReturnsOf(const algorithm::Limit& limit) {
+  algorithm::LimitSpec spec = limit.spec();
+  spec.count_denied = false;
+  spec.burst = std::nullopt;
+  if (!algorithm::IsBucket(spec.algorithm)) {
+    spec.requests = 0;
+  } else if (spec.algorithm != algorithm::Algorithm::kLeakyBucketQueue) {
+    spec.algorithm = algorithm::Algorithm::kTokenBucket;
+    spec.burst = limit.capacity();
+  }
+  return spec;
+}
+
+uint64_t MarkOf(const base::Hash128& bucket, const rule::Rule* rule,
+                std::span<const limiter::PublishedLimit> limits) {
   base::KeyHasher hasher(kNoSecret, base::KeyKind::kRaw);
   AddNumber(bucket.low, hasher);
   AddNumber(bucket.high, hasher);
-  if (rule != nullptr) {
-    AddNumber(rule->shadow_mode, hasher);
-    // A limit keeps its bucket if its place, by period, stays the same.
-    for (const rule::RuleLimit& limit : rule->limits)
-      AddNumber(int64_t{limit.limit.spec().period.count()}, hasher);
+  if (rule != nullptr) AddNumber(rule->shadow_mode, hasher);
+  // A limit keeps its bucket if its place stays the same.
+  for (const limiter::PublishedLimit& limit : limits) {
+    const algorithm::LimitSpec spec = ReturnsOf(limit.limit->limit);
+    AddNumber(spec.algorithm, hasher);
+    AddNumber(spec.align, hasher);
+    AddNumber(int64_t{spec.period.count()}, hasher);
+    AddNumber(spec.requests, hasher);
+    AddNumber(spec.burst.value_or(0), hasher);
   }
   return Finish(hasher);
 }
 
-bool IsShadow(const DescriptorAnswer& answer) {
-  return answer.rule != nullptr && answer.rule->shadow_mode;
-}
-
-// Whether the buckets of the descriptor gave its cost, as far as its own decision says.
-bool Took(const DescriptorAnswer& answer, const FoundBuckets& found) {
-  if (!answer.has_decision() || limiter::IsDegraded(answer.mode) || answer.rule != found.rule)
-    return false;
-  if (answer.rule != nullptr && answer.rule->limits.empty()) return false;  // permits alone
-  // Whether a rule in shadow took when the first request with this id passed is not known.
-  return answer.outcome == Outcome::kAllowed ||
-         (answer.outcome == Outcome::kRepeated && !IsShadow(answer));
+// Whether the limit has been another one meanwhile.
+bool HasChangedSince(const limiter::PublishedLimit& limit, base::Instant time) {
+  const algorithm::LimitSpec now = ReturnsOf(limit.limit->limit);
+  return std::any_of(limit.history.begin(), limit.history.end(),
+                     [&](const store::LimitChange& change) {
+                       return change.at >= time && ReturnsOf(change.before->limit) != now;
+                     });
 }
 
 // The part that the buckets lack, seen from the tightest one. One with nothing left may lack more
@@ -68,23 +83,27 @@ uint64_t LackingAtMost(const DescriptorAnswer& answer) {
 
 }  // namespace
 
-std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter::Request& request) {
+std::vector<FoundBuckets> FindBuckets(const limiter::PublishedRules* rules,
+                                      const limiter::Request& request) {
   std::vector<FoundBuckets> found(request.descriptors.size());
   if (rules == nullptr) return found;
   rule::Match match;
   for (size_t i = 0; i < found.size(); ++i) {
     const rule::Descriptor& descriptor = request.descriptors[i];
-    if (!rules->Find(request.domain, descriptor.entries, match)) continue;
+    if (!rules->rules->Find(request.domain, descriptor.entries, match)) continue;
     if (descriptor.override_limit) {
       found[i].mark =
           MarkOf(limiter::OverrideBucketKey(kNoSecret, request.domain, descriptor.entries,
                                             descriptor.override_limit->unit),
-                 nullptr);
+                 nullptr, {});
     } else if (match.rule != nullptr && !match.rule->limits.empty()) {
+      const auto& limits =
+          limiter::LimitsOf(rules->published[match.rule->index], request.domain, descriptor, match);
       found[i] = {.rule = match.rule,
+                  .limits = limits,
                   .mark = MarkOf(limiter::RuleBucketKey(kNoSecret, request.domain,
                                                         descriptor.entries, match, 0),
-                                 match.rule)};
+                                 match.rule, limits)};
     }
   }
   return found;
@@ -103,7 +122,8 @@ std::vector<ReservedTake> TakesOf(const limiter::Request& request,
   std::vector<ReservedTake> takes(found.size());
   for (size_t i = 0; i < takes.size(); ++i) {
     takes[i].mark = found[i].mark;
-    if (Took(response.descriptors[i], found[i]))
+    // The rules may have changed since the buckets were found.
+    if (response.took[i] && response.descriptors[i].rule == found[i].rule)
       takes[i].cost = request.descriptors[i].cost.value_or(1);
   }
   return takes;
@@ -122,7 +142,10 @@ uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
     return still;
   }
   // One cost goes back to all limits, so the one of which most has come back decides.
-  for (const rule::RuleLimit& limit : answer.rule->limits) bound(limit.limit);
+  for (const limiter::PublishedLimit& limit : found.limits) {
+    if (HasChangedSince(limit, taken_at)) return 0;
+    bound(limit.limit->limit);
+  }
   return still;
 }
 

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "headgate/base/time.h"
 #include "headgate/limiter/checker.h"
+#include "headgate/limiter/published_rules.h"
 #include "headgate/rule/rule_set.h"
 
 namespace headgate::front::api {
@@ -15,8 +18,8 @@ namespace headgate::front::api {
 // The take for one descriptor of a reservation.
 struct ReservedTake {
   uint64_t cost = 0;  // from each of its limits
-  // Names the buckets. Another mark means other buckets, or a rule that differs in more than its
-  // number of requests; 0: no limit applied.
+  // Names the buckets. Another mark means other buckets, or limits that give back by themselves in
+  // another way; 0: no limit applied.
   uint64_t mark = 0;
   bool operator==(const ReservedTake&) const = default;
 };
@@ -24,16 +27,19 @@ struct ReservedTake {
 // The buckets of a descriptor under the rules of the moment.
 struct FoundBuckets {
   const rule::Rule* rule = nullptr;  // null: none applies, or the request brings its limit
-  uint64_t mark = 0;                 // as in ReservedTake
+  std::span<const limiter::PublishedLimit> limits{};  // of the rule, for this key
+  uint64_t mark = 0;                                  // as in ReservedTake
 };
 
-// One for each descriptor. `rules` may be null.
-std::vector<FoundBuckets> FindBuckets(const rule::RuleSet* rules, const limiter::Request& request);
+// One for each descriptor. `rules` may be null, and must outlive the result.
+std::vector<FoundBuckets> FindBuckets(const limiter::PublishedRules* rules,
+                                      const limiter::Request& request);
 
 // A text that names the buckets, for ids of requests that take from them.
 std::string NameOf(const std::vector<ReservedTake>& takes);
 
-// The takes of a request that has passed, one for each descriptor. `found` are their buckets.
+// The takes of a request that has passed and tells its takes, one for each descriptor. `found` are
+// their buckets.
 std::vector<ReservedTake> TakesOf(const limiter::Request& request,
                                   const std::vector<FoundBuckets>& found,
                                   const limiter::Response& response);

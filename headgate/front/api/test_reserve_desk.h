@@ -60,7 +60,7 @@ struct Desk {
   base::Instant now = kStart;
 };
 
-struct MemoryDesk final : Desk {
+struct MemoryDesk : Desk {
   explicit MemoryDesk(uint64_t requests = 1000) : MemoryDesk(TokensPerHour(requests)) {}
   explicit MemoryDesk(std::shared_ptr<const rule::RuleSet> rules, std::string secret = {},
                       uint64_t store_seed = 1)
@@ -75,7 +75,7 @@ struct MemoryDesk final : Desk {
   limiter::Limiter& limiter = rig.limiter;
 };
 
-struct SharedDesk final : Desk {
+struct SharedDesk : Desk {
   explicit SharedDesk(uint64_t requests = 1000) : SharedDesk(TokensPerHour(requests)) {}
   explicit SharedDesk(std::shared_ptr<const rule::RuleSet> rules, std::string secret = {})
       : rig(std::move(rules), now, std::move(secret)) {}
