@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +20,7 @@ namespace {
 
 constexpr size_t kSecretBytesMax = 4096;
 constexpr int kLinksMax = 40;  // the limit of the kernel
+constexpr uint32_t kOutputMode = 0644;
 
 absl::Status FileError(std::string_view what, const std::string& path, int error) {
   const std::string text =
@@ -65,6 +68,42 @@ absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path,
       Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, spare_files);
   if (!file) return FileError("create", path, errno);
   return file;
+}
+
+bool IsOfProc(const std::filesystem::path& link) {
+  struct statfs info {};
+  const std::filesystem::path parent = link.parent_path();
+  return ::statfs(parent.empty() ? "." : parent.c_str(), &info) == 0 &&
+         info.f_type == PROC_SUPER_MAGIC;
+}
+
+// Where the bytes for a path go: a symbolic link stays, and what it leads to gets them.
+struct Place {
+  std::string path;
+  bool is_there = false;
+  struct stat info {};  // if it is there
+
+  bool replaceable() const { return !is_there || S_ISREG(info.st_mode); }
+  // Of links, FollowLinks leaves only those to open files.
+  bool writable_in_place() const {
+    return is_there && (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISLNK(info.st_mode));
+  }
+};
+
+absl::StatusOr<Place> PlaceOf(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
+  Place place{.path = std::move(target)};
+  place.is_there = ::lstat(place.path.c_str(), &place.info) == 0;
+  if (place.is_there && S_ISDIR(place.info.st_mode))
+    return absl::InvalidArgumentError(fmt::format("{} is a directory", path));
+  return place;
+}
+
+absl::StatusOr<std::string> PathToReplace(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(Place place, PlaceOf(path));
+  if (!place.replaceable())
+    return absl::InvalidArgumentError(fmt::format("{} is not a regular file", path));
+  return std::move(place.path);
 }
 
 // Gives the open file the owner and group of `path`. A process that is not root may at most give it
@@ -125,7 +164,8 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   for (int links = 0; links <= kLinksMax; ++links) {
     std::error_code error;
     const fs::path next = fs::read_symlink(target, error);
-    if (error) return target.string();  // not a link, or opening it will report the error
+    // Not a link, or opening it will report the error.
+    if (error || IsOfProc(target)) return target.string();
     target = target.parent_path() / next;
   }
   return absl::InvalidArgumentError(
@@ -136,21 +176,22 @@ absl::Status ReplaceFile(
     const std::string& path,
     const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
     const ReplaceOptions& options) {
-  const std::string temporary = options.temporary.empty() ? TemporaryOf(path) : options.temporary;
+  HEADGATE_ASSIGN_OR_RETURN(const std::string target, PathToReplace(path));
+  const std::string temporary = options.temporary.empty() ? TemporaryOf(target) : options.temporary;
   HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file,
                             CreateAnew(temporary, options.spare_files));
-  if (options.keep_owner) TakeOwner(path, file.get());
+  if (options.keep_owner) TakeOwner(target, file.get());
   int error = ::fchmod(file.get(), options.mode) == 0 ? 0 : errno;
   produce([&](std::string_view bytes) {
     if (error == 0) error = WriteAll(file.get(), bytes);
   });
   if (error == 0 && ::fsync(file.get()) != 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error != 0) {
     ::unlink(temporary.c_str());
     return FileError("write", path, error);
   }
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::filesystem::path parent = std::filesystem::path(target).parent_path();
   const net::FileDescriptor directory =
       Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC,
            options.spare_files);
@@ -160,14 +201,34 @@ absl::Status ReplaceFile(
 }
 
 absl::Status CheckReplaceable(const std::string& path) {
-  // A link to a directory can be replaced, because the link itself is.
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-    return absl::InvalidArgumentError(fmt::format("{} is a directory", path));
-  const std::string temporary = TemporaryOf(path);
+  HEADGATE_ASSIGN_OR_RETURN(const std::string target, PathToReplace(path));
+  const std::string temporary = TemporaryOf(target);
   HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary, nullptr).status());
   return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus()
                                           : FileError("remove", temporary, errno);
+}
+
+absl::Status WriteOutput(const std::string& path, std::string_view text) {
+  HEADGATE_ASSIGN_OR_RETURN(const Place place, PlaceOf(path));
+  if (!place.writable_in_place()) {
+    return ReplaceFile(
+        place.path, [&](const auto& write) { write(text); },
+        {.mode = place.is_there ? place.info.st_mode & 07777 : kOutputMode, .keep_owner = true});
+  }
+  // Behind what an open file has already got, such as the report of the same command.
+  const net::FileDescriptor file(
+      ::open(place.path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC));
+  if (!file) return FileError("open", path, errno);
+  const int error = WriteAll(file.get(), text);
+  return error == 0 ? absl::OkStatus() : FileError("write", path, error);
+}
+
+absl::Status CheckOutput(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const Place place, PlaceOf(path));
+  if (!place.writable_in_place()) return CheckReplaceable(place.path);
+  return ::faccessat(AT_FDCWD, place.path.c_str(), W_OK, AT_EACCESS) == 0
+             ? absl::OkStatus()
+             : FileError("write", path, errno);
 }
 
 }  // namespace headgate::disk

@@ -1,4 +1,4 @@
-// Reads whole files, and replaces files atomically.
+// Reads whole files, replaces files atomically, and writes to places that a user names.
 #pragma once
 
 #include <cstdint>
@@ -42,14 +42,16 @@ class MappedFile {
 };
 
 // Resolves `path` through all symbolic links that `path` itself is, whether or not the target
-// exists. Returns `path` if it is not a link. InvalidArgument if the links form a loop.
+// exists. Returns `path` if it is not a link. Stops at a link of the proc file system, such as the
+// one that /dev/stdout leads to: it stands for an open file, which need not have a name.
+// InvalidArgument if the links form a loop.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
 struct ReplaceOptions {
   // The mode of the new file.
   uint32_t mode = 0600;
   // The name of the new file before it is renamed, in the same directory. A file of this name is
-  // removed. Empty: `path` and ".new".
+  // removed. Empty: the name of the old file and ".new".
   std::string temporary{};
   // The new file gets the owner and group of the old one, as far as this process may do that.
   bool keep_owner = false;
@@ -58,14 +60,23 @@ struct ReplaceOptions {
 };
 
 // Writes the output of `produce` to a new file beside `path`, syncs that file to disk and renames
-// it to `path`. A crash at any moment leaves either the old file or the new one.
+// it to `path`. A crash at any moment leaves either the old file or the new one. If `path` is a
+// symbolic link, its target is replaced. InvalidArgument: `path` is something else than a regular
+// file, such as a directory or a device; it stays as it is.
 absl::Status ReplaceFile(
     const std::string& path,
     const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
     const ReplaceOptions& options = {});
 
 // Checks that ReplaceFile could begin, by creating its new file and removing that again.
-// InvalidArgument: `path` is a directory.
 absl::Status CheckReplaceable(const std::string& path);
+
+// Writes the output of a command to a place that its user has named: into a pipe, a character
+// device or an open file (/dev/stdout), and otherwise as ReplaceFile. A file that is replaced keeps
+// its mode and owner. Waits until somebody reads from a pipe.
+absl::Status WriteOutput(const std::string& path, std::string_view text);
+
+// Checks that WriteOutput could begin. Opens no pipe, because its reader would see the end.
+absl::Status CheckOutput(const std::string& path);
 
 }  // namespace headgate::disk
