@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 import struct
+import tempfile
 import threading
 import time
 import unittest
@@ -190,6 +191,18 @@ class Permits(unittest.TestCase):
         self.assertFalse(release(server, "lost"))
         unknown = 'headgate_permits_total{domain="default",rule="pool",event="unknown"}'
         self.assertEqual(server.metric(unknown), 1)
+
+    def test_a_snapshot_holds_no_permits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            snapshot = ("--snapshot", os.path.join(folder, "buckets.snapshot"))
+            first = self.enterContext(Headgate(*RULE, *snapshot))
+            self.assertIsNotNone(acquire(first, id="one"))
+            self.assertEqual(first.stop(), 0)
+            second = self.enterContext(Headgate(*RULE, *snapshot))
+            self.assertFalse(release(second, "one"))
+            for _ in range(LIMIT):
+                self.assertIsNotNone(acquire(second))
+            self.assertEqual(second.stop(), 0)
 
 
 class ClientsThatClose(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import tempfile
 import unittest
 
@@ -60,6 +61,23 @@ class Reservations(unittest.TestCase):
         self.assertEqual(self.settle(second, settled, 0)[0], 409)
         self.assertEqual(self.post(second, "/v1/check", body(50, id="call-1"))[0], 200)
         self.assertEqual(self.remaining(second), 850)
+
+    def test_after_a_crash_reservations_are_settled_against_the_buckets_of_the_snapshot(self):
+        snapshot = ("--snapshot", os.path.join(self.folder, "buckets.snapshot"))
+        first = self.enterContext(Headgate(*RULE, *snapshot))
+        before = self.reserve(first, 200)
+        self.assertEqual(first.stop(), 0)
+        second = self.enterContext(Headgate(*RULE, *snapshot, "--snapshot-interval", "1h"))
+        self.assertEqual(self.settle(second, before, 100)[0], 200)
+        since = self.reserve(second, 300)
+        self.assertEqual(self.remaining(second), 600)
+        second.stop(signal.SIGKILL)
+        third = self.enterContext(Headgate(*RULE, *snapshot))
+        self.assertEqual(self.remaining(third), 800)
+        self.assertEqual(self.settle(third, before, 100)[0], 200)
+        self.assertEqual(self.remaining(third), 900)
+        self.assertEqual(self.settle(third, since, 200)[0], 200)
+        self.assertEqual(self.remaining(third), 1000)
 
     def test_without_a_snapshot_a_reservation_ends_with_the_server(self):
         first = self.enterContext(Headgate(*RULE))
