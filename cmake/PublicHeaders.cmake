@@ -55,5 +55,6 @@ set(HEADGATE_INNER_HEADERS
   store/hit_arena.h
   store/limit_class.h
   store/limit_table.h
+  store/pages.h
   store/segment.h
   store/spin_lock.h)

@@ -28,7 +28,8 @@ class Entries {
     valid_ = count > 0 && count <= rule::kEntriesMax && entries != nullptr;
     if (!valid_) return;
     for (size_t i = 0; i < count; ++i) {
-      valid_ = valid_ && entries[i].key != nullptr && entries[i].value != nullptr;
+      const auto& [key, value] = entries[i];
+      valid_ = valid_ && key != nullptr && *key != '\0' && value != nullptr;
       if (valid_) entries_[i] = {entries[i].key, entries[i].value};
     }
     count_ = count;
@@ -70,9 +71,10 @@ std::vector<std::string> LinesOf(const char* text) {
   std::vector<std::string> lines;
   std::string_view rest = text == nullptr ? "" : text;
   while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
+    std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.find_first_not_of(" \t\r") != line.npos) lines.emplace_back(line);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") != line.npos) lines.emplace_back(line);
   }
   return lines;
 }
@@ -91,6 +93,8 @@ headgate_verdict AsC(const Verdict& verdict) {
           .reset_after = verdict.reset_after.count(),
           .wait = verdict.wait.count()};
 }
+
+constexpr std::string_view kNoMemory = "there is no memory";
 
 // No exception leaves the library; the only one that can occur says that there is no memory.
 template <typename Act>
@@ -156,8 +160,8 @@ headgate_limiter* headgate_new_from(const char* rules, const char* rule_file, ui
     return headgate::Make(
         headgate::OptionsOf(rules, rule_file, max_buckets, snapshot, snapshot_size), nullptr, error,
         error_size);
-  } catch (const std::exception& exception) {
-    headgate::Say(exception.what(), error, error_size);
+  } catch (const std::exception&) {
+    headgate::Say(headgate::kNoMemory, error, error_size);
   }
   return nullptr;
 }
@@ -175,8 +179,8 @@ headgate_limiter* headgate_new_at(int64_t now, const char* rules, const char* ru
     return headgate::Make(
         headgate::OptionsOf(rules, rule_file, max_buckets, snapshot, snapshot_size),
         std::move(clock), error, error_size);
-  } catch (const std::exception& exception) {
-    headgate::Say(exception.what(), error, error_size);
+  } catch (const std::exception&) {
+    headgate::Say(headgate::kNoMemory, error, error_size);
   }
   return nullptr;
 }

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -167,6 +170,68 @@ TEST_F(CLimiter, ReportsProblemsOfRulesAsFarAsThereIsRoom) {
   const headgate_entry k{"k", "v"};
   EXPECT_EQ(headgate_check_in(limiter, "edge", &k, 1, 1, &verdict), HEADGATE_OK);
   EXPECT_EQ(verdict.limited, 1);
+}
+
+TEST_F(CLimiter, RefusesAnEmptyKey) {
+  const headgate_entry unnamed{"", "ann"};
+  const headgate_descriptor second_is_wrong[] = {{&ann, 1, 1}, {&unnamed, 1, 1}};
+  headgate_verdict verdicts[2];
+  EXPECT_EQ(headgate_check(limiter, &unnamed, 1, 1, &verdict), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_peek(limiter, "default", &unnamed, 1, 1, &verdict), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_refund(limiter, "default", &unnamed, 1, 1), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_reset(limiter, "default", &unnamed, 1), HEADGATE_INVALID);
+  EXPECT_EQ(headgate_check_all(limiter, "default", second_is_wrong, 2, verdicts), HEADGATE_INVALID);
+  const headgate_entry no_value{"api_key", ""};
+  EXPECT_EQ(headgate_check(limiter, &no_value, 1, 1, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.limited, 1);
+}
+
+TEST_F(CLimiter, RulesMayEndLikeTheLinesOfWindows) {
+  headgate_limiter* const made =
+      headgate_new("a: 1/hour\r\n\r\nb: 2/hour\r\n", error.data(), error.size());
+  ASSERT_NE(made, nullptr) << error.data();
+  const headgate_entry b{"b", "v"};
+  EXPECT_EQ(headgate_check(made, &b, 1, 1, &verdict), HEADGATE_OK);
+  EXPECT_EQ(verdict.limit, 2u);
+  headgate_free(made);
+}
+
+uint64_t AddressBytes() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// While it lives, the process may map this much more. Sanitizers map a lot themselves.
+struct AddressLimit {
+  explicit AddressLimit(uint64_t more) {
+    EXPECT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+    const rlimit little{.rlim_cur = AddressBytes() + more, .rlim_max = before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &little), 0);
+  }
+  ~AddressLimit() { EXPECT_EQ(setrlimit(RLIMIT_AS, &before), 0); }
+  rlimit before{};
+};
+
+TEST_F(CLimiter, SaysThatThereIsNoMemory) {
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  const uint64_t before = AddressBytes();
+  // The table of 2^34 buckets has 607 GiB, which fit, and then the next array does not.
+  for (const uint64_t buckets : {uint64_t{1} << 34, uint64_t{1} << 36}) {
+    const AddressLimit limit(700 * kGiB);
+    EXPECT_EQ(headgate_new_from("api_key: 2/hour", nullptr, buckets, nullptr, 0, error.data(),
+                                error.size()),
+              nullptr);
+    EXPECT_THAT(std::string(error.data()),
+                HasSubstr("no memory for max_buckets " + std::to_string(buckets)));
+  }
+  EXPECT_LT(AddressBytes(), before + kGiB) << "the pages are given back";
+  for (const uint64_t buckets : {(uint64_t{1} << 36) + 1, UINT64_MAX}) {
+    EXPECT_EQ(headgate_new_from("api_key: 2/hour", nullptr, buckets, nullptr, 0, error.data(),
+                                error.size()),
+              nullptr);
+    EXPECT_THAT(std::string(error.data()), HasSubstr("from 1 to 68719476736"));
+  }
 }
 
 TEST_F(CLimiter, ASnapshotGivesTheBucketsToALaterLimiter) {

@@ -28,7 +28,8 @@ extern "C" {
 
 typedef struct headgate_limiter headgate_limiter;
 
-// A key and its value, such as api_key and k1.
+// A key and its value, such as api_key and k1. An empty key is HEADGATE_INVALID: it can only be a
+// mistake, and no rule would limit it.
 typedef struct {
   const char* key;
   const char* value;
@@ -64,13 +65,13 @@ enum {
 // The version of the library, such as "0.1.0".
 HEADGATE_API const char* headgate_version(void);
 
-// A limiter with these rules: one per line, in the domain "default". NULL if they are not valid, or
-// if there is no memory; `error`, if not NULL, then gets a message of at most `error_size` bytes
-// with its zero byte.
+// A limiter with these rules: one per line (LF or CR LF), in the domain "default". NULL if they are
+// not valid, or if there is no memory; `error`, if not NULL, then gets a message of at most
+// `error_size` bytes with its zero byte.
 HEADGATE_API headgate_limiter* headgate_new(const char* rules, char* error, size_t error_size);
 
-// The same with the text of a rule file (YAML), at most `max_buckets` buckets (0: 1,048,576), and
-// the buckets of a snapshot (NULL: none). `rules` may be NULL.
+// The same with the text of a rule file (YAML), at most `max_buckets` buckets (0: 1,048,576; at
+// most 2^36), and the buckets of a snapshot (NULL: none). `rules` may be NULL.
 HEADGATE_API headgate_limiter* headgate_new_from(const char* rules, const char* rule_file,
                                                  uint64_t max_buckets, const void* snapshot,
                                                  size_t snapshot_size, char* error,

@@ -1,9 +1,12 @@
 #include "headgate/library/limiter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -35,6 +38,12 @@ absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadRules(
   rule::LoadResult loaded = rule::LoadRules(texts, {.one_liners = rules});
   if (loaded.ok()) return std::shared_ptr<const rule::RuleSet>(std::move(loaded.rules));
   return absl::InvalidArgumentError(rule::Describe(loaded.problems));
+}
+
+// Only by mistake: no rule can name such a key, so that nothing would limit the request.
+bool HasEmptyKey(const rule::Descriptor& descriptor) {
+  return std::any_of(descriptor.entries.begin(), descriptor.entries.end(),
+                     [](const rule::Entry& entry) { return entry.key.empty(); });
 }
 
 Verdict VerdictOf(const limiter::DescriptorAnswer& answer) {
@@ -102,9 +111,19 @@ Limiter& Limiter::operator=(Limiter&&) noexcept = default;
 Limiter::~Limiter() = default;
 
 absl::StatusOr<Limiter> Limiter::Make(const LimiterOptions& options) {
-  if (options.max_buckets == 0 && options.store == nullptr)
-    return absl::InvalidArgumentError("max_buckets is 0; it must be at least 1");
-  Limiter limiter(std::make_unique<State>(options));
+  const uint64_t buckets = options.max_buckets;
+  if (options.store == nullptr && (buckets == 0 || buckets > LimiterOptions::kBucketsMax)) {
+    return absl::InvalidArgumentError(fmt::format("max_buckets is {}; it must be from 1 to {}",
+                                                  buckets, LimiterOptions::kBucketsMax));
+  }
+  std::unique_ptr<State> made;
+  try {
+    made = std::make_unique<State>(options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        fmt::format("there is no memory for max_buckets {}", buckets));
+  }
+  Limiter limiter(std::move(made));
   State& state = *limiter.state_;
   if (state.memory && !options.snapshot.empty()) {
     const absl::Status restored = state.memory->Restore(options.snapshot, state.clock.Now());
@@ -134,6 +153,7 @@ Verdict Limiter::Ask(store::Operation operation, std::span<const rule::Entry> en
                      uint64_t cost, std::string_view domain) {
   return state_->With([&](limiter::Checker& checker, limiter::Response& response) {
     const rule::Descriptor descriptor{.entries = entries, .cost = cost};
+    if (HasEmptyKey(descriptor)) return Verdict{.allowed = false};
     const absl::Status status =
         checker.Check({.domain = domain, .descriptors = {&descriptor, 1}, .operation = operation},
                       response, state_->clock.Now());
@@ -145,6 +165,8 @@ absl::StatusOr<std::vector<Verdict>> Limiter::CheckAll(
     std::span<const rule::Descriptor> descriptors, std::string_view domain) {
   return state_->With([&](limiter::Checker& checker,
                           limiter::Response& response) -> absl::StatusOr<std::vector<Verdict>> {
+    if (std::any_of(descriptors.begin(), descriptors.end(), HasEmptyKey))
+      return absl::InvalidArgumentError("the key of an entry is empty");
     const absl::Status status = checker.Check({.domain = domain, .descriptors = descriptors},
                                               response, state_->clock.Now());
     if (!status.ok()) return status;

@@ -39,8 +39,10 @@ struct LimiterOptions {
   std::vector<std::string> rules{};
   // Rule files, each with a domain of its own.
   std::vector<RuleText> files{};
-  // The most buckets in memory, 38 bytes each. Beyond it, those that lose least are forgotten.
+  // The most buckets in memory, 38 bytes each, resident once used; from 1 to kBucketsMax. Beyond
+  // it, those that lose least are forgotten.
   uint64_t max_buckets = 1u << 20;
+  static constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
   // The buckets that an earlier limiter saved; empty: none.
   std::string snapshot{};
   // Both must outlive the limiter. Null: the system's clock, and buckets in memory. With a store of
@@ -69,7 +71,7 @@ struct Verdict {
 class Limiter {
  public:
   // InvalidArgument with every problem of the rules, one per line. DataLoss or Unimplemented if the
-  // snapshot cannot be read.
+  // snapshot cannot be read. ResourceExhausted if there is no memory for `max_buckets`.
   static absl::StatusOr<Limiter> Make(const LimiterOptions& options);
   Limiter(Limiter&&) noexcept;
   Limiter& operator=(Limiter&&) noexcept;
@@ -78,7 +80,8 @@ class Limiter {
   // Takes `cost` if the request may pass; otherwise takes nothing.
   Verdict Check(std::string_view key, std::string_view value, uint64_t cost = 1);
   // The same for a descriptor of several entries: Check({{"api_key", key}, {"path", path}}).
-  // At most 32 entries: with more, and in a domain without a name, no request passes.
+  // At most 32 entries: with more, with an empty key, and in a domain without a name, no request
+  // passes.
   Verdict Check(std::span<const rule::Entry> entries, uint64_t cost = 1,
                 std::string_view domain = rule::kDefaultDomain);
   Verdict Check(std::initializer_list<rule::Entry> entries, uint64_t cost = 1,
@@ -95,7 +98,7 @@ class Limiter {
 
   // Decides about several descriptors at once; one verdict for each. If the rule file of the domain
   // says `all_or_nothing: true`, nothing is taken unless all of them pass. InvalidArgument if there
-  // are none, or more than 64.
+  // are none, or more than 64, or a key is empty.
   absl::StatusOr<std::vector<Verdict>> CheckAll(std::span<const rule::Descriptor> descriptors,
                                                 std::string_view domain = rule::kDefaultDomain);
 

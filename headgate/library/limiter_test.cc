@@ -113,13 +113,27 @@ descriptors:
   EXPECT_EQ(limiter.Peek(user, 0, "edge").remaining, 4u) << "the user has lost nothing";
 }
 
+TEST(Limiter, NoRequestWithAnEmptyKeyPasses) {
+  Limiter limiter = Made({.rules = {"k: 5/hour"}});
+  const std::vector<rule::Entry> good = {{"k", "v"}};
+  const std::vector<rule::Entry> unnamed = {{"k", "v"}, {"", "v"}};
+  EXPECT_FALSE(limiter.Check("", "v"));
+  EXPECT_FALSE(limiter.Peek(unnamed));
+  const std::vector<rule::Descriptor> both = {{.entries = good}, {.entries = unnamed}};
+  EXPECT_EQ(limiter.CheckAll(both).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(limiter.Peek(good, 0).remaining, 5u) << "nothing was taken";
+}
+
 TEST(Limiter, NamesEveryProblemOfItsRules) {
   const auto made = Limiter::Make({.rules = {"a: 1/fortnight", "b 3"}});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(made.status().message()), HasSubstr("fortnight"));
   EXPECT_THAT(std::string(made.status().message()), HasSubstr("b 3"));
-  EXPECT_FALSE(Limiter::Make({.max_buckets = 0}).ok());
+  for (const uint64_t buckets : {uint64_t{0}, LimiterOptions::kBucketsMax + 1}) {
+    EXPECT_EQ(Limiter::Make({.max_buckets = buckets}).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST(Limiter, KeepsTheOldRulesIfTheNewOnesAreWrong) {

@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "headgate/base/check.h"
-#include "headgate/store/pages.h"
 
 namespace headgate::store {
 
@@ -11,11 +10,7 @@ using algorithm::Hit;
 using base::Instant;
 
 HitArena::HitArena(uint32_t blocks_max)
-    : blocks_max_(blocks_max),
-      blocks_(static_cast<HitBlock*>(
-          MapPages((uint64_t{blocks_max} + 1) * sizeof(HitBlock), HugePages::kNo))) {}
-
-HitArena::~HitArena() { UnmapPages(blocks_, (uint64_t{blocks_max_} + 1) * sizeof(HitBlock)); }
+    : blocks_max_(blocks_max), blocks_(uint64_t{blocks_max} + 1, HugePages::kNo) {}
 
 uint32_t HitArena::Take() {
   std::lock_guard lock(lock_);

@@ -9,6 +9,7 @@
 
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
+#include "headgate/store/pages.h"
 #include "headgate/store/spin_lock.h"
 
 namespace headgate::store {
@@ -36,7 +37,6 @@ class HitArena {
   static constexpr uint32_t kNone = 0;
 
   explicit HitArena(uint32_t blocks_max);
-  ~HitArena();
   HitArena(const HitArena&) = delete;
   HitArena& operator=(const HitArena&) = delete;
 
@@ -51,7 +51,7 @@ class HitArena {
 
  private:
   const uint32_t blocks_max_;
-  HitBlock* blocks_;  // mapped as a whole, resident only where it was used; block 0 is never used
+  const Mapped<HitBlock> blocks_;  // resident only where it was used; block 0 is never used
   SpinLock lock_;
   uint32_t free_ = kNone;
   uint32_t untouched_ = 1;

@@ -5,7 +5,6 @@
 
 #include "absl/container/inlined_vector.h"
 #include "headgate/base/check.h"
-#include "headgate/store/pages.h"
 
 namespace headgate::store {
 
@@ -77,10 +76,8 @@ Instant Later(Instant a, Instant b) { return std::max(a, b); }
 MemoryStore::MemoryStore(const MemoryOptions& options)
     : buckets_max_(std::max<uint64_t>(1, options.max_buckets)),
       segment_count_(SegmentsFor(buckets_max_)),
-      segments_(
-          static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kLater))),
-      remembered_(static_cast<RememberedTimes*>(
-          MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
+      segments_(segment_count_, HugePages::kLater),
+      remembered_(segment_count_, HugePages::kNo),
       secret_(options.secret),
       limits_(
           {.client_limits_max = options.max_limits, .rule_limits_max = options.max_rule_limits}),
@@ -88,10 +85,7 @@ MemoryStore::MemoryStore(const MemoryOptions& options)
   limits_.SetScan([this](uint64_t steps) { Scan(steps); }, segment_count_);
 }
 
-MemoryStore::~MemoryStore() {
-  UnmapPages(segments_, segment_count_ * sizeof(Segment));
-  UnmapPages(remembered_, segment_count_ * sizeof(RememberedTimes));
-}
+MemoryStore::~MemoryStore() = default;
 
 Segment& MemoryStore::Second(const Fingerprint& print) const {
   const Segment& first = First(print);

@@ -26,6 +26,7 @@
 #include "headgate/store/fair_victim.h"
 #include "headgate/store/hit_arena.h"
 #include "headgate/store/limit_table.h"
+#include "headgate/store/pages.h"
 #include "headgate/store/segment.h"
 #include "headgate/store/store.h"
 
@@ -216,10 +217,10 @@ class MemoryStore final : public Store {
 
   const uint64_t buckets_max_;
   const uint64_t segment_count_;
-  Segment* segments_;  // mapped as a whole, resident only where it was used
+  const Mapped<Segment> segments_;  // resident only where it was used
   // The times of all slots marked `remembered`. Resident only where such buckets are.
   using RememberedTimes = std::array<base::Instant, Segment::kSlots>;
-  RememberedTimes* remembered_;
+  const Mapped<RememberedTimes> remembered_;
   base::HashSecret secret_;
   LimitTable limits_;
   HitArena hits_;

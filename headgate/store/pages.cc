@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "headgate/base/check.h"
+#include <new>
 
 namespace headgate::store {
 namespace {
@@ -14,7 +14,7 @@ constexpr uint64_t kHugePage = 2u << 20;
 void* MapPages(uint64_t bytes, HugePages huge) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  HEADGATE_CHECK(pages != MAP_FAILED);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
   // Some systems use huge pages even if not asked.
   if (huge == HugePages::kLater && bytes >= kHugePage) madvise(pages, bytes, MADV_NOHUGEPAGE);
   return pages;

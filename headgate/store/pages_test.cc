@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace headgate::store {
@@ -27,6 +28,18 @@ TEST(Pages, AFirstTouchZeroesOneSmallPageHoweverTheyAreMapped) {
     EXPECT_EQ(ResidentPages(pages), 8u);
     UnmapPages(pages, kBytes);
   }
+}
+
+TEST(Pages, ThatDoNotFitThrowLikeOperatorNew) {
+  constexpr uint64_t kMoreThanAnyAddressSpace = uint64_t{1} << 58;
+  EXPECT_THROW(MapPages(kMoreThanAnyAddressSpace, HugePages::kNo), std::bad_alloc);
+}
+
+TEST(Pages, AnArrayOfThemBeginsWithZeros) {
+  const Mapped<uint64_t> numbers(kBytes / sizeof(uint64_t), HugePages::kNo);
+  EXPECT_EQ(ResidentPages(numbers), 0u);
+  numbers[7] = 1;
+  EXPECT_EQ(numbers[7] + numbers[kBytes / sizeof(uint64_t) - 1], 1u);
 }
 
 TEST(Pages, KeepWhatTheyHoldWhenTheyAreMerged) {
