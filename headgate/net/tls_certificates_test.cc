@@ -114,7 +114,10 @@ class TlsCertificates : public ::testing::TestWithParam<int> {
     constexpr std::string_view kOffer = "\x08http/1.1\x02h2";
     SSL_set_alpn_protos(ssl.get(), reinterpret_cast<const unsigned char*>(kOffer.data()),
                         static_cast<unsigned>(kOffer.size()));
-    if (client.session != nullptr) SSL_set_session(ssl.get(), client.session);
+    // A copy, because a connection that fails makes its session unusable.
+    const Session session(client.session == nullptr ? nullptr : SSL_SESSION_dup(client.session),
+                          &SSL_SESSION_free);
+    if (session != nullptr) SSL_set_session(ssl.get(), session.get());
     SSL_set_fd(ssl.get(), socket.get());
     SSL_set_connect_state(ssl.get());
 
@@ -254,8 +257,8 @@ TEST_P(TlsCertificates, SessionsOfEachNameAreResumedAfterAReloadToo) {
   }
 }
 
-// Each connection shows the client's certificate anew: a session is no login, not for its own name
-// and not for another.
+// Each connection shows the client's certificate anew: a session does not replace it, neither for
+// its own name nor for another.
 TEST_P(TlsCertificates, ASessionDoesNotReplaceAClientsCertificate) {
   options.client_ca_file = visitor_->certificate_file();
   Serve();
@@ -265,6 +268,7 @@ TEST_P(TlsCertificates, ASessionDoesNotReplaceAClientsCertificate) {
     for (const char* const other : kNames) {
       const Outcome without = Connect({.name = other, .session = before.session.get()});
       EXPECT_FALSE(without.greeted || without.resumed) << name << ", " << other;
+      EXPECT_THAT(without.refusal, HasSubstr("peer did not return a certificate"));
       const Outcome again =
           Connect({.name = other, .certificate = visitor_, .session = before.session.get()});
       EXPECT_TRUE(again.greeted) << name << ", " << other << ": " << again.refusal;
