@@ -105,6 +105,13 @@ int Version(const std::vector<std::string>& arguments, const Console& console) {
   return kExitUsage;
 }
 
+// A server serves also if nobody reads what it printed at its start. If it only prints settings or
+// a plan, it finishes its output itself.
+bool IsServer(const std::vector<std::string>& arguments) {
+  return !arguments.empty() && (arguments[0] == "serve" || arguments[0] == "sidecar") &&
+         std::none_of(arguments.begin(), arguments.end(), IsHelpFlag);
+}
+
 int RunNamed(const std::vector<std::string>& arguments, const Console& console) {
   if (arguments.empty()) {
     console.err << Overview();
@@ -141,12 +148,7 @@ int RunNamed(const std::vector<std::string>& arguments, const Console& console) 
 
 int RunCommandLine(const std::vector<std::string>& arguments, const Console& console) {
   const int code = RunNamed(arguments, console);
-  // A server serves also if nobody reads what it printed at its start.
-  const bool serves = !arguments.empty() && (arguments[0] == "serve" || arguments[0] == "sidecar");
-  if (serves || console.out.flush()) return code;
-  console.Error("the output could not be written completely",
-                "the disk may be full, or the program that reads it has ended");
-  return code == kExitOk ? kExitOutput : code;
+  return IsServer(arguments) ? code : console.Finish(code);
 }
 
 }  // namespace headgate::app

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -40,13 +41,12 @@ Result Headgate(const std::vector<std::string>& arguments) {
   return {code, out.str(), err.str()};
 }
 
-TEST(CommandLineOutput, ThatCannotBeWrittenIsAnError) {
+// As on a full disk.
+Result HeadgateToFullDisk(const std::vector<std::string>& arguments) {
   std::ofstream full("/dev/full");
   std::ostringstream err;
-  EXPECT_EQ(RunCommandLine({"version"}, {.out = full, .err = err}), kExitOutput);
-  EXPECT_THAT(err.str(), HasSubstr("error: the output could not be written"));
-  std::ofstream again("/dev/full");
-  EXPECT_EQ(RunCommandLine({"rules", "forget"}, {.out = again, .err = err}), kExitUsage);
+  const int code = RunCommandLine(arguments, {.out = full, .err = err});
+  return {code, "", err.str()};
 }
 
 class CommandLine : public ::testing::Test {
@@ -70,6 +70,61 @@ constexpr std::string_view kRules =
     "descriptors:\n"
     "  - key: api_key\n"
     "    rate_limit: {requests_per_unit: 10, period: 20s}\n";
+
+// The answers of these commands come from a server.
+const std::set<std::string> kCommandsOfServers = {"bench", "rules", "store"};
+
+TEST_F(CommandLine, OutputThatCannotBeWrittenIsAnErrorOfEveryCommand) {
+  const std::string rules = File("rules.yaml", kRules);
+  const std::string scenario =
+      File("a.scenario", "rule login = 1 per 10s burst 5\nat 0s login:ann deny\n");
+  const std::string log = File("access.log", "192.0.2.1 - - [01/Jan/2026:00:00:00 +0000]\n");
+  const std::vector<std::vector<std::string>> printing = {
+      {"help"},
+      {"--help"},
+      {"--version"},
+      {"version"},
+      {"version", "--json"},
+      {"man"},
+      {"completion", "bash"},
+      {"completion", "zsh"},
+      {"completion", "fish"},
+      {"serve", "--print-config"},
+      {"serve", "--print-config", "--json"},
+      {"sidecar", "--plan", log, "--capacity", "40"},
+      {"check", "--rules", rules, "--domain", "edge", "api_key=k1"},
+      {"check", "--rules", rules, "--domain", "edge", "--json", "api_key=k1"},
+      {"validate", rules},
+      {"validate", "--json", rules},
+      {"explain", "--rules", rules, "edge", "api_key=k1"},
+      {"explain", "--rules", rules, "--json", "edge", "api_key=k1"},
+      {"hash-password"},
+      {"scenario", scenario},
+  };
+  std::istringstream password("a password\n");
+  std::streambuf* const in = std::cin.rdbuf(password.rdbuf());
+  std::set<std::string> tried = kCommandsOfServers;
+  for (const std::vector<std::string>& arguments : printing) {
+    password.clear();
+    password.seekg(0);
+    const Result printed = Headgate(arguments);
+    EXPECT_NE(printed.out, "") << arguments[0] << printed.err;
+    password.clear();
+    password.seekg(0);
+    const Result result = HeadgateToFullDisk(arguments);
+    EXPECT_EQ(result.code, printed.code == kExitOk ? kExitOutput : printed.code) << arguments[0];
+    EXPECT_THAT(result.err, HasSubstr("error: the output could not be written")) << arguments[0];
+    tried.insert(arguments[0]);
+  }
+  std::cin.rdbuf(in);
+  for (const std::string& command : CommandNames()) {
+    EXPECT_TRUE(tried.contains(command)) << command;
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"help", command}, {command, "--help"}, {command, "-h", "--all"}})
+      EXPECT_EQ(HeadgateToFullDisk(words).code, kExitOutput) << words[0] << ' ' << words[1];
+  }
+  EXPECT_EQ(HeadgateToFullDisk({"rules", "forget"}).code, kExitUsage) << "it printed nothing";
+}
 
 TEST_F(CommandLine, ShowsOneScreenByTask) {
   const Result help = Headgate({"help"});

@@ -33,7 +33,7 @@ Measure it
   also: headgate scenario, store, hash-password, completion, man, version
 
 Exit status: 0 done or allowed, 1 denied or a scenario failed, 2 wrong usage, files or settings, 3 server not reached
-or address not available, 4 snapshot not written, 5 undecided.
+or address not available, 4 snapshot not written, 5 undecided, 6 output not written.
 )";
 
 constexpr std::string_view kServe = R"(headgate serve: answer whether requests may pass
@@ -332,7 +332,7 @@ server that stalls cannot hide the requests that it kept from being sent.
   --keys N              different keys, drawn evenly (1000)
   --domain DOMAIN       with --http: the rules' domain ("default")
   --key NAME            with --http: the descriptor's key ("api_key"); its values are bench0, bench1, ...
-  --plot PATH           write a picture of the latencies (SVG)
+  --plot PATH           write a picture of the latencies (SVG): a file, a pipe or /dev/stdout
   --json                print JSON
 
 CL.THROTTLE has a limit of 1,000,000 per minute with a burst of 1,000,000 for each key. Progress goes to stderr.
@@ -340,8 +340,10 @@ CL.THROTTLE has a limit of 1,000,000 per minute with a burst of 1,000,000 for ea
 Answers that are errors are counted by their status or first word, and the first one is shown. A login that is refused
 is an error, not a denial.
 
+The soft limit on open files (`ulimit -n`) is raised to the hard one; more connections than that allows are refused.
+
 Exit status: 0 done, 1 some answers were errors or none came, 2 wrong usage, 3 server not reached, or it closed a
-connection.
+connection, 6 report or picture not written.
 )";
 
 constexpr std::string_view kCompletion =

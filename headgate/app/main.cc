@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "headgate/app/command_line.h"
+#include "headgate/app/process_start.h"
 
 int main(int argc, char** argv) {
+  headgate::app::PrepareProcess();
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool color =
       headgate::app::WantsColor(terminal, std::getenv("NO_COLOR"), std::getenv("TERM"));

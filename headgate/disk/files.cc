@@ -77,14 +77,14 @@ bool IsOfProc(const std::filesystem::path& link) {
          info.f_type == PROC_SUPER_MAGIC;
 }
 
-// Where the bytes for a path go: a symbolic link stays, and what it leads to gets them.
+// The place that the bytes for a path go to: a symbolic link stays, and its target gets them.
 struct Place {
   std::string path;
   bool is_there = false;
   struct stat info {};  // if it is there
 
   bool replaceable() const { return !is_there || S_ISREG(info.st_mode); }
-  // Of links, FollowLinks leaves only those to open files.
+  // FollowLinks leaves only links to open files.
   bool writable_in_place() const {
     return is_there && (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISLNK(info.st_mode));
   }

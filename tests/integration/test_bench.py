@@ -62,6 +62,54 @@ class Bench(unittest.TestCase):
             line = root.find("{http://www.w3.org/2000/svg}polyline")
             self.assertGreater(len(line.get("points").split()), 20)
 
+    def test_the_plot_goes_through_a_link_and_into_a_pipe(self):
+        server = self.enterContext(Headgate())
+        with tempfile.TemporaryDirectory() as folder:
+            link, pipe, stdout = (os.path.join(folder, name) for name in ("link", "pipe", "stdout"))
+            os.symlink("target", link)
+            os.mkfifo(pipe)
+            os.symlink("/proc/self/fd/1", stdout)  # as /dev/stdout
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, reader)
+            for path in (link, pipe):
+                self.bench(server, "--duration", "1s", "--connections", "2", "--rate", "50", "--plot", path)
+            with open(link, encoding="utf-8") as file:
+                self.assertTrue(file.read().startswith("<svg"))
+            self.assertTrue(os.read(reader, 4).startswith(b"<svg"))
+            output = os.path.join(folder, "output")
+            command = f"exec {BINARY} bench --server 127.0.0.1:{server.port} --duration 1s --rate 50 --plot {stdout} >{output}"
+            self.assertEqual(run("bash", "-c", command).returncode, 0)
+            with open(output, encoding="utf-8") as file:
+                self.assertRegex(file.read(), r"(?s)^open loop of CL.THROTTLE.*\n<svg.*</svg>\s*$")
+            self.assertTrue(os.path.islink(link) and os.path.islink(stdout))
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "output", "pipe", "stdout", "target"])
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        server = self.enterContext(Headgate())
+        command = f"exec {BINARY} bench --server 127.0.0.1:{server.port} --duration 1s --connections 2 --rate 50"
+        for more in (">/dev/full", "--json >/dev/full", ">&-"):
+            result = run("bash", "-c", f"{command} {more}")
+            self.assertEqual(result.returncode, 6, result.stderr)
+            self.assertIn("error: the output could not be written", result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("bash", "-c", f"ulimit -f 1; {command} --plot {folder}/p.svg")
+            self.assertEqual(result.returncode, 6, result.stderr)
+            self.assertIn("p.svg: File too large\nhint: choose another file", result.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_more_connections_than_open_files(self):
+        server = self.enterContext(Headgate())
+        command = f"exec {BINARY} bench --server 127.0.0.1:{server.port} --duration 1s --connections 200 --rate 50"
+        result = run("bash", "-c", f"ulimit -n 40; {command}")
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(
+            result.stderr,
+            "error: the system allows 40 open files; --connections 200 needs 216\n"
+            "hint: raise `ulimit -n`, or lower --connections\n",
+        )
+        result = run("bash", "-c", f"ulimit -Sn 40; {command}")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_text_and_errors(self):
         server = self.enterContext(Headgate())
         address = f"127.0.0.1:{server.port}"

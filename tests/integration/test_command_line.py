@@ -228,6 +228,36 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(headgate("explain", "--rules", rules, "--domain", "d", "k=v").stdout, text)
         self.assertEqual(json.loads(headgate("explain", "--json", "--rules", rules, "d", "k=v").stdout)["limits"], ["7 per 1s, fixed_window, count_denied"])
 
+    def test_output_beyond_the_size_of_a_file_is_an_error(self):
+        path = os.path.join(self.folder, "man")
+        result = in_shell("ulimit -f 1", "headgate man >" + path)
+        self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn("error: the output could not be written", result.stderr)
+        self.assertEqual(os.path.getsize(path), 1024)
+
+    def test_output_to_a_full_disk_or_a_closed_stdout_is_an_error(self):
+        for place in (">/dev/full", ">&-"):
+            for words in ("man", "version", "serve --print-config", "serve --help", "sidecar --help", "check --rule 'user: 1/hour' user=ann"):
+                result = in_shell(f"headgate {words} {place}")
+                self.assertEqual(result.returncode, 6, (words, place, result.stderr))
+                self.assertIn("error: the output could not be written", result.stderr)
+
+    def test_a_server_serves_without_its_standard_streams(self):
+        path = os.path.join(self.folder, "socket")
+        command = f"exec {BINARY} serve --listen unix:{path} --admin-listen none <&- >&- 2>&-"
+        with subprocess.Popen(["bash", "-c", command]) as server:
+            until(lambda: answers(path), 20, "the server answers")
+            for number in range(3):  # no other file has got the number
+                self.assertEqual(os.readlink(f"/proc/{server.pid}/fd/{number}"), "/dev/null")
+            server.terminate()
+            self.assertEqual(server.wait(timeout=20), 0)
+
+
+def in_shell(*commands):
+    """The last command instead of the shell, after the others in it."""
+    *before, last = commands
+    return run("bash", "-c", "; ".join([*before, "exec " + last.replace("headgate", BINARY, 1)]))
+
 
 def answers(path):
     with socket.socket(socket.AF_UNIX) as client:

@@ -71,13 +71,18 @@ uint64_t OpenFilesMax() {
   return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_max : 0;
 }
 
-absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
+uint64_t RaiseOpenFiles() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
-    return absl::UnavailableError("the limit on open files cannot be read");
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
-  return PlanFiles(files.rlim_max, needs);
+  return files.rlim_max;
+}
+
+absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
+  const uint64_t open_files_max = RaiseOpenFiles();
+  if (open_files_max == 0) return absl::UnavailableError("the limit on open files cannot be read");
+  return PlanFiles(open_files_max, needs);
 }
 
 }  // namespace headgate::app

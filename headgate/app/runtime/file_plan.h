@@ -33,7 +33,9 @@ struct FilePlan {
 // needed.
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs);
 
-// Raises the soft limit on open files to the hard limit, and divides the descriptors.
+// Raises the soft limit on open files to the hard limit and returns that; 0 if it is unknown.
+uint64_t RaiseOpenFiles();
+// The same, and divides the descriptors.
 absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs);
 // The limit on open files.
 uint64_t OpenFilesMax();

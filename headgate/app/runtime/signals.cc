@@ -26,7 +26,6 @@ void HoldReload() { Block({SIGHUP}); }
 
 Signals::Signals() {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
   const sigset_t set = Block({SIGTERM, SIGINT, SIGHUP});
   fd_ = net::FileDescriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   HEADGATE_CHECK(fd_.get() >= 0);

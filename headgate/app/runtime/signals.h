@@ -16,9 +16,8 @@ class Signals {
   enum class Kind { kStop, kReload };
 
   // Blocks the signals in this thread and in threads that it starts later, so create this object
-  // before any thread. Ignores SIGPIPE and SIGXFSZ: a peer that hangs up is an error of its
-  // connection, and a file that may not grow is an error of its write (EFBIG). The signals stay
-  // blocked after destruction.
+  // before any thread. Ignores SIGPIPE: a peer that hangs up is an error of its connection. The
+  // signals stay blocked after destruction.
   Signals();
 
   // Becomes readable when a signal has arrived.

@@ -430,7 +430,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   if (parsed->print_config) {
     console.out << (parsed->json ? PrintConfigurationJson(configuration)
                                  : PrintConfiguration(configuration));
-    return kExitOk;
+    return console.Finish(kExitOk);
   }
   MapLargeBuffers();
   const FileNeeds needs = FileNeedsOf(configuration.settings);

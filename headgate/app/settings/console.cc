@@ -36,4 +36,11 @@ void Console::Error(std::string_view what, std::string_view hint) const {
 
 void Console::Hint(std::string_view what) const { Write(*this, "hint:", kCyan, what); }
 
+int Console::Finish(int code) const {
+  if (out.flush()) return code;
+  Error("the output could not be written completely",
+        "the disk may be full, or the program that reads it has ended");
+  return code == kExitOk ? kExitOutput : code;
+}
+
 }  // namespace headgate::app

@@ -31,6 +31,9 @@ struct Console {
   void Error(std::string_view what, std::string_view hint = {}) const;
   // "hint: …".
   void Hint(std::string_view what) const;
+  // Writes out what `out` still holds. Returns the exit status of a command that ends with `code`:
+  // if its output could not be written, that is an error.
+  int Finish(int code) const;
 };
 
 }  // namespace headgate::app

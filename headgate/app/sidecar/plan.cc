@@ -167,7 +167,7 @@ int SidecarPlan(const std::string& file, const replay::ClientPlace& client,
         "{} lines were older than the line before; they count as if at its time\n", plan.late);
   if (unread > 0)
     console.err << fmt::format("{} lines without a time or a client were left out\n", unread);
-  return kExitOk;
+  return console.Finish(kExitOk);
 }
 
 }  // namespace headgate::app

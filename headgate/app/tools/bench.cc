@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 
+#include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/server_flags.h"
 #include "headgate/app/tools/no_rule.h"
@@ -27,6 +26,8 @@ constexpr base::Duration kSecond = std::chrono::seconds(1);
 constexpr base::Duration kLookTimeout = std::chrono::seconds(2);
 constexpr uint64_t kConnectionsMax = 50'000;
 constexpr uint64_t kRateMax = 10'000'000;
+// Open files besides the connections: the standard streams, the event loop, the plot.
+constexpr uint64_t kFilesBesides = 16;
 
 struct BenchArguments {
   ServerFlags server;
@@ -47,14 +48,6 @@ struct Plan {
   bench::LoadOptions load;
   base::Duration duration{0};
 };
-
-// Whether the picture can be written, so that a long run is not for nothing.
-absl::Status CheckPlot(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    return absl::InvalidArgumentError(fmt::format("--plot: {} is a directory", path));
-  return disk::CheckReplaceable(path);
-}
 
 std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& console) {
   const auto refuse = [&](std::string_view what, std::string_view hint) {
@@ -84,9 +77,11 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
     return refuse("--domain and --key are for /v1/check; CL.THROTTLE has no rules",
                   "add --http, or remove --domain and --key");
   if (arguments.plot) {
-    const absl::Status writable = CheckPlot(*arguments.plot);
+    // Checked now, so that a long run is not for nothing.
+    const absl::Status writable = disk::CheckOutput(*arguments.plot);
     if (!writable.ok())
-      return refuse(std::string(writable.message()), "choose another file with --plot");
+      return refuse(fmt::format("--plot: {}", std::string(writable.message())),
+                    "choose another file with --plot");
   }
   Plan plan{.server = *server,
             .load = {.talk = {.http = arguments.http,
@@ -102,6 +97,17 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
   plan.load.tls_name = std::move(server->tls_name);
   plan.load.talk.credential = std::move(server->credential);
   return plan;
+}
+
+// Whether the system allows this many connections at once. Raises the soft limit on open files.
+bool AllowConnections(uint64_t connections, const Console& console) {
+  const uint64_t open_files_max = RaiseOpenFiles();
+  const uint64_t needed = connections + kFilesBesides;
+  if (open_files_max == 0 || needed <= open_files_max) return true;
+  console.Error(fmt::format("the system allows {} open files; --connections {} needs {}",
+                            open_files_max, connections, needed),
+                "raise `ulimit -n`, or lower --connections");
+  return false;
 }
 
 // Whether the answer to a check says that no rule applies. Answers that are not Headgate's say
@@ -193,7 +199,7 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
   parsed.server.AddTo(spec.flags);
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   const std::optional<Plan> plan = PlanOf(parsed, console);
-  if (!plan) return kExitUsage;
+  if (!plan || !AllowConnections(plan->load.connections, console)) return kExitUsage;
 
   if (parsed.http) WarnWithoutRule(*plan, console);
   const base::SystemClock clock;
@@ -216,15 +222,15 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
                              .latencies = load.latencies()};
   console.out << (parsed.as_json ? AsJson(report) : AsText(report));
   SayIfAllFailed(report.counts, parsed, console);
-  if (parsed.plot) {
-    const absl::Status written = disk::ReplaceFile(
-        *parsed.plot, [&](const auto& write) { write(AsPlot(report)); }, {.mode = 0644});
-    if (!written.ok()) {
-      console.Error(std::string(written.message()), "choose another file with --plot");
-      return kExitUsage;
-    }
-  }
-  return report.counts.errors == 0 && report.counts.answered() > 0 ? kExitOk : kExitDenied;
+  const int code =
+      report.counts.errors == 0 && report.counts.answered() > 0 ? kExitOk : kExitDenied;
+  if (!parsed.plot) return code;
+  console.out.flush();  // the picture may go to the same place
+  const absl::Status written = disk::WriteOutput(*parsed.plot, AsPlot(report));
+  if (written.ok()) return code;
+  console.Error(fmt::format("--plot: {}", std::string(written.message())),
+                "choose another file with --plot");
+  return code == kExitOk ? kExitOutput : code;
 }
 
 }  // namespace headgate::app

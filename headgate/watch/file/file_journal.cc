@@ -48,7 +48,7 @@ std::optional<rule::Note> NoteOf(std::string_view line) {
 }  // namespace
 
 FileJournal::FileJournal(std::string path, Options options)
-    : path_(std::move(path)), options_(options) {}
+    : path_(disk::FollowLinks(path).value_or(path)), options_(options) {}
 
 FileJournal::~FileJournal() { Close(); }
 

@@ -1,6 +1,6 @@
 // Notes about changes as lines of a file, in the order in which they were made. The file only ever
 // grows; when it is large enough, it becomes PATH.1, what was PATH.1 becomes PATH.2, and so on. The
-// oldest is removed.
+// oldest is removed. If PATH is a symbolic link, it stays, and the files are beside its target.
 //
 // Several processes may write to one file. They lock it (flock) to write or to rename, and wait for
 // the lock for at most a second; nobody removes what another one wrote.

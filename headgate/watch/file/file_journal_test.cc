@@ -91,6 +91,17 @@ TEST_F(FileJournalTest, BeginsAnotherFileWhenOneIsFullAndRemovesTheOldest) {
   EXPECT_GE(ids.size(), 5u);
 }
 
+TEST_F(FileJournalTest, ALinkStaysWhenAnotherFileBegins) {
+  std::filesystem::create_directory(temp_ / "logs");
+  std::filesystem::create_symlink("logs/headgate.log", path_);
+  FileJournal journal(path_, {.file_bytes_max = 100, .files_max = 2});
+  for (int i = 1; i <= 6; ++i) EXPECT_TRUE(Put(journal, std::to_string(i), "a").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".1"));
+  EXPECT_TRUE(std::filesystem::exists(temp_ / "logs/headgate.log.1"));
+  EXPECT_EQ(Ids(journal).front(), "6");
+}
+
 TEST_F(FileJournalTest, AFailedWriteRemovesNothingThatAnotherProcessWrote) {
   FileJournal one(path_);
   FileJournal other(path_);
