@@ -154,6 +154,18 @@ class Descriptors(DoorsTest):
             if refused.returncode == 2:
                 self.assertIn("hint:", refused.stderr, number)
 
+    def test_a_table_without_memory_is_an_error_at_start(self):
+        little = ("prlimit", f"--as={1 << 40}", "timeout", "10", BINARY)
+        buckets = ("--max-buckets", str(1 << 36))
+        for words in (
+            ("serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", *buckets),
+            ("sidecar", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:9", "--capacity", "9", "--rule", "a: 1/s", *buckets),
+        ):
+            with self.subTest(words[0]):
+                refused = run(*little, *words)
+                self.assertEqual(refused.returncode, 3, refused.stderr)
+                self.assertRegex(refused.stderr, "error: there is no memory\nhint: lower .*max.buckets, or raise `ulimit -v`\n$")
+
     def test_fewer_descriptors_than_connections_lower_their_number(self):
         with Headgate("--threads", "2", prefix=("prlimit", "--nofile=300:300"), admin="127.0.0.1:0") as server:
             self.assertRegex(server.errors(), r"connections\.max_lowered .*open_files_max=300")

@@ -218,6 +218,48 @@ class Queue(unittest.TestCase):
         until(lambda: proxy.headgate.metric(held) == 0, 0.4, "their places are free before their time has come")
 
 
+class HaproxyFrames(unittest.TestCase):
+    """HAProxy drops an answer that is longer than its frames, and then it answers 503."""
+
+    def rules(self, name):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "rules.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"""domain: default
+descriptors:
+- key: remote_address
+  rate_limit: {{algorithm: token_bucket, unit: hour, requests_per_unit: 2, name: "{name}"}}
+""")
+        return "--rules", path
+
+    def test_a_rule_with_a_long_name_decides_also_with_small_frames(self):
+        names = {256: "requests of one client address per minute", 16_380: 1_400 * "é"}
+        for frame_bytes, name in names.items():
+            with self.subTest(frame_bytes):
+
+                def smaller(text, frame_bytes=frame_bytes):
+                    return text.replace("  use-backend", f"  max-frame-size {frame_bytes}\n  use-backend")
+
+                proxy = Proxy(self, "haproxy", *self.rules(name), change=smaller)
+                answers = [get(proxy.port) for _ in range(3)]
+                self.assertEqual([status for status, _, _ in answers], [200, 200, 429])
+                self.assertIn(int(answers[2][1]["retry-after"]), range(1700, 1801))
+                self.assertNotIn(name, answers[0][1].get("ratelimit-policy", ""))
+                self.assertIn("spoe.fields_left_out", proxy.headgate.errors())
+
+    def test_the_log_says_why_two_messages_of_an_event_are_refused(self):
+        def twice(text):
+            found = re.search("spoe-message check.*", text, re.DOTALL)
+            if found is None:
+                return text
+            another = found[0].replace("spoe-message check", "spoe-message again", 1)
+            return text.replace("messages check", "messages check again") + "\n" + another
+
+        proxy = Proxy(self, "haproxy", change=twice)
+        self.assertEqual(get(proxy.port)[0], 503)
+        self.assertIn("spoe.messages_refused", proxy.headgate.errors())
+
+
 class DocumentedForms(unittest.TestCase):
     """Requests as Traefik and Envoy send them. Neither can be installed from Debian."""
 

@@ -56,7 +56,23 @@ Fronts::SpoeFront::SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOpt
       context{.judge = judge,
               .answer = answer,
               .loop = fronts.events_,
-              .counters = fronts.auth_counters_} {}
+              .counters = fronts.auth_counters_} {
+  observe::Log* const log = fronts.options_.log;
+  if (log == nullptr) return;
+  context.on_left_out = [log](uint32_t frame_bytes_max) {
+    log->Warning(
+        "spoe.fields_left_out",
+        {{"max_frame_size", uint64_t{frame_bytes_max}},
+         {"effect", "HAProxy gets the status, and not all fields of the limit"},
+         {"hint", "raise max-frame-size in the spoe-agent, or give the rule a shorter name"}});
+  };
+  context.on_several_messages = [log] {
+    log->Warning("spoe.messages_refused",
+                 {{"reason", "an event has several messages, and HAProxy sends them together"},
+                  {"effect", "its requests get no verdict"},
+                  {"hint", "give each event of the spoe-agent one spoe-message"}});
+  };
+}
 
 Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& events, uint32_t loop)
     : options_(options),

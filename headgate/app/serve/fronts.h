@@ -30,6 +30,7 @@ struct FrontOptions {
   FrontOptions(const Settings& settings, Engine& engine);
 
   Engine& engine;
+  observe::Log* log = nullptr;  // null: nothing is logged
   access::Access access;
   http::Options http;
   http::Options admin_http;  // of the admin address

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -167,6 +168,7 @@ class Process {
         certificates_(TlsServerOptionsOf(settings_), control_, log_),
         users_(settings_, front_options_.access, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
+    front_options_.log = &log_;
     front_options_.partition_secret = std::move(secrets.partition_key);
     front_options_.reservation_secret = std::move(secrets.reservation);
     front_options_.figures = [this] { return Figures(); };
@@ -445,6 +447,9 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     return Process(configuration, store, std::move(secrets), *files, console, signals).Run();
   } catch (const std::system_error& error) {
     console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
+    return kExitUnreachable;
+  } catch (const std::bad_alloc&) {
+    console.Error("there is no memory", "lower max_buckets, or raise `ulimit -v`");
     return kExitUnreachable;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <system_error>
 
 #include "headgate/app/runtime/file_plan.h"
@@ -59,6 +60,9 @@ int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
   } catch (const std::system_error& error) {
     console.Error(fmt::format("cannot start: {}", error.what()),
                   "raise `ulimit -n`, or lower --max-connections");
+    return kExitUnreachable;
+  } catch (const std::bad_alloc&) {
+    console.Error("there is no memory", "lower --max-buckets, or raise `ulimit -v`");
     return kExitUnreachable;
   }
 }

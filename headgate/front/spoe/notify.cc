@@ -10,22 +10,31 @@ constexpr size_t kFieldsMax = 1000;
 
 }  // namespace
 
-bool Notify::Read(std::string_view payload) {
-  request_ = {};
-  fields_.clear();
-  path_ = query_ = {};
-  const auto name = wire::TakeSpopText(payload);
-  if (!name || payload.empty()) return false;
-  auto arguments = static_cast<uint8_t>(payload.front());
-  payload.remove_prefix(1);
-  for (; arguments > 0; --arguments) {
-    if (!ReadArgument(payload)) return false;
+NotifyContent Notify::Read(std::string_view payload) {
+  if (!ReadMessage(payload)) return NotifyContent::kMalformed;
+  const bool several = !payload.empty();
+  while (!payload.empty()) {
+    if (!ReadMessage(payload)) return NotifyContent::kMalformed;
   }
-  if (!payload.empty()) return false;
+  if (several) return NotifyContent::kSeveralMessages;
   target_.assign(path_);
   if (!query_.empty()) target_.append("?").append(query_);
   request_.target = target_;
   request_.fields = fields_;
+  return NotifyContent::kRequest;
+}
+
+bool Notify::ReadMessage(std::string_view& bytes) {
+  request_ = {};
+  fields_.clear();
+  path_ = query_ = {};
+  const auto name = wire::TakeSpopText(bytes);
+  if (!name || bytes.empty()) return false;
+  auto arguments = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  for (; arguments > 0; --arguments) {
+    if (!ReadArgument(bytes)) return false;
+  }
   return true;
 }
 

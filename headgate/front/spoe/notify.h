@@ -4,6 +4,7 @@
 //   args src=src method=method path=path query=query host=req.hdr(host) headers=req.hdrs_bin
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,16 +13,23 @@
 
 namespace headgate::front::spoe {
 
+enum class NotifyContent : uint8_t {
+  kRequest,
+  kMalformed,        // or without a message
+  kSeveralMessages,  // HAProxy puts all messages of one event into one frame
+};
+
 // Reused for all frames of a session, together with its memory.
 class Notify {
  public:
-  // The payload of a frame. False if it is malformed, or has no message or more than one. The
-  // request is valid until the next call, and only as long as the payload.
-  bool Read(std::string_view payload);
+  // Reads the payload of a frame. The request is valid until the next call, and only as long as the
+  // payload.
+  NotifyContent Read(std::string_view payload);
 
   mapping::RequestHead& request() { return request_; }
 
  private:
+  bool ReadMessage(std::string_view& bytes);
   bool ReadArgument(std::string_view& bytes);
   bool ReadHeaders(std::string_view bytes);
 

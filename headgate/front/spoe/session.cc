@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "headgate/base/text.h"
 #include "headgate/net/loopback.h"
@@ -27,6 +28,12 @@ bool NamesVersion(std::string_view list) {
 void AppendTextVariable(std::string_view name, std::string_view value, std::string& out) {
   wire::AppendSpopSetVariable(name, out);
   wire::AppendSpopTextValue(value, out);
+}
+
+void AppendVariableOf(std::string_view field, std::string_view value, std::string& out) {
+  std::string name(field);
+  for (char& c : name) c = c == '-' ? '_' : base::ToLower(c);
+  AppendTextVariable(name, value, out);
 }
 
 }  // namespace
@@ -165,8 +172,14 @@ bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
 }
 
 bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::Instant now) {
-  if (!notify_.Read(frame.payload)) {
-    return Refuse(SpopStatus::kInvalid, "the message is malformed", output);
+  switch (notify_.Read(frame.payload)) {
+    case NotifyContent::kRequest:
+      break;
+    case NotifyContent::kMalformed:
+      return Refuse(SpopStatus::kInvalid, "the message is malformed", output);
+    case NotifyContent::kSeveralMessages:
+      if (const auto say = std::exchange(context_.on_several_messages, nullptr)) say();
+      return Refuse(SpopStatus::kInvalid, "an event may have one message only", output);
   }
   mapping::RequestHead& request = notify_.request();
   request.peer = peer_.ip;
@@ -175,6 +188,7 @@ bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::
     verdict_ = {};
     verdict_.outcome = auth::Outcome::kUnavailable;
     verdict_.status = mapping::Statuses().unavailable;
+    context_.counters.outcomes[static_cast<size_t>(verdict_.outcome)].Add();
     AppendAck(frame.stream_id, frame.frame_id, output, now);
     ++answered_;
     return true;
@@ -239,13 +253,35 @@ void SpoeSession::AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& 
   wire::AppendSpopSetVariable("status", output);
   wire::AppendSpopNumberValue(static_cast<uint32_t>(verdict_.status), output);
   AppendTextVariable("outcome", auth::Name(verdict_.outcome), output);
+  const size_t fields_begin = output.size();
   const auto emit = [&](std::string_view field, std::string_view value) {
-    std::string name(field);
-    for (char& c : name) c = c == '-' ? '_' : base::ToLower(c);
-    AppendTextVariable(name, value, output);
+    AppendVariableOf(field, value, output);
   };
   auth::EmitFields(verdict_, context_.answer, now, emit);
+  if (output.size() - begin > wire::kSpopLengthBytes + frame_bytes_max_) [[unlikely]] {
+    output.resize(fields_begin);
+    AppendShortFields(begin, output, now);
+  }
   wire::EndSpopFrame(begin, output);
+}
+
+// Only a name of a limit can be long, so Retry-After is among the fields that fit.
+void SpoeSession::AppendShortFields(size_t frame_begin, std::string& output, base::Instant now) {
+  std::vector<std::string> fields;
+  const auto emit = [&](std::string_view field, std::string_view value) {
+    AppendVariableOf(field, value, fields.emplace_back());
+  };
+  auth::EmitFields(verdict_, context_.answer, now, emit);
+  std::stable_sort(fields.begin(), fields.end(),
+                   [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+  const size_t end = frame_begin + wire::kSpopLengthBytes + frame_bytes_max_;
+  for (const std::string& field : fields) {
+    if (output.size() + field.size() > end) {
+      if (const auto say = std::exchange(context_.on_left_out, nullptr)) say(frame_bytes_max_);
+      return;
+    }
+    output.append(field);
+  }
 }
 
 bool SpoeSession::Refuse(SpopStatus status, std::string_view message, std::string& output) {

@@ -5,7 +5,8 @@
 //   HELLO ──▶ HELLO        NOTIFY ──▶ ACK: status, outcome, retry_after, ratelimit, …
 //
 // `status` is 200 if the request passes. The fields of the limit become variables: RateLimit-Policy
-// is ratelimit_policy.
+// is ratelimit_policy. An ACK is no longer than the frames that HAProxy takes: `status` and
+// `outcome` always fit, and of the fields the longest are left out.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,9 @@ struct Context {
   answer::LimitAnswer& answer;
   net::EventLoop& loop;
   auth::Counters& counters;
+  // For the operator, because HAProxy logs neither. Each is called once at most; may be empty.
+  std::function<void(uint32_t frame_bytes_max)> on_left_out{};
+  std::function<void()> on_several_messages{};
 };
 
 class SpoeSession final : public net::Session {
@@ -57,6 +61,8 @@ class SpoeSession final : public net::Session {
   // written.
   bool Finish(Waiting& waiting, std::string& output, base::Instant now);
   void AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output, base::Instant now);
+  // Appends as many fields of the verdict as the frame has room for, the shortest first.
+  void AppendShortFields(size_t frame_begin, std::string& output, base::Instant now);
   // Ends the connection because of what HAProxy sent. Always false.
   bool Refuse(wire::SpopStatus status, std::string_view message, std::string& output);
   void Disconnect(wire::SpopStatus status, std::string_view message, std::string& output);

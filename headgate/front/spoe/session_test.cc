@@ -152,6 +152,77 @@ TEST(Spoe, AMessageBeyondThoseThatWaitIsUnavailable) {
   for (uint64_t i = 0; i <= 1024; ++i) first += NotifyOf{}.Frame(i);
   EXPECT_EQ(Status(Acks(rig.Say(first))), "0:200 ") << "the others wait for their turn";
   EXPECT_EQ(Status(Acks(rig.Say(NotifyOf{}.Frame(1025)))), "1025:503 ");
+  const auto unavailable = static_cast<size_t>(auth::Outcome::kUnavailable);
+  EXPECT_EQ(rig.counters.outcomes[unavailable].value(), 1u);
+}
+
+struct DeniedAck {
+  size_t frame_bytes = 0;  // without the length
+  std::map<std::string, std::string> variables;
+  std::vector<uint32_t> reports;
+};
+
+// The denial by a rule of this name, with frames of this size.
+DeniedAck Denial(const std::string& name, uint32_t frame_bytes) {
+  const std::string mappings =
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-original\nmappings:\n- descriptors:\n"
+      "  - entries: [{key: " +
+      name + ", client_address: true}]\n";
+  SpoeRig rig(mappings, {name + ": 1/minute"});
+  DeniedAck denied;
+  rig.context.on_left_out = [&](uint32_t bytes) { denied.reports.push_back(bytes); };
+  rig.Say(Hello("2.0", frame_bytes));
+  rig.Say(NotifyOf{}.Frame(1));
+  const std::string ack = rig.Say(NotifyOf{}.Frame(2));
+  denied.frame_bytes = ack.size() - wire::kSpopLengthBytes;
+  denied.variables = Acks(ack).at(0).variables;
+  return denied;
+}
+
+TEST(Spoe, NoAckIsLongerThanTheFramesThatHaproxyTakes) {
+  for (const size_t name_bytes : {1u, 30u, 41u, 60u, 200u}) {
+    for (const uint32_t frame_bytes : {256u, 300u, 512u, 16'380u}) {
+      const DeniedAck denied = Denial(std::string(name_bytes, 'k'), frame_bytes);
+      EXPECT_LE(denied.frame_bytes, frame_bytes) << name_bytes;
+      EXPECT_EQ(denied.variables.at("status"), "429");
+      EXPECT_EQ(denied.variables.at("outcome"), "denied");
+      EXPECT_EQ(denied.variables.at("retry_after"), "60");
+      EXPECT_EQ(denied.variables.at("x_ratelimit_remaining"), "0");
+    }
+  }
+}
+
+TEST(Spoe, LeavesOutTheLongestFieldsAndSaysSoOnce) {
+  const DeniedAck fits = Denial(std::string(30, 'k'), 256);
+  EXPECT_EQ(fits.variables.count("ratelimit_policy"), 1u);
+  EXPECT_THAT(fits.reports, IsEmpty());
+  const DeniedAck longer = Denial(std::string(41, 'k'), 256);
+  EXPECT_EQ(longer.variables.count("ratelimit_policy"), 0u);
+  EXPECT_EQ(longer.variables.count("ratelimit"), 1u);
+  EXPECT_THAT(longer.reports, ElementsAre(256u));
+  EXPECT_EQ(Denial(std::string(41, 'k'), 300).variables.count("ratelimit_policy"), 1u);
+  EXPECT_EQ(Denial(std::string(200, 'k'), 256).variables.count("ratelimit"), 0u);
+}
+
+TEST(Spoe, SaysWhySeveralMessagesOfOneEventAreRefused) {
+  Rig rig;
+  int said = 0;
+  rig.context.on_several_messages = [&] { ++said; };
+  rig.Say(Hello());
+  const std::string one = NotifyOf{}.Frame(1);
+  constexpr size_t kHeadBytes = wire::kSpopLengthBytes + 7;  // type, flags and two short ids
+  std::string two = one + one.substr(kHeadBytes);
+  wire::EndSpopFrame(0, two);
+  std::string broken = two.substr(0, two.size() - 1);
+  wire::EndSpopFrame(0, broken);
+  EXPECT_THAT(rig.Say(two), HasSubstr("one message only"));
+  EXPECT_TRUE(rig.progress.close);
+  EXPECT_EQ(said, 1);
+  SpoeSession next(rig.context, rig.peer);
+  std::string output;
+  const std::string bytes = Hello() + broken;
+  next.OnBytes(bytes, output, auth::kRigStart);
+  EXPECT_THAT(output, HasSubstr("malformed"));
 }
 
 TEST(Spoe, ATokenThatComesTwiceIsInvalid) {
