@@ -38,7 +38,8 @@ struct Refusal {
 inline constexpr std::string_view kAmbiguous =
     "two readers of this request could see two different requests";
 
-inline constexpr Refusal kBodyTooLarge{413, "the body is too large",
-                                       "send less in one request, or raise max_body_bytes"};
+inline constexpr Refusal kBodyTooLarge{
+    413, "the body is too large",
+    "send less in one request; max_body_bytes can be raised for all but the admin address"};
 
 }  // namespace headgate::http

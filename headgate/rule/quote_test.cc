@@ -18,6 +18,17 @@ TEST(Printable, ShowsWhatATerminalWouldObey) {
             "\\xc2\\x9b2J");  // CSI as a C1 control
 }
 
+TEST(Printable, ShowsWhatTurnsTheOrderOfCharacters) {
+  EXPECT_EQ(Printable("a\u202Elmay.b"), "a\\xe2\\x80\\xaelmay.b");
+  EXPECT_EQ(Printable("\u061C"), "\\xd8\\x9c");
+  for (const std::string_view control : {"\u200E", "\u200F", "\u202A", "\u2066", "\u2069"})
+    EXPECT_EQ(Printable(control).size(), 12u) << Printable(control);
+  // Their neighbours: zero width joiner, line separators, invisible plus and a formatting
+  // character.
+  for (const std::string_view other : {"\u200D", "\u2010", "\u2029", "\u202F", "\u2065", "\u206A"})
+    EXPECT_EQ(Printable(other), other);
+}
+
 TEST(Printable, ShowsWhatIsNoUtf8) {
   EXPECT_EQ(Printable("\xFF"), "\\xff");
   EXPECT_EQ(Printable("\xC3"), "\\xc3");

@@ -101,6 +101,10 @@ class Source {
   virtual void Confirm() {}
   // Reads everything again soon, and calls the subscriber even if nothing has changed.
   virtual void Refresh() = 0;
+  // Calls `done` when the subscriber knows everything that the source holds now, also what was
+  // written a moment ago; or at once if the source cannot be read. It may take as long as the
+  // source waits for files that are being written.
+  virtual void CatchUp(std::function<void()> done) { done(); }
 
   // The document of this name, without text and version, if this source could hold it.
   virtual std::optional<SourceDocument> Place(std::string_view name) const = 0;

@@ -10,12 +10,16 @@
 
 #include "headgate/base/line_diff.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/rule/document.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rollout_edit.h"
 #include "headgate/watch/change_record.h"
 
 namespace headgate::watch {
 namespace {
+
+// As the audit log names it.
+constexpr std::string_view kPut = "put";
 
 // How often it asks what became of a write, and how long it waits before.
 constexpr uint32_t kResolutionsMax = 10;
@@ -141,8 +145,8 @@ RuleEditor::RuleEditor(RuleFollower& follower, net::EventLoop& loop, const base:
       clock_(clock),
       options_(std::move(options)),
       process_(static_cast<uint16_t>(
-          base::HashBytes(base::RandomHashSecret(), base::KeyKind::kRaw, options_.instance).high)) {
-}
+          base::HashBytes(base::RandomHashSecret(), base::KeyKind::kRaw, options_.instance).high)),
+      edits_(follower) {}
 
 void RuleEditor::List(OnStates done) { done(follower_.States()); }
 
@@ -175,10 +179,23 @@ std::string RuleEditor::NameOfLimit(std::string_view key) const {
   return {};
 }
 
+void RuleEditor::InOrder(OnEdited done, std::function<void(OnEdited done)> edit) {
+  const bool waits =
+      edits_.Add([edit = std::move(edit), done](const std::function<void()>& finished) {
+        edit([done, finished](rule::EditResult result) {
+          done(std::move(result));
+          finished();
+        });
+      });
+  if (!waits) done({.status = absl::UnavailableError("too many changes are under way")});
+}
+
 void RuleEditor::Change(const rule::Edit& edit, OnEdited done) {
-  rule::Edit actual = edit;
-  actual.change.name = ActualName(edit.change.name);
-  Begin(actual, edit.change.text ? "put" : "delete", std::move(done));
+  InOrder(std::move(done), [this, edit](OnEdited edited) {
+    rule::Edit actual = edit;
+    actual.change.name = ActualName(edit.change.name);
+    Begin(actual, edit.change.text ? kPut : "delete", std::move(edited));
+  });
 }
 
 std::optional<std::string> RuleEditor::DocumentOf(const rule::RulePath& rule) const {
@@ -192,19 +209,23 @@ std::optional<std::string> RuleEditor::DocumentOf(const rule::RulePath& rule) co
 }
 
 void RuleEditor::ReadRule(const rule::RulePath& rule, OnDocument done) {
-  const auto name = DocumentOf(rule);
-  if (!name) return done(NoDocumentOf(rule.domain));
-  Read(*name, [rule, done = std::move(done)](absl::StatusOr<rule::SourceDocument> document) {
-    if (!document.ok()) return done(document.status());
-    auto text = rule::RuleText(document->text, rule.entries);
-    if (!text.ok()) return done(text.status());
-    document->text = *std::move(text);
-    done(std::move(document));
+  follower_.CatchUp([this, rule, done = std::move(done)] {
+    const auto name = DocumentOf(rule);
+    if (!name) return done(NoDocumentOf(rule.domain));
+    Read(*name, [rule, done](absl::StatusOr<rule::SourceDocument> document) {
+      if (!document.ok()) return done(document.status());
+      auto text = rule::RuleText(document->text, rule.entries);
+      if (!text.ok()) return done(text.status());
+      document->text = *std::move(text);
+      done(std::move(document));
+    });
   });
 }
 
 void RuleEditor::ChangeRule(const rule::RuleEdit& edit, OnEdited done) {
-  ChangeRuleAgain(edit, kRuleEditsMax, std::move(done));
+  InOrder(std::move(done), [this, edit](OnEdited edited) {
+    ChangeRuleAgain(edit, kRuleEditsMax, std::move(edited));
+  });
 }
 
 // Any version will do for kAnyVersion, so a document that changes during the edit is read again.
@@ -307,6 +328,7 @@ void RuleEditor::Preview(const Orders& order) {
     const bool old = problem.file != order->change.name && Contains(known, problem);
     (old ? result.others : result.problems).push_back(problem);
   }
+  if (result.problems.empty()) RefuseMoreDocuments(*order);
   if (!result.problems.empty()) {
     result.status = absl::InvalidArgumentError(
         fmt::format("the document {} is not valid like this", rule::Quote(order->change.name)));
@@ -320,6 +342,20 @@ void RuleEditor::Preview(const Orders& order) {
   }
   if (order->dry_run == rule::DryRun::kYes) return order->done(std::move(result));
   NoteBegin(order);
+}
+
+void RuleEditor::RefuseMoreDocuments(Order& order) {
+  const rule::DocumentChange& change = order.change;
+  if (order.record->action != kPut || order.source->Place(change.name)->limit_of) return;
+  const rule::Document::Parsed parsed =
+      rule::Document::Parse(*change.text, rule::Document::Rest::kRefused);
+  if (!parsed.error) return;
+  order.result.problems.push_back({.file = change.name,
+                                   .line = parsed.error->mark.line,
+                                   .column = parsed.error->mark.column,
+                                   .message = parsed.error->message,
+                                   .hint = "send one YAML document; what follows `---` or `...` "
+                                           "would be ignored"});
 }
 
 void RuleEditor::NoteBegin(const Orders& order) {
@@ -395,6 +431,11 @@ void RuleEditor::End(const Orders& order, const absl::Status& status) {
 }
 
 void RuleEditor::RollBack(const rule::Rollback& rollback, OnEdited done) {
+  InOrder(std::move(done),
+          [this, rollback](OnEdited edited) { RollBackNow(rollback, std::move(edited)); });
+}
+
+void RuleEditor::RollBackNow(const rule::Rollback& rollback, OnEdited done) {
   Read(rollback.document, [this, rollback, done = std::move(done)](
                               absl::StatusOr<rule::SourceDocument> current) mutable {
     const bool missing = absl::IsNotFound(current.status());

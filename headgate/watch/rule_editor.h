@@ -1,7 +1,9 @@
 // Changes documents of the sources that a RuleFollower follows (rule/editor.h).
 //
-// An edit takes these steps, and the first that fails ends it:
+// Edits are made one after the other (edit_queue.h). Each takes these steps, and the first that
+// fails ends it:
 //
+//   catch up   the documents are known as they are now
 //   compare    the document has the version that the editor saw
 //   preview    the rules that would result are valid
 //   note       the change and its author, in every journal
@@ -24,6 +26,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/rule/editor.h"
 #include "headgate/rule/journal.h"
+#include "headgate/watch/edit_queue.h"
 #include "headgate/watch/rule_follower.h"
 
 namespace headgate::watch {
@@ -70,6 +73,8 @@ class RuleEditor final : public rule::Editor {
   struct Order;
   using Orders = std::shared_ptr<Order>;
 
+  // Calls `edit` when it is its turn.
+  void InOrder(OnEdited done, std::function<void(OnEdited done)> edit);
   void Begin(const rule::Edit& edit, std::string_view action, OnEdited done);
   void ChangeRuleIn(const rule::SourceDocument& document, const rule::RuleEdit& edit,
                     OnEdited done);
@@ -77,9 +82,13 @@ class RuleEditor final : public rule::Editor {
   std::optional<std::string> DocumentOf(const rule::RulePath& rule) const;
   void Compare(const Orders& order, absl::StatusOr<rule::SourceDocument> current);
   void Preview(const Orders& order);
+  // A rule file may end before its text does, but nobody who sends one means that. Older texts that
+  // are put back are as they were.
+  static void RefuseMoreDocuments(Order& order);
   void NoteBegin(const Orders& order);
   void Write(const Orders& order);
   void ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max, OnEdited done);
+  void RollBackNow(const rule::Rollback& rollback, OnEdited done);
   // `text` is what the document is now, if it exists.
   void RollBackIn(const std::vector<rule::PastChange>& changes, const rule::Rollback& rollback,
                   const std::optional<std::string>& text, OnEdited done);
@@ -101,6 +110,7 @@ class RuleEditor final : public rule::Editor {
   const Options options_;
   const uint16_t process_;  // makes the ids of several instances differ
   int64_t last_id_ns_ = 0;
+  EditQueue edits_;
 };
 
 }  // namespace headgate::watch

@@ -34,6 +34,11 @@ class MemorySource final : public rule::Source {
     Publish();
   }
   void Refresh() override {}
+  void CatchUp(std::function<void()> done) override {
+    if (std::exchange(behind_, false)) Publish();
+    if (!caught_up) return done();
+    *caught_up = std::move(done);
+  }
   std::optional<rule::SourceDocument> Place(std::string_view name) const override {
     if (!name.starts_with("/rules/")) return std::nullopt;
     return rule::SourceDocument{.name = std::string(name), .text = {}, .version = {}};
@@ -84,7 +89,7 @@ class MemorySource final : public rule::Source {
   void Set(const std::string& name, std::string_view text) {
     documents[name] = {
         .name = name, .text = std::string(text), .version = "v" + std::to_string(++versions_)};
-    Publish();
+    lags ? void(behind_ = true) : Publish();
   }
   void Publish() {
     if (!on_documents_) return;
@@ -101,10 +106,13 @@ class MemorySource final : public rule::Source {
   int unreadable = 0;
   int writes = 0;
   int changes_before_writes = 0;  // by somebody else
+  bool lags = false;              // what is written is published at the next CatchUp
+  std::optional<std::function<void()>> caught_up;  // if set, takes `done` of CatchUp
   std::function<void()> on_write;
 
  private:
   OnDocuments on_documents_;
+  bool behind_ = false;
   int versions_ = 0;
 };
 
@@ -291,6 +299,75 @@ TEST_F(RuleEditorTest, AnotherDocumentsProblemDoesNotStandInTheWayOfMendingThisO
   // It would break a rule of another document that is good now.
   const rule::EditResult twice = Put("/rules/c.yaml", kTen, "");
   EXPECT_TRUE(absl::IsInvalidArgument(twice.status)) << twice.status;
+}
+
+TEST_F(RuleEditorTest, AChangeHasToFitToTheOneThatWasWrittenAMomentAgo) {
+  source_->lags = true;
+  EXPECT_TRUE(Put("/rules/x.yaml", "domain: zz\n", "").status.ok());
+  const rule::EditResult twice = Put("/rules/y.yaml", "domain: zz\n", "");
+  EXPECT_TRUE(absl::IsInvalidArgument(twice.status)) << twice.status;
+  ASSERT_FALSE(twice.problems.empty());
+  EXPECT_FALSE(source_->documents.contains("/rules/y.yaml"));
+  // A name that is free again can be used at once.
+  EXPECT_TRUE(Put("/rules/x.yaml", "domain: other\n", "*").status.ok());
+  EXPECT_TRUE(Put("/rules/y.yaml", "domain: zz\n", "").status.ok());
+}
+
+TEST_F(RuleEditorTest, FindsARuleInADocumentThatWasWrittenAMomentAgo) {
+  source_->lags = true;
+  EXPECT_TRUE(Put("/rules/new.yaml", "domain: fresh\n", "").status.ok());
+  std::optional<rule::EditResult> result;
+  editor_->ChangeRule({.rule = {.domain = "fresh", .entries = {{.key = "user", .value = {}}}},
+                       .action = rule::RuleAction::kPut,
+                       .text = "{rate_limit: {unit: minute, requests_per_unit: 20}}",
+                       .expected_version = "",
+                       .author = {}},
+                      [&](rule::EditResult r) { result = std::move(r); });
+  EXPECT_TRUE(Await(result).status.ok());
+  absl::StatusOr<rule::SourceDocument> read;
+  editor_->ReadRule({.domain = "fresh", .entries = {{.key = "user", .value = {}}}},
+                    [&](absl::StatusOr<rule::SourceDocument> document) { read = document; });
+  EXPECT_TRUE(read.ok()) << read.status();
+}
+
+TEST_F(RuleEditorTest, ChangesWaitForTheOneThatIsUnderWay) {
+  source_->lags = true;
+  source_->caught_up.emplace();
+  std::vector<std::string> ended;
+  const auto put = [&](const std::string& name) {
+    editor_->Change(
+        {.change = {.name = name, .text = "domain: zz\n", .expected_version = ""}, .author = {}},
+        [&ended, name](const rule::EditResult& result) {
+          ended.push_back(name + (result.status.ok() ? " done" : " refused"));
+        });
+  };
+  put("/rules/x.yaml");
+  put("/rules/y.yaml");
+  for (size_t i = 0; i < 1'000; ++i) put("/rules/z.yaml");
+  EXPECT_EQ(ended, std::vector<std::string>{"/rules/z.yaml refused"}) << "too many wait";
+  const auto catch_up = std::exchange(source_->caught_up, std::nullopt);
+  (*catch_up)();
+  ASSERT_EQ(ended.size(), 1'002u);
+  EXPECT_EQ(ended[1], "/rules/x.yaml done");
+  EXPECT_EQ(ended[2], "/rules/y.yaml refused");
+  EXPECT_EQ(ended.back(), "/rules/z.yaml refused");
+}
+
+TEST_F(RuleEditorTest, ASecondYamlDocumentIsRefused) {
+  const std::string two = std::string(kTwenty) + "---\ndomain: other\n";
+  const rule::EditResult result = Put("/rules/edge.yaml", two, "v1");
+  EXPECT_TRUE(absl::IsInvalidArgument(result.status)) << result.status;
+  ASSERT_EQ(result.problems.size(), 1u);
+  EXPECT_EQ(result.problems[0].line, 5u);
+  EXPECT_EQ(result.problems[0].message, "yaml: more than one document");
+  EXPECT_EQ(source_->writes, 0);
+  // A mark before the only document, and one behind it, are part of it.
+  EXPECT_TRUE(Put("/rules/edge.yaml", "---\n" + std::string(kTwenty) + "...\n", "v1").status.ok());
+  // Somebody has written such a file. It can be put back.
+  source_->Set("/rules/edge.yaml", two);
+  EXPECT_TRUE(Put("/rules/edge.yaml", kTen, "*").status.ok());
+  EXPECT_TRUE(RollBack("").status.ok());
+  EXPECT_EQ(source_->documents["/rules/edge.yaml"].text, two);
 }
 
 TEST_F(RuleEditorTest, NothingIsChangedIfItCannotBeNoted) {

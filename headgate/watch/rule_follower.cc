@@ -39,6 +39,16 @@ void RuleFollower::Refresh() {
   for (Followed& followed : followed_) followed.source->Refresh();
 }
 
+void RuleFollower::CatchUp(std::function<void()> done) {
+  // One more than the sources that are behind, until all have been asked.
+  const auto behind = std::make_shared<size_t>(followed_.size() + 1);
+  const auto on_one = [behind, done = std::move(done)] {
+    if (--*behind == 0) done();
+  };
+  for (Followed& followed : followed_) followed.source->CatchUp(on_one);
+  on_one();
+}
+
 bool RuleFollower::awaits_confirmation() const {
   return std::any_of(followed_.begin(), followed_.end(),
                      [](const Followed& one) { return one.source->awaits_confirmation(); });

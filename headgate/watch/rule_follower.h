@@ -54,6 +54,8 @@ class RuleFollower {
   void Start();
   // Reads all sources again, whether or not they changed.
   void Refresh();
+  // Calls `done` when what the sources hold now was loaded or refused (rule::Source::CatchUp).
+  void CatchUp(std::function<void()> done);
 
   // Whether a source keeps documents that were deleted, in case that was an accident.
   bool awaits_confirmation() const;

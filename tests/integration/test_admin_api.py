@@ -136,6 +136,53 @@ class AdminOfFiles(unittest.TestCase):
         self.assertEqual(admin.ask("DELETE", other, If_Match=etag)[0], 200)
         until(lambda: names() == [self.file], 5, "one is left")
 
+    def document(self, name):
+        return "/v1/documents/" + quote(os.path.join(self.directory, name), safe="")
+
+    def test_a_change_has_to_fit_to_the_one_before_it(self):
+        server, admin = self.start("--audit-log", self.log)
+        self.assertEqual(admin.put(self.document("x.yaml"), "domain: more\n", None)[0], 201)
+        status, answer, _ = admin.put(self.document("y.yaml"), "domain: more\n", None)
+        self.assertEqual(status, 422, answer)
+        # A domain that the change before has left is free, and one that it has made is there.
+        self.assertEqual(admin.put(self.document("x.yaml"), "domain: other\n", "*")[0], 200)
+        self.assertEqual(admin.put(self.document("y.yaml"), "domain: more\n", None)[0], 201)
+        rule = '{"rate_limit": {"unit": "day", "requests_per_unit": 1}}'
+        self.assertEqual(admin.put("/v1/rules/more/k", rule, None)[0], 201)
+        self.assertEqual(admin.ask("GET", "/v1/rules/more/k")[0], 200)
+        # Also if somebody else has just written a file.
+        with open(os.path.join(self.directory, "z.yaml"), "w", encoding="utf-8") as file:
+            file.write("domain: third\n")
+        self.assertEqual(admin.put(self.document("w.yaml"), "domain: third\n", None)[0], 422)
+        self.assertNotIn("rules.refused", server.errors())
+
+    def test_of_two_commands_that_contradict_each_other_one_is_refused(self):
+        server, admin = self.start("--audit-log", self.log)
+        wanted = os.path.join(self.folder, "wanted.yaml")
+        with open(wanted, "w", encoding="utf-8") as file:
+            file.write("domain: more\n")
+        ended = []
+
+        def put(name):
+            ended.append(admin.rules("put", os.path.join(self.directory, name), wanted, "--yes").returncode)
+
+        threads = [threading.Thread(target=put, args=(f"{i}.yaml",)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(ended), [0, 2, 2, 2])
+        self.assertEqual(len(os.listdir(self.directory)), 2)
+        self.assertNotIn("rules.refused", server.errors())
+        self.assertEqual(server.stop(signal.SIGTERM), 0)
+        self.start()
+
+    def test_a_second_yaml_document_is_refused(self):
+        server, admin = self.start("--audit-log", self.log)
+        status, answer, _ = admin.put(self.path, RULES + "---\ndomain: more\n", "*")
+        self.assertEqual(status, 422, answer)
+        self.assertEqual((answer["problems"][0]["place"], answer["problems"][0]["line"]), (self.file, 8))
+
     def test_of_many_who_read_the_same_version_one_wins(self):
         server, admin = self.start("--audit-log", self.log)
         etag = admin.ask("GET", self.path)[2]
@@ -455,6 +502,17 @@ class AdminOfZooKeeper(unittest.TestCase):
         body = json.dumps({"document": "/rate-limiter/rules/shop"})
         self.assertEqual(self.admins[0].ask("POST", "/v1/rollback", body)[0], 200)
         until(lambda: self.limits(user="u") == {10}, 2, "all are back")
+
+    def test_a_change_has_to_fit_to_the_one_before_it(self):
+        document = lambda name: "/v1/documents/" + quote("/rate-limiter/rules/" + name, safe="")
+        for number in range(6):
+            # Asked of one instance or of two.
+            first, second = self.admins[0], self.admins[number % 2]
+            self.assertEqual(first.put(document(f"x{number}"), f"domain: d{number}\n", None)[0], 201)
+            status, answer, _ = second.put(document(f"y{number}"), f"domain: d{number}\n", None)
+            self.assertEqual(status, 422, answer)
+            rule = '{"rate_limit": {"unit": "day", "requests_per_unit": 1}}'
+            self.assertEqual(second.put(f"/v1/rules/d{number}/k", rule, None)[0], 201)
 
     def test_limits_of_keys(self):
         admin = self.admins[0]

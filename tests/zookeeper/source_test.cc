@@ -168,6 +168,27 @@ TEST_F(SourceTest, FollowsChangesOfBothDirectories) {
   EXPECT_THAT(problems_, IsEmpty()) << "all may go, once there were some";
 }
 
+TEST_F(SourceTest, CatchesUpWithWhatAnybodyHasJustWritten) {
+  Make("/r/config/a", "1");
+  Follow();
+  ASSERT_TRUE(Holds({{"/r/config/a", "1"}}));
+  std::optional<Texts> known;
+  const auto catch_up = [&] {
+    known.reset();
+    source_->CatchUp([&] { known = texts_; });
+    return Until([&] { return known.has_value(); });
+  };
+  Make("/r/rules/b", "domain: b");
+  ASSERT_TRUE(catch_up());
+  EXPECT_EQ(*known, (Texts{{"/r/config/a", "1"}, {"/r/rules/b", "domain: b"}}));
+  Set("/r/config/a", "2");
+  Delete("/r/rules/b");
+  ASSERT_TRUE(catch_up());
+  EXPECT_EQ(*known, (Texts{{"/r/config/a", "2"}}));
+  server_.Kill();
+  EXPECT_TRUE(catch_up()) << "nobody answers";
+}
+
 TEST_F(SourceTest, OneChangeCostsOneRead) {
   for (int i = 0; i < 100; ++i) Make(fmt::format("/r/config/k{}", i), "1");
   Follow();

@@ -86,6 +86,13 @@ void FileSource::Refresh() {
   Step();
 }
 
+void FileSource::CatchUp(std::function<void()> done) {
+  if (!watch_.Look(loop_.Now())) return done();
+  if (only_own_changes_) watch_.Hurry();
+  catching_up_.push_back(std::move(done));
+  Step();
+}
+
 void FileSource::Step() {
   if (readable_ == nullptr && watch_.fd() >= 0) {
     readable_ = std::make_unique<net::Readable>(loop_, watch_.fd(), [this] { Step(); });
@@ -93,6 +100,9 @@ void FileSource::Step() {
   std::optional<FilesRead> read = watch_.Step(loop_.Now());
   timer_.Set(watch_.wake_at());
   if (read.has_value()) on_documents_(DocumentsOf(*std::move(read)));
+  if (watch_.has_changes()) return;
+  only_own_changes_ = false;
+  for (const std::function<void()>& done : std::exchange(catching_up_, {})) done();
 }
 
 rule::Source::Figures FileSource::figures() const {
@@ -141,7 +151,10 @@ void FileSource::Read(std::string_view name, OnDocument done) {
   done(DocumentOf(std::string(name)));
 }
 
-void FileSource::Write(const rule::DocumentChange& change, OnWritten done) { done(Change(change)); }
+void FileSource::Write(const rule::DocumentChange& change, OnWritten done) {
+  only_own_changes_ = only_own_changes_ || !watch_.Look(loop_.Now());
+  done(Change(change));
+}
 
 absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& change) {
   if (!MayHold(change.name)) {

@@ -4,6 +4,7 @@
 // processes write the same file at the same moment, the later one wins.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ class FileSource final : public rule::Source {
   // Works as if the files had changed: waits while a file is being written, at most
   // FileWatchOptions::delay_max.
   void Refresh() override;
+  // Waits like Refresh if others have changed the files, and not at all if only Write has.
+  void CatchUp(std::function<void()> done) override;
   std::optional<rule::SourceDocument> Place(std::string_view name) const override;
   absl::Status CheckRemoval(std::string_view name) const override;
   void Read(std::string_view name, OnDocument done) override;
@@ -42,6 +45,8 @@ class FileSource final : public rule::Source {
   const std::vector<std::string> paths_;
   net::EventLoop& loop_;
   OnDocuments on_documents_;
+  bool only_own_changes_ = false;                   // are unread, as far as is known
+  std::vector<std::function<void()>> catching_up_;  // until there are no unread changes
   FileWatch watch_;
   std::unique_ptr<net::Readable> readable_;
   net::Timer timer_;

@@ -115,6 +115,43 @@ TEST_F(FileSourceTest, RefreshGetsTheWatchThatTheSystemRefusedAtFirst) {
   EXPECT_EQ(source_->figures().failures, 1u);
 }
 
+TEST_F(FileSourceTest, CatchesUpWithWhatWasJustWritten) {
+  temp_.Write("a.yaml", "one");
+  Follow({temp_.path()});
+  bool caught_up = false;
+  source_->CatchUp([&] { caught_up = true; });
+  EXPECT_TRUE(caught_up) << "nothing has changed";
+  EXPECT_EQ(heard_.size(), 1u);
+  ASSERT_TRUE(
+      Write({.name = temp_ / "b.yaml", .text = "two", .expected_version = ""}).status().ok());
+  std::string texts;
+  const auto catch_up = [&] {
+    texts.clear();
+    source_->CatchUp([&] { texts = texts_; });
+  };
+  catch_up();
+  EXPECT_EQ(texts, "onetwo") << "it does not wait for itself";
+  // But it waits for others.
+  temp_.Write("c.yaml", "three");
+  catch_up();
+  EXPECT_TRUE(loop_.RunUntil([&] { return !texts.empty(); }, 10s));
+  EXPECT_EQ(texts, "onetwothree");
+}
+
+TEST_F(FileSourceTest, DoesNotCatchUpWithHalfAFile) {
+  temp_.Write("a.yaml", "one");
+  Follow({temp_.path()}, 1h);
+  std::ofstream writer(temp_ / "a.yaml", std::ios::binary | std::ios::trunc);
+  writer << "half" << std::flush;
+  std::string texts;
+  source_->CatchUp([&] { texts = texts_; });
+  EXPECT_FALSE(loop_.RunUntil([&] { return !texts.empty(); }, 20ms));
+  writer << " whole";
+  writer.close();
+  EXPECT_TRUE(loop_.RunUntil([&] { return !texts.empty(); }, 10s));
+  EXPECT_EQ(texts, "half whole");
+}
+
 TEST_F(FileSourceTest, ReadsOneDocument) {
   temp_.Write("a.yaml", "one");
   temp_.Write("secret.txt", "hidden");

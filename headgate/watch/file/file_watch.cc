@@ -46,12 +46,19 @@ std::optional<FilesRead> FileWatch::Step(base::BootTime now) {
   return std::nullopt;
 }
 
+bool FileWatch::Look(base::BootTime now) {
+  ReadEvents(now);
+  if (!has_changes()) CheckMetadata(now);
+  return has_changes();
+}
+
 base::BootTime FileWatch::wake_at() const { return ReadAt().value_or(next_check_); }
 
 std::optional<base::BootTime> FileWatch::ReadAt() const {
   if (!first_event_.has_value()) return std::nullopt;
   const base::BootTime latest = *first_event_ + options_.delay_max;
-  return unclosed_.empty() ? std::min(last_event_ + options_.quiet, latest) : latest;
+  if (!unclosed_.empty()) return latest;
+  return hurries_ ? *first_event_ : std::min(last_event_ + options_.quiet, latest);
 }
 
 void FileWatch::ReadEvents(base::BootTime now) {
@@ -151,9 +158,11 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
   if (!read.problems.empty()) stamps_.clear();
   if (read.torn && first_event_.has_value() && now < *first_event_ + options_.delay_max) {
     last_event_ = now;
+    hurries_ = false;
     return std::nullopt;
   }
   first_event_.reset();
+  hurries_ = false;
   unclosed_.clear();
   if (read.torn) OnChange(now);  // use it for now, and read it again soon
   Digest digest = DigestOf(read);

@@ -56,6 +56,15 @@ class FileWatch {
   // system had none left, so fd() may change from −1.
   void ReadAgain(base::BootTime now);
 
+  // Looks for changes, also for those that inotify does not see. Returns whether there are some
+  // that no Step has returned yet.
+  bool Look(base::BootTime now);
+  // Whether changes are known that no Step has returned yet.
+  bool has_changes() const { return first_event_.has_value(); }
+
+  // Does not wait for more changes, except those of files that are being written.
+  void Hurry() { hurries_ = has_changes(); }
+
   // The latest time at which Step should be called. Valid after the first Step.
   base::BootTime wake_at() const;
 
@@ -98,6 +107,7 @@ class FileWatch {
   base::BootTime next_check_{0};
   std::vector<FileStamp> stamps_;
   std::optional<Digest> last_;
+  bool hurries_ = false;
   bool asked_ = false;  // the next read is reported even if nothing has changed
   std::atomic<bool> polling_{false};
   std::atomic<uint64_t> failures_{0};

@@ -131,6 +131,27 @@ void ZooKeeperSource::Refresh() {
   PublishSoon();
 }
 
+void ZooKeeperSource::CatchUp(std::function<void()> done) {
+  if (!connected_) return done();
+  // The watches of all changes before it fire before its answer.
+  client_.Sync(options_.place.path, [this, done = std::move(done)](const absl::Status&) mutable {
+    catching_up_.push_back(std::move(done));
+    EndCatchUp();
+  });
+}
+
+bool ZooKeeperSource::ReadsAreUnderWay() const {
+  const auto reads = [](const Documents& documents) {
+    return !documents.directory.complete() && !documents.paused && documents.failed.empty();
+  };
+  return connected_ && (reads(rules_) || reads(config_));
+}
+
+void ZooKeeperSource::EndCatchUp() {
+  if (ReadsAreUnderWay() || (connected_ && publish_due_)) return;
+  for (const std::function<void()>& done : std::exchange(catching_up_, {})) done();
+}
+
 void ZooKeeperSource::TellOf(News::Kind kind, std::string reason, std::string copy) {
   if (on_news_)
     on_news_({.kind = kind,
@@ -204,6 +225,7 @@ void ZooKeeperSource::OnDisconnected() {
   failures_.fetch_add(1, std::memory_order_relaxed);
   int64_t current = 0;
   away_since_ns_.compare_exchange_strong(current, loop_.Now().ns, std::memory_order_relaxed);
+  EndCatchUp();
 }
 
 void ZooKeeperSource::OnWatch(const WatchEvent& event) {
@@ -309,7 +331,10 @@ void ZooKeeperSource::AfterAnswer(Documents& documents) {
   if (ever_complete_ || !documents.unreadable.empty()) PublishSoon();
 }
 
-void ZooKeeperSource::ReadAgainSoon() { again_timer_.SetAfter(kReadAgainAfter); }
+void ZooKeeperSource::ReadAgainSoon() {
+  again_timer_.SetAfter(kReadAgainAfter);
+  EndCatchUp();
+}
 
 void ZooKeeperSource::ReadAgain() {
   for (Documents* const documents : {&rules_, &config_}) {
@@ -360,6 +385,7 @@ void ZooKeeperSource::Publish() {
   }
   if (ever_complete_ && !empty) SaveCopy();
   last_publish_ = loop_.Now() - begin;
+  EndCatchUp();
 }
 
 void ZooKeeperSource::AddDocuments(Documents& documents, rule::DocumentSet& set) {

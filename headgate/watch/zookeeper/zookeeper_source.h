@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,6 +53,9 @@ class ZooKeeperSource final : public rule::Source {
   void Tell(OnNews on_news) override { on_news_ = std::move(on_news); }
   void Subscribe(OnDocuments on_documents) override;
   void Refresh() override;
+  // Asks the ensemble for what it has, and waits for the reads that are under way, but not for
+  // those that failed.
+  void CatchUp(std::function<void()> done) override;
   std::optional<rule::SourceDocument> Place(std::string_view name) const override;
   std::string NameOfLimit(std::string_view key) const override;
   rule::Journal* journal() override { return &journal_; }
@@ -98,6 +102,8 @@ class ZooKeeperSource final : public rule::Source {
   void ReadAgainSoon();
   void ReadAgain();
   void ReadForbidden();
+  bool ReadsAreUnderWay() const;
+  void EndCatchUp();
   void PublishSoon();
   void Publish();
   void AddDocuments(Documents& documents, rule::DocumentSet& set);
@@ -124,6 +130,7 @@ class ZooKeeperSource final : public rule::Source {
   net::Timer forbidden_timer_;
   bool publish_due_ = false;
   bool refreshed_ = false;
+  std::vector<std::function<void()>> catching_up_;  // until the reads under way are published
   rule::DocumentSet published_;
   std::string saved_;                      // the last copy that was written
   std::string copy_error_;                 // why the newest copy could not be written
