@@ -131,6 +131,7 @@ struct Released {
   struct OfDescriptor {
     const rule::Rule* rule = nullptr;  // null: no rule that limits concurrency applies
     bool was_held = false;
+    uint32_t in_flight = 0;  // afterwards
     algorithm::Decision decision{};
   };
   std::vector<OfDescriptor> descriptors{};  // one per descriptor of the request, in order

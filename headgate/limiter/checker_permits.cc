@@ -186,12 +186,7 @@ void Checker::ConcludePermits(const Call& call, Response& response) const {
     if (HasPermit(permit))
       ttl = ttl > base::Duration(0) ? std::min(ttl, permit.ask.ttl) : permit.ask.ttl;
   }
-  const auto report = [&](const PermitEntry& permit) {
-    const algorithm::Decision& decision = permit.settled.decision;
-    response.concurrency = {.max = static_cast<uint32_t>(decision.limit),
-                            .in_flight = static_cast<uint32_t>(decision.limit - decision.remaining),
-                            .ttl = ttl};
-  };
+  const PermitEntry* reported = nullptr;
   const PermitEntry* in_shadow = nullptr;
   for (uint32_t i = 0; i < response.descriptors.size(); ++i) {
     const PermitEntry* const permit = scratch_->PermitOf(i);
@@ -207,13 +202,15 @@ void Checker::ConcludePermits(const Call& call, Response& response) const {
       if (HasPermit(*permit)) in_shadow = permit;
       continue;
     }
-    if (response.concurrency &&
-        response.concurrency->max - response.concurrency->in_flight <= decision.remaining)
-      continue;
-    report(*permit);
+    if (reported != nullptr && reported->settled.decision.remaining <= decision.remaining) continue;
+    reported = permit;
   }
   // No rule denies the request, but a permit in shadow is released and ends like any other.
-  if (!response.concurrency && in_shadow != nullptr) report(*in_shadow);
+  if (reported == nullptr) reported = in_shadow;
+  if (reported == nullptr) return;
+  response.concurrency = {.max = static_cast<uint32_t>(reported->settled.decision.limit),
+                          .in_flight = reported->settled.in_flight,
+                          .ttl = ttl};
 }
 
 absl::Status Checker::Release(const Request& request, const permit::Id& id, Released& released,
@@ -234,6 +231,7 @@ absl::Status Checker::Release(const Request& request, const permit::Id& id, Rele
     const Settled& settled = permit->settled;
     released.descriptors[i] = {.rule = scratch_->matched[i].rule,
                                .was_held = settled.decision.allowed,
+                               .in_flight = settled.in_flight,
                                .decision = settled.decision};
     if (settled.mode == Mode::kClosed) {
       status = absl::UnavailableError(

@@ -341,10 +341,27 @@ TEST_F(PermitsTest, ALoweredLimitLetsThoseInFlightEnd) {
   lower.replace(lower.find("requests: 2"), 11, "requests: 1");
   Publish(lower);
   EXPECT_FALSE(Passes({"pool"}, &third));
+  EXPECT_EQ(response.concurrency->max, 1u);
+  EXPECT_EQ(response.concurrency->in_flight, 2u);
   first.Release(now);
   EXPECT_FALSE(Passes({"pool"}, &third));
+  EXPECT_EQ(response.concurrency->in_flight, 1u);
   second.Release(now);
   EXPECT_TRUE(Passes({"pool"}, &third));
+}
+
+TEST_F(PermitsTest, AReleaseTellsHowManyRequestsAreInFlightAboveTheLimit) {
+  for (const uint64_t id : {1u, 2u, 3u}) {
+    PermitHold hold({.low = id, .high = 0});
+    Passes({"deny"}, &hold);
+    hold.Keep();
+  }
+  std::string lower(kRules);
+  lower.replace(lower.find("requests: 4"), 11, "requests: 1");
+  Publish(lower);
+  EXPECT_TRUE(Release({"deny"}, {.low = 1, .high = 0}));
+  EXPECT_EQ(released.descriptors[0].in_flight, 2u);
+  EXPECT_EQ(released.descriptors[0].decision.limit, 1u);
 }
 
 // ---- The same over a shared store.
@@ -451,6 +468,39 @@ TEST_F(SharedPermitsTest, WithoutTheStoreThePolicyDecides) {
   EXPECT_EQ(response.concurrency->ttl, 0s) << "no permit ends";
   EXPECT_FALSE(Decide({"deny"}, &denied));
   EXPECT_TRUE(absl::IsUnavailable(status));
+}
+
+// The permit was given before the limit was lowered to nothing.
+TEST_F(SharedPermitsTest, AnIdRenewsItsPermitIfTheLimitIsLoweredToNothing) {
+  const auto acquire = [&](uint64_t id) {
+    PermitHold hold({.low = id, .high = 0});
+    const bool passes = Decide({"allow"}, &hold);
+    hold.Keep();
+    return passes;
+  };
+  EXPECT_TRUE(acquire(1));
+  std::string lower(kRules);
+  lower.replace(lower.rfind("requests: 4"), 11, "requests: 0");
+  Publish(lower);
+  now += 20s;
+  EXPECT_TRUE(acquire(1));
+  EXPECT_EQ(mode(), Mode::kExact);
+  EXPECT_EQ(response.concurrency->in_flight, 1u);
+  EXPECT_FALSE(acquire(2));
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNeverFits);
+  now += 20s;
+  EXPECT_EQ(Held("allow"), 1u) << "renewed";
+  // The policy lets others pass without a permit, but a limit of nothing denies.
+  shared.failure = absl::UnavailableError("away");
+  EXPECT_FALSE(acquire(2));
+  shared.failure = absl::OkStatus();
+  // A request without an id can hold none.
+  const size_t asked = shared.names().size();
+  PermitHold nameless;
+  EXPECT_FALSE(Decide({"allow"}, &nameless));
+  EXPECT_EQ(shared.names().size(), asked);
+  now += 30s;
+  EXPECT_FALSE(acquire(1)) << "it has ended";
 }
 
 TEST_F(SharedPermitsTest, ThePartOfAnInstanceIsAtLeastOne) {

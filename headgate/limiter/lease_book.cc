@@ -111,6 +111,19 @@ LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& l
   return VerdictOf(*record, cost, spent, now);
 }
 
+std::optional<Decision> LeaseBook::Peek(const Hash128& key, const store::LimitEntry& limit,
+                                        Cost cost, BootTime now) {
+  if (Spendable(key, limit, now) < cost) return std::nullopt;
+  return LeaseDenials::Allowed(*table_.Find(key), now);
+}
+
+uint64_t LeaseBook::Spendable(const Hash128& key, const store::LimitEntry& limit, BootTime now) {
+  LeaseRecord* const record = table_.Find(key);
+  if (record == nullptr || record->limit != &limit) return 0;
+  DropExpired(*record, now);
+  return record->leases.left();
+}
+
 LeaseVerdict LeaseBook::VerdictOf(const LeaseRecord& record, Cost cost, bool spent,
                                   BootTime now) const {
   if (spent) [[likely]]

@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -111,6 +112,12 @@ class LeaseBook {
   // The same for a request that awaited a lease, once OnGrant has heard of it. Never waits again.
   LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
                          algorithm::Cost cost, base::BootTime now);
+  // The decision about a Take of this cost, if a lease can pay it. Takes nothing, and does not
+  // count as demand.
+  std::optional<algorithm::Decision> Peek(const base::Hash128& key, const store::LimitEntry& limit,
+                                          algorithm::Cost cost, base::BootTime now);
+  // The requests that leases of this limit can pay.
+  uint64_t Spendable(const base::Hash128& key, const store::LimitEntry& limit, base::BootTime now);
   // As LeaseTable; callable from any thread.
   void PrefetchSet(const base::Hash128& key) const { table_.PrefetchSet(key); }
   void PrefetchRecord(const base::Hash128& key) const { table_.PrefetchRecord(key); }

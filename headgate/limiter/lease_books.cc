@@ -77,6 +77,19 @@ LeaseVerdict LeaseBooks::TakeAgain(const Hash128& key, const LimitEntry& limit, 
   return part.book.TakeAgain(key, limit, cost, now);
 }
 
+std::optional<algorithm::Decision> LeaseBooks::Peek(const Hash128& key, const LimitEntry& limit,
+                                                    Cost cost, BootTime now) {
+  Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  return part.book.Peek(key, limit, cost, now);
+}
+
+uint64_t LeaseBooks::Spendable(const Hash128& key, const LimitEntry& limit, BootTime now) {
+  Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  return part.book.Spendable(key, limit, now);
+}
+
 void LeaseBooks::OnExact(const Hash128& key, const LimitEntry& limit, Cost cost,
                          const algorithm::Decision& decision, BootTime asked_at, BootTime now) {
   Part& part = PartOf(key);

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ class LeaseBooks {
                     Namer name, base::BootTime now, Keep keep);
   LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
                          algorithm::Cost cost, base::BootTime now);
+  std::optional<algorithm::Decision> Peek(const base::Hash128& key, const store::LimitEntry& limit,
+                                          algorithm::Cost cost, base::BootTime now);
+  uint64_t Spendable(const base::Hash128& key, const store::LimitEntry& limit, base::BootTime now);
   void PrefetchSet(const base::Hash128& key) const { PartOf(key).book.PrefetchSet(key); }
   void PrefetchRecord(const base::Hash128& key) const { PartOf(key).book.PrefetchRecord(key); }
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,

@@ -218,4 +218,23 @@ Decision LeaseDenials::Allowed(const LeaseRecord& record, BootTime now) {
           .reset_after = ResetAfter(record, remaining, now)};
 }
 
+// In a window, nothing comes back earlier because less was taken from it.
+Decision LeaseDenials::WithHeld(const Limit& limit, Cost cost, const Decision& decision,
+                                uint64_t held) {
+  const uint64_t room = limit.capacity() - std::min(limit.capacity(), decision.remaining);
+  const uint64_t added = std::min(room, held);
+  if (added == 0) return decision;
+  Decision told = decision;
+  told.remaining += added;
+  const Duration sooner =
+      IsWindow(limit) ? Duration(0)
+                      : std::min(RoundUp(Price(limit, added)), base::kDurationMax) - Duration(1);
+  told.reset_after = std::max(Duration(0), decision.reset_after - sooner);
+  if (decision.allowed || decision.never_fits()) return told;
+  told.allowed = told.remaining >= cost;
+  told.retry_after =
+      told.allowed ? Duration(0) : std::max(Duration(1), decision.retry_after - sooner);
+  return told;
+}
+
 }  // namespace headgate::limiter

@@ -49,6 +49,9 @@ class LeaseDenials {
   base::Duration DeniedFor(const LeaseRecord& record, algorithm::Cost cost,
                            base::BootTime now) const;
   static algorithm::Decision Allowed(const LeaseRecord& record, base::BootTime now);
+  // The store's answer to a look or a refund, for which it counts the `held` requests as taken.
+  static algorithm::Decision WithHeld(const algorithm::Limit& limit, algorithm::Cost cost,
+                                      const algorithm::Decision& decision, uint64_t held);
   algorithm::Decision Denied(const LeaseRecord& record, algorithm::Cost cost,
                              base::BootTime now) const;
 

@@ -37,7 +37,8 @@ inline algorithm::Decision DecisionOf(const permit::Answer& answer, uint32_t max
 inline Settled SettledOf(const permit::Answer& answer, const permit::Ask& ask, Mode mode) {
   Settled settled{.decision = DecisionOf(answer, ask.max),
                   .mode = mode,
-                  .was_held = answer.outcome == permit::Answer::Outcome::kHeld};
+                  .was_held = answer.outcome == permit::Answer::Outcome::kHeld,
+                  .in_flight = answer.in_flight};
   if (ask.kind == permit::Ask::Kind::kClear) {
     settled.decision.allowed = true;
     settled.decision.retry_after = base::Duration(0);

@@ -133,9 +133,17 @@ bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& te
     settled = {algorithm::DenyAll(limit, asks ? request.cost : 0), Mode::kExact};
     return true;
   }
-  if (request.operation != Operation::kTake || request.cost == 0 ||
+  const bool takes = request.operation == Operation::kTake;
+  if ((!takes && request.operation != Operation::kPeek) || request.cost == 0 ||
       !IsLeased(*request.limit, terms))
     return false;
+  if (!takes) {
+    const auto found = leases_->Peek(request.key, *request.limit, request.cost, boot_now);
+    if (!found) return false;
+    Count(Mode::kLeased);
+    settled = {*found, Mode::kLeased};
+    return true;
+  }
   LeaseMessage* message = nullptr;
   const LeaseVerdict verdict =
       leases_->Take(request.key, *request.limit, request.cost, name, boot_now,
@@ -190,6 +198,7 @@ bool SharedDecider::RefundHere(PendingDecision& pending) {
 void SharedDecider::AskStore(PendingDecision& pending) {
   const Member& member = pending.member;
   pending.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
+  pending.held = member.takes() ? 0 : HeldFor(member);
   shared_.Ask(RequestOf(member, pending.name),
               [this, &pending](const store::SharedAnswer& answer) { OnAnswered(pending, answer); });
 }
@@ -200,7 +209,14 @@ void SharedDecider::OnAnswered(PendingDecision& pending, const store::SharedAnsw
     return Settle(pending, Degraded(member, pending.name, answer.status, OwedAfter(answer.status)));
   }
   OnAnswer(member, answer.decision, pending.asked_at);
-  Settle(pending, {WithPause(member, answer.decision), Mode::kExact});
+  // A lease may have been granted meanwhile, of what this request has not found at the store.
+  if (member.takes() && !answer.decision.allowed && IsLeased(*member.limit, member.terms)) {
+    const LeaseVerdict verdict =
+        leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
+    if (verdict.kind == LeaseVerdict::Kind::kAllowed)
+      return Settle(pending, {verdict.decision, Mode::kLeased});
+  }
+  Settle(pending, {ToldOf(member, answer.decision, pending.held), Mode::kExact});
 }
 
 // One message asks for the lease and lets the store decide the request.
@@ -243,10 +259,22 @@ void SharedDecider::OnAnswer(const Member& member, const Decision& decision,
   }
 }
 
-Decision SharedDecider::WithPause(const Member& member, const Decision& decision) const {
-  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kPeek;
-  if (decision.allowed || !asks || !IsLeased(*member.limit, member.terms)) return decision;
+uint64_t SharedDecider::HeldFor(const Member& member) {
+  if (!IsLeased(*member.limit, member.terms)) return 0;
+  return leases_->Spendable(member.key, *member.limit, shared_.Now());
+}
+
+Decision SharedDecider::ToldOf(const Member& member, const Decision& decision, uint64_t held) {
+  if (member.operation == Operation::kReset || !IsLeased(*member.limit, member.terms))
+    return decision;
   Decision told = decision;
+  if (!member.takes()) {
+    // The store may have counted a grant after it has answered, and a request that was spent since
+    // is gone.
+    told = LeaseDenials::WithHeld(member.limit->limit, member.cost, decision,
+                                  std::min(held, HeldFor(member)));
+  }
+  if (told.allowed) return told;
   told.retry_after = std::max(
       told.retry_after, leases_->DeniedFor(member.key, *member.limit, member.cost, shared_.Now()));
   return told;

@@ -118,6 +118,8 @@ class SharedDecider final : public Decider {
     base::Instant now;
     std::span<const store::LimitChange> history;  // kept by the request's State
     store::Joined joined;
+
+    bool takes() const { return operation == store::Operation::kTake && cost > 0; }
   };
   struct Group;
   // A question about permits until its answer comes.
@@ -139,8 +141,8 @@ class SharedDecider final : public Decider {
   Settled PermitsWithoutStore(const PermitQuestion& question, const absl::Status& why);
   void ReleaseAtStore(const std::string& name, const permit::Id& id, const PermitWatch& watch,
                       bool is_named);
-  // Whether a permit of this process was released.
-  bool ReleaseHere(const PermitQuestion& question);
+  // The answer if a permit of this process was released.
+  std::optional<Settled> ReleaseHere(const PermitQuestion& question);
   // The part of `max` that this instance may use alone.
   uint32_t LocalPart(uint32_t max, const SharedTerms& terms) const;
 
@@ -160,7 +162,8 @@ class SharedDecider final : public Decider {
     Member member;
     Receiver receiver;
     base::BootTime asked_at{0};
-    std::string name;  // of the bucket
+    uint64_t held = 0;  // by this instance when the store was asked
+    std::string name;   // of the bucket
   };
 
   void Prefetch(std::span<const BatchEntry> batch) const;
@@ -190,9 +193,13 @@ class SharedDecider final : public Decider {
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
-  // The store's decision in the form for the client: the `retry_after` of a denial reaches to the
-  // end of the pause in which this instance does not ask the store again.
-  algorithm::Decision WithPause(const Member& member, const algorithm::Decision& decision) const;
+  // The requests that this instance holds and may spend.
+  uint64_t HeldFor(const Member& member);
+  // The store's decision in the form for the client. A look and a refund state what this instance
+  // holds too: `held` is what it held when the store was asked. The `retry_after` of a denial
+  // reaches to the end of the pause in which this instance does not ask the store again.
+  algorithm::Decision ToldOf(const Member& member, const algorithm::Decision& decision,
+                             uint64_t held);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   // Asks the bucket of the group's id.

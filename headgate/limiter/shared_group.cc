@@ -160,10 +160,13 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
     const bool counts_now = counts && !took && settled.mode != Mode::kClosed;
     if (!counts_now && !settled.decision.allowed) continue;
     if (counts && took && settled.decision.remaining >= member.cost) continue;
+    // A look that a lease has answered says how much is left.
+    if (!counts && !took && settled.mode == Mode::kLeased) continue;
     const bool gives_back = took && !counts;
     if (gives_back && !TakesRefunds(*member.limit)) continue;
     if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kPeek;
     if (!took && !counts) member.cost = 0;
+    if (counts_now && settled.mode == Mode::kLeased) group->settled[index].mode = Mode::kExact;
     if (settled.mode == Mode::kLocal) {
       group->settled[index].decision = DecideLocally(member, group->names[index]);
       continue;
@@ -185,25 +188,26 @@ void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t inde
                                 const Member& member) {
   const bool gives_back =
       member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
-  shared_.Ask(RequestOf(member, group->names[index]), [this, group, index, gives_back,
-                                                       operation = member.operation](
-                                                          const store::SharedAnswer& answer) {
-    // If the refund fails, the cost stays consumed: too few admissions rather than too many.
-    if (answer.status.ok()) {
-      Member asked = group->members[index];
-      asked.operation = operation;
-      group->settled[index].decision = WithPause(asked, answer.decision);
-      if (gives_back) {
-        leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
-      }
-      Member look = group->members[index];
-      if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
-        look.operation = Operation::kPeek;
-        return AskForGroup(group, index, look);
-      }
-    }
-    if (--group->answers_open == 0) group->Finish();
-  });
+  shared_.Ask(RequestOf(member, group->names[index]),
+              [this, group, index, gives_back, held = HeldFor(member), cost = member.cost,
+               operation = member.operation](const store::SharedAnswer& answer) {
+                // If the refund fails, the cost stays consumed: too few admissions rather than too
+                // many.
+                if (answer.status.ok()) {
+                  Member asked = group->members[index];
+                  asked.operation = operation;
+                  asked.cost = cost;
+                  if (gives_back)
+                    leases_->OnRefunded(asked.key, answer.decision.remaining, shared_.Now());
+                  group->settled[index].decision = ToldOf(asked, answer.decision, held);
+                  Member look = group->members[index];
+                  if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
+                    look.operation = Operation::kPeek;
+                    return AskForGroup(group, index, look);
+                  }
+                }
+                if (--group->answers_open == 0) group->Finish();
+              });
 }
 
 }  // namespace headgate::limiter

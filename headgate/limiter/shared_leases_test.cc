@@ -48,6 +48,106 @@ TEST_F(SharedLeases, ARefundOfWhatALeaseHasSpentNeedsNoMessage) {
   EXPECT_EQ(shared.names().size(), asked);
 }
 
+// The store has given 100 requests, of which this instance holds a part.
+TEST_F(SharedLeases, ALookCountsWhatThisInstanceHolds) {
+  for (const auto algorithm :
+       {algorithm::Algorithm::kTokenBucket, algorithm::Algorithm::kFixedWindow,
+        algorithm::Algorithm::kSlidingWindowCounter}) {
+    limit = Intern({.algorithm = algorithm, .requests = 100, .period = 24h});
+    const uint64_t key = 10 + static_cast<uint64_t>(algorithm);
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(Do(Operation::kTake, 1, key).allowed);
+    const uint64_t held = books.totals().held;
+    ASSERT_GT(held, 1u);
+    ASSERT_LT(held, 60u);
+    EXPECT_EQ(Do(Operation::kPeek, 0, key).remaining, 70u);
+    EXPECT_EQ(settled.mode, Mode::kExact);
+    EXPECT_EQ(Do(Operation::kTake, 0, key).remaining, 70u);
+    const algorithm::Decision look = Do(Operation::kPeek, 60, key);
+    EXPECT_TRUE(look.allowed) << "the store would deny it";
+    EXPECT_EQ(look.remaining, 70u);
+    EXPECT_EQ(look.retry_after, 0ns);
+    EXPECT_FALSE(Do(Operation::kPeek, 71, key).allowed);
+    EXPECT_EQ(settled.decision.remaining, 70u);
+    EXPECT_FALSE(Do(Operation::kPeek, 101, key).allowed);
+    EXPECT_TRUE(settled.decision.never_fits());
+    EXPECT_EQ(books.totals().held, held) << "a look takes nothing";
+    EXPECT_TRUE(Do(Operation::kTake, 60, key).allowed);
+    Do(Operation::kReset, 0, key);
+  }
+}
+
+// One more request accrues in 864 s: what is missing beyond what is held takes this long.
+TEST_F(SharedLeases, ADeniedLookWaitsOnlyForWhatIsMissing) {
+  limit = Intern({.requests = 100, .period = 24h});
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(Do(Operation::kTake, 1).allowed);
+  const algorithm::Decision denied = Do(Operation::kPeek, 72);
+  ASSERT_FALSE(denied.allowed);
+  EXPECT_LE(denied.retry_after, 2 * 864s + 1ns);
+  EXPECT_GE(denied.retry_after, 2 * 864s - 1s);
+  EXPECT_LE(denied.reset_after, 30 * 864s + 1ns);
+  EXPECT_GE(denied.reset_after, 30 * 864s - 1s);
+}
+
+// The lease pays it, whether or not the store can be asked.
+TEST_F(SharedLeases, ALookThatALeaseCanAnswerNeedsNoMessage) {
+  limit = Intern({.requests = 1000, .period = 1h});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Do(Operation::kTake, 1).allowed);
+  ASSERT_EQ(settled.mode, Mode::kLeased);
+  const uint64_t remaining = settled.decision.remaining;
+  const uint64_t held = books.totals().held;
+  const size_t asked = shared.names().size();
+  EXPECT_TRUE(Do(Operation::kPeek, held).allowed);
+  EXPECT_EQ(settled.mode, Mode::kLeased);
+  EXPECT_EQ(settled.decision.remaining, remaining);
+  EXPECT_EQ(shared.names().size(), asked);
+  EXPECT_EQ(books.totals().held, held);
+  EXPECT_TRUE(Do(Operation::kPeek, held + 1).allowed);
+  EXPECT_EQ(shared.names().size(), asked + 1);
+}
+
+// Several requests are under way when the store gives a lease of all that is left. It denies those
+// behind, but the lease can pay them.
+TEST_F(SharedLeases, ARequestThatTheStoreDeniesIsPaidByALeaseThatCameMeanwhile) {
+  limit = Intern({.requests = 100, .period = 24h});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Do(Operation::kTake, 1).allowed);
+  // Each has a conversation of its own.
+  struct One {
+    Pending pending{[] {}};
+    Settled settled;
+    bool asks = false;
+  };
+  std::array<One, 60> all;
+  for (One& one : all) {
+    BatchEntry entry{.request = {.key = {1 * 0x9e3779b97f4a7c15, 1 * 0xc2b2ae3d27d4eb4f},
+                                 .limit = limit.get(),
+                                 .cost = 1},
+                     .terms = fleet.default_terms()};
+    one.asks = !fleet.Decide(
+        {&entry, 1}, [](size_t, std::string& name) { name += "1"; }, &one.pending, now);
+    one.settled = entry.settled;
+  }
+  // Others use up what the lease has left at the store.
+  while (shared.waiting() > 0 && shared.oldest().lease) shared.AnswerOne();
+  uint64_t others = 0;
+  const store::TakeRequest take{
+      .key = base::HashBytes(local.hash_secret(), base::KeyKind::kRaw, "1"),
+      .limit = limit.get(),
+      .cost = 1};
+  algorithm::Decision decision{.allowed = true};
+  for (; decision.allowed; ++others) local.Take({&take, 1}, {&decision, 1}, now);
+  const uint64_t held = books.totals().held;
+  ASSERT_GT(held, 2u);
+  shared.AnswerAll();
+  uint64_t passed = 0;
+  for (const One& one : all) {
+    const Settled& found = one.asks ? one.pending.settled().front() : one.settled;
+    passed += found.decision.allowed ? 1u : 0u;
+    EXPECT_EQ(found.decision.allowed ? 0u : found.decision.remaining, 0u);
+  }
+  EXPECT_EQ(books.totals().held, 0u);
+  EXPECT_GE(passed, held);
+}
+
 // A client whose own limit denies it asks again and again, all or nothing with a limit that others
 // use, too: only the first request of each pause takes from that for a moment.
 TEST_F(SharedLeases, AGroupWithAKnownDenialTakesNothingFromTheOthers) {

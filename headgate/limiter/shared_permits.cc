@@ -21,11 +21,11 @@ bool MayHaveBeenDone(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
 
-// An ask that takes nothing can be answered without the store. But one without a hold finds out
-// whether the id holds a permit.
-bool NeedsNoStore(const PermitEntry& entry) {
-  return entry.ask.max == 0 && (entry.ask.kind == Kind::kLook ||
-                                (entry.ask.kind == Kind::kAcquire && entry.hold != nullptr));
+// An ask that takes nothing can be answered without the store. But one with an id that others may
+// know, or without a hold, finds out whether the id holds a permit.
+bool NeedsNoStore(const PermitEntry& entry, bool may_renew) {
+  return entry.ask.max == 0 &&
+         (entry.ask.kind == Kind::kLook || (entry.ask.kind == Kind::kAcquire && !may_renew));
 }
 
 }  // namespace
@@ -40,7 +40,9 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
   instant_ahead_ns_ = now.ns - shared_.Now().ns;
   for (size_t i = 0; i < batch.size(); ++i) {
     PermitEntry& entry = batch[i];
-    if (NeedsNoStore(entry)) {
+    const bool may_renew =
+        entry.hold == nullptr || entry.hold->owner_ == PermitHold::Owner::kPerhapsOther;
+    if (NeedsNoStore(entry, may_renew)) {
       state->settled[first + i] = SettledOf({}, entry.ask, Mode::kExact);
       continue;
     }
@@ -84,9 +86,8 @@ void SharedDecider::OnPermits(const PermitQuestion& question,
     settled = SettledOf(*answer, question.ask, Mode::kExact);
     question.watch(Event::kExpired, answer->expired);
     // Perhaps it was given while the store was unreachable.
-    if (answer->outcome == PermitOutcome::kUnknown && question.ask.kind == Kind::kRelease &&
-        ReleaseHere(question))
-      settled = {.decision = {.allowed = true, .limit = question.ask.max}, .mode = Mode::kLocal};
+    if (answer->outcome == PermitOutcome::kUnknown && question.ask.kind == Kind::kRelease)
+      settled = ReleaseHere(question).value_or(settled);
     if (question.permit != nullptr) {
       const bool gives = Gives(*answer, question.owner);
       question.permit->place = gives ? Place::kStore : Place::kNowhere;
@@ -121,13 +122,16 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
                           .timeout = options_.timeout},
                          [](const absl::StatusOr<permit::Answer>&) {});
   }
-  if (ask.kind == Kind::kRelease && ReleaseHere(question))
-    return {.decision = Decision{.allowed = true, .limit = ask.max}, .mode = Mode::kLocal};
+  if (ask.kind == Kind::kRelease) {
+    if (const std::optional<Settled> here = ReleaseHere(question)) return *here;
+  }
   const bool asks = ask.kind == Kind::kAcquire || ask.kind == Kind::kLook;
   if (!asks || absl::IsUnimplemented(why) ||
       question.terms.on_store_failure == rule::OnStoreFailure::kDeny)
     return {.decision = Decision{.allowed = false, .limit = ask.max}, .mode = Mode::kClosed};
-  if (question.terms.on_store_failure == rule::OnStoreFailure::kAllow)
+  // A limit of nothing lets no request pass but one that holds a permit.
+  const bool never_gives = ask.max == 0 && permit != nullptr;
+  if (question.terms.on_store_failure == rule::OnStoreFailure::kAllow && !never_gives)
     return {.decision = Decision{.allowed = true, .limit = ask.max, .remaining = ask.max},
             .mode = Mode::kOpen};
   permit::Ask here = ask;
@@ -141,10 +145,11 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
   return SettledOf(answer, here, Mode::kLocal);
 }
 
-bool SharedDecider::ReleaseHere(const PermitQuestion& question) {
+std::optional<Settled> SharedDecider::ReleaseHere(const PermitQuestion& question) {
   const permit::Answer answer = permits_.Do(question.key, question.ask, InstantAt(shared_.Now()));
   question.watch(Event::kExpired, answer.expired);
-  return answer.outcome == PermitOutcome::kReleased;
+  if (answer.outcome != PermitOutcome::kReleased) return std::nullopt;
+  return SettledOf(answer, question.ask, Mode::kLocal);
 }
 
 uint32_t SharedDecider::LocalPart(uint32_t max, const SharedTerms& terms) const {

@@ -141,7 +141,7 @@ void PermitHandler::Release(const http::Request& request, http::Response& respon
     permits.append(permits.empty() ? "{" : ",{").append(R"("released":)");
     base::AppendJsonBool(released.was_held, permits);
     if (released.rule != nullptr) {
-      AppendField("in_flight", released.decision.limit - released.decision.remaining, permits);
+      AppendField("in_flight", released.in_flight, permits);
       AppendField("limit", released.decision.limit, permits);
       permits.append(R"(,"rule":)");
       base::AppendJsonString(released.rule->label(), permits);

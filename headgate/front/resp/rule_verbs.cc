@@ -99,9 +99,8 @@ void WriteReleased(const limiter::Released& answer, wire::RespWriter& reply) {
     reply.Map(4);
     reply.Bulk("released");
     reply.Boolean(released.was_held);
-    released.rule != nullptr
-        ? WriteInFlight(decision.limit - decision.remaining, decision.limit, reply)
-        : WriteNothingInFlight(reply);
+    released.rule != nullptr ? WriteInFlight(released.in_flight, decision.limit, reply)
+                             : WriteNothingInFlight(reply);
     reply.Bulk("rule");
     released.rule != nullptr ? reply.Bulk(released.rule->label()) : reply.Null();
   }
