@@ -101,7 +101,7 @@ class RulesInZooKeeper(unittest.TestCase):
         os.mkdir(copy)
         self.put("rules/edge", RULE % 500)
         until(lambda: "rules.copy_not_written" in sidecar.errors(), 5, "the log says so")
-        self.assertIn(f"copy={copy} reason=\"cannot write {copy}: Is a directory\"", sidecar.errors())
+        self.assertIn(f"copy={copy} reason=\"{copy} is a directory\"", sidecar.errors())
         self.assertEqual(self.quota(sidecar), (200, '"client";q=500'))
         os.rmdir(copy)
         self.put("rules/edge", RULE % 600)
