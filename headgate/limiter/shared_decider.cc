@@ -209,13 +209,6 @@ void SharedDecider::OnAnswered(PendingDecision& pending, const store::SharedAnsw
     return Settle(pending, Degraded(member, pending.name, answer.status, OwedAfter(answer.status)));
   }
   OnAnswer(member, answer.decision, pending.asked_at);
-  // A lease may have been granted meanwhile, of what this request has not found at the store.
-  if (member.takes() && !answer.decision.allowed && IsLeased(*member.limit, member.terms)) {
-    const LeaseVerdict verdict =
-        leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
-    if (verdict.kind == LeaseVerdict::Kind::kAllowed)
-      return Settle(pending, {verdict.decision, Mode::kLeased});
-  }
   Settle(pending, {ToldOf(member, answer.decision, pending.held), Mode::kExact});
 }
 

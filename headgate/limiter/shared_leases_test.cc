@@ -105,49 +105,6 @@ TEST_F(SharedLeases, ALookThatALeaseCanAnswerNeedsNoMessage) {
   EXPECT_EQ(shared.names().size(), asked + 1);
 }
 
-// Several requests are under way when the store gives a lease of all that is left. It denies those
-// behind, but the lease can pay them.
-TEST_F(SharedLeases, ARequestThatTheStoreDeniesIsPaidByALeaseThatCameMeanwhile) {
-  limit = Intern({.requests = 100, .period = 24h});
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Do(Operation::kTake, 1).allowed);
-  // Each has a conversation of its own.
-  struct One {
-    Pending pending{[] {}};
-    Settled settled;
-    bool asks = false;
-  };
-  std::array<One, 60> all;
-  for (One& one : all) {
-    BatchEntry entry{.request = {.key = {1 * 0x9e3779b97f4a7c15, 1 * 0xc2b2ae3d27d4eb4f},
-                                 .limit = limit.get(),
-                                 .cost = 1},
-                     .terms = fleet.default_terms()};
-    one.asks = !fleet.Decide(
-        {&entry, 1}, [](size_t, std::string& name) { name += "1"; }, &one.pending, now);
-    one.settled = entry.settled;
-  }
-  // Others use up what the lease has left at the store.
-  while (shared.waiting() > 0 && shared.oldest().lease) shared.AnswerOne();
-  uint64_t others = 0;
-  const store::TakeRequest take{
-      .key = base::HashBytes(local.hash_secret(), base::KeyKind::kRaw, "1"),
-      .limit = limit.get(),
-      .cost = 1};
-  algorithm::Decision decision{.allowed = true};
-  for (; decision.allowed; ++others) local.Take({&take, 1}, {&decision, 1}, now);
-  const uint64_t held = books.totals().held;
-  ASSERT_GT(held, 2u);
-  shared.AnswerAll();
-  uint64_t passed = 0;
-  for (const One& one : all) {
-    const Settled& found = one.asks ? one.pending.settled().front() : one.settled;
-    passed += found.decision.allowed ? 1u : 0u;
-    EXPECT_EQ(found.decision.allowed ? 0u : found.decision.remaining, 0u);
-  }
-  EXPECT_EQ(books.totals().held, 0u);
-  EXPECT_GE(passed, held);
-}
-
 // A client whose own limit denies it asks again and again, all or nothing with a limit that others
 // use, too: only the first request of each pause takes from that for a moment.
 TEST_F(SharedLeases, AGroupWithAKnownDenialTakesNothingFromTheOthers) {

@@ -89,14 +89,10 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
 
 std::string Dishonesty(const Decided& decided, const Evidence& evidence) {
   switch (decided.settled.mode) {
-    case Mode::kLeased: {
-      const bool denied_before =
-          evidence.decision == Call::kAnswered && evidence.took && !evidence.allowed;
-      const bool waited =
-          evidence.decision != Call::kNone || (evidence.waited && !decided.in_group);
-      if (waited && !denied_before) return "waited for the store";
+    case Mode::kLeased:
+      if (evidence.decision != Call::kNone || (evidence.waited && !decided.in_group))
+        return "waited for the store";
       return WrongFromLease(decided, evidence);
-    }
     case Mode::kExact:
       return WrongExact(decided, evidence);
     case Mode::kLocal:

@@ -1,8 +1,8 @@
 // The evidence for one decision: the calls that a node sent to the store for it, and the answers.
 // The mode of the decision has to agree with the evidence:
 //
-//   leased          no call was made for it, or the store denied it, and its cost was spent from
-//                   leases; a denied request spent nothing
+//   leased          no call was made for it, and its cost was spent from leases; a denied request
+//                   spent nothing
 //   exact           the store answered with this decision, or with the lease that the request
 //                   waited for and was decided from; or no call was made since it can never pass
 //   closed, open,   the call for it failed, timed out or could not be sent, and nothing was
