@@ -58,14 +58,16 @@ class Proxy:
             self.process = subprocess.Popen(self.COMMANDS[name], cwd=folder, stdout=log, stderr=log, env={**os.environ, "HOME": folder})
         test.addCleanup(self.process.wait, timeout=START_SECONDS)
         test.addCleanup(self.process.terminate)  # if it is killed, nginx leaves its workers behind
-        until(self.listens, START_SECONDS, f"{name} listens")
+        # The application of nginx's and Caddy's example is in the proxy, whose addresses open one after another.
+        for port in (self.port,) if name == "haproxy" else (self.port, app_port):
+            until(lambda: self.listens(port), START_SECONDS, f"{name} listens on {port}")
 
-    def listens(self):
+    def listens(self, port):
         if self.process.poll() is not None:
             with open(os.path.join(self.folder, "proxy.log"), encoding="utf-8") as log:
                 raise AssertionError(log.read())
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
             connection.connect()
             connection.close()
             return True
