@@ -105,23 +105,27 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
 
 LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost,
                                   BootTime now) {
-  LeaseRecord* record = table_.Find(key);
-  if (record == nullptr || record->limit != &limit) return {};
+  LeaseRecord* const record = table_.Find(key, limit);
+  if (record == nullptr) return {};
   const bool spent = Spend(*record, cost, now);
   return VerdictOf(*record, cost, spent, now);
 }
 
 std::optional<Decision> LeaseBook::Peek(const Hash128& key, const store::LimitEntry& limit,
                                         Cost cost, BootTime now) {
-  if (Spendable(key, limit, now) < cost) return std::nullopt;
-  return LeaseDenials::Allowed(*table_.Find(key), now);
+  LeaseRecord* const record = table_.Find(key, limit);
+  if (record == nullptr || LeftIn(*record, now) < cost) return std::nullopt;
+  return LeaseDenials::Allowed(*record, now);
 }
 
 uint64_t LeaseBook::Spendable(const Hash128& key, const store::LimitEntry& limit, BootTime now) {
-  LeaseRecord* const record = table_.Find(key);
-  if (record == nullptr || record->limit != &limit) return 0;
-  DropExpired(*record, now);
-  return record->leases.left();
+  LeaseRecord* const record = table_.Find(key, limit);
+  return record == nullptr ? 0 : LeftIn(*record, now);
+}
+
+uint64_t LeaseBook::LeftIn(LeaseRecord& record, BootTime now) {
+  DropExpired(record, now);
+  return record.leases.left();
 }
 
 LeaseVerdict LeaseBook::VerdictOf(const LeaseRecord& record, Cost cost, bool spent,
@@ -148,8 +152,8 @@ bool LeaseBook::Spend(LeaseRecord& record, Cost cost, BootTime now) {
 
 void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost,
                         const Decision& decision, BootTime asked_at, BootTime now) {
-  LeaseRecord* const record = table_.Find(key);
-  if (record == nullptr || record->limit != &limit) return;
+  LeaseRecord* const record = table_.Find(key, limit);
+  if (record == nullptr) return;
   denials_.OnExact(*record, cost, decision, asked_at, now);
 }
 
@@ -160,8 +164,8 @@ void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now)
 
 Duration LeaseBook::DeniedFor(const Hash128& key, const store::LimitEntry& limit, Cost cost,
                               BootTime now) const {
-  const LeaseRecord* const record = table_.Find(key);
-  if (record == nullptr || record->limit != &limit) return Duration(0);
+  const LeaseRecord* const record = table_.Find(key, limit);
+  if (record == nullptr) return Duration(0);
   return denials_.DeniedFor(*record, cost, now);
 }
 
@@ -263,8 +267,8 @@ Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
 
 Cost LeaseBook::Refund(const Hash128& key, const store::LimitEntry& limit, Cost cost,
                        Decision& decision, BootTime now) {
-  const LeaseRecord* record = table_.Find(key);
-  if (record == nullptr || record->limit != &limit) return 0;
+  const LeaseRecord* const record = table_.Find(key, limit);
+  if (record == nullptr) return 0;
   const Cost given_back = GiveBack(key, cost, now);
   if (given_back > 0) decision = LeaseDenials::Allowed(*record, now);
   return given_back;

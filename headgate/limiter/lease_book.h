@@ -182,6 +182,7 @@ class LeaseBook {
   void SetTerms(LeaseRecord& record) const;
   void OnChange(LeaseRecord& record, const store::LimitEntry& limit, base::BootTime now);
 
+  uint64_t LeftIn(LeaseRecord& record, base::BootTime now);
   bool Spend(LeaseRecord& record, algorithm::Cost cost, base::BootTime now);
   LeaseVerdict VerdictOf(const LeaseRecord& record, algorithm::Cost cost, bool spent,
                          base::BootTime now) const;

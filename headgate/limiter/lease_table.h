@@ -44,6 +44,14 @@ class LeaseTable {
   LeaseRecord* Find(const base::Hash128& key) {
     return const_cast<LeaseRecord*>(std::as_const(*this).Find(key));
   }
+  // Null too if the record is of another limit.
+  const LeaseRecord* Find(const base::Hash128& key, const store::LimitEntry& limit) const {
+    const LeaseRecord* const record = Find(key);
+    return record != nullptr && record->limit == &limit ? record : nullptr;
+  }
+  LeaseRecord* Find(const base::Hash128& key, const store::LimitEntry& limit) {
+    return const_cast<LeaseRecord*>(std::as_const(*this).Find(key, limit));
+  }
 
   // A new record for a key that has none, with this limit; perhaps in the place of another key.
   // Null if all eight places hold leases, or belong to classes that follow no more keys than this

@@ -198,7 +198,7 @@ bool SharedDecider::RefundHere(PendingDecision& pending) {
 void SharedDecider::AskStore(PendingDecision& pending) {
   const Member& member = pending.member;
   pending.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
-  pending.held = member.takes() ? 0 : HeldFor(member);
+  pending.held = HeldFor(member);
   shared_.Ask(RequestOf(member, pending.name),
               [this, &pending](const store::SharedAnswer& answer) { OnAnswered(pending, answer); });
 }
@@ -253,7 +253,7 @@ void SharedDecider::OnAnswer(const Member& member, const Decision& decision,
 }
 
 uint64_t SharedDecider::HeldFor(const Member& member) {
-  if (!IsLeased(*member.limit, member.terms)) return 0;
+  if (member.takes() || !IsLeased(*member.limit, member.terms)) return 0;
   return leases_->Spendable(member.key, *member.limit, shared_.Now());
 }
 

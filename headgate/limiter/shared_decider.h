@@ -193,7 +193,8 @@ class SharedDecider final : public Decider {
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
-  // The requests that this instance holds and may spend.
+  // The requests that this instance holds and may spend, for a look or a refund; 0 for a take,
+  // whose answer does not state them.
   uint64_t HeldFor(const Member& member);
   // The store's decision in the form for the client. A look and a refund state what this instance
   // holds too: `held` is what it held when the store was asked. The `retry_after` of a denial

@@ -188,26 +188,21 @@ void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t inde
                                 const Member& member) {
   const bool gives_back =
       member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
-  shared_.Ask(RequestOf(member, group->names[index]),
-              [this, group, index, gives_back, held = HeldFor(member), cost = member.cost,
-               operation = member.operation](const store::SharedAnswer& answer) {
-                // If the refund fails, the cost stays consumed: too few admissions rather than too
-                // many.
-                if (answer.status.ok()) {
-                  Member asked = group->members[index];
-                  asked.operation = operation;
-                  asked.cost = cost;
-                  if (gives_back)
-                    leases_->OnRefunded(asked.key, answer.decision.remaining, shared_.Now());
-                  group->settled[index].decision = ToldOf(asked, answer.decision, held);
-                  Member look = group->members[index];
-                  if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
-                    look.operation = Operation::kPeek;
-                    return AskForGroup(group, index, look);
-                  }
-                }
-                if (--group->answers_open == 0) group->Finish();
-              });
+  shared_.Ask(RequestOf(member, group->names[index]), [this, group, index, gives_back,
+                                                       held = HeldFor(member), asked = member](
+                                                          const store::SharedAnswer& answer) {
+    // If the refund fails, the cost stays consumed: too few admissions rather than too many.
+    if (answer.status.ok()) {
+      if (gives_back) leases_->OnRefunded(asked.key, answer.decision.remaining, shared_.Now());
+      group->settled[index].decision = ToldOf(asked, answer.decision, held);
+      Member look = group->members[index];
+      if (asked.operation == Operation::kTake && answer.decision.remaining < look.cost) {
+        look.operation = Operation::kPeek;
+        return AskForGroup(group, index, look);
+      }
+    }
+    if (--group->answers_open == 0) group->Finish();
+  });
 }
 
 }  // namespace headgate::limiter

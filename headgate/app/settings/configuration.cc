@@ -6,8 +6,10 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "headgate/app/settings/listen_address.h"
+#include "headgate/disk/files.h"
 #include "headgate/http/known_hosts.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/document.h"
@@ -190,6 +192,14 @@ void Configuration::AddProblem(std::string_view setting, std::string_view what,
   problems.push_back({origin, named ? std::string(what) : fmt::format("{}: {}", setting, what),
                       hint.empty() ? fmt::format("{}: {}", setting, FindSetting(setting)->help)
                                    : std::string(hint)});
+}
+
+void Configuration::ReadSecret(std::string_view setting, const std::string& path,
+                               std::string& secret) {
+  if (path.empty()) return;
+  auto read = disk::ReadFirstLine(path);
+  if (!read.ok()) AddProblem(setting, read.status());
+  secret = std::move(read).value_or("(not read)");
 }
 
 Environment ProcessEnvironment() {

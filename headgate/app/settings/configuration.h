@@ -46,6 +46,10 @@ struct Configuration {
                   std::string_view hint = {}) {
     AddProblem(setting, std::string(reason.message()), hint);
   }
+  // Reads the first line of the file that `setting` names into `secret`. Leaves it alone if no file
+  // is named. If the file is unreadable, that is a problem, and `secret` is not left empty: that
+  // suppresses the follow-on errors.
+  void ReadSecret(std::string_view setting, const std::string& path, std::string& secret);
 };
 
 // The values that one place gives, by the name of the setting.

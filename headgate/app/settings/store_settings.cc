@@ -4,10 +4,8 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "headgate/base/check.h"
-#include "headgate/disk/files.h"
 #include "headgate/store/open/open_backend.h"
 
 namespace headgate::app {
@@ -95,20 +93,11 @@ class Reader {
   }
 
  private:
-  // Leaves `to` alone if no file is named. If the file is unreadable, `to` is not left empty: that
-  // suppresses the follow-on errors.
-  void ReadSecret(std::string_view setting, const std::string& path, std::string& to) {
-    if (path.empty()) return;
-    auto secret = disk::ReadFirstLine(path);
-    if (!secret.ok()) configuration_.AddProblem(setting, secret.status());
-    to = std::move(secret).value_or("(not read)");
-  }
-
   // All instances share the secret, so that they give a bucket the same name.
   limiter::BucketNaming ReadNaming() {
     const bool hashed = settings_.hash_keys == "yes";
     std::string secret;
-    ReadSecret("hash_keys_secret_file", settings_.hash_keys_secret_file, secret);
+    configuration_.ReadSecret("hash_keys_secret_file", settings_.hash_keys_secret_file, secret);
     if (hashed && settings_.hash_keys_secret_file.empty()) {
       configuration_.AddProblem(
           "hash_keys", "needs hash_keys_secret_file, with the same secret for every instance");
@@ -129,9 +118,10 @@ class Reader {
         .instances = static_cast<uint32_t>(settings_.store_instances),
         .lock_timeout = settings_.store_lock_timeout,
     };
-    ReadSecret("store_password_file", settings_.store_password_file, options.password);
-    ReadSecret("store_sentinel_password_file", settings_.store_sentinel_password_file,
-               options.sentinel_password);
+    configuration_.ReadSecret("store_password_file", settings_.store_password_file,
+                              options.password);
+    configuration_.ReadSecret("store_sentinel_password_file",
+                              settings_.store_sentinel_password_file, options.sentinel_password);
     return options;
   }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "headgate/disk/files.h"
 #include "headgate/rule/quote.h"
 #include "headgate/watch/open_sources.h"
@@ -12,11 +10,8 @@ namespace headgate::app {
 
 void CheckWatch(Configuration& configuration) {
   Settings& settings = configuration.settings;
-  if (!settings.watch_password_file.empty()) {
-    auto password = disk::ReadFirstLine(settings.watch_password_file);
-    if (!password.ok()) configuration.AddProblem("watch_password_file", password.status());
-    settings.watch_password = std::move(password).value_or("(not read)");
-  }
+  configuration.ReadSecret("watch_password_file", settings.watch_password_file,
+                           settings.watch_password);
   // The places without what may be a password.
   const std::vector<std::string> shown = ShowValue(*FindSetting("watch"), settings);
   for (size_t i = 0; i < settings.watch.size(); ++i) {

@@ -184,19 +184,21 @@ class DocumentHandlers {
   rule::Editor& editor_;
 };
 
+using Method = void (DocumentHandlers::*)(const Request&, Response&) const;
+
+auto OnAll(const DocumentHandlers& handlers, Method method) {
+  return [handlers, method](const Request& request, Response& response, base::Instant) {
+    (handlers.*method)(request, response);
+  };
+}
+
 }  // namespace
 
 void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
-  using Method = void (DocumentHandlers::*)(const Request&, Response&) const;
   using MethodOfOne =
       void (DocumentHandlers::*)(const Request&, Response&, const std::string&) const;
   using Naming = std::optional<std::string> (*)(const DocumentHandlers&, const Request&, Response&);
   const DocumentHandlers handlers(editor);
-  const auto on_all = [handlers](Method method) {
-    return [handlers, method](const Request& request, Response& response, base::Instant) {
-      (handlers.*method)(request, response);
-    };
-  };
   const auto on_one = [handlers](MethodOfOne method, Naming name_of) {
     return [handlers, method, name_of](const Request& request, Response& response, base::Instant) {
       if (const auto name = name_of(handlers, request, response))
@@ -207,7 +209,7 @@ void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
               .path = "/v1/documents",
               .what = "the documents that rules come from",
               .needs = access::Right::kRead,
-              .handle = on_all(&DocumentHandlers::List)});
+              .handle = OnAll(handlers, &DocumentHandlers::List)});
   const auto add_one = [&](std::string_view path, std::string_view what, Naming name_of) {
     router.Add({.methods = {"GET"},
                 .path = TextOf(path),
@@ -236,12 +238,12 @@ void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
               .path = "/v1/history",
               .what = "who changed which document",
               .needs = access::Right::kRead,
-              .handle = on_all(&DocumentHandlers::History)});
+              .handle = OnAll(handlers, &DocumentHandlers::History)});
   router.Add({.methods = {"POST"},
               .path = "/v1/rollback",
               .what = "back to an earlier text of a document",
               .needs = access::Right::kAdmin,
-              .handle = on_all(&DocumentHandlers::RollBack)});
+              .handle = OnAll(handlers, &DocumentHandlers::RollBack)});
   AddConfirmRoute(editor, router);
 }
 
@@ -250,10 +252,7 @@ void AddConfirmRoute(rule::Editor& editor, http::Router& router) {
               .path = "/v1/confirm",
               .what = "deletions that were taken for an accident were meant",
               .needs = access::Right::kAdmin,
-              .handle = [handlers = DocumentHandlers(editor)](
-                            const Request& request, Response& response, base::Instant) {
-                handlers.Confirm(request, response);
-              }});
+              .handle = OnAll(DocumentHandlers(editor), &DocumentHandlers::Confirm)});
 }
 
 }  // namespace headgate::front::admin

@@ -31,8 +31,8 @@ struct Query {
 // value.
 using Parameters = std::initializer_list<std::string_view>;
 std::optional<Query> ReadQuery(std::string_view target, Parameters takes);
-// `takes`: the query that the path does take.
 inline constexpr std::string_view kDryRunQuery = "dry_run=true";
+// `takes`: the query that the path does take.
 void AnswerBadQuery(std::string_view takes, http::Response& response);
 
 // The version that the sender expects. Nothing, after a refusal, if the fields do not say one.
