@@ -5,8 +5,8 @@
 //   HELLO ──▶ HELLO        NOTIFY ──▶ ACK: status, outcome, retry_after, ratelimit, …
 //
 // `status` is 200 if the request passes. The fields of the limit become variables: RateLimit-Policy
-// is ratelimit_policy. An ACK is no longer than the frames that HAProxy takes: `status` and
-// `outcome` always fit, and of the fields the longest are left out.
+// is ratelimit_policy. HAProxy says how long a frame may be. `status` and `outcome` always fit; if
+// the fields do not, the longest are left out.
 #pragma once
 
 #include <cstdint>
