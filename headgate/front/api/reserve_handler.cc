@@ -34,7 +34,7 @@ constexpr base::Duration kReservedRemembered = kReservationExpiresMax + kSettled
 // Different requests may have the same id.
 constexpr std::string_view kReservation = "reserve|";
 constexpr std::string_view kSettlement = "settle|";
-constexpr std::string_view kForm = R"(send {"reservation": "…", "cost": 123})";
+constexpr std::string_view kSettlementForm = R"(send {"reservation": "…", "cost": 123})";
 
 std::string RandomHex() {
   const base::HashSecret random = base::RandomHashSecret();
@@ -227,13 +227,14 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
   };
   json::error_code code;
   const json::value parsed = json::parse(json::string_view(body.data(), body.size()), code);
-  if (code || !parsed.is_object()) return refuse(400, "the body is not a JSON object", kForm);
+  if (code || !parsed.is_object())
+    return refuse(400, "the body is not a JSON object", kSettlementForm);
   const json::object& object = parsed.get_object();
   const json::value* const token = object.if_contains("reservation");
   auto stated = CostsIn(object);
   if (token == nullptr || !token->is_string() || !stated || object.size() != 2) {
     return refuse(400, "the body has a reservation and its cost, or the costs of its descriptors",
-                  kForm);
+                  kSettlementForm);
   }
   const json::string& text = token->get_string();
   const auto opened = OpenReservation({text.data(), text.size()}, secret());
