@@ -1,2 +1,0 @@
-// Compiles the sources of Boost.JSON once for the whole program.
-#include <boost/json/src.hpp>
