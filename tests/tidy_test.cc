@@ -19,7 +19,7 @@
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
-namespace {
+namespace tidy_test {
 
 const std::vector<SourceFile>& Tree() {
   static const std::vector<SourceFile> tree = ReadTree(SourceDir());
@@ -347,7 +347,7 @@ TEST(Bans, EachIsFound) {
                             .text = {},
                             .code = CodeOf(fmt::format("a;\n  x = {};\n", word))};
       EXPECT_THAT(FirstBanned(file),
-                  testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
+                  ::testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
     }
   }
 }
@@ -568,5 +568,5 @@ TEST(Documents, LinksLeadSomewhere) {
   }
 }
 
-}  // namespace
+}  // namespace tidy_test
 }  // namespace headgate::tidy

@@ -17,7 +17,7 @@
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::app {
-namespace {
+namespace hints_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -198,5 +198,5 @@ TEST_F(Hints, CompletesTheWordsBehindACommand) {
     EXPECT_THAT(words_of(other), ElementsAre()) << other;
 }
 
-}  // namespace
+}  // namespace hints_test
 }  // namespace headgate::app

@@ -16,7 +16,7 @@
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::app {
-namespace {
+namespace messages_test {
 
 using ::testing::HasSubstr;
 
@@ -570,5 +570,5 @@ TEST_F(Messages, AServerThatCannotDecideNow) {
   EXPECT_EQ(code_, 5);
 }
 
-}  // namespace
+}  // namespace messages_test
 }  // namespace headgate::app

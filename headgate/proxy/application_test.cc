@@ -6,15 +6,15 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace application_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-struct ApplicationTest : testing::Test {
+struct ApplicationTest : ::testing::Test {
   void Ask(std::initializer_list<std::pair<std::string_view, std::string_view>> fields,
            http::Version version = http::Version::kHttp11) {
     http::RequestHead head{.version = version,
@@ -193,5 +193,5 @@ TEST_F(ApplicationTest, ForwardedFieldsAreSet) {
               AllOf(HasSubstr("X-Forwarded-For=192.0.2.7"), HasSubstr("Via=1.1 headgate")));
 }
 
-}  // namespace
+}  // namespace application_test
 }  // namespace headgate::proxy

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::replay {
-namespace {
+namespace access_log_test {
 
 using ::testing::Optional;
 
@@ -105,5 +105,5 @@ TEST(ClientPlace, IsANumberOrAName) {
     EXPECT_EQ(ClientPlace::Parse(text).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace access_log_test
 }  // namespace headgate::replay

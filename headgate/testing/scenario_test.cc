@@ -6,7 +6,7 @@
 #include <chrono>
 
 namespace headgate::testing {
-namespace {
+namespace scenario_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -294,5 +294,5 @@ TEST(ScenarioProblems, ScenariosBeyondTheBoundsAreReported) {
   EXPECT_THAT(Problems(text), SizeIs(kScenarioProblemsMax));
 }
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace headgate::testing

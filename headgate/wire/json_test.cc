@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace headgate::wire {
-namespace {
+namespace json_test {
 
 Json Parsed(std::string_view text) {
   const auto value = Json::Parse(text);
@@ -96,5 +96,5 @@ TEST(Json, NumbersOutOfRangeReadAsTheNearestInRange) {
   EXPECT_TRUE(Json(2).is_whole());
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace headgate::wire

@@ -8,7 +8,7 @@
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::front::api {
-namespace {
+namespace check_allocation_test {
 
 TEST(Check, AllocatesNothingInSteadyState) {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
@@ -40,5 +40,5 @@ TEST(Check, AllocatesNothingInSteadyState) {
   EXPECT_TRUE(denied);
 }
 
-}  // namespace
+}  // namespace check_allocation_test
 }  // namespace headgate::front::api

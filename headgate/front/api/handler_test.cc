@@ -11,7 +11,7 @@
 #include "headgate/front/api/check_rig.h"
 
 namespace headgate::front::api {
-namespace {
+namespace handler_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
@@ -386,5 +386,5 @@ TEST(ChangesOfState, ThatFindNoRuleSaySo) {
   }
 }
 
-}  // namespace
+}  // namespace handler_test
 }  // namespace headgate::front::api

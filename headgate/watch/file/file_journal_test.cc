@@ -16,7 +16,7 @@
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch::file {
-namespace {
+namespace file_journal_test {
 
 using ::testing::ElementsAre;
 
@@ -181,5 +181,5 @@ TEST_F(FileJournalTest, SaysWhyItCannotBeWritten) {
   EXPECT_FALSE(FileJournal::Check(temp_.path()).ok());
 }
 
-}  // namespace
+}  // namespace file_journal_test
 }  // namespace headgate::watch::file

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 namespace headgate::watch::zookeeper {
-namespace {
+namespace saved_copy_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::string_view kPlace = "zk://a:2181/rate-limiter";
 
@@ -49,5 +49,5 @@ TEST(SavedCopy, ATextThatIsNotUtf8IsStillACopy) {
   EXPECT_TRUE(CopyFromText(CopyAsText(copy, kPlace), kPlace).ok());
 }
 
-}  // namespace
+}  // namespace saved_copy_test
 }  // namespace headgate::watch::zookeeper
