@@ -105,7 +105,7 @@ class PassedTests(unittest.TestCase):
             self.assertEqual(self.after_skip(kind, said, 1), ("", True))
 
     def after_skip(self, kind, said, code=0):
-        """What `record` prints after a test that says this, and whether it passes in continuous integration."""
+        """The output of `record` after a test that says this, and whether it passes in continuous integration."""
         text = SKIPS.replace("OUTPUT", said.replace("'", "'\\''")).replace("CODE", str(code))
         self.write("CMakeLists.txt", PROJECT + text.replace("SOURCE", str(TOOL.parent.parent)).replace("KIND", kind))
         self.run_in_root("cmake", "build")
