@@ -1,8 +1,17 @@
-# Other people's libraries, all from Debian 12 (`./dev setup` installs them).
+# Other people's libraries, all from Debian 12 or 13 (`./dev setup` installs them).
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(fmt REQUIRED)
-find_package(Boost 1.81 EXACT REQUIRED)  # headers alone
+# Headers alone. Boost.JSON exists from 1.75 on.
+set(HEADGATE_BOOST_MIN 1.75)
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)  # Boost's own package file; CMake 3.30 deprecates its module for Boost
+endif()
+find_package(Boost ${HEADGATE_BOOST_MIN})
+if(NOT Boost_FOUND)
+  message(FATAL_ERROR "Boost ${HEADGATE_BOOST_MIN} or newer is missing (an older one has no Boost.JSON); "
+    "hint: install libboost1.81-dev on Debian 12, libboost-dev on Debian 13")
+endif()
 
 include(FindLibyaml)
 

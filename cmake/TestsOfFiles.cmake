@@ -1,6 +1,8 @@
 # Included by ctest when it starts: the entries for the files of a test binary. The names of the tests are read from the
 # files as they are then, so that a new test needs no run of CMake.
 
+include(${HEADGATE_SOURCE_DIR}/cmake/SkippedTests.cmake)
+
 # headgate_tests_of_files(limiter /…/limiter_test "unit;headgate/limiter" "/…/a_test.cc;/…/b_test.cc"): entries limiter_a_test and
 # limiter_b_test, and limiter_test_is_listed, which fails if the binary has a test that no entry runs.
 function(headgate_tests_of_files prefix binary labels files)
@@ -23,7 +25,8 @@ function(headgate_tests_of_files prefix binary labels files)
     string(APPEND all ":${filter}")
     add_test(${entry} ${command} --gtest_filter=${filter})
     set_tests_properties(${entry} PROPERTIES
-      ${share} LABELS "${labels}" TIMEOUT 300 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary})
+      ${share} LABELS "${labels}" TIMEOUT 300 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary}
+      SKIP_REGULAR_EXPRESSION "${HEADGATE_GTEST_SKIPPED}")
   endforeach()
   get_filename_component(name ${binary} NAME)
   add_test(${name}_is_listed ${binary} --gtest_list_tests --gtest_filter=-${all})

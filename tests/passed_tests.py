@@ -3,16 +3,22 @@
 that it depends on has changed.
 
     passed_tests.py skip BUILD      prints the names of the tests that need not run, one per line
-    passed_tests.py record BUILD    remembers the tests that passed, from BUILD/tests.xml of ctest
+    passed_tests.py record BUILD    remembers the tests that passed, from BUILD/tests.xml of ctest, and prints
+                                    the reasons of those that were skipped
 
 A test depends on its ctest entry, on the programs that the entry names, on the installed packages, and
 on the files of the source tree. C++ sources count only for the tests that read or compile them; for
 all others the programs do.
+
+In continuous integration (CI is set in the environment), `record` fails if a test was skipped, unless
+its reason begins with "impossible here: ": neither a package nor root would have let it run.
 """
 
 import hashlib
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -21,6 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CPP = (".cc", ".h")
 # Tests with one of these labels read no C++ source. Every test has the label of its folder.
 WITHOUT_SOURCES = ("headgate/", "tests/integration", "tests/model", "tests/redis", "tests/scenarios")
+IMPOSSIBLE = "impossible here: "
+# The reason of a skip, as unittest and as GoogleTest print it.
+REASONS = re.compile(r"""(?:^|\.\.\. )skipped (?P<quote>['"])(.*)(?P=quote)$|: Skipped\n(.*)$""", re.MULTILINE)
 
 
 def output_of(*command):
@@ -42,13 +51,14 @@ def tests_of(build):
 
 def keys_of(build):
     """By test: a digest of all that it depends on; empty if git cannot list the files, as in a copy
-    without its repository, or in one of another user. Then every test runs."""
+    without its repository, or in one of another user, or if dpkg cannot list the packages, as on a
+    system other than Debian. Then every test runs."""
     try:
         names = output_of("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").decode().split("\0")
+        packages = hashlib.sha256(output_of("dpkg-query", "-W")).hexdigest()
     except (OSError, subprocess.CalledProcessError):
         return {}
     tree = sorted(ROOT / name for name in set(names) if name)
-    packages = hashlib.sha256(output_of("dpkg-query", "-W")).hexdigest()
     all_files = digest_of_files(tree) + packages
     data_files = digest_of_files(path for path in tree if path.suffix not in CPP) + packages
     programs = {}
@@ -66,6 +76,26 @@ def keys_of(build):
     return keys
 
 
+def skips_of(case):
+    """The reasons of what was skipped in a test that is not `run` for this alone."""
+    if case.find("skipped") is None:
+        return []
+    found = [match[2] or match[3] for match in REASONS.finditer(case.findtext("system-out") or "")]
+    return list(dict.fromkeys(found)) or ["it gives no reason"]
+
+
+def report_skips(skips):
+    """Whether continuous integration may pass."""
+    for name, reason in skips:
+        print(f"skipped: {name}: {reason}")
+    avoidable = sorted({name for name, reason in skips if not reason.startswith(IMPOSSIBLE)})
+    if not avoidable or not os.environ.get("CI"):
+        return True
+    print(f"passed_tests.py: skipped in continuous integration: {', '.join(avoidable)}\n"
+          "hint: run ./dev setup test, and the tests as root", file=sys.stderr)
+    return False
+
+
 def main(action, build):
     build = pathlib.Path(build).resolve()
     store, results = build / "passed_tests.json", build / "tests.xml"
@@ -75,16 +105,19 @@ def main(action, build):
         print("\n".join(name for name, key in keys.items() if passed.get(name) == key))
         # For `record`: a file that is edited while the tests run must not count as tested.
         (build / "test_keys.json").write_text(json.dumps(keys))
-        return
+        return 0
     keys = json.loads((build / "test_keys.json").read_text())
+    skips = []
     for case in xml.etree.ElementTree.parse(results).iter("testcase"):
         name = case.get("name")
         if case.get("status") == "run" and name in keys:
             passed[name] = keys[name]
         else:
             passed.pop(name, None)
+        skips += [(name, reason) for reason in skips_of(case)]
     store.write_text(json.dumps(passed))
+    return 0 if report_skips(skips) else 1
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

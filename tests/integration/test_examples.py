@@ -137,6 +137,13 @@ class SidecarExample(unittest.TestCase):
         shares = [("10", "10", "10", "10"), ("5", "15", "10", "10"), ("3", "11", "16", "10"), ("1", "12", "22", "5")]
         self.assertEqual(rows, [(*row, "40") for row in shares])
 
+    def test_without_python_it_says_what_to_install(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        os.symlink(shutil.which("bash"), os.path.join(folder, "bash"))
+        done = run(self.EXAMPLE, env={"PATH": folder})
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "run: python3 is missing\nhint: sudo apt-get install python3\n")
+
     def test_invalid_words_are_refused(self):
         for words in (("--cycle", "0"), ("--cycle", "x"), ("--what",)):
             self.assertEqual(run(self.EXAMPLE, *words).returncode, 2, words)
@@ -179,8 +186,7 @@ class Dashboards(unittest.TestCase):
 
     def firing(self, *series):
         """The alerts that fire after an hour of these series, which grow by these steps each minute."""
-        if shutil.which("promtool") is None:
-            self.skipTest("missing: promtool")
+        require("promtool")
         names = [line.split("alert: ")[1].strip() for line in Commands.lines("examples/grafana/sidecar-alerts.yaml") if "alert: " in line]
         test = {
             "interval": "1m",

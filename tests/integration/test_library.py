@@ -51,17 +51,6 @@ class Installed(unittest.TestCase):
         subprocess.run(("cmake", "--install", BUILD, "--component", "library", "--prefix", cls.prefix), check=True, capture_output=True)
         cls.library = os.path.join(cls.prefix, "lib/libheadgate.so")
 
-    def test_the_examples_are_built_against_it_and_run(self):
-        build = os.path.join(self.folder, "embed")
-        done(self, "cmake", "-S", EMBED, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}")
-        done(self, "cmake", "--build", build)
-        self.assertEqual(done(self, os.path.join(build, "ten_lines")), ANN)
-        self.assertEqual(
-            done(self, os.path.join(build, "shared_by_threads")),
-            "1000 of 4000 passed\n10 left after a refund\n500 more pass under the new rule\n",
-        )
-        self.assertEqual(done(self, os.path.join(build, "custom_store")), "4 of 20 passed, 2 buckets\n")
-
     def test_python_calls_the_c_interface(self):
         script = os.path.join(EMBED, "limiter.py")
         folder = os.path.dirname(self.library)
@@ -130,6 +119,32 @@ class Installed(unittest.TestCase):
         self.assertNotRegex(needed, r"libssl|libcrypto|libspdlog|libprometheus")
 
 
+class Guide(unittest.TestCase):
+    """The commands of docs/guides/embedding.md, in a copy of the source that nobody has built."""
+
+    def test_its_commands_install_the_library_and_build_the_examples(self):
+        require("cmake", "ninja")
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        source, prefix = os.path.join(folder, "headgate"), os.path.join(folder, "prefix")
+        shutil.copytree(ROOT, source, symlinks=True, ignore=shutil.ignore_patterns(".git", "build", "node_modules"))
+        with open(os.path.join(ROOT, "docs/guides/embedding.md"), encoding="utf-8") as file:
+            typed = re.findall(r"^\$ (.*)$", file.read(), re.MULTILINE)
+        packages, *commands = (line.removeprefix("sudo ").replace("/usr/local", prefix) for line in typed)
+        self.assertRegex(packages, "^apt-get install .*ninja-build")
+        self.assertEqual(len(commands), 4)
+        # As the system finds what is in /usr/local.
+        env = {**os.environ, "CMAKE_PREFIX_PATH": prefix}
+        said = [done(self, "bash", "-c", command, cwd=source, env=env) for command in commands]
+        self.assertEqual(said[-1], ANN)
+        examples = os.path.join(source, "build/embed")
+        said = done(self, os.path.join(examples, "shared_by_threads"))
+        self.assertEqual(said, "1000 of 4000 passed\n10 left after a refund\n500 more pass under the new rule\n")
+        self.assertEqual(done(self, os.path.join(examples, "custom_store")), "4 of 20 passed, 2 buckets\n")
+        with open(os.path.join(source, "build/library/CMakeCache.txt"), encoding="utf-8") as file:
+            found = set(re.findall(r"^(\w+)(?<!_INCLUDE)_DIR:PATH=/", file.read(), re.MULTILINE))
+        self.assertLessEqual(found, {"absl", "fmt", "Boost", "boost_headers"}, "the guide names the packages of no others")
+
+
 class Subproject(unittest.TestCase):
     def test_a_project_can_take_the_source_in(self):
         require("cmake", "ninja")
@@ -138,11 +153,13 @@ class Subproject(unittest.TestCase):
                 file.write(
                     "cmake_minimum_required(VERSION 3.25)\nproject(outer CXX)\n"
                     f"add_subdirectory({ROOT} headgate)\n"
-                    "add_executable(program program.cc)\ntarget_link_libraries(program PRIVATE headgate_library)\n"
+                    "add_executable(program program.cc)\ntarget_link_libraries(program PRIVATE headgate::headgate)\n"
                 )
             with open(os.path.join(folder, "program.cc"), "w", encoding="utf-8") as file:
-                file.write("int main() {}\n")
+                file.write('#include "headgate/library/limiter.h"\nint main() {}\n')
             done(self, "cmake", "-S", folder, "-B", os.path.join(folder, "build"), "-G", "Ninja")
+            # The compiler's own standard is C++17.
+            done(self, "ninja", "-C", os.path.join(folder, "build"), "CMakeFiles/program.dir/program.cc.o")
             targets = done(self, "ninja", "-C", os.path.join(folder, "build"), "-t", "targets", "all")
             self.assertIn("libheadgate_library.a", targets)
             self.assertNotIn("headgate_net", targets)

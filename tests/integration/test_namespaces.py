@@ -22,21 +22,27 @@ class RefusedSetUp(unittest.TestCase):
             file.write(FAKE_IP)
         os.chmod(file.name, 0o755)
         fake = {"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": os.path.join(folder, "calls"), "REFUSED": str(refused)}
-        # Entering a namespace needs the kernel, which this test replaces.
-        with mock.patch.dict(os.environ, fake), mock.patch.object(Network, "inside"):
+        # Entering a namespace needs the kernel, which this test replaces, and root.
+        as_root = mock.patch.object(os, "geteuid", return_value=0)
+        with as_root, mock.patch.dict(os.environ, fake), mock.patch.object(Network, "inside"):
             network = Network("a", "b")
             network.join("a", "b")
 
     def test_each_refused_step_skips_with_its_reason(self):
         # Four calls for each namespace, then seven for the cable.
         for step in range(1, 16):
-            with self.assertRaisesRegex(unittest.SkipTest, f"no network namespaces here: .*step {step}: Operation not permitted"):
+            with self.assertRaisesRegex(unittest.SkipTest, f"impossible here: no network namespaces: .*step {step}: Operation not permitted"):
                 self.network(step)
         self.network(16)
 
     def test_a_namespace_that_cannot_be_entered_skips_too(self):
-        with mock.patch.object(Network, "_ip"), self.assertRaisesRegex(unittest.SkipTest, "no network namespaces here: .*No such file"):
+        with mock.patch.object(os, "geteuid", return_value=0), mock.patch.object(Network, "_ip"), self.assertRaisesRegex(unittest.SkipTest, "impossible here: no network namespaces: .*No such file"):
             Network("a")
+
+    def test_without_root_it_is_root_that_is_missing(self):
+        with mock.patch.object(os, "geteuid", return_value=1000), mock.patch.object(Network, "_ip"):
+            with self.assertRaisesRegex(unittest.SkipTest, "^network namespaces need root$"):
+                Network("a")
 
 
 if __name__ == "__main__":

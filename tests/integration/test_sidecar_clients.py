@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import http2_frames as h2
-from harness import INTEGRATION, Sidecar, require, run, until
+from harness import INTEGRATION, Sidecar, require, require_found, run, until
 from test_sidecar_tls import Certificates, OnlyTls, echo_fields
 from upstreams import Nginx, Upstream
 
@@ -22,8 +22,7 @@ GRPC_CLIENT = os.environ.get("GRPC_CLIENT") or os.path.join(INTEGRATION, "../../
 def start_node(test, script):
     """Starts a script that prints its port first, and returns the process and the port."""
     require("node")
-    if not os.path.isdir(os.path.join(INTEGRATION, "node_modules", "ws")):
-        test.skipTest("run `npm ci` in tests/integration, or ./dev setup test")
+    require_found({"packages of npm": os.path.isdir(os.path.join(INTEGRATION, "node_modules", "ws"))})
     process = test.enterContext(
         subprocess.Popen(["node", os.path.join(INTEGRATION, script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     )

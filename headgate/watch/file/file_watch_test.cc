@@ -365,7 +365,8 @@ TEST(FileWatch, WithoutInotifyItLooksTwiceASecondAndSaysSo) {
 TEST(FileWatch, LostEventsAreCountedAndNothingIsMissed) {
   std::ifstream queue("/proc/sys/fs/inotify/max_queued_events");
   int queue_max = 0;
-  if (!(queue >> queue_max) || queue_max > 100'000) GTEST_SKIP() << "the queue is too long to fill";
+  if (!(queue >> queue_max) || queue_max > 100'000)
+    GTEST_SKIP() << "impossible here: the kernel's queue of events is too long to fill";
   TempDirectory temp;
   temp.Write("a.yaml", "one");
   Watched watched({temp.path()});
