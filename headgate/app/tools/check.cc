@@ -199,7 +199,7 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
     hint = fmt::format("wait a moment, and check the password before you {}", kLoginHint);
   const bool undecided = reply.status >= 500;
   if (hint.empty()) {
-    hint = undecided ? "the server's log has the reason; try again when it is ready (GET /readyz)"
+    hint = undecided ? "the server's log has the reason; try again later"
                      : "`headgate help check` shows the arguments";
   }
   console.Error(
