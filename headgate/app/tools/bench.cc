@@ -136,7 +136,7 @@ void WarnWithoutRule(const Plan& plan, const Console& console) {
       "warning: no rule applies to the key {} in the domain {}: all requests "
       "pass\n",
       rule::Quote(talk.key), rule::Quote(talk.domain));
-  console.Hint(HintWithoutRule(talk.domain, DomainsOfServer(plan.server, kLookTimeout)));
+  console.Hint(HintWithoutRule(talk.domain, RulesOfServer(plan.server, kLookTimeout)));
 }
 
 // Runs the load, and shows its progress once a second. Returns false if it fails.

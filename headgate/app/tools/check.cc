@@ -6,7 +6,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/entries.h"
@@ -41,6 +40,22 @@ struct CheckArguments {
 
   bool local() const { return !rules.empty() || !rule.empty(); }
 };
+
+// The command that shows, by the rules of these arguments, which rule applies to the first
+// descriptor.
+std::string ExplainCommand(const CheckArguments& arguments, const std::string& domain,
+                           const Console& console) {
+  std::vector<std::string> words = {std::string(console.program), "explain"};
+  for (const std::string& path : arguments.rules) words.insert(words.end(), {"--rules", path});
+  for (const std::string& text : arguments.rule) words.insert(words.end(), {"--rule", text});
+  if (arguments.merge_domains) words.emplace_back("--merge-domains");
+  words.push_back(domain.starts_with('-') || domain.find('=') != domain.npos ? "--domain=" + domain
+                                                                             : domain);
+  words.push_back(
+      *std::find_if(arguments.words.begin(), arguments.words.end(),
+                    [](const std::string& word) { return word.find('=') != word.npos; }));
+  return ShellCommand(words);
+}
 
 std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
                                     const Console& console) {
@@ -110,11 +125,19 @@ std::string InWords(const json& decision, bool peek, bool takes) {
   return line.append(shadow);
 }
 
+// How the server decided without its shared store; empty if it decided with it, or if it has none.
+std::string_view WithoutStore(const json& decision) {
+  const std::string mode = decision.value("mode", "");
+  if (mode == "local") return "by this instance's share of the limit (on_store_failure: local)";
+  if (mode == "open") return "so the request passes (on_store_failure: allow)";
+  if (mode == "closed") return "so the request is refused (on_store_failure: deny)";
+  return {};
+}
+
 // Prints the answer and returns the exit status, or nothing if the answer does not come from
-// Headgate. `domains` returns the domains that have rules; it is called only if no rule applied.
+// Headgate. `hint_without_rule` is called only if no rule applied.
 std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
-                         const DescriptorArguments& descriptors,
-                         const std::function<std::set<std::string>()>& domains,
+                         const std::function<std::string()>& hint_without_rule,
                          const Console& console) {
   try {
     const json parsed = json::parse(answer);
@@ -124,11 +147,19 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
       return allowed ? kExitOk : kExitDenied;
     }
     bool ruled = false;
+    std::string_view without_store;
     for (const json& decision : parsed.at("decisions")) {
       console.out << InWords(decision, arguments.peek, arguments.cost > 0) << '\n';
       ruled = ruled || !decision.at("rule").is_null();
+      if (without_store.empty()) without_store = WithoutStore(decision);
     }
-    if (!ruled) console.Hint(HintWithoutRule(descriptors.domain, domains()));
+    if (!ruled) console.Hint(hint_without_rule());
+    if (!without_store.empty()) {
+      console.Hint(
+          fmt::format("decided without the shared store, {}; the server's log has the "
+                      "reason",
+                      without_store));
+    }
     return allowed ? kExitOk : kExitDenied;
   } catch (const json::exception&) {
     return std::nullopt;
@@ -168,7 +199,7 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
     hint = fmt::format("wait a moment, and check the password before you {}", kLoginHint);
   const bool undecided = reply.status >= 500;
   if (hint.empty()) {
-    hint = undecided ? "the server's log has the reason; try again when it is ready (GET /readyz)"
+    hint = undecided ? "the server's log has the reason; try again later"
                      : "`headgate help check` shows the arguments";
   }
   console.Error(
@@ -190,7 +221,8 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
   std::optional<int> code;
   if (reply->status == 200 || reply->status == 429) {
     code = Print(
-        reply->body, arguments, descriptors, [&] { return DomainsOfServer(*server, *timeout); },
+        reply->body, arguments,
+        [&] { return HintWithoutRule(descriptors.domain, RulesOfServer(*server, *timeout)); },
         console);
   }
   // A login that is throttled has the status 429 of a denial, but no decision.
@@ -233,12 +265,14 @@ int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descr
   }
   std::string answer;
   front::api::AppendAnswer(response, answer);
-  const auto domains = [&] {
-    std::set<std::string> names;
-    for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);
-    return names;
+  const auto hint = [&] {
+    KnownRules known;
+    for (const rule::Rule& rule : loaded.result.rules->rules())
+      known.paths_by_domain[rule.domain].push_back(rule.path);
+    return HintWithoutRule(descriptors.domain, known,
+                           ExplainCommand(arguments, descriptors.domain, console));
   };
-  return *Print(answer, arguments, descriptors, domains, console);
+  return *Print(answer, arguments, hint, console);
 }
 
 }  // namespace

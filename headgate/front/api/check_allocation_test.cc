@@ -10,6 +10,22 @@
 namespace headgate::front::api {
 namespace check_allocation_test {
 
+TEST(Check, AllocatesNothingWithADomainThatHasNoRules) {
+  const base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  CheckRig rig({.requests = 10, .period = std::chrono::seconds(20)}, now);
+  const std::string input =
+      CheckRig::Post(R"({"descriptors":[{"entries":[{"key":"api_key","value":"k1"}]}]})");
+  std::string output;
+  uint64_t before = 0;
+  for (int round = 0; round < 100; ++round) {
+    if (round == 20) before = testing::allocation_count;
+    output.clear();
+    rig.session.OnBytes(input, output, now);
+  }
+  EXPECT_EQ(testing::allocation_count, before);
+  EXPECT_NE(output.find("\"hint\":\"no rule has the domain"), output.npos) << output;
+}
+
 TEST(Check, AllocatesNothingInSteadyState) {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   CheckRig rig({.requests = 10, .period = std::chrono::seconds(20)}, now);

@@ -187,7 +187,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   response.body.push_back('{');
-  AppendAnswerFields(decided_, response.body);
+  AppendAnswerFields(decided_, response.body, HintOnDomain(check_, decided_, checker_));
   if (decided_.allowed) {
     fmt::format_to(std::back_inserter(response.body), R"(,"reservation":"{}","expires_in_ms":{})",
                    *token, std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
