@@ -28,9 +28,9 @@ endif()
 if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
   # The headers that nearly every source includes in the end.
   add_library(headgate_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)
-  target_link_libraries(headgate_pch PRIVATE absl::statusor fmt::fmt headgate_flags)
-  target_precompile_headers(headgate_pch PRIVATE <absl/status/statusor.h> <fmt/format.h> <algorithm> <chrono>
-    <functional> <memory> <string> <string_view> <vector>)
+  target_link_libraries(headgate_pch PRIVATE absl::flat_hash_map absl::statusor fmt::fmt headgate_flags)
+  target_precompile_headers(headgate_pch PRIVATE <absl/container/flat_hash_map.h> <absl/status/statusor.h>
+    <fmt/format.h> <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string> <string_view> <vector>)
 endif()
 if(HEADGATE_TESTS)
   find_package(GTest REQUIRED)

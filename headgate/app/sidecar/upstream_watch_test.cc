@@ -9,7 +9,7 @@
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
-namespace {
+namespace upstream_watch_test {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -68,5 +68,5 @@ TEST_F(UpstreamWatchTest, SaysWhatElseFails) {
   EXPECT_THAT(Step(20s), HasSubstr("reason=\"an answer did not come in time\""));
 }
 
-}  // namespace
+}  // namespace upstream_watch_test
 }  // namespace headgate::app
