@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "headgate/rule/quote.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
-
-using nlohmann::json;
 
 std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
   if (domains.empty() || domains.contains(domain)) {
@@ -24,11 +21,9 @@ std::set<std::string> DomainsOfServer(const http::ServerAccess& server, base::Du
   std::set<std::string> domains;
   const auto reply = http::GetFrom(server, "/v1/rules", timeout);
   if (!reply.ok() || reply->status != 200) return domains;
-  const json page = json::parse(reply->body, nullptr, false);
-  if (!page.is_object() || !page.contains("rules")) return domains;
-  for (const json& rule : page.at("rules")) {
-    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string())
-      domains.insert(rule.at("domain"));
+  const wire::Json page = wire::Json::Parse(reply->body).value_or(nullptr);
+  for (const wire::Json& rule : page["rules"].items()) {
+    if (rule["domain"].is_string()) domains.emplace(rule["domain"].text());
   }
   return domains;
 }
