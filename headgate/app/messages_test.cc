@@ -503,6 +503,8 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
       {"HTTP/1.1 200 OK\r\n\r\n{\"detail\":\"x\"}",
        "answers 200, but the answer is not from Headgate"},
       {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but the answer is not from Headgate"},
+      {"HTTP/1.1 200 OK\r\n\r\n{\"allowed\":true,\"decisions\":[{\"allowed\":true}]}",
+       "answers 200, but the answer is not from Headgate"},
       {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
   for (const auto& [answer, what] : answers) {
     const AnotherServer other(answer);

@@ -20,8 +20,9 @@ class Json {
  public:
   struct Member;
 
-  // Arrays and objects that are nested deeper than this are not read.
-  static constexpr size_t kDepthMax = 64;
+  // Arrays and objects that are nested deeper than this are not read. Answers contain the metadata
+  // of rules as JSON, and a rule file may have 100 levels.
+  static constexpr size_t kDepthMax = 128;
 
   Json() = default;  // null
   Json(std::nullptr_t) {}
@@ -74,7 +75,7 @@ class Json {
   // A null value if this is not an object with a member of this name.
   const Json& operator[](std::string_view name) const;
   const Json& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
-  // A null value if this is not an array with so many items.
+  // A null value if this is not an array that has this item.
   const Json& operator[](size_t index) const;
 
   // The member of this name, added as null if it is absent. A null value becomes an object; any

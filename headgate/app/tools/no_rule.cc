@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "headgate/app/settings/server_flags.h"
 #include "headgate/rule/quote.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
-
-using nlohmann::json;
 
 namespace {
 
@@ -56,16 +54,12 @@ KnownRules RulesOfServer(const http::ServerAccess& server, base::Duration timeou
   KnownRules known;
   const auto reply = http::GetFrom(server, "/v1/rules", timeout);
   if (!reply.ok() || reply->status != 200) return known;
-  const json page = json::parse(reply->body, nullptr, false);
-  if (!page.is_object() || !page.contains("rules")) return known;
-  for (const json& rule : page.at("rules")) {
-    const auto has = [&](const char* name) {
-      return rule.is_object() && rule.contains(name) && rule.at(name).is_string();
-    };
-    if (has("domain") && has("path"))
-      known.paths_by_domain[rule.at("domain")].push_back(rule.at("path"));
+  const wire::Json page = wire::Json::Parse(reply->body).value_or(nullptr);
+  for (const wire::Json& rule : page["rules"].items()) {
+    if (rule["domain"].is_string() && rule["path"].is_string())
+      known.paths_by_domain[std::string(rule["domain"].text())].emplace_back(rule["path"].text());
   }
-  known.all = !page.contains("next") || page.at("next").is_null();
+  known.all = page["next"].is_null();
   return known;
 }
 

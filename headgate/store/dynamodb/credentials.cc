@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <charconv>
 #include <chrono>
 
 #include "headgate/base/text.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::store::dynamodb {
 namespace {
@@ -109,15 +108,9 @@ absl::StatusOr<Credentials> CredentialsInFile(std::string_view text, std::string
 }
 
 absl::StatusOr<Credentials> CredentialsInJson(std::string_view text) {
-  boost::system::error_code error;
-  const boost::json::value parsed = boost::json::parse({text.data(), text.size()}, error);
-  const boost::json::object* const object = error ? nullptr : parsed.if_object();
-  if (object == nullptr) return BadCredentials("the answer is not a JSON object");
-  const auto member = [&](const char* name) {
-    const boost::json::value* const value = object->if_contains(name);
-    const boost::json::string* const found = value == nullptr ? nullptr : value->if_string();
-    return found == nullptr ? std::string() : std::string(found->data(), found->size());
-  };
+  const wire::Json answer = wire::Json::Parse(text).value_or(nullptr);
+  if (!answer.is_object()) return BadCredentials("the answer is not a JSON object");
+  const auto member = [&](const char* name) { return std::string(answer[name].text()); };
   Credentials found{.access_key = member("AccessKeyId"),
                     .secret_key = member("SecretAccessKey"),
                     .session_token = member("Token")};

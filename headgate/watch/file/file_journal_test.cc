@@ -58,6 +58,14 @@ TEST_F(FileJournalTest, ReadsTheNewestFirst) {
   EXPECT_THAT(Ids(another), ElementsAre("3", "2", "1"));
 }
 
+TEST_F(FileJournalTest, ANameIsFoundHoweverItIsEscaped) {
+  std::ofstream(path_) << R"({"id":"1","document":"a\f"})" << '\n'
+                       << R"({"id":"2","document":"\u0061\u000C"})" << '\n'
+                       << R"({"id":"3","document":"a"})" << '\n';
+  FileJournal journal(path_);
+  EXPECT_THAT(Ids(journal, "a\f"), ElementsAre("2", "1"));
+}
+
 TEST_F(FileJournalTest, ALaterLineWithTheSameIdCounts) {
   FileJournal journal(path_);
   EXPECT_TRUE(Put(journal, "1", "a", "begun").ok());

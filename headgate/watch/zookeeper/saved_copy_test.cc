@@ -1,7 +1,10 @@
 #include "headgate/watch/zookeeper/saved_copy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "headgate/base/crc32c.h"
 
 namespace headgate::watch::zookeeper {
 namespace saved_copy_test {
@@ -41,6 +44,25 @@ TEST(SavedCopy, EveryFlippedBitAndEveryCutIsNoticed) {
 TEST(SavedCopy, OfAnotherPlaceIsNotTaken) {
   const auto copy = CopyFromText(CopyAsText(Copy(), "zk://b:2181/x"), kPlace);
   EXPECT_THAT(copy.status().message(), HasSubstr("zk://b:2181/x"));
+}
+
+TEST(SavedCopy, OtherJsonIsNotACopy) {
+  const std::string place = fmt::format(R"("place":"{}")", kPlace);
+  const std::string empty = R"({"zxid":1,"nodes":{}})";
+  const auto copy_of = [](const std::string& body) {
+    return CopyFromText(fmt::format("headgate-rules 1 {:08x}\n{}\n", base::Crc32c(body), body),
+                        kPlace);
+  };
+  EXPECT_TRUE(copy_of(fmt::format(R"({{{},"rules":{},"config":{}}})", place, empty, empty)).ok());
+  for (const std::string_view rules :
+       {"null", "[]", R"({"zxid":1})", R"({"zxid":"1","nodes":{}})", R"({"zxid":1,"nodes":[]})",
+        R"({"zxid":1,"nodes":{"a":1}})", R"({"zxid":1,"nodes":{"a":{"text":"","zxid":1}}})"}) {
+    const auto copy = copy_of(fmt::format(R"({{{},"rules":{},"config":{}}})", place, rules, empty));
+    EXPECT_TRUE(absl::IsDataLoss(copy.status())) << rules;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(copy_of("{").status()));
+  EXPECT_TRUE(absl::IsDataLoss(
+      copy_of(fmt::format(R"({{"rules":{},"config":{}}})", empty, empty)).status()));
 }
 
 TEST(SavedCopy, ATextThatIsNotUtf8IsStillACopy) {
