@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/src.hpp>  // compiles Boost.JSON, once for the whole program
+#include <boost/json/parse.hpp>
 #include <cmath>
 #include <limits>
 #include <utility>

@@ -171,9 +171,8 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
   }
   if (!ruled) console.Hint(hint_without_rule());
   if (!without_store.empty()) {
-    console.Hint(
-        fmt::format("decided without the shared store, {}; the server's log has the reason",
-                    without_store));
+    console.Hint(fmt::format(
+        "decided without the shared store, {}; the server's log has the reason", without_store));
   }
   return code;
 }
