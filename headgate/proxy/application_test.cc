@@ -144,7 +144,7 @@ TEST_F(ApplicationTest, RefusalNamesTheHeaderThatNamesNoClient) {
         http::RequestHead head{.version = http::Version::kHttp2, .method = "POST", .target = "/x"};
         for (const auto& [name, value] : fields) head.fields.Add(name, value);
         const auto rest = asked.OnRequest(std::move(head), peer, own.client, own.now);
-        return testing::PrintToString(own.client.got);
+        return ::testing::PrintToString(own.client.got);
       };
   EXPECT_THAT(refusal({}),
               AllOf(HasSubstr("the request does not name its client: the header X-Tenant is "
