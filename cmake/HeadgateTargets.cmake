@@ -81,7 +81,6 @@ function(headgate_tests)
   set(binary ${A_NAME}_test)
   add_executable(${binary} ${A_TESTS} ${A_SOURCES})
   target_link_libraries(${binary} PRIVATE ${A_LINKS} headgate_test_base GTest::gmock_main headgate_flags)
-  set_target_properties(${binary} PROPERTIES UNITY_BUILD OFF)  # many tests have helpers of the same name
   if(NOT A_LABEL STREQUAL "plain")
     target_link_libraries(${binary} PRIVATE headgate_test_flags)
     target_precompile_headers(${binary} REUSE_FROM headgate_test_base)

@@ -14,7 +14,7 @@
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
-namespace {
+namespace floors_picture_test {
 
 using Graph = std::map<std::string, std::set<std::string>>;
 
@@ -102,5 +102,5 @@ TEST(FloorsPicture, ShowsTheDependenciesInCMake) {
   ADD_FAILURE() << "docs/internals/README.md is missing";
 }
 
-}  // namespace
+}  // namespace floors_picture_test
 }  // namespace headgate::tidy

@@ -13,7 +13,7 @@
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
-namespace {
+namespace language_test {
 
 struct Example {
   BannedPhrase phrase;
@@ -116,9 +116,9 @@ TEST(Language, EachPhraseIsFoundInItsExampleAndNotInTheCorrectOne) {
     const std::string expected =
         fmt::format("x.cc:2: `{}`: {}", example.phrase.pattern, example.phrase.instead);
     EXPECT_THAT(Found(File("x.cc", fmt::format("int a;\n// {}\n", example.bad))),
-                testing::Contains(expected));
+                ::testing::Contains(expected));
     EXPECT_THAT(Found(File("x.cc", fmt::format("int a;\n// {}\n", example.good))),
-                testing::IsEmpty());
+                ::testing::IsEmpty());
   }
 }
 
@@ -138,16 +138,16 @@ TEST(Language, ReadsEveryKindOfComment) {
 
 TEST(Language, CodeQuotesAndHeadingsMaySayAnything) {
   EXPECT_THAT(Found(File("a.cc", "int shall = kin;\nauto b = \"who shall\";\n")),
-              testing::IsEmpty());
+              ::testing::IsEmpty());
   EXPECT_THAT(Found(File("a.cc", "// the word `shall` or \"one and the same\"\n")),
-              testing::IsEmpty());
-  EXPECT_THAT(Found(File("a.h", "//   a diagram: kin --shall--> kin\n")), testing::IsEmpty());
-  EXPECT_THAT(Found(File("a.md", "## What it costs\n\n```\nshall\n```\n")), testing::IsEmpty());
-  EXPECT_THAT(Found(File("a.json", "# shall")), testing::IsEmpty());
-  EXPECT_THAT(Found(File("a.py", "A = \"\"\"shall\n\"\"\"\nshall = kin\n")), testing::IsEmpty());
+              ::testing::IsEmpty());
+  EXPECT_THAT(Found(File("a.h", "//   a diagram: kin --shall--> kin\n")), ::testing::IsEmpty());
+  EXPECT_THAT(Found(File("a.md", "## What it costs\n\n```\nshall\n```\n")), ::testing::IsEmpty());
+  EXPECT_THAT(Found(File("a.json", "# shall")), ::testing::IsEmpty());
+  EXPECT_THAT(Found(File("a.py", "A = \"\"\"shall\n\"\"\"\nshall = kin\n")), ::testing::IsEmpty());
   EXPECT_THAT(Found(File("a.py", "\"\"\"An example:\n\n    it shall\n\"\"\"\n")),
-              testing::IsEmpty());
+              ::testing::IsEmpty());
 }
 
-}  // namespace
+}  // namespace language_test
 }  // namespace headgate::tidy

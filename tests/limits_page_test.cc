@@ -11,7 +11,7 @@
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
-namespace {
+namespace limits_page_test {
 
 using ::testing::HasSubstr;
 
@@ -151,5 +151,5 @@ TEST(LimitsPage, NamesTestsThatExist) {
   }
 }
 
-}  // namespace
+}  // namespace limits_page_test
 }  // namespace headgate::tidy

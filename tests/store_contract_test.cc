@@ -6,7 +6,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::testing {
-namespace {
+namespace store_contract_test {
 
 std::unique_ptr<store::Store> Memory() {
   return std::make_unique<store::MemoryStore>(
@@ -19,5 +19,5 @@ uint64_t BucketsOf(store::Store& store) {
 INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
                          ::testing::Values(StoreUnderTest{"memory", Memory, BucketsOf}));
 
-}  // namespace
+}  // namespace store_contract_test
 }  // namespace headgate::testing

@@ -19,7 +19,7 @@
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
-namespace {
+namespace tidy_test {
 
 const std::vector<SourceFile>& Tree() {
   static const std::vector<SourceFile> tree = ReadTree(SourceDir());
@@ -347,7 +347,7 @@ TEST(Bans, EachIsFound) {
                             .text = {},
                             .code = CodeOf(fmt::format("a;\n  x = {};\n", word))};
       EXPECT_THAT(FirstBanned(file),
-                  testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
+                  ::testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
     }
   }
 }
@@ -396,11 +396,22 @@ TEST(Bans, NoHeavyLibraryInAHeader) {
     if (!file.path.starts_with("headgate/") || !file.path.ends_with(".h")) continue;
     if (file.name().starts_with("test_")) continue;
     for (const std::string_view library :
-         {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/", "nlohmann/"}) {
+         {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/"}) {
       EXPECT_EQ(file.text.find(fmt::format("#include <{}", library)), std::string::npos)
           << file.path << ": include <" << library
           << "…> in the source, and declare here what it needs";
     }
+  }
+}
+
+// Each source that includes it takes seconds longer to compile, and its exceptions would have to be
+// caught. Tests may: they check the product's JSON with another library.
+TEST(Bans, NoNlohmannJsonInTheProduct) {
+  for (const SourceFile& file : Tree()) {
+    if (!file.path.starts_with("headgate/") || file.name().starts_with("test_")) continue;
+    if (file.name().ends_with("_test.cc")) continue;
+    EXPECT_EQ(file.text.find("#include <nlohmann/"), std::string::npos)
+        << file.path << ": use wire::Json of headgate/wire/json.h";
   }
 }
 
@@ -568,5 +579,5 @@ TEST(Documents, LinksLeadSomewhere) {
   }
 }
 
-}  // namespace
+}  // namespace tidy_test
 }  // namespace headgate::tidy

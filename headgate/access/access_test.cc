@@ -13,7 +13,7 @@
 #include "headgate/access/access_rig.h"
 
 namespace headgate::access {
-namespace {
+namespace access_test {
 
 using namespace std::chrono_literals;
 using Result = Login::Result;
@@ -412,5 +412,5 @@ TEST(Access, AClientThatLeavesIsForgotten) {
   access.End();
 }
 
-}  // namespace
+}  // namespace access_test
 }  // namespace headgate::access

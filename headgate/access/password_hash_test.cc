@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace headgate::access {
-namespace {
+namespace password_hash_test {
 
 using ::testing::MatchesRegex;
 
@@ -57,5 +57,5 @@ TEST(PasswordHash, BoundsTheWork) {
   EXPECT_FALSE(with("ln=64,r=8,p=1"));
 }
 
-}  // namespace
+}  // namespace password_hash_test
 }  // namespace headgate::access

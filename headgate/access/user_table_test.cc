@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::access {
-namespace {
+namespace user_table_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -67,5 +67,5 @@ TEST(UserTable, HasABound) {
   EXPECT_THAT(ErrorOf(text + "one-more check " + kHash), HasSubstr("more than 10000 users"));
 }
 
-}  // namespace
+}  // namespace user_table_test
 }  // namespace headgate::access

@@ -8,7 +8,7 @@
 #include "headgate/algorithm/no_hits.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace counter_test {
 
 using base::Decimal;
 using base::Instant;
@@ -253,5 +253,5 @@ TEST(CounterProperties, StaysWithinBoundsIsTheSumOfWhatWasAppliedAndLivesAsLongA
   }
 }
 
-}  // namespace
+}  // namespace counter_test
 }  // namespace headgate::algorithm

@@ -7,7 +7,7 @@
 #include "headgate/testing/deque_hit_log.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace decide_test {
 
 using base::Duration;
 using base::Instant;
@@ -257,5 +257,5 @@ TEST(Rebase, BringsABucketOfTheFutureBackWithWhatWasLeft) {
   }
 }
 
-}  // namespace
+}  // namespace decide_test
 }  // namespace headgate::algorithm

@@ -6,7 +6,7 @@
 #include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_cycles_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -397,5 +397,5 @@ TEST(FairSharePace, IsThatOfTheEvenShareIfAPartIsLent) {
   EXPECT_FALSE(pool.IsOnPace("A", 2, At(seconds(11))));
 }
 
-}  // namespace
+}  // namespace fair_share_cycles_test
 }  // namespace headgate::algorithm

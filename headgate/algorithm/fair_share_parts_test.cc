@@ -6,7 +6,7 @@
 #include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_parts_test {
 
 using base::Instant;
 using std::chrono::milliseconds;
@@ -125,5 +125,5 @@ TEST(FairShareParts, TooManyClientsAreRefused) {
   EXPECT_FALSE(pool.AddDemand({.client = "B"}, At(seconds(100))));
 }
 
-}  // namespace
+}  // namespace fair_share_parts_test
 }  // namespace headgate::algorithm

@@ -5,7 +5,7 @@
 #include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_pool_test {
 
 using base::Instant;
 using std::chrono::milliseconds;
@@ -212,5 +212,5 @@ TEST(FairSharePool, SaysWhatIsWrongWithItsOptions) {
               HasSubstr("4096 clients, not 5000"));
 }
 
-}  // namespace
+}  // namespace fair_share_pool_test
 }  // namespace headgate::algorithm

@@ -14,7 +14,7 @@
 #include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_properties_test {
 
 using base::Duration;
 using base::Instant;
@@ -335,5 +335,5 @@ TEST(FairSharePoolForAll, TiesDoNotDependOnTheOrderOfArrival) {
   }
 }
 
-}  // namespace
+}  // namespace fair_share_properties_test
 }  // namespace headgate::algorithm

@@ -8,7 +8,7 @@
 #include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_state_test {
 
 using base::Duration;
 using base::Instant;
@@ -142,5 +142,5 @@ TEST(FairShareState, KnowsItsVersionAndRefusesTwoClientsOfOneName) {
   EXPECT_FALSE(FairShareState::Parse(bytes));
 }
 
-}  // namespace
+}  // namespace fair_share_state_test
 }  // namespace headgate::algorithm

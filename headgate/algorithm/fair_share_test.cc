@@ -13,7 +13,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_test {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -214,5 +214,5 @@ TEST(FairShareForAll, OnlyTheProportionOfWeightsMatters) {
   });
 }
 
-}  // namespace
+}  // namespace fair_share_test
 }  // namespace headgate::algorithm

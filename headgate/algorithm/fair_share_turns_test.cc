@@ -5,7 +5,7 @@
 #include "headgate/algorithm/fair_share_rig.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace fair_share_turns_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -91,5 +91,5 @@ TEST(FairShareBehind, HugeCostsAreBounded) {
   EXPECT_FALSE(pool.IsBehind("A", 1));
 }
 
-}  // namespace
+}  // namespace fair_share_turns_test
 }  // namespace headgate::algorithm

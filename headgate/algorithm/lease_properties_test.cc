@@ -10,7 +10,7 @@
 #include "headgate/algorithm/properties.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace lease_properties_test {
 
 using base::Duration;
 using base::Instant;
@@ -262,5 +262,5 @@ TEST_P(LeaseProperties, NothingIsLostByForgettingABucketInTime) {
 INSTANTIATE_TEST_SUITE_P(Of, LeaseProperties, ::testing::ValuesIn(kLeasedKinds),
                          [](const auto& test) { return std::string(test.param.name); });
 
-}  // namespace
+}  // namespace lease_properties_test
 }  // namespace headgate::algorithm

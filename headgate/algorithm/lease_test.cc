@@ -8,7 +8,7 @@
 #include "headgate/testing/deque_hit_log.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace lease_test {
 
 using base::Duration;
 using base::Instant;
@@ -352,5 +352,5 @@ TEST(Lease, ALimitOfNothingLeavesBucketAndLeasesAsTheyAre) {
   EXPECT_EQ(rig.state, before.state);
 }
 
-}  // namespace
+}  // namespace lease_test
 }  // namespace headgate::algorithm

@@ -3,7 +3,7 @@
 #include <chrono>
 
 namespace headgate::algorithm {
-namespace {
+namespace limit_test {
 
 using base::Duration;
 using std::chrono::seconds;
@@ -119,5 +119,5 @@ TEST(AlgorithmNames, AreReadBackAndGcraIsTheTokenBucket) {
   EXPECT_EQ(AlgorithmByName(""), std::nullopt);
 }
 
-}  // namespace
+}  // namespace limit_test
 }  // namespace headgate::algorithm

@@ -9,7 +9,7 @@
 #include "headgate/testing/deque_hit_log.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace long_run_test {
 
 using base::Duration;
 using base::Instant;
@@ -94,5 +94,5 @@ INSTANTIATE_TEST_SUITE_P(
       return std::to_string(test.param.requests) + "_per_" + std::to_string(test.param.period_ns);
     });
 
-}  // namespace
+}  // namespace long_run_test
 }  // namespace headgate::algorithm

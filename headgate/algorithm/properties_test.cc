@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 namespace headgate::algorithm {
-namespace {
+namespace properties_test {
 
 using base::Duration;
 using base::Instant;
@@ -361,5 +361,5 @@ TEST_P(Algorithms, LeaveAnEmptyBucketEmptyWhenALimitIsLoweredAndRaisedAgain) {
   }
 }
 
-}  // namespace
+}  // namespace properties_test
 }  // namespace headgate::algorithm

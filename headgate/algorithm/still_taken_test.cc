@@ -11,7 +11,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace still_taken_test {
 
 using namespace std::chrono_literals;
 
@@ -104,5 +104,5 @@ TEST(StillTaken, CorrectedEstimatesNeverLetMorePassThanOneBucket) {
   }
 }
 
-}  // namespace
+}  // namespace still_taken_test
 }  // namespace headgate::algorithm

@@ -11,7 +11,7 @@
 #include "tests/vectors/vectors.h"
 
 namespace headgate::algorithm {
-namespace {
+namespace vectors_test {
 
 using base::Instant;
 using nlohmann::json;
@@ -53,5 +53,5 @@ TEST_P(Vectors, AreAnsweredExactly) {
 INSTANTIATE_TEST_SUITE_P(Of, Vectors, ::testing::ValuesIn(vectors::kFiles),
                          [](const auto& test) { return std::string(test.param); });
 
-}  // namespace
+}  // namespace vectors_test
 }  // namespace headgate::algorithm

@@ -23,7 +23,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::app {
-namespace {
+namespace command_line_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -197,7 +197,7 @@ TEST_F(CommandLine, CompletesAllFlagsOfASidecar) {
   EXPECT_EQ(completed, taken);
   const auto mode = std::find_if(sidecar->flags.begin(), sidecar->flags.end(),
                                  [](const CommandFlag& flag) { return flag.name == "--mode"; });
-  EXPECT_THAT(mode->choices, testing::ElementsAre("enforce", "passthrough"));
+  EXPECT_THAT(mode->choices, ::testing::ElementsAre("enforce", "passthrough"));
 }
 
 TEST_F(CommandLine, GuessesWhatWasMeant) {
@@ -422,5 +422,5 @@ TEST_F(CommandLine, IsWhatItsPageSays) {
   for (const std::string& command : CommandNames()) EXPECT_THAT(page, HasSubstr(HelpOf(command)));
 }
 
-}  // namespace
+}  // namespace command_line_test
 }  // namespace headgate::app

@@ -17,7 +17,7 @@
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::app {
-namespace {
+namespace hints_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -198,5 +198,19 @@ TEST_F(Hints, CompletesTheWordsBehindACommand) {
     EXPECT_THAT(words_of(other), ElementsAre()) << other;
 }
 
-}  // namespace
+// The command in the hint of `check` works as it is.
+TEST_F(Hints, TheCommandForExplainCanBePasted) {
+  const std::string rules = File(
+      "edge.yaml",
+      "domain: edge\ndescriptors:\n- key: k\n  rate_limit: {unit: hour, requests_per_unit: 1}\n");
+  EXPECT_THAT(Say({"check", "--rules", rules, "--rule", "it's: 1/s", "--merge-domains", "edge",
+                   R"(other="a b")", "more=k"}),
+              HasSubstr(R"(`headgate explain --rules DIR/edge.yaml --rule 'it'\''s: 1/s' )"
+                        R"(--merge-domains edge 'other="a b"'` shows each step)"));
+  EXPECT_THAT(Say({"explain", "--rules", rules, "--rule", "it's: 1/s", "--merge-domains", "edge",
+                   R"(other="a b")"}),
+              HasSubstr("no rule"));
+}
+
+}  // namespace hints_test
 }  // namespace headgate::app

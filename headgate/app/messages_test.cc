@@ -16,7 +16,7 @@
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::app {
-namespace {
+namespace messages_test {
 
 using ::testing::HasSubstr;
 
@@ -125,6 +125,9 @@ TEST_F(Messages, FlagsThatThereAreNot) {
   EXPECT_EQ(hint("--listn"), "hint: did you mean '--listen'?\n");
   EXPECT_EQ(hint("--snapshot-file"), "hint: did you mean '--snapshot'?\n");
   EXPECT_EQ(hint("--port"), "hint: did you mean '--listen'?\n");
+  EXPECT_EQ(hint("--port=9090"), "hint: did you mean '--listen 127.0.0.1:9090'?\n");
+  EXPECT_THAT(Say({"serve", "--port", "9090", "--threads", "1"}),
+              HasSubstr("hint: did you mean '--listen 127.0.0.1:9090'?\n"));
   EXPECT_THAT(Say({"check", "--port", "80", "a=b"}), HasSubstr("hint: did you mean '--server'?\n"));
   EXPECT_EQ(hint("--foo"), "hint: `headgate help serve --all` lists all flags\n")
       << "and not '--json'";
@@ -234,7 +237,8 @@ TEST_F(Messages, ADomainWithoutRules) {
       "allowed  (no rule)\n"
       "hint: the domain \"default\" has no rules; choose one that has, with --domain: \"edge\"\n");
   EXPECT_EQ(Say({"check", "--rules", rules, "edge", "other=k"}),
-            "allowed  (no rule)\nhint: `headgate explain edge k=v` shows why no rule applies\n");
+            "allowed  (no rule)\nhint: no rule of the domain \"edge\" applies; it has rules for: "
+            "api_key; `headgate explain --rules DIR/edge.yaml edge other=k` shows each step\n");
 }
 
 TEST_F(Messages, CheckAndExplainTakeTheDomainInBothWays) {
@@ -499,6 +503,8 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
       {"HTTP/1.1 200 OK\r\n\r\n{\"detail\":\"x\"}",
        "answers 200, but the answer is not from Headgate"},
       {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but the answer is not from Headgate"},
+      {"HTTP/1.1 200 OK\r\n\r\n{\"allowed\":true,\"decisions\":[{\"allowed\":true}]}",
+       "answers 200, but the answer is not from Headgate"},
       {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
   for (const auto& [answer, what] : answers) {
     const AnotherServer other(answer);
@@ -563,12 +569,11 @@ TEST_F(Messages, AServerThatCannotDecideNow) {
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\r\n"
       R"({"status":503,"title":"Service Unavailable","detail":"no rate limit configuration loaded"})");
   const std::string address = "127.0.0.1:" + std::to_string(server.port);
-  EXPECT_EQ(
-      Say({"check", "--server", address, "a=b"}),
-      "error: " + address + " cannot decide now (503): no rate limit configuration loaded\n" +
-          "hint: the server's log has the reason; try again when it is ready (GET /readyz)\n");
+  EXPECT_EQ(Say({"check", "--server", address, "a=b"}),
+            "error: " + address + " cannot decide now (503): no rate limit configuration loaded\n" +
+                "hint: the server's log has the reason; try again later\n");
   EXPECT_EQ(code_, 5);
 }
 
-}  // namespace
+}  // namespace messages_test
 }  // namespace headgate::app

@@ -3,7 +3,7 @@
 #include <random>
 
 namespace headgate::base {
-namespace {
+namespace clock_test {
 
 using std::chrono::days;
 using std::chrono::hours;
@@ -113,5 +113,5 @@ TEST(SystemClock, ReadsBothClocksOfTheMachine) {
       << "later than November 2023";
 }
 
-}  // namespace
+}  // namespace clock_test
 }  // namespace headgate::base

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::base {
-namespace {
+namespace counter_test {
 
 constexpr std::array<uint64_t, 3> kBounds = {1, 10, 100};
 
@@ -26,5 +26,5 @@ TEST(HistogramCounter, CountsUpToEachBoundAndBeyondTheLast) {
   EXPECT_EQ(read.sum, 2450u);
 }
 
-}  // namespace
+}  // namespace counter_test
 }  // namespace headgate::base

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace headgate::base {
-namespace {
+namespace crc32c_test {
 
 // RFC 3720, appendix B.4, and the usual check value.
 TEST(Crc32c, IsAsInTheRfc) {
@@ -21,5 +21,5 @@ TEST(Crc32c, GoesOnFromTheBytesBefore) {
     EXPECT_EQ(Crc32c(bytes.substr(at), Crc32c(bytes.substr(0, at))), 0xE3069283u) << at;
 }
 
-}  // namespace
+}  // namespace crc32c_test
 }  // namespace headgate::base

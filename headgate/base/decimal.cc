@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "headgate/base/text.h"
+
 namespace headgate::base {
 namespace {
 
@@ -14,8 +16,6 @@ constexpr auto kPowers = [] {
   for (size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
   return powers;
 }();
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes the sign off the front of `text`.
 bool TakeSign(std::string_view& text) {

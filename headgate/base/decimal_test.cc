@@ -5,7 +5,7 @@
 #include <random>
 
 namespace headgate::base {
-namespace {
+namespace decimal_test {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -93,5 +93,5 @@ TEST(StrictInteger, HasOneTextForEachNumber) {
   }
 }
 
-}  // namespace
+}  // namespace decimal_test
 }  // namespace headgate::base

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace headgate::base {
-namespace {
+namespace digits_test {
 
 // All numbers whose upper or lower four digits are zero, and some others: the halves do not depend
 // on each other.
@@ -69,5 +69,5 @@ TEST(WordOfDigits, ReadsNothingBesideTheText) {
   }
 }
 
-}  // namespace
+}  // namespace digits_test
 }  // namespace headgate::base

@@ -12,7 +12,7 @@
 #include "headgate/base/hash_rig.h"
 
 namespace headgate::base {
-namespace {
+namespace hash_test {
 
 constexpr std::array kKinds{KeyKind::kRaw, KeyKind::kRule, KeyKind::kOverride, KeyKind::kPart};
 
@@ -196,5 +196,5 @@ TEST(KeyHasher, TellsKindsApart) {
             Pair(HashParts(secret, {"a"}, KeyKind::kOverride)));
 }
 
-}  // namespace
+}  // namespace hash_test
 }  // namespace headgate::base

@@ -10,7 +10,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::base {
-namespace {
+namespace ip_address_test {
 
 IpAddress Address(std::string_view text) {
   const auto address = ParseIpAddress(text);
@@ -113,5 +113,5 @@ TEST(IpNetworkSet, ContainsTheFirstAndTheLastAddress) {
   EXPECT_TRUE(set.Contains(Address("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")));
 }
 
-}  // namespace
+}  // namespace ip_address_test
 }  // namespace headgate::base

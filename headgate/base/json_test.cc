@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace headgate::base {
-namespace {
+namespace json_test {
 
 std::string JsonString(std::string_view text) {
   std::string out;
@@ -50,5 +50,5 @@ TEST(JsonNumber, HasAllDigits) {
   EXPECT_EQ(out, "0 18446744073709551615 -9223372036854775808 true false");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace headgate::base

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::base {
-namespace {
+namespace line_diff_test {
 
 TEST(LineDiff, ShowsTheLinesThatChangedAndThreeAround) {
   EXPECT_EQ(LineDiff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n"),
@@ -41,5 +41,5 @@ TEST(LineDiff, JoinsPartsWhoseContextTouches) {
             "@@ -1,9 +1,7 @@\n 1\n-2\n 3\n 4\n 5\n 6\n 7\n 8\n-9\n");
 }
 
-}  // namespace
+}  // namespace line_diff_test
 }  // namespace headgate::base

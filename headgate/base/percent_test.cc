@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::base {
-namespace {
+namespace percent_test {
 
 TEST(Percent, EncodesAllButLettersDigitsAndWhatIsKept) {
   EXPECT_EQ(PercentEncoded("aZ09-._~", "-._~"), "aZ09-._~");
@@ -30,5 +30,5 @@ TEST(Percent, EncodesEveryByte) {
   }
 }
 
-}  // namespace
+}  // namespace percent_test
 }  // namespace headgate::base

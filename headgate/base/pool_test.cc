@@ -5,7 +5,7 @@
 #include <string>
 
 namespace headgate::base {
-namespace {
+namespace pool_test {
 
 TEST(Pool, GivesWhatWasReleasedBeforeItMakesMore) {
   Pool<std::string> pool;
@@ -20,5 +20,5 @@ TEST(Pool, GivesWhatWasReleasedBeforeItMakesMore) {
   EXPECT_NE(&pool.Take(), &second);
 }
 
-}  // namespace
+}  // namespace pool_test
 }  // namespace headgate::base

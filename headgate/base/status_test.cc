@@ -5,7 +5,7 @@
 #include "headgate/base/check.h"
 
 namespace headgate::base {
-namespace {
+namespace status_test {
 
 absl::StatusOr<std::unique_ptr<int>> Half(int number) {
   if (number % 2 != 0) return absl::InvalidArgumentError("odd");
@@ -43,5 +43,5 @@ TEST(CheckDeathTest, AFailedCheckSaysWhatAndWhere) {
   EXPECT_DEATH(HEADGATE_CHECK(apples == 4), "CHECK failed: apples == 4 at .*status_test.cc");
 }
 
-}  // namespace
+}  // namespace status_test
 }  // namespace headgate::base

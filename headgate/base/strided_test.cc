@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace headgate::base {
-namespace {
+namespace strided_test {
 
 struct Pair {
   char name;
@@ -47,5 +47,5 @@ TEST(Strided, ASpanOfNothingIsEmpty) {
   EXPECT_TRUE(Strided<int>().empty());
 }
 
-}  // namespace
+}  // namespace strided_test
 }  // namespace headgate::base

@@ -26,6 +26,11 @@ constexpr bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
 // The control characters of ASCII: C0 and DEL.
 constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
+// Some proxies pass control characters on, and others stop them.
+inline bool HasControls(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), IsControl);
+}
+
 // Without spaces and tabs at both ends.
 constexpr std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

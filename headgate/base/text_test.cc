@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace headgate::base {
-namespace {
+namespace text_test {
 
 // Compares each class with the list of its characters, for every char.
 TEST(Text, ClassesAreThoseOfAscii) {
@@ -55,5 +55,5 @@ TEST(Text, CaseIsIgnoredInLettersOnly) {
   EXPECT_FALSE(EqualsIgnoreCase("\xC4", "\xE4")) << "Ä and ä of Latin-1";
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace headgate::base

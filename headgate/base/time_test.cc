@@ -4,7 +4,7 @@
 #include <type_traits>
 
 namespace headgate::base {
-namespace {
+namespace time_test {
 
 using std::chrono::seconds;
 
@@ -40,5 +40,5 @@ TEST(Time, TheLongestDurationAfterTheLatestInstantDoesNotOverflow) {
   EXPECT_EQ((kInstantMax + kDurationMax).ns, INT64_MAX);
 }
 
-}  // namespace
+}  // namespace time_test
 }  // namespace headgate::base

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace headgate::base {
-namespace {
+namespace utf8_test {
 
 // Encodes any number below 2^21, including surrogates, by the definition of UTF-8.
 std::string Encode(uint32_t number) {
@@ -64,5 +64,5 @@ TEST(Utf8, C1ControlsAreThoseFromU80ToU9F) {
   EXPECT_FALSE(BeginsWithC1Control(""));
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace headgate::base

@@ -4,7 +4,7 @@
 #include <random>
 
 namespace headgate::base {
-namespace {
+namespace wide_test {
 
 constexpr uint64_t kMax = ~uint64_t{0};
 
@@ -64,5 +64,5 @@ TEST(Wide, CeilDivRoundsUp) {
   EXPECT_TRUE(CeilDiv(WideMul(kMax, kMax), kMax) == kMax);
 }
 
-}  // namespace
+}  // namespace wide_test
 }  // namespace headgate::base

@@ -8,7 +8,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::bench {
-namespace {
+namespace latencies_test {
 
 using namespace std::chrono_literals;
 
@@ -56,5 +56,5 @@ TEST(Latencies, HaveABound) {
   EXPECT_EQ(latencies.count(), 2u);
 }
 
-}  // namespace
+}  // namespace latencies_test
 }  // namespace headgate::bench

@@ -6,7 +6,8 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "headgate/wire/json.h"
 
 namespace headgate::bench {
 namespace {
@@ -74,10 +75,13 @@ std::string AsText(const Report& report) {
 }
 
 std::string AsJson(const Report& report) {
-  nlohmann::ordered_json percentiles = nlohmann::ordered_json::object();
+  using wire::Json;
+  Json percentiles = Json::Object();
   for (const auto& [name, part] : kPercentiles)
-    percentiles[name] = Milliseconds(report.latencies.Quantile(part));
-  const nlohmann::ordered_json json = {
+    percentiles.Add(name, Milliseconds(report.latencies.Quantile(part)));
+  Json errors_by_kind = Json::Object();
+  for (const auto& [kind, count] : report.counts.errors_by_kind) errors_by_kind.Add(kind, count);
+  const Json json = Json::Object({
       {"server", report.server},
       {"request", report.http ? "/v1/check" : "CL.THROTTLE"},
       {"loop", report.rate_asked > 0 ? "open" : "closed"},
@@ -89,15 +93,14 @@ std::string AsJson(const Report& report) {
       {"allowed", report.counts.allowed},
       {"denied", report.counts.denied},
       {"errors", report.counts.errors},
-      {"errors_by_kind", report.counts.errors_by_kind},
-      {"first_error", report.counts.errors > 0 ? nlohmann::ordered_json(report.counts.first_error)
-                                               : nlohmann::ordered_json(nullptr)},
-      {"latency_ms",
-       {{"min", Milliseconds(report.latencies.min())},
-        {"mean", Milliseconds(report.latencies.mean())},
-        {"percentiles", percentiles},
-        {"max", Milliseconds(report.latencies.max())}}}};
-  return json.dump(2) + "\n";
+      {"errors_by_kind", std::move(errors_by_kind)},
+      {"first_error", report.counts.errors > 0 ? Json(report.counts.first_error) : Json()},
+      {"latency_ms", Json::Object({{"min", Milliseconds(report.latencies.min())},
+                                   {"mean", Milliseconds(report.latencies.mean())},
+                                   {"percentiles", std::move(percentiles)},
+                                   {"max", Milliseconds(report.latencies.max())}})},
+  });
+  return json.IndentedText(2) + "\n";
 }
 
 std::string AsPlot(const Report& report) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 namespace headgate::bench {
-namespace {
+namespace report_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -75,5 +75,5 @@ TEST(Report, ShowsLatenciesInUnitsThatPeopleRead) {
   EXPECT_EQ(ShowLatency(1200ms), "1.20s");
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace headgate::bench

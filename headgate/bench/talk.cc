@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "headgate/base/json.h"
 #include "headgate/http/client.h"
+#include "headgate/wire/json.h"
 #include "headgate/wire/resp_reader.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -86,10 +86,8 @@ constexpr std::string_view kDecisionBegins = R"({"allowed":)";
 
 // The words of an answer that is not a decision.
 std::string WordsOf(const http::Reply& reply) {
-  const nlohmann::json problem = nlohmann::json::parse(reply.body, nullptr, false);
-  if (problem.is_object() && problem.contains("detail") && problem.at("detail").is_string())
-    return problem.at("detail");
-  return "the answer is not from Headgate";
+  const wire::Json problem = wire::Json::Parse(reply.body).value_or(nullptr);
+  return std::string(problem["detail"].text("the answer is not from Headgate"));
 }
 
 class HttpTalk final : public Talk {

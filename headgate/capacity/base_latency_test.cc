@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::capacity {
-namespace {
+namespace base_latency_test {
 
 using base::Duration;
 using base::Instant;
@@ -105,5 +105,5 @@ TEST(BaseLatency, IsDueAboutEveryThirtySeconds) {
   }
 }
 
-}  // namespace
+}  // namespace base_latency_test
 }  // namespace headgate::capacity

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::capacity {
-namespace {
+namespace burst_limit_test {
 
 using base::Instant;
 using std::chrono::milliseconds;
@@ -30,7 +30,7 @@ LoadWindow Window(const Load& load) {
   return window;
 }
 
-class BurstLimitTest : public testing::Test {
+class BurstLimitTest : public ::testing::Test {
  protected:
   // The limit after a window with this rate.
   uint32_t After(const Load& load, uint64_t rate = 1000 * kMilli) {
@@ -108,5 +108,5 @@ TEST_F(BurstLimitTest, AWindowWithoutAnIdleWorkerAndWithRefusalsIsSaturated) {
   EXPECT_FALSE(BurstLimit::IsSaturated(busy_window(busy, 1), kKnee * 2)) << "the mark was too low";
 }
 
-}  // namespace
+}  // namespace burst_limit_test
 }  // namespace headgate::capacity

@@ -6,14 +6,14 @@
 #include <deque>
 
 namespace headgate::capacity {
-namespace {
+namespace capacity_controller_test {
 
 using base::Duration;
 using base::Instant;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // An upstream that answers `per_second` requests at even distances, and clients that always have
 // another request.
@@ -180,5 +180,5 @@ TEST(CapacityController, Repeats) {
   EXPECT_EQ(run(), run());
 }
 
-}  // namespace
+}  // namespace capacity_controller_test
 }  // namespace headgate::capacity

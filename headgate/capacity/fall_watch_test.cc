@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 namespace headgate::capacity {
-namespace {
+namespace fall_watch_test {
 
 using base::Duration;
 using base::Instant;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::Each;
+using ::testing::Each;
 
 constexpr uint64_t kKnown = 1000 * kMilli;
 
@@ -51,7 +51,7 @@ TEST(FallWatch, NoticesAFallAfterThreeShortWindows) {
   EXPECT_EQ(answers.Run({.time = seconds(5)}), 0);
   EXPECT_EQ(answers.Run({.per_second = 500, .time = milliseconds(1490)}), 0);
   EXPECT_EQ(answers.Run({.per_second = 500, .time = milliseconds(510)}), 1);
-  EXPECT_THAT(answers.watch.rates(), Each(testing::Le(500 * kMilli)));
+  EXPECT_THAT(answers.watch.rates(), Each(::testing::Le(500 * kMilli)));
 }
 
 TEST(FallWatch, ASlowUpstreamNeedsAHundredAnswersInEach) {
@@ -94,5 +94,5 @@ TEST(FallWatch, ARestartForgetsWindows) {
   EXPECT_EQ(answers.Run({.per_second = 500, .time = milliseconds(1400)}), 0);
 }
 
-}  // namespace
+}  // namespace fall_watch_test
 }  // namespace headgate::capacity

@@ -6,7 +6,7 @@
 #include "headgate/capacity/capacity_controller.h"
 
 namespace headgate::capacity {
-namespace {
+namespace found_capacity_test {
 
 using base::Instant;
 using std::chrono::milliseconds;
@@ -42,5 +42,5 @@ TEST(FoundCapacity, IsClampedToTheBounds) {
   EXPECT_EQ(nothing.Found(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace found_capacity_test
 }  // namespace headgate::capacity

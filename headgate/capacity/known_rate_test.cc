@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 namespace headgate::capacity {
-namespace {
+namespace known_rate_test {
 
 KnownRate After(std::initializer_list<uint64_t> rates) {
   KnownRate known(1, 1'000'000);
@@ -108,5 +108,5 @@ TEST(KnownRate, BeginsAsIfMeasuredThreeTimes) {
   EXPECT_EQ(known.value(), 1000u);
 }
 
-}  // namespace
+}  // namespace known_rate_test
 }  // namespace headgate::capacity

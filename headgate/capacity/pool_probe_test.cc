@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::capacity {
-namespace {
+namespace pool_probe_test {
 
 using base::Duration;
 using base::Instant;
@@ -22,7 +22,7 @@ LoadWindow Window(Duration length, bool is_refused) {
   return window;
 }
 
-class PoolProbeTest : public testing::Test {
+class PoolProbeTest : public ::testing::Test {
  protected:
   void Refused(int windows, Duration length = seconds(1)) {
     for (int i = 0; i < windows; ++i) probe_.OnWindow(Window(length, true), Result::kOver);
@@ -99,5 +99,5 @@ TEST_F(PoolProbeTest, ASlowUpstreamGetsAtLeastOneMore) {
   EXPECT_TRUE(probe_.Takes(1, now_ + seconds(1000)));
 }
 
-}  // namespace
+}  // namespace pool_probe_test
 }  // namespace headgate::capacity

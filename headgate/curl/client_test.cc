@@ -10,7 +10,7 @@
 #include "headgate/net/test_certificate.h"
 
 namespace headgate::curl {
-namespace {
+namespace client_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -270,5 +270,5 @@ TEST(CurlClient, EndsWithRequestsUnderWay) {
   EXPECT_FALSE(called);
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace headgate::curl

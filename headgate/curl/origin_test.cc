@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::curl {
-namespace {
+namespace origin_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -37,5 +37,5 @@ TEST(Origin, RefusesEverythingElseWithoutRepeatingIt) {
               Not(HasSubstr("hunter2")));
 }
 
-}  // namespace
+}  // namespace origin_test
 }  // namespace headgate::curl

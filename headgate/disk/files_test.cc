@@ -16,7 +16,7 @@
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::disk {
-namespace {
+namespace files_test {
 
 class Files : public ::testing::Test {
  protected:
@@ -238,5 +238,5 @@ TEST_F(Files, FollowsSymbolicLinksToWhatMayNotBeThereYet) {
   EXPECT_TRUE(absl::IsInvalidArgument(FollowLinks(Path("a")).status()));
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace headgate::disk

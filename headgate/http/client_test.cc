@@ -6,7 +6,7 @@
 #include <string>
 
 namespace headgate::http {
-namespace {
+namespace client_test {
 
 // Parses a response that arrives in pieces of at most `piece_bytes`, followed by the end of the
 // connection.
@@ -62,5 +62,5 @@ TEST(HttpReply, IsBounded) {
             "the answer is longer than 16777216 bytes");
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace headgate::http

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace headgate::http {
-namespace {
+namespace date_test {
 
 TEST(HttpDate, IsTheImfFixdate) {
   const auto date = [](int64_t seconds) {
@@ -18,5 +18,5 @@ TEST(HttpDate, IsTheImfFixdate) {
   EXPECT_EQ(date(4'102'444'799), "Thu, 31 Dec 2099 23:59:59 GMT");
 }
 
-}  // namespace
+}  // namespace date_test
 }  // namespace headgate::http

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace headgate::http {
-namespace {
+namespace fields_test {
 
 using ::testing::ElementsAre;
 using ::testing::Eq;
@@ -58,5 +58,5 @@ TEST(Fields, AreEqualIfNamesAndValuesAre) {
   EXPECT_TRUE(one == other);
 }
 
-}  // namespace
+}  // namespace fields_test
 }  // namespace headgate::http

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::http {
-namespace {
+namespace handler_test {
 
 TEST(Suspension, KeepsTheStateOfAHandlerBetweenCalls) {
   Suspension suspension;
@@ -19,5 +19,5 @@ TEST(Suspension, NeverHandsOutTheStateOfAnotherHandler) {
   EXPECT_EQ(counted.use_count(), 1) << "the first state is destroyed";
 }
 
-}  // namespace
+}  // namespace handler_test
 }  // namespace headgate::http

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::http {
-namespace {
+namespace known_hosts_test {
 
 TEST(KnownHosts, AddressesAndLocalhostAreAlwaysKnown) {
   const KnownHosts hosts;
@@ -79,5 +79,5 @@ TEST(KnownHosts, NamesThatCouldNeverMatchAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace known_hosts_test
 }  // namespace headgate::http

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::http {
-namespace {
+namespace problem_test {
 
 TEST(Problem, IsADocumentOfRfc9457) {
   Response response;
@@ -38,5 +38,5 @@ TEST(MediaType, IgnoresParametersAndCase) {
   EXPECT_FALSE(IsMediaType("text/plain, application/json", "application/json"));
 }
 
-}  // namespace
+}  // namespace problem_test
 }  // namespace headgate::http

@@ -7,7 +7,7 @@
 #include "headgate/http/dialogue.h"
 
 namespace headgate::http {
-namespace {
+namespace refusals_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -333,5 +333,5 @@ TEST(HttpSession, RefusesHeadWithContent) {
   }
 }
 
-}  // namespace
+}  // namespace refusals_test
 }  // namespace headgate::http

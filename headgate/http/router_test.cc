@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace headgate::http {
-namespace {
+namespace router_test {
 
 using ::testing::HasSubstr;
 
@@ -380,5 +380,5 @@ TEST_F(HttpRouterWithCredential, ABodyInPartsIsRefusedBeforeItIsRead) {
   EXPECT_EQ(Receive({.method = "POST", .target = "/nothing"}).kind, Kind::kWhole);
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace headgate::http

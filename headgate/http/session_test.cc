@@ -9,7 +9,7 @@
 #include "headgate/http/dialogue.h"
 
 namespace headgate::http {
-namespace {
+namespace session_test {
 
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -359,5 +359,5 @@ TEST(HttpSession, AnAnswerThatComesLaterStillClosesWhereItShall) {
   EXPECT_TRUE(d.progress.close);
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace headgate::http

@@ -13,7 +13,7 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::http {
-namespace {
+namespace streaming_server_test {
 
 using namespace std::chrono_literals;
 
@@ -167,5 +167,5 @@ TEST(StreamingServer, ASourceThatStallsIsGivenUpAfterTheRequestTimeout) {
   EXPECT_EQ(server.server->counters().request_timeouts, 1u);
 }
 
-}  // namespace
+}  // namespace streaming_server_test
 }  // namespace headgate::http

@@ -8,7 +8,7 @@
 #include "headgate/http/test_bodies.h"
 
 namespace headgate::http {
-namespace {
+namespace streaming_test {
 
 using namespace std::chrono_literals;
 using ::testing::EndsWith;
@@ -283,5 +283,5 @@ TEST(BodySink, TakesNoMoreThanTheBodyMayBe) {
   EXPECT_FALSE(talk.handler.sink.alive);
 }
 
-}  // namespace
+}  // namespace streaming_test
 }  // namespace headgate::http

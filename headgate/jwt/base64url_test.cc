@@ -8,7 +8,7 @@
 #include "headgate/jwt/test_signer.h"
 
 namespace headgate::jwt {
-namespace {
+namespace base64url_test {
 
 // The bytes, or "<refused>".
 std::string Decoded(std::string_view text) {
@@ -40,5 +40,5 @@ TEST(Base64Url, DecodesEveryByte) {
   }
 }
 
-}  // namespace
+}  // namespace base64url_test
 }  // namespace headgate::jwt

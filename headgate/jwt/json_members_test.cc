@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headgate::jwt {
-namespace {
+namespace json_members_test {
 
 using ::testing::ElementsAre;
 
@@ -96,5 +96,5 @@ TEST(JsonMembers, RefusesWhatIsNotOneObject) {
   EXPECT_FALSE(members.Parse(deep));
 }
 
-}  // namespace
+}  // namespace json_members_test
 }  // namespace headgate::jwt

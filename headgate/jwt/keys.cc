@@ -8,16 +8,16 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json.hpp>
 #include <optional>
 
 #include "headgate/jwt/base64url.h"
 #include "headgate/jwt/json_members.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::jwt {
 namespace {
 
-namespace json = boost::json;
+using wire::Json;
 
 constexpr std::array<std::string_view, 7> kNames = {"HS256", "HS384", "HS512", "RS256",
                                                     "PS256", "ES256", "EdDSA"};
@@ -28,16 +28,9 @@ std::optional<Algorithm> AlgorithmByName(std::string_view name) {
   return static_cast<Algorithm>(found - kNames.begin());
 }
 
-// The text of a member, or empty.
-std::string_view Text(const json::object& object, std::string_view name) {
-  const json::value* const value = object.if_contains({name.data(), name.size()});
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-
-absl::StatusOr<std::string> Decoded(const json::object& object, std::string_view name) {
+absl::StatusOr<std::string> Decoded(const Json& object, std::string_view name) {
   std::string bytes;
-  const std::string_view text = Text(object, name);
+  const std::string_view text = object[name].text();
   if (text.empty() || !DecodeBase64Url(text, bytes))
     return absl::InvalidArgumentError(fmt::format("\"{}\" is missing or is not base64url", name));
   return bytes;
@@ -73,7 +66,7 @@ Number ToNumber(const std::string& bytes) {
   return {BN_bin2bn(Bytes(bytes), static_cast<int>(bytes.size()), nullptr), &BN_free};
 }
 
-absl::StatusOr<std::shared_ptr<evp_pkey_st>> RsaKey(const json::object& object) {
+absl::StatusOr<std::shared_ptr<evp_pkey_st>> RsaKey(const Json& object) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string modulus, Decoded(object, "n"));
   HEADGATE_ASSIGN_OR_RETURN(const std::string exponent, Decoded(object, "e"));
   const Number n = ToNumber(modulus);
@@ -91,7 +84,7 @@ absl::StatusOr<std::shared_ptr<evp_pkey_st>> RsaKey(const json::object& object) 
   return key;
 }
 
-absl::StatusOr<std::shared_ptr<evp_pkey_st>> P256Key(const json::object& object) {
+absl::StatusOr<std::shared_ptr<evp_pkey_st>> P256Key(const Json& object) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string x, Decoded(object, "x"));
   HEADGATE_ASSIGN_OR_RETURN(const std::string y, Decoded(object, "y"));
   if (x.size() != 32 || y.size() != 32)
@@ -131,7 +124,7 @@ constexpr std::array<std::string_view, 7> kSmallOrder = {
                      "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
                      32)};
 
-absl::StatusOr<std::shared_ptr<evp_pkey_st>> Ed25519Key(const json::object& object) {
+absl::StatusOr<std::shared_ptr<evp_pkey_st>> Ed25519Key(const Json& object) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string x, Decoded(object, "x"));
   if (x.size() != 32) return absl::InvalidArgumentError("a key of Ed25519 has 32 bytes");
   std::string unsigned_x = x;
@@ -149,11 +142,11 @@ bool IsHmac(Algorithm algorithm) {
 }
 
 // The algorithm of a key, if it is one that verifies tokens.
-std::optional<Algorithm> AlgorithmOf(const json::object& object) {
-  const std::string_view type = Text(object, "kty");
-  const std::string_view stated = Text(object, "alg");
-  const std::string_view curve = Text(object, "crv");
-  if (const std::string_view use = Text(object, "use"); !use.empty() && use != "sig") return {};
+std::optional<Algorithm> AlgorithmOf(const Json& object) {
+  const std::string_view type = object["kty"].text();
+  const std::string_view stated = object["alg"].text();
+  const std::string_view curve = object["crv"].text();
+  if (const std::string_view use = object["use"].text(); !use.empty() && use != "sig") return {};
   const auto algorithm = AlgorithmByName(stated);
   if (!stated.empty() && !algorithm) return std::nullopt;
   if (type == "RSA") {
@@ -169,8 +162,8 @@ std::optional<Algorithm> AlgorithmOf(const json::object& object) {
   return std::nullopt;
 }
 
-absl::StatusOr<Key> ReadKey(const json::object& object, Algorithm algorithm) {
-  Key key{.algorithm = algorithm, .id = std::string(Text(object, "kid"))};
+absl::StatusOr<Key> ReadKey(const Json& object, Algorithm algorithm) {
+  Key key{.algorithm = algorithm, .id = std::string(object["kid"].text())};
   if (IsHmac(algorithm)) {
     HEADGATE_ASSIGN_OR_RETURN(std::string secret, Decoded(object, "k"));
     HEADGATE_ASSIGN_OR_RETURN(Key secret_key, SecretKey(std::move(secret), algorithm));
@@ -191,26 +184,19 @@ std::string_view Name(Algorithm algorithm) { return kNames[static_cast<size_t>(a
 
 absl::StatusOr<std::vector<Key>> ReadKeySet(std::string_view text) {
   JsonMembers members;  // refuses duplicate names
-  json::error_code code;
-  json::parse_options options;
-  options.max_depth = JsonMembers::kDepthMax;
-  const json::value value = members.Parse(text) ? json::parse({text.data(), text.size()}, code,
-                                                              json::storage_ptr(), options)
-                                                : json::value();
-  const json::object* const set = value.if_object();
-  const json::value* const keys = set == nullptr ? nullptr : set->if_contains("keys");
-  if (code || keys == nullptr || !keys->is_array())
+  const Json set = members.Parse(text) ? Json::Parse(text).value_or(nullptr) : Json();
+  if (!set["keys"].is_array())
     return absl::InvalidArgumentError("this is not a JSON Web Key Set: {\"keys\": […]}");
-  if (keys->get_array().size() > kKeysMax)
+  const std::vector<Json>& keys = set["keys"].items();
+  if (keys.size() > kKeysMax)
     return absl::InvalidArgumentError(fmt::format("a set has at most {} keys", kKeysMax));
   std::vector<Key> usable;
-  for (size_t i = 0; i < keys->get_array().size(); ++i) {
-    const json::object* const object = keys->get_array()[i].if_object();
-    if (object == nullptr)
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!keys[i].is_object())
       return absl::InvalidArgumentError(fmt::format("keys[{}] is no object", i));
-    const auto algorithm = AlgorithmOf(*object);
+    const auto algorithm = AlgorithmOf(keys[i]);
     if (!algorithm) continue;
-    auto key = ReadKey(*object, *algorithm);
+    auto key = ReadKey(keys[i], *algorithm);
     if (!key.ok())
       return absl::InvalidArgumentError(
           fmt::format("keys[{}]: {}", i, std::string(key.status().message())));

@@ -10,7 +10,7 @@
 #include "headgate/jwt/test_signer.h"
 
 namespace headgate::jwt {
-namespace {
+namespace verifier_test {
 
 using ::testing::HasSubstr;
 
@@ -247,5 +247,5 @@ TEST(KeySet, SkipsKeysThatVerifyNothingAndRefusesASetWithoutAny) {
   }
 }
 
-}  // namespace
+}  // namespace verifier_test
 }  // namespace headgate::jwt

@@ -10,7 +10,7 @@
 
 #include "headgate/library/headgate.h"
 
-namespace {
+namespace c_interface_test {
 
 using ::testing::HasSubstr;
 
@@ -248,4 +248,4 @@ TEST_F(CLimiter, ASnapshotGivesTheBucketsToALaterLimiter) {
   headgate_free(later);
 }
 
-}  // namespace
+}  // namespace c_interface_test

@@ -7,7 +7,7 @@
 #include <thread>
 
 namespace headgate {
-namespace {
+namespace limiter_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -170,5 +170,5 @@ TEST(Limiter, ManyThreadsTogetherPassNoMoreThanTheLimit) {
   EXPECT_EQ(passed, 5000);
 }
 
-}  // namespace
+}  // namespace limiter_test
 }  // namespace headgate

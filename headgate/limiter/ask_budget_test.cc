@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::limiter {
-namespace {
+namespace ask_budget_test {
 
 constexpr int64_t kPause = 50;
 constexpr int64_t kStart = 10'000;
@@ -31,5 +31,5 @@ TEST(AskBudgetTest, OneAskInEachPauseNeverOverspends) {
   for (int i = 0; i < 1000; ++i, now += kPause) EXPECT_FALSE(IsOverspent(even_at, now)) << i;
 }
 
-}  // namespace
+}  // namespace ask_budget_test
 }  // namespace headgate::limiter

@@ -11,7 +11,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
-namespace {
+namespace checker_ids_test {
 
 using base::Instant;
 using namespace std::chrono_literals;
@@ -123,5 +123,5 @@ TEST_F(IdsTest, TellNothingUnlessAsked) {
   EXPECT_TRUE(Take({"one"}, 1, "a", false).repeated);
 }
 
-}  // namespace
+}  // namespace checker_ids_test
 }  // namespace headgate::limiter

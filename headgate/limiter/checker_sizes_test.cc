@@ -10,7 +10,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
-namespace {
+namespace checker_sizes_test {
 
 using namespace std::chrono_literals;
 using ::testing::IsEmpty;
@@ -244,5 +244,5 @@ TEST_F(SizesTest, NothingGoesBackToALaterWindow) {
   }
 }
 
-}  // namespace
+}  // namespace checker_sizes_test
 }  // namespace headgate::limiter

@@ -10,7 +10,7 @@
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::limiter {
-namespace {
+namespace checker_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -497,5 +497,5 @@ TEST_F(LimiterTest, ADecisionAllocatesNothing) {
   EXPECT_EQ(headgate::testing::allocation_count.load(), before);
 }
 
-}  // namespace
+}  // namespace checker_test
 }  // namespace headgate::limiter

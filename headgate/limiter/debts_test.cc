@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::limiter {
-namespace {
+namespace debts_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -108,5 +108,5 @@ TEST_F(DebtsTest, AFullTableReusesPaidPlacesAndCountsRequestsWithoutAPlace) {
   EXPECT_EQ(debts.counters().forgotten.value(), 10u);
 }
 
-}  // namespace
+}  // namespace debts_test
 }  // namespace headgate::limiter

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace headgate::limiter {
-namespace {
+namespace held_leases_test {
 
 using base::BootTime;
 using ::testing::ElementsAre;
@@ -87,5 +87,5 @@ TEST_F(HeldLeasesTest, AnOpenLeaseStaysWhenItsReportHasArrived) {
   EXPECT_EQ(held.GiveBack(2), 0u) << "the store knows that it is spent";
 }
 
-}  // namespace
+}  // namespace held_leases_test
 }  // namespace headgate::limiter

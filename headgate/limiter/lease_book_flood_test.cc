@@ -8,7 +8,7 @@
 #include "headgate/limiter/lease_book.h"
 
 namespace headgate::limiter {
-namespace {
+namespace lease_book_flood_test {
 
 using algorithm::Limit;
 using base::BootTime;
@@ -98,5 +98,5 @@ TEST_F(LeaseBookFloodTest, AKeyWhoseLimitIsAnothersIsCountedThere) {
   EXPECT_EQ(b->owner->lease_records.load(), 1u);
 }
 
-}  // namespace
+}  // namespace lease_book_flood_test
 }  // namespace headgate::limiter

@@ -8,7 +8,7 @@
 #include "headgate/testing/lease_dialogue.h"
 
 namespace headgate::limiter {
-namespace {
+namespace lease_book_returns_test {
 
 using base::BootTime;
 using ::testing::ElementsAre;
@@ -146,5 +146,5 @@ TEST_F(LeaseReturnsTest, ALeaseOfAnotherLimitIsReturned) {
   EXPECT_EQ(Grant(1, 50), "ask #2 of k; #1 spent 0, returned");
 }
 
-}  // namespace
+}  // namespace lease_book_returns_test
 }  // namespace headgate::limiter

@@ -6,7 +6,7 @@
 #include "headgate/testing/lease_dialogue.h"
 
 namespace headgate::limiter {
-namespace {
+namespace lease_book_test {
 
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
@@ -195,5 +195,5 @@ TEST_F(LeaseBookTest, AFullTableEvictsKeysWithoutLeases) {
   EXPECT_GT(book.keys_evicted(), 900u);
 }
 
-}  // namespace
+}  // namespace lease_book_test
 }  // namespace headgate::limiter

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headgate::limiter {
-namespace {
+namespace lease_books_test {
 
 using base::BootTime;
 using base::Duration;
@@ -153,5 +153,5 @@ TEST_F(LeaseBooksTest, AMessageOutlivesTheRecordThatItWasMadeOf) {
   EXPECT_TRUE(message.ask.reports.empty() || message.ask.reports.data() == message.reports.data());
 }
 
-}  // namespace
+}  // namespace lease_books_test
 }  // namespace headgate::limiter

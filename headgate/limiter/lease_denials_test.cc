@@ -7,7 +7,7 @@
 #include "headgate/testing/lease_dialogue.h"
 
 namespace headgate::limiter {
-namespace {
+namespace lease_denials_test {
 
 using ::testing::StartsWith;
 using namespace std::chrono_literals;
@@ -300,5 +300,5 @@ TEST_F(LeaseDenialsTest, RetryAfterIsAtLeastAsLongAsRemainingImplies) {
   EXPECT_EQ(Says(80), "denied for 8000ms");
 }
 
-}  // namespace
+}  // namespace lease_denials_test
 }  // namespace headgate::limiter

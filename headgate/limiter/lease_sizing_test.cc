@@ -7,7 +7,7 @@
 #include "headgate/testing/lease_dialogue.h"
 
 namespace headgate::limiter {
-namespace {
+namespace lease_sizing_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -169,5 +169,5 @@ TEST_F(LeaseSizingTest, SomeBucketsAreAlwaysExact) {
   }
 }
 
-}  // namespace
+}  // namespace lease_sizing_test
 }  // namespace headgate::limiter

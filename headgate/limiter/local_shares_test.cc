@@ -5,7 +5,7 @@
 #include <random>
 
 namespace headgate::limiter {
-namespace {
+namespace local_shares_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -126,5 +126,5 @@ TEST_F(LocalSharesTest, ThePartOfAFreedLimitIsNotUsedForAnother) {
     EXPECT_EQ(shares.Of(Whole(requests), {1, 2})->limit.capacity(), requests / 2);
 }
 
-}  // namespace
+}  // namespace local_shares_test
 }  // namespace headgate::limiter

@@ -6,7 +6,7 @@
 #include "headgate/testing/direct_fleet.h"
 
 namespace headgate::limiter {
-namespace {
+namespace outage_test {
 
 using namespace std::chrono_literals;
 
@@ -64,5 +64,5 @@ TEST(SharedRests, ReturnTheRestOnlyOnce) {
   EXPECT_EQ(rests.Take(key, now + 10s), std::nullopt) << "the bucket has had time to refill";
 }
 
-}  // namespace
+}  // namespace outage_test
 }  // namespace headgate::limiter

@@ -16,7 +16,7 @@
 #include "headgate/limiter/lease_book.h"
 
 namespace headgate::limiter {
-namespace {
+namespace overloaded_key_test {
 
 using base::BootTime;
 using base::Duration;
@@ -236,5 +236,5 @@ INSTANTIATE_TEST_SUITE_P(
         Crowd{"a_window_of_eight", 1000, 8, 200, true, 0, true, true}),
     [](const auto& crowd) { return crowd.param.name; });
 
-}  // namespace
+}  // namespace overloaded_key_test
 }  // namespace headgate::limiter

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace headgate::limiter {
-namespace {
+namespace pending_counts_test {
 
 using algorithm::CounterAnswer;
 using base::Decimal;
@@ -66,5 +66,5 @@ TEST(PendingCounts, AnAnswerAfterTheEndOfTheConversationIsDropped) {
   EXPECT_EQ(ready, 0);
 }
 
-}  // namespace
+}  // namespace pending_counts_test
 }  // namespace headgate::limiter

@@ -11,7 +11,7 @@
 #include "headgate/limiter/lease_book.h"
 
 namespace headgate::limiter {
-namespace {
+namespace retry_after_test {
 
 using algorithm::Algorithm;
 using algorithm::Cost;
@@ -253,5 +253,5 @@ INSTANTIATE_TEST_SUITE_P(
         algorithm::LimitSpec{
             .algorithm = Algorithm::kSlidingWindowCounter, .requests = 300, .period = 7s}));
 
-}  // namespace
+}  // namespace retry_after_test
 }  // namespace headgate::limiter

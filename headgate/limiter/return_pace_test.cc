@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::limiter {
-namespace {
+namespace return_pace_test {
 
 using base::BootTime;
 using namespace std::chrono_literals;
@@ -50,5 +50,5 @@ TEST(ReturnPace, GivesUpWhenEveryLeaseHasExpired) {
   EXPECT_TRUE(pace.GivesUp(kStart + 2s));
 }
 
-}  // namespace
+}  // namespace return_pace_test
 }  // namespace headgate::limiter

@@ -14,7 +14,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
-namespace {
+namespace rollout_test {
 
 using base::Instant;
 using namespace std::chrono_literals;
@@ -316,5 +316,5 @@ TEST_F(RolloutTest, InAnAllOrNothingDomainShadowConsumesNothingOfADeniedRequest)
   EXPECT_EQ(observer_.compared[0][1], 5u);
 }
 
-}  // namespace
+}  // namespace rollout_test
 }  // namespace headgate::limiter

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::limiter {
-namespace {
+namespace settle_pace_test {
 
 using base::BootTime;
 using namespace std::chrono_literals;
@@ -46,5 +46,5 @@ TEST(SettlePace, SettlesEvenWithoutOtherCalls) {
   EXPECT_EQ(calls, 20);
 }
 
-}  // namespace
+}  // namespace settle_pace_test
 }  // namespace headgate::limiter

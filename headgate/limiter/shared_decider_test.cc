@@ -12,7 +12,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::limiter {
-namespace {
+namespace shared_decider_test {
 
 using base::Instant;
 using ::testing::ElementsAre;
@@ -628,5 +628,5 @@ TEST(BucketName, IsAHashIfNamesAreSecret) {
   EXPECT_THAT(secret, ::testing::MatchesRegex("hg:\\{h\\|[0-9a-f]{32}\\}"));
 }
 
-}  // namespace
+}  // namespace shared_decider_test
 }  // namespace headgate::limiter

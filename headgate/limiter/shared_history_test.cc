@@ -6,7 +6,7 @@
 #include "headgate/testing/direct_fleet.h"
 
 namespace headgate::limiter {
-namespace {
+namespace shared_history_test {
 
 using namespace std::chrono_literals;
 
@@ -85,5 +85,5 @@ TEST_F(FleetHistory, IsPartOfADebt) {
   shared.AnswerAll();
 }
 
-}  // namespace
+}  // namespace shared_history_test
 }  // namespace headgate::limiter

@@ -6,7 +6,7 @@
 #include "headgate/testing/direct_fleet.h"
 
 namespace headgate::limiter {
-namespace {
+namespace shared_leases_test {
 
 using store::Operation;
 using namespace std::chrono_literals;
@@ -158,5 +158,5 @@ TEST_F(SharedLeases, ABurstPausesBeforeTheBucketIsEmptyAndThenGetsTheRest) {
   }
 }
 
-}  // namespace
+}  // namespace shared_leases_test
 }  // namespace headgate::limiter

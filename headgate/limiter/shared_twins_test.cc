@@ -19,7 +19,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::limiter {
-namespace {
+namespace shared_twins_test {
 
 using base::Instant;
 using namespace std::chrono_literals;
@@ -298,5 +298,5 @@ TEST(SharedTwins, APermitWhoseAnswerIsLateIsPaidOnce) {
   EXPECT_EQ(twins.InFlight("strict"), 1u);
 }
 
-}  // namespace
+}  // namespace shared_twins_test
 }  // namespace headgate::limiter

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 namespace headgate::limiter {
-namespace {
+namespace size_charge_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
@@ -89,5 +89,5 @@ TEST(SizeCharge, OftenCorrectedLosesNoUnitsToRounding) {
   EXPECT_NEAR(static_cast<double>(sum), 4'000, 150);
 }
 
-}  // namespace
+}  // namespace size_charge_test
 }  // namespace headgate::limiter

@@ -12,7 +12,7 @@ using algorithm::Cost;
 namespace {
 
 // The longest one of a calendar window.
-uint64_t PeriodOf(const algorithm::Limit& limit) {
+uint64_t LongestPeriodOf(const algorithm::Limit& limit) {
   using std::chrono::hours;
   switch (limit.spec().align) {
     case algorithm::Align::kCalendarMonth:
@@ -149,7 +149,7 @@ algorithm::Decision DeniedByDebt(const algorithm::Limit& limit, const SizeDebts:
   } else {
     // A window pays its whole limit; the rest fits beside the last part of the debt, or not.
     more = (base::CeilDiv(base::uint128{debt.owed} + cost, limit.capacity()) - 1) *
-           base::uint128{PeriodOf(limit)};
+           base::uint128{LongestPeriodOf(limit)};
   }
   constexpr auto kMost = static_cast<uint64_t>(algorithm::kNever.count()) / 4;
   decision.reset_after =

@@ -10,7 +10,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::limiter {
-namespace {
+namespace size_debts_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
@@ -185,5 +185,5 @@ TEST(DeniedByDebt, DoesNotOverflow) {
   EXPECT_LT(most, algorithm::kNever);
 }
 
-}  // namespace
+}  // namespace size_debts_test
 }  // namespace headgate::limiter

@@ -13,11 +13,6 @@ namespace {
 
 using Problem = AttributeProblem;
 
-// Control characters pass some proxies and stop others.
-bool HasControls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), base::IsControl);
-}
-
 Problem ProblemOf(wire::Lookup lookup) {
   switch (lookup) {
     case wire::Lookup::kFound:
@@ -50,7 +45,7 @@ Problem ProblemOf(ClaimLookup lookup) {
 // An empty value says nothing about the client.
 Problem Checked(std::string_view value) {
   if (value.empty()) return Problem::kMissing;
-  return HasControls(value) ? Problem::kInvalid : Problem::kNone;
+  return base::HasControls(value) ? Problem::kInvalid : Problem::kNone;
 }
 
 Problem Checked(wire::Lookup lookup, std::string_view value) {

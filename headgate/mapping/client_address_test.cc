@@ -10,7 +10,7 @@
 #include "headgate/mapping/mapping_rig.h"
 
 namespace headgate::mapping {
-namespace {
+namespace client_address_test {
 
 ClientAddressOptions Trusting(std::vector<std::string_view> networks) {
   std::vector<base::IpNetwork> parsed;
@@ -115,5 +115,5 @@ TEST(ClientAddress, NobodyOutsideTheTrustedNetworksCanChangeIt) {
   }
 }
 
-}  // namespace
+}  // namespace client_address_test
 }  // namespace headgate::mapping

@@ -6,7 +6,7 @@
 #include <string_view>
 
 namespace headgate::mapping {
-namespace {
+namespace geohash_test {
 
 std::string Geohash(std::string_view latitude, std::string_view longitude, uint32_t characters) {
   const auto y = ParseDegrees(latitude, 90);
@@ -46,5 +46,5 @@ TEST(Degrees, RoundDownAndRefuseEverythingElse) {
   }
 }
 
-}  // namespace
+}  // namespace geohash_test
 }  // namespace headgate::mapping

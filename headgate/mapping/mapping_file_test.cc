@@ -11,7 +11,7 @@
 #include "headgate/mapping/mapping_rig.h"
 
 namespace headgate::mapping {
-namespace {
+namespace mapping_file_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -532,5 +532,5 @@ TEST(MappingFile, OfTheOwnProxyNeedsNeitherTrustNorADescription) {
   EXPECT_EQ(own.set->original_request, OriginalRequest::kLine);
 }
 
-}  // namespace
+}  // namespace mapping_file_test
 }  // namespace headgate::mapping

@@ -10,7 +10,7 @@
 #include "headgate/mapping/mapping_rig.h"
 
 namespace headgate::mapping {
-namespace {
+namespace mapping_test {
 
 using Fields = std::vector<HeaderField>;
 
@@ -389,5 +389,5 @@ TEST(PathPattern, MatchesWholeSegments) {
   }
 }
 
-}  // namespace
+}  // namespace mapping_test
 }  // namespace headgate::mapping

@@ -16,10 +16,6 @@ namespace {
 
 using rule::Shown;
 
-bool HasControls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), base::IsControl);
-}
-
 // Stricter than HTTP's token, which allows `*`, `|` and `!`. No method has them.
 bool IsMethod(std::string_view text) {
   return !text.empty() && base::IsUpper(text.front()) &&
@@ -188,15 +184,16 @@ std::optional<Impossible> CheckHeaderName(std::string_view name) {
 }
 
 std::optional<Impossible> CheckCookieName(std::string_view name) {
-  if (base::Trimmed(name) == name && name.find_first_of("=;") == name.npos && !HasControls(name))
+  if (base::Trimmed(name) == name && name.find_first_of("=;") == name.npos &&
+      !base::HasControls(name))
     return std::nullopt;
   return Impossible{.message = fmt::format("'{}' is not the name of a cookie", Shown(name)),
                     .hint = "a name has no = and no ; and no spaces around it: sid"};
 }
 
 std::optional<Impossible> CheckListValue(const Attribute& attribute, std::string_view value) {
-  std::string hint =
-      HasControls(value) ? "remove the control character" : HintForListValue(attribute, value);
+  std::string hint = base::HasControls(value) ? "remove the control character"
+                                              : HintForListValue(attribute, value);
   if (hint.empty()) return std::nullopt;
   return Impossible{.message = fmt::format("{} is never '{}'", Describe(attribute), Shown(value)),
                     .hint = std::move(hint)};

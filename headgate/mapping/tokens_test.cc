@@ -12,7 +12,7 @@
 #include "headgate/jwt/test_signer.h"
 
 namespace headgate::mapping {
-namespace {
+namespace tokens_test {
 
 // Reads tokens without signatures.
 struct Rig {
@@ -62,5 +62,5 @@ TEST(TokenReader, ForgetsWhatItHasCountedWhenTokensChangeTheirPlaces) {
   EXPECT_EQ(rig.reader.kept_bytes(), 0u);
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace headgate::mapping

@@ -10,7 +10,7 @@
 #include "headgate/wire/request_path.h"
 
 namespace headgate::mapping {
-namespace {
+namespace written_path_test {
 
 TEST(WrittenPath, StandsForTheNormalizedPathOfTheRequest) {
   for (const auto& [text, path] :
@@ -70,5 +70,5 @@ TEST(WrittenPath, ExistsForEveryPath) {
   }
 }
 
-}  // namespace
+}  // namespace written_path_test
 }  // namespace headgate::mapping

@@ -10,7 +10,7 @@
 #include "headgate/net/listen.h"
 
 namespace headgate::net {
-namespace {
+namespace blocking_client_test {
 
 using namespace std::chrono_literals;
 
@@ -55,5 +55,5 @@ TEST(BlockingClient, WaitsForASilentServerOnlySoLong) {
   EXPECT_EQ(client->ReadSome().status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-}  // namespace
+}  // namespace blocking_client_test
 }  // namespace headgate::net

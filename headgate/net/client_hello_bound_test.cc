@@ -6,7 +6,7 @@
 #include <string_view>
 
 namespace headgate::net {
-namespace {
+namespace client_hello_bound_test {
 
 constexpr size_t kMax = ClientHelloBound::kBytesMax;
 
@@ -66,5 +66,5 @@ TEST(ClientHelloBound, LeavesTheFormOfSsl2ToOpenSsl) {
   Expect(true, "\x80\x2e\x01\x03\x03" + Record(HelloHeader(131'000)));
 }
 
-}  // namespace
+}  // namespace client_hello_bound_test
 }  // namespace headgate::net

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::net {
-namespace {
+namespace connection_limits_test {
 
 AddressKey KeyAt(const char* address) { return KeyOf({.ip = base::ParseIpAddress(address)}); }
 
@@ -41,5 +41,5 @@ TEST(ConnectionLimits, SaysWhenTheLastPlaceIsFree) {
   EXPECT_TRUE(limits.WaitUntilEmpty(std::chrono::milliseconds(1)));
 }
 
-}  // namespace
+}  // namespace connection_limits_test
 }  // namespace headgate::net

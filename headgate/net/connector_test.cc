@@ -10,7 +10,7 @@
 #include "headgate/net/listen.h"
 
 namespace headgate::net {
-namespace {
+namespace connector_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -100,5 +100,5 @@ TEST_F(ConnectorTest, MayGoInItsOwnAnswer) {
   }
 }
 
-}  // namespace
+}  // namespace connector_test
 }  // namespace headgate::net

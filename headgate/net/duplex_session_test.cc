@@ -13,7 +13,7 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::net {
-namespace {
+namespace duplex_session_test {
 
 using namespace std::chrono_literals;
 
@@ -220,5 +220,5 @@ TEST(DuplexSession, AnIdleOneSpeaksBeforeTheServerStops) {
   EXPECT_EQ(rest, "bye");
 }
 
-}  // namespace
+}  // namespace duplex_session_test
 }  // namespace headgate::net

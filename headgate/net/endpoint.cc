@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
 
-absl::Status Bad(std::string_view text, std::string_view why) {
+absl::Status BadAddress(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(fmt::format("address '{}': {}", text, why));
 }
 
-std::optional<uint16_t> ParsePort(std::string_view text) {
+std::optional<uint16_t> PortOf(std::string_view text) {
   uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -35,12 +35,13 @@ std::optional<std::string> Canonical(int family, std::string_view host) {
 
 absl::StatusOr<Endpoint> ParseUnix(std::string_view text) {
   const std::string_view path = text.substr(kUnixPrefix.size());
-  if (path.empty()) return Bad(text, "the path of the Unix socket is missing");
+  if (path.empty()) return BadAddress(text, "the path of the Unix socket is missing");
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return Bad(text, fmt::format("the path has {} bytes; the system takes at most {}", path.size(),
-                                 sizeof(sockaddr_un::sun_path) - 1));
+    return BadAddress(text, fmt::format("the path has {} bytes; the system takes at most {}",
+                                        path.size(), sizeof(sockaddr_un::sun_path) - 1));
   }
-  if (path.find('\0') != std::string_view::npos) return Bad(text, "the path holds a NUL byte");
+  if (path.find('\0') != std::string_view::npos)
+    return BadAddress(text, "the path holds a NUL byte");
   return Endpoint{.kind = Endpoint::Kind::kUnix, .address = std::string(path), .port = 0};
 }
 
@@ -50,33 +51,33 @@ absl::StatusOr<Endpoint> ParseEndpoint(std::string_view text) {
   if (text.starts_with(kUnixPrefix)) return ParseUnix(text);
 
   if (const size_t scheme = text.find("://"); scheme != std::string_view::npos) {
-    return Bad(text,
-               fmt::format("an address has no scheme: leave out '{}'", text.substr(0, scheme + 3)));
+    return BadAddress(
+        text, fmt::format("an address has no scheme: leave out '{}'", text.substr(0, scheme + 3)));
   }
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || text.ends_with(']'))
-    return Bad(text, "the port is missing");
+    return BadAddress(text, "the port is missing");
   const std::string_view host = text.substr(0, colon);
   const std::string_view port_text = text.substr(colon + 1);
-  const std::optional<uint16_t> port = ParsePort(port_text);
-  if (!port) return Bad(text, fmt::format("'{}' is not a port (0 to 65535)", port_text));
+  const std::optional<uint16_t> port = PortOf(port_text);
+  if (!port) return BadAddress(text, fmt::format("'{}' is not a port (0 to 65535)", port_text));
 
   if (host.empty())
     return Endpoint{.kind = Endpoint::Kind::kAllInterfaces, .address = "", .port = *port};
   if (host == "localhost")
     return Endpoint{.kind = Endpoint::Kind::kLocalhost, .address = "", .port = *port};
   if (host.front() == '[') {
-    if (host.back() != ']') return Bad(text, "the ']' is missing");
+    if (host.back() != ']') return BadAddress(text, "the ']' is missing");
     const auto address = Canonical(AF_INET6, host.substr(1, host.size() - 2));
-    if (!address) return Bad(text, fmt::format("'{}' is not an IPv6 address", host));
+    if (!address) return BadAddress(text, fmt::format("'{}' is not an IPv6 address", host));
     return Endpoint{.kind = Endpoint::Kind::kIpv6, .address = *address, .port = *port};
   }
   if (host.find(':') != std::string_view::npos)
-    return Bad(text, "an IPv6 address goes in square brackets");
+    return BadAddress(text, "an IPv6 address goes in square brackets");
   const auto address = Canonical(AF_INET, host);
   if (!address)
-    return Bad(text,
-               fmt::format("'{}' is not an IPv4 address, and host names are not resolved", host));
+    return BadAddress(
+        text, fmt::format("'{}' is not an IPv4 address, and host names are not resolved", host));
   return Endpoint{.kind = Endpoint::Kind::kIpv4, .address = *address, .port = *port};
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::net {
-namespace {
+namespace endpoint_test {
 
 using Kind = Endpoint::Kind;
 using ::testing::HasSubstr;
@@ -69,5 +69,5 @@ TEST(Endpoint, KnowsWhatOnlyThisMachineReaches) {
   EXPECT_FALSE(ParseEndpoint("[::]:1")->loopback());
 }
 
-}  // namespace
+}  // namespace endpoint_test
 }  // namespace headgate::net

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace headgate::net {
-namespace {
+namespace event_loop_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -254,5 +254,5 @@ TEST(Timer, AreCalledInTheOrderOfTheirTimes) {
   EXPECT_THAT(test.said, ElementsAre("1", "3", "6", "9"));
 }
 
-}  // namespace
+}  // namespace event_loop_test
 }  // namespace headgate::net

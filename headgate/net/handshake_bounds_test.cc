@@ -16,7 +16,7 @@
 #include "headgate/net/test_certificate.h"
 
 namespace headgate::net {
-namespace {
+namespace handshake_bounds_test {
 
 using namespace std::chrono_literals;
 using ::testing::StartsWith;
@@ -273,5 +273,5 @@ TEST_F(HandshakeBounds, BeyondTheBudgetTheSlowestHandshakeEnds) {
   while (counters().connections_open != kStay) std::this_thread::yield();
 }
 
-}  // namespace
+}  // namespace handshake_bounds_test
 }  // namespace headgate::net

@@ -16,7 +16,7 @@
 #include "headgate/net/test_certificate.h"
 
 namespace headgate::net {
-namespace {
+namespace independent_requests_test {
 
 using namespace std::chrono_literals;
 
@@ -229,5 +229,5 @@ TEST(IndependentRequests, AreServedOverTlsToo) {
       << asker.closed;
 }
 
-}  // namespace
+}  // namespace independent_requests_test
 }  // namespace headgate::net

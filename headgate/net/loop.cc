@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headgate/net/connection.h"
+#include "headgate/net/output_buffer.h"
 #include "headgate/net/proxied_arrival.h"
 #include "headgate/net/socket_option.h"
 
@@ -29,8 +30,6 @@ constexpr int kUnsentBytesMax = 64 << 10;
 // … or when this much is neither sent nor acknowledged, of which the system doubles the number to
 // include its own overhead. At a round trip of 100 ms a connection can still carry 2 MB/s.
 constexpr int kSendBufferBytes = 128 << 10;
-// Capacity that the shared output buffer keeps between answers.
-constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
 uint32_t PerAddressMax(const ServerOptions& options) {
   if (options.connections_per_address_max != 0) return options.connections_per_address_max;
@@ -74,10 +73,7 @@ void Loop::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Loop::ReleaseOutput() {
-  output_.clear();
-  if (output_.capacity() > kOutputCapacityKept) std::string().swap(output_);
-}
+void Loop::ReleaseOutput() { ReleaseBuffer(output_); }
 
 void Loop::Arrive(FileDescriptor socket, const sockaddr_storage& address, AcceptedWith with,
                   const Listener& listener) {

@@ -14,7 +14,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/net/kept_answers.h"
 
-namespace {
+namespace headgate::net::name_lookup_test {
 
 // The name servers take as long as the test wants to answer this name.
 constexpr std::string_view kSlowName = "slow.test";
@@ -22,11 +22,12 @@ std::atomic<bool> slow_may_answer{false};
 std::atomic<int> slow_asked{0};
 std::atomic<int> slow_answered{0};
 
-}  // namespace
+}  // namespace headgate::net::name_lookup_test
 
 // Replaces the system's in this program.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
                            addrinfo** results) {
+  using namespace headgate::net::name_lookup_test;
   const bool is_slow = name == kSlowName && (hints->ai_flags & AI_NUMERICHOST) == 0;
   if (is_slow) {
     ++slow_asked;
@@ -40,7 +41,7 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
 }
 
 namespace headgate::net {
-namespace {
+namespace name_lookup_test {
 
 using namespace std::chrono_literals;
 
@@ -157,5 +158,5 @@ TEST(AddressIn, KnowsAddressesFromNames) {
   EXPECT_TRUE(IsLoopback(AddressIn("::1", 80)[0], 80));
 }
 
-}  // namespace
+}  // namespace name_lookup_test
 }  // namespace headgate::net

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::net {
-namespace {
+namespace name_targets_test {
 
 TEST(NameTargets, OnlyNamesHaveNoKnownAddresses) {
   EXPECT_TRUE(KnownAddresses({.host = "app.test", .port = 80}).empty());
@@ -21,5 +21,5 @@ TEST(NameTargets, TheTargetOfAnAddressHasOneSpelling) {
             (StreamTarget{.host = "2001:db8::1", .port = 443}));
 }
 
-}  // namespace
+}  // namespace name_targets_test
 }  // namespace headgate::net

@@ -10,7 +10,7 @@
 #include "headgate/net/connection_limits.h"
 
 namespace headgate::net {
-namespace {
+namespace peer_test {
 
 Peer At(const char* text, uint16_t port = 0) {
   sockaddr_storage storage{};
@@ -69,5 +69,5 @@ TEST(Peer, HasTheAddressThatPeopleWrite) {
             "[2001:db8::1]:443");
 }
 
-}  // namespace
+}  // namespace peer_test
 }  // namespace headgate::net

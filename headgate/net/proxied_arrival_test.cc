@@ -9,7 +9,7 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::net {
-namespace {
+namespace proxied_arrival_test {
 
 using namespace std::chrono_literals;
 
@@ -183,5 +183,5 @@ TEST(ProxiedArrival, OneThatWaitsDoesNotDelayADrain) {
   EXPECT_EQ(LineFrom(client), "") << "closed";
 }
 
-}  // namespace
+}  // namespace proxied_arrival_test
 }  // namespace headgate::net

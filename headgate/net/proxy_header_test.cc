@@ -6,7 +6,7 @@
 #include <boost/crc.hpp>
 
 namespace headgate::net {
-namespace {
+namespace proxy_header_test {
 
 using State = ProxyHeaderReader::State;
 using Client = ProxyHeader::Client;
@@ -152,5 +152,5 @@ TEST(ProxyHeader, BinaryHasAtMost4096Bytes) {
   ExpectInvalid(Binary(0x21, 0x11, kTcp4Addresses + Tlv(0xE0, std::string(rest + 1, 'x'))));
 }
 
-}  // namespace
+}  // namespace proxy_header_test
 }  // namespace headgate::net

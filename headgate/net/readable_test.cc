@@ -10,7 +10,7 @@
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::net {
-namespace {
+namespace readable_test {
 
 using namespace std::chrono_literals;
 
@@ -68,5 +68,5 @@ TEST_F(ReadableTest, MayGoInItsOwnCall) {
   EXPECT_EQ(readable, nullptr);
 }
 
-}  // namespace
+}  // namespace readable_test
 }  // namespace headgate::net

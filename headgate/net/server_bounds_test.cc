@@ -11,7 +11,7 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::net {
-namespace {
+namespace server_bounds_test {
 
 using namespace std::chrono_literals;
 using ::testing::StartsWith;
@@ -253,5 +253,5 @@ TEST(ServerBounds, WhoeverIsGivenUpHearsWhy) {
   EXPECT_EQ(server.server->counters().buffers_shed, 1u);
 }
 
-}  // namespace
+}  // namespace server_bounds_test
 }  // namespace headgate::net

@@ -15,9 +15,11 @@ namespace {
 
 constexpr size_t kHostBytesMax = 255;
 
-absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
+absl::Status BadServer(std::string_view what) {
+  return absl::InvalidArgumentError(std::string(what));
+}
 
-std::optional<uint16_t> ParsePort(std::string_view text) {
+std::optional<uint16_t> ServerPortOf(std::string_view text) {
   uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
@@ -34,35 +36,35 @@ absl::StatusOr<StreamTarget> ParseServer(std::string_view text, uint16_t default
   if (text.starts_with('[')) {
     const size_t close = text.find(']');
     if (close == std::string_view::npos)
-      return Bad(fmt::format("the ']' of '{}' is missing", text));
+      return BadServer(fmt::format("the ']' of '{}' is missing", text));
     server.host = text.substr(1, close - 1);
     rest = text.substr(close + 1);
     if (server.host.find(':') == std::string::npos ||
         server.host.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos) {
-      return Bad(fmt::format("'{}' is not an IPv6 address", server.host));
+      return BadServer(fmt::format("'{}' is not an IPv6 address", server.host));
     }
   } else {
     const size_t colon = std::min(text.find(':'), text.size());
     server.host = text.substr(0, colon);
     rest = text.substr(colon);
     if (rest.find(':', 1) != std::string_view::npos) {
-      return Bad("a server has more than one ':'; an IPv6 address goes in square brackets");
+      return BadServer("a server has more than one ':'; an IPv6 address goes in square brackets");
     }
     if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
-      return Bad(fmt::format("'{}' is not a host", server.host));
+      return BadServer(fmt::format("'{}' is not a host", server.host));
     }
   }
-  if (server.host.empty()) return Bad("a host is missing");
-  if (server.host.size() > kHostBytesMax) return Bad("a host has more than 255 bytes");
+  if (server.host.empty()) return BadServer("a host is missing");
+  if (server.host.size() > kHostBytesMax) return BadServer("a host has more than 255 bytes");
   if (rest.empty()) return server;
   const std::string_view digits = rest.substr(1);
   if (rest[0] != ':' || !std::all_of(digits.begin(), digits.end(), base::IsDigit)) {
     // Perhaps a password without the host behind it, so the text is not repeated.
-    return Bad(fmt::format("a ':' and a port (1 to 65535) may follow '{}', but other text does",
-                           server.host));
+    return BadServer(fmt::format(
+        "a ':' and a port (1 to 65535) may follow '{}', but other text does", server.host));
   }
-  const auto port = ParsePort(digits);
-  if (!port) return Bad(fmt::format("'{}' is not a port (1 to 65535)", digits));
+  const auto port = ServerPortOf(digits);
+  if (!port) return BadServer(fmt::format("'{}' is not a port (1 to 65535)", digits));
   server.port = *port;
   return server;
 }
@@ -77,11 +79,12 @@ absl::StatusOr<std::vector<StreamTarget>> ParseServerList(std::string_view text,
     HEADGATE_ASSIGN_OR_RETURN(StreamTarget server,
                               ParseServer(text.substr(0, comma), default_port));
     if (std::find(servers.begin(), servers.end(), server) != servers.end())
-      return Bad(fmt::format("{} is named twice", server.ToString()));
+      return BadServer(fmt::format("{} is named twice", server.ToString()));
     servers.push_back(std::move(server));
     if (comma == text.size()) return servers;
     text.remove_prefix(comma + 1);
-    if (servers.size() == kServersMax) return Bad(fmt::format("more than {} servers", kServersMax));
+    if (servers.size() == kServersMax)
+      return BadServer(fmt::format("more than {} servers", kServersMax));
   }
 }
 

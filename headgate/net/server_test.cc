@@ -18,7 +18,7 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::net {
-namespace {
+namespace server_test {
 
 using namespace std::chrono_literals;
 
@@ -583,5 +583,5 @@ TEST(Server, SaysThatAFileIsInTheWayOfAUnixSocket) {
   EXPECT_TRUE(std::remove(path.c_str()) == 0);
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace headgate::net

@@ -6,7 +6,7 @@
 #include "headgate/net/framed_session.h"
 
 namespace headgate::net {
-namespace {
+namespace session_test {
 
 using namespace std::chrono_literals;
 
@@ -86,5 +86,5 @@ TEST(IndependentRequests, StopReadingWhenTooManyWait) {
   EXPECT_EQ(output, Frame{}.Answer());
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace headgate::net

@@ -16,7 +16,7 @@
 #include "headgate/net/event_loop.h"
 
 namespace headgate::net {
-namespace {
+namespace socket_poller_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -192,5 +192,5 @@ TEST_F(SocketPollerTest, HasNoRoomForAFileThatCannotBePolled) {
   EXPECT_FALSE(loop.sockets().Add(-1, socket));
 }
 
-}  // namespace
+}  // namespace socket_poller_test
 }  // namespace headgate::net

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headgate::net {
-namespace {
+namespace spare_files_test {
 
 int OpenNull() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
@@ -66,5 +66,5 @@ TEST(SpareFiles, OtherErrorsTakeNoSpare) {
   EXPECT_TRUE(spares.Open(SpareFiles::kCount - 1, OpenNull));
 }
 
-}  // namespace
+}  // namespace spare_files_test
 }  // namespace headgate::net

@@ -4,19 +4,13 @@
 
 #include <utility>
 
+#include "headgate/net/output_buffer.h"
+
 namespace headgate::net {
 namespace {
 
 // The size of one read. A thousand pipelined replies fit.
 constexpr size_t kReadBytesMax = size_t{64} << 10;
-// Capacity that the write buffers keep between writes.
-constexpr size_t kOutputCapacityKept = size_t{1} << 20;
-
-void Release(std::string& buffer) {
-  buffer.clear();
-  if (buffer.capacity() > kOutputCapacityKept) std::string().swap(buffer);
-}
-
 }  // namespace
 
 Stream::Stream(EventLoop& loop, Owner& owner, const Options& options)
@@ -153,7 +147,7 @@ void Stream::Flush() {
     bytes_written_ += io.bytes;
     written_ += io.bytes;
     if (written_ < writing_.size()) continue;
-    Release(writing_);
+    ReleaseBuffer(writing_);
     written_ = 0;
   }
   if (state_ == State::kOpen && std::exchange(finishes_, false)) transport_->FinishWriting();

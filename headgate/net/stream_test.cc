@@ -12,7 +12,7 @@
 #include "headgate/net/listen.h"
 
 namespace headgate::net {
-namespace {
+namespace stream_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -264,5 +264,5 @@ TEST(TlsContext, SaysOfEachFileThatItCannotBeUsed) {
   EXPECT_EQ(problems[1].file, TlsProblem::File::kCertificate);
 }
 
-}  // namespace
+}  // namespace stream_test
 }  // namespace headgate::net

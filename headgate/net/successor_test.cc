@@ -12,7 +12,7 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::net {
-namespace {
+namespace successor_test {
 
 using namespace std::chrono_literals;
 
@@ -156,5 +156,5 @@ TEST(ServerWithSuccessor, KeepsIdleConnectionsOnlyUntilTheEndOfTheTime) {
   EXPECT_TRUE(Closed(idle));
 }
 
-}  // namespace
+}  // namespace successor_test
 }  // namespace headgate::net

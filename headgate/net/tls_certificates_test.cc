@@ -19,7 +19,7 @@
 #include "headgate/net/transport.h"
 
 namespace headgate::net {
-namespace {
+namespace tls_certificates_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -283,5 +283,5 @@ INSTANTIATE_TEST_SUITE_P(Versions, TlsCertificates,
                            return version.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
                          });
 
-}  // namespace
+}  // namespace tls_certificates_test
 }  // namespace headgate::net

@@ -18,7 +18,7 @@
 #include "headgate/net/tls_server.h"
 
 namespace headgate::net {
-namespace {
+namespace transport_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -558,5 +558,5 @@ TEST(TlsServer, KeepsItsCertificatesIfNewOnesCannotBeUsed) {
   EXPECT_EQ(server->current(), second);
 }
 
-}  // namespace
+}  // namespace transport_test
 }  // namespace headgate::net

@@ -11,12 +11,12 @@
 #include "headgate/net/socket_address.h"
 
 namespace headgate::net {
-namespace {
+namespace unix_listener_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-struct UnixListener : testing::Test {
+struct UnixListener : ::testing::Test {
   UnixListener() {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-unix-XXXXXX";
     folder = ::mkdtemp(pattern.data());
@@ -127,5 +127,5 @@ TEST_F(UnixListener, RemovesOnlyItsOwnFile) {
   EXPECT_FALSE(nothing.belongs_to_this_user());
 }
 
-}  // namespace
+}  // namespace unix_listener_test
 }  // namespace headgate::net

@@ -11,7 +11,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::observe {
-namespace {
+namespace catalog_test {
 
 bool IsLowerSnake(std::string_view text) {
   return !text.empty() &&
@@ -39,8 +39,8 @@ TEST(Catalog, HelpIsASentence) {
     SCOPED_TRACE(spec.name);
     ASSERT_FALSE(spec.help.empty());
     EXPECT_EQ(spec.help.back(), '.');
-    EXPECT_THAT(spec.help,
-                testing::Not(testing::AnyOf(testing::HasSubstr("\n"), testing::HasSubstr("|"))));
+    EXPECT_THAT(spec.help, ::testing::Not(::testing::AnyOf(::testing::HasSubstr("\n"),
+                                                           ::testing::HasSubstr("|"))));
   }
 }
 
@@ -86,5 +86,5 @@ TEST(Catalog, IsWhatTheReferenceSays) {
                              << expected;
 }
 
-}  // namespace
+}  // namespace catalog_test
 }  // namespace headgate::observe

@@ -7,7 +7,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::observe {
-namespace {
+namespace detail_label_test {
 
 // A rule with a path such as "api_key_gold.path", and a request that it matched.
 struct Decided {
@@ -111,5 +111,5 @@ TEST(DetailLabel, NeverReadsBeyondAPathThatDoesNotFit) {
   EXPECT_EQ(decided.Label(), "x..");
 }
 
-}  // namespace
+}  // namespace detail_label_test
 }  // namespace headgate::observe

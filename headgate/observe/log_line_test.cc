@@ -9,11 +9,11 @@
 #include "headgate/base/utf8.h"
 
 namespace headgate::observe {
-namespace {
+namespace log_line_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-using testing::EndsWith;
+using ::testing::EndsWith;
 
 constexpr base::WallTime kTime = base::WallTime::FromNanos(1'790'000'000'123'000'000);
 
@@ -78,8 +78,8 @@ TEST(LogLine, DurationsAreSecondsToTheLastDigit) {
 
 TEST(LogLine, KeysOfClientsAreHashedUnlessAskedFor) {
   const Field field{"key", ClientText{"user 123"}};
-  EXPECT_THAT(Text({field}), testing::ContainsRegex(" key=#[0-9a-f]{16}$"));
-  EXPECT_THAT(Json({field}), testing::ContainsRegex("\"key\":\"#[0-9a-f]{16}\"}$"));
+  EXPECT_THAT(Text({field}), ::testing::ContainsRegex(" key=#[0-9a-f]{16}$"));
+  EXPECT_THAT(Json({field}), ::testing::ContainsRegex("\"key\":\"#[0-9a-f]{16}\"}$"));
   EXPECT_EQ(json::parse(Json({field}))["key"], Text({field}).substr(Text({field}).find('#')));
   EXPECT_THAT(Text({field}, {.client_keys = ClientKeys::kPlain}), EndsWith("key=\"user 123\""));
   EXPECT_EQ(json::parse(Json({field}, {.client_keys = ClientKeys::kPlain}))["key"], "user 123");
@@ -131,5 +131,5 @@ TEST(Level, NamesAreReadAsTheyAreWritten) {
   EXPECT_EQ(LevelByName("loud"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace log_line_test
 }  // namespace headgate::observe

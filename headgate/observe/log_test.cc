@@ -8,12 +8,12 @@
 #include <sstream>
 
 namespace headgate::observe {
-namespace {
+namespace log_test {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-class LogTest : public testing::Test {
+class LogTest : public ::testing::Test {
  protected:
   explicit LogTest(const LogOptions& options = {})
       : log(options, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(out)) {}
@@ -56,9 +56,9 @@ TEST_F(JsonLogTest, AnEventIsOneObjectOnALine) {
   ASSERT_EQ(lines.size(), 11u);
   EXPECT_EQ(lines[0],
             R"({"time":"2026-09-21T14:13:20.123Z","level":"info","event":"flood","i":0})");
-  EXPECT_THAT(
-      lines[10],
-      testing::EndsWith(R"("level":"warning","event":"log.suppressed","name":"flood","lines":1})"));
+  EXPECT_THAT(lines[10],
+              ::testing::EndsWith(
+                  R"("level":"warning","event":"log.suppressed","name":"flood","lines":1})"));
 }
 
 TEST_F(LogTest, LinesBelowTheLevelAreNotWritten) {
@@ -72,13 +72,14 @@ TEST_F(LogTest, AnEventThatComesTooOftenIsHeldBackAndCounted) {
   log.Info("other.event");
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 11u) << "ten of the flood; another event has a budget of its own";
-  EXPECT_THAT(lines[9], testing::EndsWith("flood i=9"));
+  EXPECT_THAT(lines[9], ::testing::EndsWith("flood i=9"));
   EXPECT_EQ(log.lines_dropped(), 15u);
 
   clock.Advance(100ms);  // one more line is allowed
   log.Info("flood", {{"i", int64_t{25}}});
-  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("warning log.suppressed name=flood lines=15"),
-                                   testing::EndsWith("info flood i=25")));
+  EXPECT_THAT(Lines(),
+              ElementsAre(::testing::EndsWith("warning log.suppressed name=flood lines=15"),
+                          ::testing::EndsWith("info flood i=25")));
 }
 
 TEST_F(LogTest, TickSaysWhatWasHeldBackOfAnEventThatFellSilent) {
@@ -88,7 +89,8 @@ TEST_F(LogTest, TickSaysWhatWasHeldBackOfAnEventThatFellSilent) {
   EXPECT_THAT(Lines(), ElementsAre()) << "still too soon";
   clock.Advance(1s);
   log.Tick();
-  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("warning log.suppressed name=flood lines=2")));
+  EXPECT_THAT(Lines(),
+              ElementsAre(::testing::EndsWith("warning log.suppressed name=flood lines=2")));
   log.Tick();
   EXPECT_THAT(Lines(), ElementsAre());
 }
@@ -100,5 +102,5 @@ TEST_F(LogTest, NamesMadeOfWhatVariesShareOneBudget) {
   EXPECT_EQ(Lines().size(), 10u);
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace headgate::observe

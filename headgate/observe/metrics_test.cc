@@ -8,11 +8,11 @@
 #include <thread>
 
 namespace headgate::observe {
-namespace {
+namespace metrics_test {
 
 using limiter::Outcome;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 rule::Rule MakeRule(std::string path) {
   rule::Rule rule;
@@ -325,16 +325,16 @@ TEST(Metrics, FamiliesComeInTheCataloguesOrderAndOnlyOnce) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("# TYPE ")) names.push_back(line.substr(7, line.find(' ', 7) - 7));
   }
-  EXPECT_THAT(names, testing::ElementsAre("headgate_series", "headgate_series_dropped_total",
-                                          "headgate_buckets", "headgate_uptime_seconds"));
+  EXPECT_THAT(names, ::testing::ElementsAre("headgate_series", "headgate_series_dropped_total",
+                                            "headgate_buckets", "headgate_uptime_seconds"));
 }
 
-using MetricsDeathTest = testing::Test;
+using MetricsDeathTest = ::testing::Test;
 TEST(MetricsDeathTest, ACollectorCannotInventLabels) {
   Metrics metrics({});
   metrics.AddCollector([](Sink& sink) { sink.Set(Metric::kBuckets, {"k1"}, 1); });
   EXPECT_DEATH(metrics.Render(), "label_count");
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace headgate::observe

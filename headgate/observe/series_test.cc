@@ -7,7 +7,7 @@
 #include <thread>
 
 namespace headgate::observe {
-namespace {
+namespace series_test {
 
 using limiter::Outcome;
 
@@ -152,5 +152,5 @@ TEST(SeriesTable, NoRuleIsNotARuleThatIsCalledNone) {
   EXPECT_EQ(LabelOf(table, table.CounterOf(table.DomainRow("edge"), Outcome::kNoRule)), "edge/");
 }
 
-}  // namespace
+}  // namespace series_test
 }  // namespace headgate::observe

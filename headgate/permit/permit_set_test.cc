@@ -8,7 +8,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::permit {
-namespace {
+namespace permit_set_test {
 
 using base::Duration;
 using base::Instant;
@@ -171,5 +171,5 @@ TEST(PermitSet, DoesWhatTheModelDoes) {
   }
 }
 
-}  // namespace
+}  // namespace permit_set_test
 }  // namespace headgate::permit

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace headgate::permit {
-namespace {
+namespace permit_table_test {
 
 using base::Hash128;
 using base::Instant;
@@ -146,5 +146,5 @@ TEST(PermitTable, ThreadsNeverHoldMoreThanTheLimit) {
   EXPECT_EQ(table.CountAt(kStart), 0u);
 }
 
-}  // namespace
+}  // namespace permit_table_test
 }  // namespace headgate::permit

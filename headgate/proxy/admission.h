@@ -23,6 +23,8 @@ struct Verdict {
   std::optional<base::Duration> retry_after{};
   // If it was not admitted: one sentence for people. Must have static lifetime.
   std::string_view reason{};
+  // It was not admitted because the request names no client.
+  bool names_no_client = false;
   // It was admitted only because every request is to pass, and would have been refused otherwise.
   bool counted_only = false;
   // Not 0: it is not decided yet. Ask again in a moment, with this ticket.

@@ -8,7 +8,7 @@
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::proxy {
-namespace {
+namespace allocation_test {
 
 uint64_t Allocations() {
   return headgate::testing::allocation_count.load(std::memory_order_relaxed);
@@ -70,5 +70,5 @@ TEST_F(PlaceAllocations, ThereAreNoneOnceEverythingHasBeenUsed) {
   EXPECT_EQ(Allocations() - before, 0u) << "requests that wait";
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace headgate::proxy

@@ -148,8 +148,21 @@ std::unique_ptr<http::RequestReceiver> Application::Refuse(const http::RequestHe
                                                            base::Instant now) {
   counters_.refused.Add();
   const http::Fields fields = Describe(verdict, std::nullopt, now);
-  SendOwnAnswer(head, {.status = 429, .detail = verdict.reason, .fields = &fields}, exchange,
-                base::TimeOfDay(options_.clock, now));
+  OwnAnswer answer{.status = 429, .detail = verdict.reason, .fields = &fields};
+  std::string detail;
+  if (const std::string& field = options_.client_field; verdict.names_no_client && !field.empty()) {
+    const size_t count = head.fields.CountOf(field);
+    detail = std::string(verdict.reason) + ": the header " + field +
+             (count == 0   ? " is missing"
+              : count == 1 ? " is empty"
+                           : " comes more than once");
+    answer.detail = detail;
+    answer.hint =
+        "send this header once, with the id of the client; --anonymous NAME of the sidecar lets "
+        "such "
+        "requests pass as one client";
+  }
+  SendOwnAnswer(head, answer, exchange, base::TimeOfDay(options_.clock, now));
   return DropRest(exchange);
 }
 

@@ -6,15 +6,15 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace application_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-struct ApplicationTest : testing::Test {
+struct ApplicationTest : ::testing::Test {
   void Ask(std::initializer_list<std::pair<std::string_view, std::string_view>> fields,
            http::Version version = http::Version::kHttp11) {
     http::RequestHead head{.version = version,
@@ -130,6 +130,36 @@ TEST_F(ApplicationTest, DateOfARequestThatGoesInCirclesIsATimeOfDay) {
   EXPECT_THAT(rig.client.got.front(), HasSubstr(" Date=Thu, 01 Jan 1970 02:16:40 GMT"));
 }
 
+TEST_F(ApplicationTest, RefusalNamesTheHeaderThatNamesNoClient) {
+  options.client_field = "X-Tenant";
+  Verdict verdict{.admitted = false,
+                  .has_limit = false,
+                  .reason = "the request does not name its client",
+                  .names_no_client = true};
+  const auto refusal =
+      [&](std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
+        RelayRig own;
+        own.admission.verdict = verdict;
+        Application asked{options, own.context, counters};
+        http::RequestHead head{.version = http::Version::kHttp2, .method = "POST", .target = "/x"};
+        for (const auto& [name, value] : fields) head.fields.Add(name, value);
+        const auto rest = asked.OnRequest(std::move(head), peer, own.client, own.now);
+        return testing::PrintToString(own.client.got);
+      };
+  EXPECT_THAT(refusal({}),
+              AllOf(HasSubstr("the request does not name its client: the header X-Tenant is "
+                              "missing"),
+                    HasSubstr("send this header once, with the id of the client; ")));
+  EXPECT_THAT(refusal({{"X-Tenant", ""}}), HasSubstr("the header X-Tenant is empty"));
+  EXPECT_THAT(refusal({{"X-Tenant", "ann"}, {"x-tenant", "bob"}}),
+              HasSubstr("the header X-Tenant comes more than once"));
+  EXPECT_THAT(refusal({{"content-type", "application/grpc"}}),
+              HasSubstr("grpc-message=the request does not name its client: the header X-Tenant is "
+                        "missing"));
+  verdict = {.admitted = false, .reason = "the client has used its share of this cycle"};
+  EXPECT_THAT(refusal({{"X-Tenant", "ann"}}), Not(HasSubstr("X-Tenant is")));
+}
+
 TEST_F(ApplicationTest, RefusedRequestReachesNoUpstream) {
   table.verdict.admitted = false;
   table.verdict.remaining = 0;
@@ -193,5 +223,5 @@ TEST_F(ApplicationTest, ForwardedFieldsAreSet) {
               AllOf(HasSubstr("X-Forwarded-For=192.0.2.7"), HasSubstr("Via=1.1 headgate")));
 }
 
-}  // namespace
+}  // namespace application_test
 }  // namespace headgate::proxy

@@ -7,7 +7,7 @@
 #include "headgate/proxy/size_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace dry_run_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -152,5 +152,5 @@ TEST(DryRunInShadow, DebtThatEndsWhileTheStoreIsAskedStillSparesTheBucket) {
   EXPECT_EQ(rig.settled.returned.value(), 0u) << "nothing was taken";
 }
 
-}  // namespace
+}  // namespace dry_run_test
 }  // namespace headgate::proxy

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headgate::proxy {
-namespace {
+namespace dynamic_threshold_test {
 
 // Clients that all want as many places as they can get, and take them in turns.
 struct Crowd {
@@ -87,5 +87,5 @@ TEST(DynamicThreshold, OnePlaceIsForAnybody) {
   EXPECT_FALSE(MayTakeOne(1, 1));
 }
 
-}  // namespace
+}  // namespace dynamic_threshold_test
 }  // namespace headgate::proxy

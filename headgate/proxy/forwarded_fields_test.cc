@@ -5,7 +5,7 @@
 #include "headgate/wire/forwarded.h"
 
 namespace headgate::proxy {
-namespace {
+namespace forwarded_fields_test {
 
 struct Given {
   std::string_view name;
@@ -206,5 +206,5 @@ TEST(ForwardedFields, NamesOfTheSetting) {
   EXPECT_EQ(ForwardingByName("on"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace forwarded_fields_test
 }  // namespace headgate::proxy

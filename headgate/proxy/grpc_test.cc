@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::proxy {
-namespace {
+namespace grpc_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -96,5 +96,5 @@ TEST(Grpc, MessageIsPercentEncoded) {
   EXPECT_EQ(out, "50%25 of %C3%BC%0A");
 }
 
-}  // namespace
+}  // namespace grpc_test
 }  // namespace headgate::proxy

@@ -8,11 +8,11 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace health_check_test {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // A connection whose exchange the test answers.
 struct PlayedConnection final : UpstreamConnection {
@@ -26,7 +26,7 @@ struct PlayedConnection final : UpstreamConnection {
   bool closed = false;
 };
 
-struct HealthCheckTest : testing::Test {
+struct HealthCheckTest : ::testing::Test {
   void Wait(base::Duration d) {
     now += d;
     wheel.Advance(now);
@@ -110,5 +110,5 @@ TEST_F(HealthCheckTest, CheckThatIsDestroyedEndsItsConnection) {
   EXPECT_THAT(results, IsEmpty());
 }
 
-}  // namespace
+}  // namespace health_check_test
 }  // namespace headgate::proxy

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::proxy {
-namespace {
+namespace health_test {
 
 using std::chrono::seconds;
 
@@ -48,5 +48,5 @@ TEST(Health, FailuresWhileItIsOutDoNotCount) {
   EXPECT_FALSE(health.IsOut(kStart + seconds(1)));
 }
 
-}  // namespace
+}  // namespace health_test
 }  // namespace headgate::proxy

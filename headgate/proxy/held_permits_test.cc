@@ -8,7 +8,7 @@
 #include "headgate/proxy/rule_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace held_permits_test {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -220,5 +220,5 @@ TEST(HeldPermits, PassthroughKeepsNoneIfThePoolWouldRefuse) {
   EXPECT_TRUE(rig.HasRoom());
 }
 
-}  // namespace
+}  // namespace held_permits_test
 }  // namespace headgate::proxy

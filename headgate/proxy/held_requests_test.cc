@@ -8,15 +8,15 @@
 #include <vector>
 
 namespace headgate::proxy {
-namespace {
+namespace held_requests_test {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'000'000'000'000);
 
-struct HeldRequestsTest : testing::Test {
+struct HeldRequestsTest : ::testing::Test {
   struct Named final : HeldRequests::Entry {
     Named(HeldRequestsTest& t, std::string n) : test(t), name(std::move(n)) {}
     void OnDue(base::Instant) override {
@@ -157,5 +157,5 @@ TEST_F(HeldRequestsTest, IsFullAtItsBound) {
   EXPECT_FALSE(queue.may_fill());
 }
 
-}  // namespace
+}  // namespace held_requests_test
 }  // namespace headgate::proxy

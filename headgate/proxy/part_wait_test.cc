@@ -8,7 +8,7 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace part_wait_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,7 +38,7 @@ struct Rounds final : Admission {
   std::vector<uint64_t> tickets;
 };
 
-struct PartWaitTest : testing::Test {
+struct PartWaitTest : ::testing::Test {
   PartWaitTest() { application.SetHeld(held); }
 
   void Ask() {
@@ -86,7 +86,7 @@ TEST_F(PartWaitTest, GoesOnWithItsBodyWhenThePoolHasDecided) {
   receiver->OnEnd({}, rig.now);
   ASSERT_FALSE(rig.upstream.got.empty());
   EXPECT_EQ(rig.upstream.got.front(), "POST /x unsized X-Client-Id=ann");
-  EXPECT_THAT(testing::PrintToString(rig.upstream.got), HasSubstr("beginning"));
+  EXPECT_THAT(::testing::PrintToString(rig.upstream.got), HasSubstr("beginning"));
   EXPECT_EQ(counters.admitted.value(), 1u);
 }
 
@@ -116,5 +116,5 @@ TEST_F(PartWaitTest, ARequestThatFindsTooManyWaitingIsDecidedAtOnce) {
   EXPECT_THAT(rig.client.got.front(), HasSubstr("head 429"));
 }
 
-}  // namespace
+}  // namespace part_wait_test
 }  // namespace headgate::proxy

@@ -40,10 +40,10 @@ Verdict Describe(const share::Verdict& verdict) {
                  .remaining = verdict.remaining,
                  .reset_after = verdict.reset_after,
                  .reason = TextOf(verdict.reason),
+                 .names_no_client = !verdict.admitted && verdict.reason == share::Reason::kNoClient,
                  .counted_only = verdict.counted_only};
   // A request without a client never passes, however long it waits.
-  const bool never =
-      verdict.retry_after == algorithm::kNever || verdict.reason == share::Reason::kNoClient;
+  const bool never = verdict.retry_after == algorithm::kNever || answer.names_no_client;
   if (!verdict.admitted && !never) {
     answer.retry_after = verdict.reason == share::Reason::kInFlight
                              ? std::max(verdict.retry_after, kRetryWhenFull)

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::proxy {
-namespace {
+namespace pool_admission_test {
 
 using std::chrono::seconds;
 
@@ -94,5 +94,5 @@ TEST(PoolAdmission, RequestsInFlightAreLimited) {
   EXPECT_TRUE(admission.Admit("cid", kStart + std::chrono::milliseconds(10)).admitted);
 }
 
-}  // namespace
+}  // namespace pool_admission_test
 }  // namespace headgate::proxy

@@ -15,12 +15,12 @@
 #include "headgate/net/server_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace proxy_loop_test {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 struct AdmitsAll final : Admission {
   Verdict Admit(std::string_view, base::Instant) override { return {}; }
@@ -54,7 +54,7 @@ struct Proxy {
   std::unique_ptr<ProxyLoop> loop;
 };
 
-struct ProxyLoopTest : testing::Test {
+struct ProxyLoopTest : ::testing::Test {
   ProxyLoopTest() {
     upstream.server->Start();
     StreamConnectionOptions address{
@@ -197,5 +197,5 @@ TEST_F(ProxyLoopTest, LoopEndsWithOpenExchanges) {
   while (proxy.loop->counters().upstreams.outstanding.value() == 0) std::this_thread::yield();
 }
 
-}  // namespace
+}  // namespace proxy_loop_test
 }  // namespace headgate::proxy

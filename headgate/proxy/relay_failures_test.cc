@@ -5,18 +5,18 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace relay_failures_test {
 
 using http::BodyLength;
 using http::Failure;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr base::Duration kSecond = std::chrono::seconds(1);
 
-struct RelayFailures : testing::Test, RelayRig {
+struct RelayFailures : ::testing::Test, RelayRig {
   // The status of the only answer that the client got.
   std::string Status() {
     if (client.got.empty()) return "none";
@@ -148,7 +148,7 @@ TEST_F(RelayFailures, ReasonCanBeSwitchedOff) {
   options.says_reason = false;
   Begin("GET");
   Fail(upstream, Failure::kInvalid);
-  EXPECT_THAT(client.got.front(), testing::Not(HasSubstr("Proxy-Status")));
+  EXPECT_THAT(client.got.front(), ::testing::Not(HasSubstr("Proxy-Status")));
 }
 
 TEST_F(RelayFailures, OwnAnswerToHeadHasNoBody) {
@@ -320,5 +320,5 @@ TEST_F(RelayFailures, GrpcDeadlineHoldsInTheQueueAndAfterTheHead) {
   EXPECT_THAT(rig.client.got, ElementsAre("head 200 unsized", "end grpc-status=4"));
 }
 
-}  // namespace
+}  // namespace relay_failures_test
 }  // namespace headgate::proxy

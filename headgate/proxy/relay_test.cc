@@ -8,12 +8,12 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace relay_test {
 
 using http::BodyLength;
 using http::kWindowBytes;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr base::Duration kSecond = std::chrono::seconds(1);
 
@@ -323,5 +323,5 @@ TEST(Relay, RelayThatIsDestroyedInTheMiddleIsCancelled) {
   EXPECT_EQ(rig.Count(Outcome::kClientGone), 1u);
 }
 
-}  // namespace
+}  // namespace relay_test
 }  // namespace headgate::proxy

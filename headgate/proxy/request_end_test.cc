@@ -8,7 +8,7 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace request_end_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -158,5 +158,5 @@ TEST_F(RelayEnd, OnlyAfterTheLastAttempt) {
   EXPECT_THAT(log, ElementsAre("0 up, 0 down"));
 }
 
-}  // namespace
+}  // namespace request_end_test
 }  // namespace headgate::proxy

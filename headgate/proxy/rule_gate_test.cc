@@ -6,7 +6,7 @@
 #include "headgate/proxy/rule_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace rule_gate_test {
 
 using namespace std::chrono_literals;
 using front::auth::Outcome;
@@ -251,5 +251,5 @@ TEST(RuleGateMapping, WithoutMappingsNobodyPasses) {
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/", kAnn)), StartsWith("head 403 "));
 }
 
-}  // namespace
+}  // namespace rule_gate_test
 }  // namespace headgate::proxy

@@ -8,7 +8,7 @@
 #include "headgate/proxy/size_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace settler_test {
 
 using namespace std::chrono_literals;
 using http::BodyLength;
@@ -474,5 +474,5 @@ TEST_P(AllSizes, AddUpWhileTimePasses) {
   }
 }
 
-}  // namespace
+}  // namespace settler_test
 }  // namespace headgate::proxy

@@ -52,6 +52,7 @@ void StreamConnection::OnClosed(const absl::Status& why) {
   const std::string_view detail(why.message().data(), why.message().size());
   if (session_ == nullptr) {
     const UpstreamConnection::End end = ConnectFailure(now);
+    if (options_->on_connect_failure) options_->on_connect_failure(detail);
     if (stream_.failed_in_handshake() && options_->on_tls_failure)
       options_->on_tls_failure(end, detail);
     return End(end, detail, now);

@@ -25,6 +25,8 @@ struct StreamConnectionOptions {
   // Told, on the loop, that the upstream closed a connection with exchanges without announcing the
   // end (Stream::ended_unannounced). May be null.
   std::function<void(std::string_view detail)> on_unannounced_end{};
+  // Told, on the loop, that no connection could be made, for whatever reason. May be null.
+  std::function<void(std::string_view detail)> on_connect_failure{};
   // Told, on the loop, that no connection could be made because of TLS. May be null.
   std::function<void(UpstreamConnection::End end, std::string_view detail)> on_tls_failure{};
 };

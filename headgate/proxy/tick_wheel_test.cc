@@ -10,7 +10,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::proxy {
-namespace {
+namespace tick_wheel_test {
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'000'000'000'000);
 constexpr base::Duration kTick = TickWheel::kTick;
@@ -124,5 +124,5 @@ TEST(TickWheel, RandomTimesAndSteps) {
   }
 }
 
-}  // namespace
+}  // namespace tick_wheel_test
 }  // namespace headgate::proxy

@@ -7,7 +7,7 @@
 #include "headgate/proxy/upstreams_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace upstreams_draining_test {
 
 // A connection carries this many exchanges.
 constexpr size_t kPlaces = 4;
@@ -178,5 +178,5 @@ TEST_F(UpstreamsDrainingTest, ConnectionsOfHttp1CountUntilTheyEnd) {
   EndAll();
 }
 
-}  // namespace
+}  // namespace upstreams_draining_test
 }  // namespace headgate::proxy

@@ -7,7 +7,7 @@
 #include "headgate/proxy/upstreams_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace upstreams_names_test {
 
 using std::chrono::seconds;
 
@@ -181,5 +181,5 @@ TEST_F(UpstreamsNamesTest, AddressThatComesBackIsTriedAgain) {
   Leave(other);
 }
 
-}  // namespace
+}  // namespace upstreams_names_test
 }  // namespace headgate::proxy

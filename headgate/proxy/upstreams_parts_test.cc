@@ -12,7 +12,7 @@
 #include "headgate/proxy/upstreams_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace upstreams_parts_test {
 
 using std::chrono::seconds;
 
@@ -391,5 +391,5 @@ TEST_F(UpstreamsPartsTest, KeepsItsAccountsInAnyOrder) {
   EXPECT_EQ(counters.outstanding.value(), 0u);
 }
 
-}  // namespace
+}  // namespace upstreams_parts_test
 }  // namespace headgate::proxy

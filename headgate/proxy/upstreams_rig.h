@@ -68,7 +68,7 @@ struct PlayedWaiter final : Places::Waiter {
   std::function<void(Place&)> on_place;
 };
 
-struct UpstreamsRig : testing::Test {
+struct UpstreamsRig : ::testing::Test {
   void Make(size_t addresses) {
     upstreams.emplace(
         options,

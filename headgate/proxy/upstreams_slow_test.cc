@@ -6,7 +6,7 @@
 #include "headgate/proxy/upstreams_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace upstreams_slow_test {
 
 using std::chrono::milliseconds;
 
@@ -112,5 +112,5 @@ TEST_F(UpstreamsSlowTest, AddressesThatAreOutAreNotTriedInstead) {
   upstreams->Close(now);
 }
 
-}  // namespace
+}  // namespace upstreams_slow_test
 }  // namespace headgate::proxy

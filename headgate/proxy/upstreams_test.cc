@@ -14,11 +14,11 @@
 #include "headgate/proxy/upstreams_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace upstreams_test {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 using UpstreamsTest = UpstreamsRig;
 
@@ -457,5 +457,5 @@ TEST_F(UpstreamsTest, CloseEndsEverything) {
   EXPECT_EQ(counters.connections.value(), 0u);
 }
 
-}  // namespace
+}  // namespace upstreams_test
 }  // namespace headgate::proxy

@@ -11,9 +11,9 @@
 #include "headgate/base/random.h"
 
 namespace headgate::proxy {
-namespace {
+namespace waiter_queue_test {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 struct Request final : Places::Waiter {
   explicit Request(std::optional<uint64_t> of_client)
@@ -24,7 +24,7 @@ struct Request final : Places::Waiter {
   const std::optional<uint64_t> client;
 };
 
-struct WaiterQueueTest : testing::Test {
+struct WaiterQueueTest : ::testing::Test {
   Request& Make(std::optional<uint64_t> client) { return requests.emplace_back(client); }
   void Append(std::optional<uint64_t> client) { queue.Append(Make(client)); }
   void Hold(std::optional<uint64_t> client) { queue.Hold(Make(client)); }
@@ -183,5 +183,5 @@ TEST_F(WaiterQueueTest, OrderIsThatOfASearch) {
   while (!queue.empty()) (void)queue.TakeFirst();
 }
 
-}  // namespace
+}  // namespace waiter_queue_test
 }  // namespace headgate::proxy

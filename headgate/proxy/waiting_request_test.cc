@@ -12,7 +12,7 @@
 #include "headgate/proxy/rule_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace waiting_request_test {
 
 using namespace std::chrono_literals;
 using front::auth::Outcome;
@@ -513,5 +513,5 @@ TEST(WaitingRequest, KeepsItsAccountsInAnyOrder) {
   EXPECT_GT(held, 300u) << "the runs have something to hold";
 }
 
-}  // namespace
+}  // namespace waiting_request_test
 }  // namespace headgate::proxy

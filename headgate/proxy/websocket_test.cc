@@ -6,12 +6,12 @@
 #include "headgate/proxy/relay_rig.h"
 
 namespace headgate::proxy {
-namespace {
+namespace websocket_test {
 
 using http::BodyLength;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // The example of RFC 6455, 1.3.
 constexpr std::string_view kKey = "dGhlIHNhbXBsZSBub25jZQ==";
@@ -83,5 +83,5 @@ TEST(WebSocket, UpstreamWithoutTheProofGetsNoTunnel) {
   }
 }
 
-}  // namespace
+}  // namespace websocket_test
 }  // namespace headgate::proxy

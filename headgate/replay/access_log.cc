@@ -2,24 +2,22 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::replay {
 namespace {
 
-using nlohmann::json;
+using wire::Json;
 
 constexpr int64_t kSecondsMax = int64_t{230} * 366 * 86'400;
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr size_t kFractionDigits = 9;
 constexpr const char* kTimeMembers[] = {"@timestamp",   "time",       "timestamp", "ts",
                                         "time_iso8601", "time_local", "msec"};
-// Deeper JSON is not read: the parser would recurse.
-constexpr int kJsonDepthMax = 16;
 
 std::optional<base::Instant> ParseByFormat(const std::string& format, std::string_view text) {
   absl::Time time;
@@ -82,6 +80,11 @@ bool TakeWord(std::string_view& line, std::string_view& word) {
 
 std::string_view IdOf(std::string_view word) { return word == "-" ? std::string_view() : word; }
 
+// A text, or the JSON of another value.
+std::string TextOf(const Json& value) {
+  return value.is_string() ? std::string(value.text()) : value.Text();
+}
+
 }  // namespace
 
 absl::StatusOr<ClientPlace> ClientPlace::Parse(std::string_view text) {
@@ -124,22 +127,14 @@ std::optional<LoggedRequest> AccessLogReader::ReadText(std::string_view line) {
 }
 
 std::optional<LoggedRequest> AccessLogReader::ReadJson(std::string_view line) {
-  const auto not_too_deep = [](int depth, json::parse_event_t, const json&) {
-    return depth <= kJsonDepthMax;
-  };
-  const json object = json::parse(line, not_too_deep, false);
-  if (!object.is_object()) return std::nullopt;
-  const auto client = object.find(client_.member);
-  if (client == object.end()) return std::nullopt;
+  const Json object = Json::Parse(line).value_or(nullptr);
+  const Json* const client = object.Find(client_.member);
+  if (client == nullptr) return std::nullopt;
   for (const char* const name : kTimeMembers) {
-    const auto member = object.find(name);
-    if (member == object.end()) continue;
-    const auto at =
-        ParseLogTime(member->is_string() ? member->get_ref<const std::string&>() : member->dump());
+    const Json* const member = object.Find(name);
+    const auto at = member == nullptr ? std::nullopt : ParseLogTime(TextOf(*member));
     if (!at) continue;
-    name_ = client->is_string() ? client->get<std::string>()
-            : client->is_null() ? ""
-                                : client->dump();
+    name_ = client->is_null() ? "" : TextOf(*client);
     return LoggedRequest{.at = *at, .client = IdOf(name_)};
   }
   return std::nullopt;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::replay {
-namespace {
+namespace access_log_test {
 
 using ::testing::Optional;
 
@@ -84,6 +84,8 @@ TEST(AccessLog, JsonHasTheClientByName) {
   EXPECT_THAT(ReadLine("id", R"({"id":null,"ts":1795601635})"), Optional(Read{At(0), ""}));
   EXPECT_THAT(ReadLine("id", R"({"id":"a","time":12,"time_local":"25/Nov/2026:10:13:55 +0000"})"),
               Optional(Read{At(0), "a"}));
+  EXPECT_THAT(ReadLine("id", R"({"id":{"b":[1],"a":0.5},"time":"2026-11-25T10:13:55Z"})"),
+              Optional(Read{At(0), R"({"b":[1],"a":0.5})"}));
   for (const std::string_view line : {R"({"time":"2026-11-25T10:13:55Z"})", R"({"id":"a"})",
                                       R"(["id"])", R"({"id")", "id 1795601635", ""}) {
     EXPECT_EQ(ReadLine("id", line), std::nullopt) << line;
@@ -105,5 +107,5 @@ TEST(ClientPlace, IsANumberOrAName) {
     EXPECT_EQ(ClientPlace::Parse(text).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace access_log_test
 }  // namespace headgate::replay

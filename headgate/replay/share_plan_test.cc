@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::replay {
-namespace {
+namespace share_plan_test {
 
 using namespace std::chrono_literals;
 
@@ -97,5 +97,5 @@ TEST(SharePlan, OfNothingIsEmpty) {
   EXPECT_FALSE(SharePlanner::Make({.capacity = 0, .cycle = 10s}).ok());
 }
 
-}  // namespace
+}  // namespace share_plan_test
 }  // namespace headgate::replay

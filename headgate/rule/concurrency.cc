@@ -9,12 +9,14 @@
 namespace headgate::rule {
 namespace {
 
-constexpr std::string_view kForm = "rate_limit: {algorithm: concurrency, requests: 20, ttl: 30s}";
+constexpr std::string_view kConcurrencyFieldsForm =
+    "rate_limit: {algorithm: concurrency, requests: 20, ttl: 30s}";
 
 // The words of other limits.
-constexpr Word kOthers[] = {Word::kAlign,    Word::kBurst,  Word::kCost,  Word::kCountDenied,
-                            Word::kMaxDelay, Word::kPeriod, Word::kQueue, Word::kRequestsPerUnit,
-                            Word::kSharing,  Word::kStrict, Word::kUnit};
+constexpr Word kOtherWords[] = {
+    Word::kAlign,    Word::kBurst,  Word::kCost,  Word::kCountDenied,
+    Word::kMaxDelay, Word::kPeriod, Word::kQueue, Word::kRequestsPerUnit,
+    Word::kSharing,  Word::kStrict, Word::kUnit};
 
 std::string HintFor(Word word) {
   switch (word) {
@@ -27,7 +29,7 @@ std::string HintFor(Word word) {
     case Word::kStrict:
       return "permits are always asked for one by one; leave it out";
     default:
-      return fmt::format("leave it out, as in {}", kForm);
+      return fmt::format("leave it out, as in {}", kConcurrencyFieldsForm);
   }
 }
 
@@ -58,7 +60,7 @@ bool SaysConcurrency(const Fields& fields) {
 }
 
 void ReadConcurrency(FieldReader& reader, Fields& fields, Rule& rule) {
-  for (const Word word : kOthers) {
+  for (const Word word : kOtherWords) {
     if (!fields.has(word)) continue;
     reader.Report(fields, word, fmt::format("{} does not apply to concurrency", TextOf(word)),
                   HintFor(word));
@@ -66,7 +68,7 @@ void ReadConcurrency(FieldReader& reader, Fields& fields, Rule& rule) {
   for (const Word word : {Word::kRequests, Word::kTtl}) {
     if (fields.has(word) || fields.reported(word)) continue;
     reader.Report(fields, word, fmt::format("concurrency needs {}", TextOf(word)),
-                  std::string(kForm));
+                  std::string(kConcurrencyFieldsForm));
   }
   const uint32_t max = reader.Unsigned32(fields, Word::kRequests);
   const std::string_view ttl_text = reader.Text(fields, Word::kTtl);
@@ -81,7 +83,7 @@ void ReadConcurrency(FieldReader& reader, Fields& fields, Rule& rule) {
   if (auto problem = ProblemWith(limit)) {
     const bool of_max = limit.max > permit::kPermitsPerKeyMax;
     return reader.Report(fields, of_max ? Word::kRequests : Word::kTtl, *std::move(problem),
-                         std::string(kForm));
+                         std::string(kConcurrencyFieldsForm));
   }
   if (rule.concurrency) {
     return reader.Report(fields, Word::kAlgorithm, "a second limit of concurrency",

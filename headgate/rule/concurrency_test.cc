@@ -11,7 +11,7 @@
 #include "headgate/rule/rule_difference.h"
 
 namespace headgate::rule {
-namespace {
+namespace concurrency_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -166,5 +166,5 @@ TEST(Concurrency, AChangeIsADifference) {
   EXPECT_EQ(DifferencesOf(*before, *after).size(), 1u);
 }
 
-}  // namespace
+}  // namespace concurrency_test
 }  // namespace headgate::rule

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 namespace headgate::rule {
-namespace {
+namespace document_test {
 
 // Prints a tree: scalars as written (quoted ones in quotes), with line:column.
 std::string Show(const DocumentNode& node) {
@@ -88,5 +88,5 @@ TEST(Document, CountsLongTextsByTheirLength) {
   EXPECT_EQ(parsed.document->root()->size, 11u);
 }
 
-}  // namespace
+}  // namespace document_test
 }  // namespace headgate::rule

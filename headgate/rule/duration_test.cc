@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::rule {
-namespace {
+namespace duration_test {
 
 using std::chrono_literals::operator""ns;
 using std::chrono_literals::operator""us;
@@ -138,5 +138,5 @@ TEST(FormatDuration, PrintsTheLargestAndSmallestNumbers) {
             "-106751d23h47m16.854775808s");
 }
 
-}  // namespace
+}  // namespace duration_test
 }  // namespace headgate::rule

@@ -12,7 +12,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::rule {
-namespace {
+namespace examples_test {
 
 const std::filesystem::path kSource = SourceDir();
 
@@ -88,9 +88,9 @@ TEST(RulesReference, NamesEveryWord) {
   const std::string page = TextOf(kSource / "docs" / "reference" / "rules.md");
   for (size_t i = 0; i < kWordCount; ++i) {
     const std::string_view word = rule::TextOf(static_cast<Word>(i));
-    EXPECT_THAT(page, testing::HasSubstr("\n| `" + std::string(word) + "` |"));
+    EXPECT_THAT(page, ::testing::HasSubstr("\n| `" + std::string(word) + "` |"));
   }
 }
 
-}  // namespace
+}  // namespace examples_test
 }  // namespace headgate::rule

@@ -6,7 +6,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace explain_test {
 
 constexpr std::string_view kRules = R"(
 domain: edge
@@ -118,15 +118,15 @@ TEST(Explain, SaysThatANodeHasNoLimitOfItsOwn) {
 
 TEST(Explain, SaysThatARuleIsUnlimited) {
   EXPECT_THAT(ExplainText({{"tenant", "a"}, {"user", "b"}}),
-              testing::EndsWith("rule      tenant.user\n"
-                                "limit     none: unlimited\n"
-                                "so        rule \"tenant.user\" is unlimited\n"));
+              ::testing::EndsWith("rule      tenant.user\n"
+                                  "limit     none: unlimited\n"
+                                  "so        rule \"tenant.user\" is unlimited\n"));
 }
 
 TEST(Explain, ListsWhatThereIsWhereNothingMatches) {
   EXPECT_THAT(
       ExplainText({{"tenant", "a"}, {"usr", "b"}}),
-      testing::EndsWith(
+      ::testing::EndsWith(
           "step 2    usr=b\n"
           "          matched nothing\n"
           "          not: \"usr_b\" has no rule\n"
@@ -134,7 +134,7 @@ TEST(Explain, ListsWhatThereIsWhereNothingMatches) {
           "so        nothing at this level matches \"usr=b\"; there is \"user\": no limit\n"));
   EXPECT_THAT(
       ExplainText({{"x", ""}}),
-      testing::EndsWith(
+      ::testing::EndsWith(
           "so        nothing in the domain matches \"x\"; there is \"api_key\", \"api_key_gold\", "
           "\"api_key_team-*\", \"api_key_team-red-*\", \"tenant\": no limit\n"));
 }
@@ -177,8 +177,8 @@ TEST(Explain, SaysThatALimitOfNothingLetsNothingPass) {
   ASSERT_TRUE(result.ok());
   const std::vector<Entry> entries{{"user", "ann"}};
   EXPECT_THAT(Describe(Explain(*result.rules, "default", entries)),
-              testing::HasSubstr(": nothing passes\n"));
+              ::testing::HasSubstr(": nothing passes\n"));
 }
 
-}  // namespace
+}  // namespace explain_test
 }  // namespace headgate::rule

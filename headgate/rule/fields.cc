@@ -88,10 +88,6 @@ std::string_view NameOf(uint8_t contexts) {
   return "at the top of the file, next to domain";
 }
 
-bool IsNull(const DocumentNode& node) {
-  return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
-}
-
 // The hint for a fraction, or for a number that is too large.
 std::string NumberHint(Word word) {
   if (word == Word::kRequestsPerUnit) {

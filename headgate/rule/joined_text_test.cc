@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::rule {
-namespace {
+namespace joined_text_test {
 
 // All ways to split a text at a "_" into two pieces.
 std::vector<JoinedText> Splits(std::string_view text) {
@@ -80,5 +80,5 @@ TEST(JoinedText, HashesTextsOfAnyLengthWhole) {
   }
 }
 
-}  // namespace
+}  // namespace joined_text_test
 }  // namespace headgate::rule

@@ -11,17 +11,18 @@
 namespace headgate::rule {
 namespace {
 
-constexpr std::string_view kForm = R"({"Limit": 20, "Algorithm": "concurrency", "Ttl": "60s"})";
+constexpr std::string_view kKeyConcurrencyForm =
+    R"({"Limit": 20, "Algorithm": "concurrency", "Ttl": "60s"})";
 
 // The words of other limits.
-constexpr KeyWord kOthers[] = {KeyWord::kAlign,        KeyWord::kBurst, KeyWord::kCountDenied,
-                               KeyWord::kMaxDelay,     KeyWord::kQueue, KeyWord::kWindow,
-                               KeyWord::kWindowSeconds};
+constexpr KeyWord kOtherKeyWords[] = {
+    KeyWord::kAlign, KeyWord::kBurst,  KeyWord::kCountDenied,  KeyWord::kMaxDelay,
+    KeyWord::kQueue, KeyWord::kWindow, KeyWord::kWindowSeconds};
 
 std::string HintFor(KeyWord word) {
   if (word == KeyWord::kWindow || word == KeyWord::kWindowSeconds)
     return "write Ttl: the time after which a request that never ends does not count any more";
-  return fmt::format("leave it out, as in {}", kForm);
+  return fmt::format("leave it out, as in {}", kKeyConcurrencyForm);
 }
 
 }  // namespace
@@ -33,14 +34,15 @@ bool SaysConcurrency(const KeyLimitMembers& members) {
 }
 
 void ReadConcurrency(KeyLimitMembers& members, Rule& rule) {
-  for (const KeyWord word : kOthers) {
+  for (const KeyWord word : kOtherKeyWords) {
     if (!members.has(word)) continue;
     members.Report(word, fmt::format("{} does not apply to concurrency", TextOf(word)),
                    HintFor(word));
   }
   for (const KeyWord word : {KeyWord::kLimit, KeyWord::kTtl}) {
     if (members.has(word)) continue;
-    members.Report(word, fmt::format("concurrency needs {}", TextOf(word)), std::string(kForm));
+    members.Report(word, fmt::format("concurrency needs {}", TextOf(word)),
+                   std::string(kKeyConcurrencyForm));
   }
   const uint64_t max = members.WholeNumber(KeyWord::kLimit).value_or(0);
   const std::string_view ttl_text = members.Text(KeyWord::kTtl);
@@ -52,10 +54,10 @@ void ReadConcurrency(KeyLimitMembers& members, Rule& rule) {
                           R"(write a duration: "Ttl": "60s")");
   }
   if (max > permit::kPermitsPerKeyMax)
-    return members.Report(KeyWord::kLimit, TooManyInFlight(max), std::string(kForm));
+    return members.Report(KeyWord::kLimit, TooManyInFlight(max), std::string(kKeyConcurrencyForm));
   const ConcurrencyLimit limit{.max = static_cast<uint32_t>(max), .ttl = *ttl};
   if (auto problem = ProblemWith(limit))
-    return members.Report(KeyWord::kTtl, *std::move(problem), std::string(kForm));
+    return members.Report(KeyWord::kTtl, *std::move(problem), std::string(kKeyConcurrencyForm));
   if (rule.concurrency) {
     return members.Report(KeyWord::kAlgorithm, "a second limit of concurrency",
                           "a rule may have one, beside limits of other algorithms");

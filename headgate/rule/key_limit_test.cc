@@ -12,7 +12,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::rule {
-namespace {
+namespace key_limit_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -290,5 +290,5 @@ TEST(KeyLimit, ThePageNamesEveryWordAndItsExamplesLoad) {
   EXPECT_EQ(examples, 4u);
 }
 
-}  // namespace
+}  // namespace key_limit_test
 }  // namespace headgate::rule

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::rule {
-namespace {
+namespace limit_words_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -49,5 +49,5 @@ TEST(MakeLimit, NeverOverflowsOverMaxDelay) {
   EXPECT_EQ(limit->limit.spec().burst, uint64_t{1} << 62);
 }
 
-}  // namespace
+}  // namespace limit_words_test
 }  // namespace headgate::rule

@@ -7,7 +7,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace load_problems_test {
 
 std::string ProblemsOf(std::string_view text) {
   const std::vector<RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
@@ -27,7 +27,7 @@ struct Case {
 };
 
 // The file begins with "domain: d\ndescriptors:\n", so the case's text begins on line 3.
-class BadDescriptors : public testing::TestWithParam<Case> {};
+class BadDescriptors : public ::testing::TestWithParam<Case> {};
 TEST_P(BadDescriptors, AreReportedAtTheirPlaceWithAHint) {
   EXPECT_EQ(ProblemsOf(fmt::format("domain: d\ndescriptors:\n{}", GetParam().text)),
             GetParam().expected);
@@ -35,7 +35,7 @@ TEST_P(BadDescriptors, AreReportedAtTheirPlaceWithAHint) {
 
 INSTANTIATE_TEST_SUITE_P(
     InEnvoysWords, BadDescriptors,
-    testing::Values(
+    ::testing::Values(
         Case{"- value: v\n",
              "f.yaml:3:3: descriptor has empty key\n"
              "  hint: add \"key: NAME\"\n"},
@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     InOurWords, BadDescriptors,
-    testing::Values(
+    ::testing::Values(
         Case{"- key: k\n  burst: 5\n  rate_limit: {unit: day, requests_per_unit: 1}\n",
              "f.yaml:4:3: config error, misplaced key 'burst'\n"
              "  hint: 'burst' belongs under rate_limit\n"},
@@ -225,14 +225,14 @@ INSTANTIATE_TEST_SUITE_P(
              "  hint: all limits of a rule share one value\n"}));
 
 // The words are in braces that begin on line 4, column 15, so the first word is in column 16.
-class BadLimits : public testing::TestWithParam<Case> {};
+class BadLimits : public ::testing::TestWithParam<Case> {};
 TEST_P(BadLimits, AreReportedAtTheirPlaceWithAHint) {
   EXPECT_EQ(ProblemsOf(LimitFile(GetParam().text)), GetParam().expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     InOurWords, BadLimits,
-    testing::Values(
+    ::testing::Values(
         Case{"unit: day, period: 20s, requests_per_unit: 1",
              "f.yaml:4:35: should not specify both unit and period\n"
              "  hint: leave out one of them\n"},
@@ -342,7 +342,7 @@ struct FileCase {
   std::string text;
   std::string_view expected;
 };
-class BadFiles : public testing::TestWithParam<FileCase> {};
+class BadFiles : public ::testing::TestWithParam<FileCase> {};
 TEST_P(BadFiles, AreRefusedWithTheReason) {
   EXPECT_EQ(ProblemsOf(GetParam().text), GetParam().expected);
 }
@@ -353,29 +353,30 @@ constexpr std::string_view kNoDomain =
 
 INSTANTIATE_TEST_SUITE_P(
     Domain, BadFiles,
-    testing::Values(FileCase{"", kNoDomain}, FileCase{"# nothing\n", kNoDomain},
-                    FileCase{"~", kNoDomain}, FileCase{"descriptors: []\n", kNoDomain},
-                    FileCase{"domain: \n",
-                             "f.yaml:1:8: config file cannot have empty domain\n"
-                             "  hint: begin the file with \"domain: NAME\"\n"},
-                    FileCase{"text",
-                             "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line "
-                             "1: cannot unmarshal !!str "
-                             "`text` into map[interface {}]interface {}\n"
-                             "  hint: begin the file with \"domain: NAME\"\n"},
-                    FileCase{"- domain: x\n",
-                             "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line "
-                             "1: cannot unmarshal !!seq "
-                             "into map[interface {}]interface {}\n"
-                             "  hint: begin the file with \"domain: NAME\"\n"},
-                    FileCase{"domain: " + std::string(4097, 'x'),
-                             "f.yaml:1:9: domain is longer than 4096 bytes\n"
-                             "  hint: use a shorter one, or a pattern with '*'\n"},
-                    FileCase{"domain: d\nall_or_nothing: 1\n",
-                             "f.yaml:2:17: error loading config file: yaml: unmarshal errors: line "
-                             "2: cannot unmarshal !!int "
-                             "`1` into bool\n"
-                             "  hint: 'all_or_nothing' is true or false, without quotes\n"}));
+    ::testing::Values(
+        FileCase{"", kNoDomain}, FileCase{"# nothing\n", kNoDomain}, FileCase{"~", kNoDomain},
+        FileCase{"descriptors: []\n", kNoDomain},
+        FileCase{"domain: \n",
+                 "f.yaml:1:8: config file cannot have empty domain\n"
+                 "  hint: begin the file with \"domain: NAME\"\n"},
+        FileCase{"text",
+                 "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line "
+                 "1: cannot unmarshal !!str "
+                 "`text` into map[interface {}]interface {}\n"
+                 "  hint: begin the file with \"domain: NAME\"\n"},
+        FileCase{"- domain: x\n",
+                 "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line "
+                 "1: cannot unmarshal !!seq "
+                 "into map[interface {}]interface {}\n"
+                 "  hint: begin the file with \"domain: NAME\"\n"},
+        FileCase{"domain: " + std::string(4097, 'x'),
+                 "f.yaml:1:9: domain is longer than 4096 bytes\n"
+                 "  hint: use a shorter one, or a pattern with '*'\n"},
+        FileCase{"domain: d\nall_or_nothing: 1\n",
+                 "f.yaml:2:17: error loading config file: yaml: unmarshal errors: line "
+                 "2: cannot unmarshal !!int "
+                 "`1` into bool\n"
+                 "  hint: 'all_or_nothing' is true or false, without quotes\n"}));
 
 // "a: &a [x, x]", "b: &b [*a, *a]", …: a few lines expand to 2^depth texts.
 std::string AliasBomb(int depth) {
@@ -411,7 +412,7 @@ struct YamlCase {
   std::string place;
   std::string_view expected;
 };
-class InvalidYaml : public testing::TestWithParam<YamlCase> {};
+class InvalidYaml : public ::testing::TestWithParam<YamlCase> {};
 TEST_P(InvalidYaml, IsRefusedWithTheReason) {
   EXPECT_EQ(ProblemsOf(GetParam().text),
             fmt::format("f.yaml:{}: {}{}", GetParam().place, GetParam().expected, kYamlHint));
@@ -419,7 +420,7 @@ TEST_P(InvalidYaml, IsRefusedWithTheReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, InvalidYaml,
-    testing::Values(
+    ::testing::Values(
         YamlCase{"domain: d\ndescriptors: [\n", "3:1",
                  "error loading config file: yaml: did not find expected node content"},
         YamlCase{"domain: \"d\n", "2:1",
@@ -557,10 +558,10 @@ TEST(LoadRules, RefusesPathsThatTogetherAreTooLong) {
   for (int i = 0; i < 30; ++i) file += "}]";
   const std::string problems = ProblemsOf(file);
   EXPECT_THAT(problems,
-              testing::HasSubstr("the paths of all rules are longer than 536870912 bytes\n"
-                                 "  hint: use shorter keys and values, or fewer rules\n"));
+              ::testing::HasSubstr("the paths of all rules are longer than 536870912 bytes\n"
+                                   "  hint: use shorter keys and values, or fewer rules\n"));
   EXPECT_EQ(std::count(problems.begin(), problems.end(), '\n'), 2);
 }
 
-}  // namespace
+}  // namespace load_problems_test
 }  // namespace headgate::rule

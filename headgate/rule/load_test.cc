@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 
 namespace headgate::rule {
-namespace {
+namespace load_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
 using algorithm::LimitSpec;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""h;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 LoadResult Load(std::string_view text, LoadOptions options = {}) {
   const std::vector<RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
@@ -75,7 +75,7 @@ TEST(LoadRules, DeniesEverythingWithoutRequestsAndWarns) {
   const LoadResult meant =
       Load("domain: d\ndescriptors:\n- key: k\n  rate_limit: {unit: day, requests_per_unit: 0}\n");
   EXPECT_TRUE(meant.rules->rules()[0].limits[0].limit.denies_all());
-  EXPECT_THAT(meant.warnings, testing::IsEmpty());
+  EXPECT_THAT(meant.warnings, ::testing::IsEmpty());
 }
 
 TEST(LoadRules, ReadsNumbersAsYaml11) {
@@ -226,7 +226,7 @@ TEST(LoadRules, ReadsEverythingBesideTheLimit) {
   EXPECT_EQ(rule.path, "k_v");
   EXPECT_EQ(rule.label(), "free");
   EXPECT_TRUE(rule.unlimited);
-  EXPECT_THAT(rule.limits, testing::IsEmpty());
+  EXPECT_THAT(rule.limits, ::testing::IsEmpty());
   EXPECT_TRUE(rule.shadow_mode);
   EXPECT_TRUE(rule.quota_mode);
   EXPECT_TRUE(rule.detailed_metric);
@@ -329,7 +329,7 @@ TEST(LoadRules, TakesTheLastOfADoubledWordAndMergesADoubledLimit) {
 TEST(LoadRules, ForgetsALimitThatIsDoubledByNothing) {
   const LoadResult result =
       Load("domain: d\ndescriptors:\n- {key: k, rate_limit: {unit: x}, rate_limit: ~}\n");
-  EXPECT_THAT(result.rules->rules(), testing::IsEmpty());
+  EXPECT_THAT(result.rules->rules(), ::testing::IsEmpty());
 }
 
 TEST(LoadRules, ExpandsAliasesAndMergeKeys) {
@@ -413,9 +413,9 @@ TEST(LoadRules, MergesDomainsInTheOrderOfTheFilesWhereAsked) {
 TEST(LoadRules, LoadsNothingFromNothing) {
   const LoadResult result = LoadRules({});
   ASSERT_TRUE(result.ok());
-  EXPECT_THAT(result.rules->rules(), testing::IsEmpty());
+  EXPECT_THAT(result.rules->rules(), ::testing::IsEmpty());
   EXPECT_EQ(Find(result, {{"k", "v"}}), "(no domain)");
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace headgate::rule

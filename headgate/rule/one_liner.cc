@@ -22,7 +22,7 @@ using algorithm::Algorithm;
 constexpr std::string_view kConcurrencyForm =
     "write it as REQUESTS concurrency ttl DURATION, such as 'api_key: 20 concurrency ttl 30s'";
 
-constexpr std::string_view kForm =
+constexpr std::string_view kOneLinerForm =
     "write it as key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] "
     "[queue], such as "
     "'api_key: 100/minute burst 20'";
@@ -61,7 +61,7 @@ class OneLinerParser {
       SkipSpace();
       const size_t begin = at_;
       OneLiner::Step step{.key = TakeText("=,:"), .value = {}};
-      if (!error_ && step.key.empty()) Fail(begin, "a key is missing", kForm);
+      if (!error_ && step.key.empty()) Fail(begin, "a key is missing", kOneLinerForm);
       SkipSpace();
       if (next() == '=') {
         ++at_;
@@ -95,7 +95,7 @@ class OneLinerParser {
 
   void FailAfterText() {
     if (text_.find(':', at_) == std::string_view::npos)
-      return Fail(at_, "the ':' before the limit is missing", kForm);
+      return Fail(at_, "the ':' before the limit is missing", kOneLinerForm);
     Fail(at_, fmt::format("{} cannot follow here", Quote(text_.substr(at_, 1))),
          "put a key or value that contains one of ,:\" or a space in double quotes");
   }
@@ -161,7 +161,7 @@ class OneLinerParser {
     if (concurrency_at_) return TakeConcurrency(rate);
     if (in_flight_) return FailUnknown(*in_flight_);
     if (ttl_) return Fail(ttl_->at, "ttl is for concurrency", kConcurrencyForm);
-    if (!rate) Fail(text_.size(), "REQUESTS/PERIOD is missing", kForm);
+    if (!rate) Fail(text_.size(), "REQUESTS/PERIOD is missing", kOneLinerForm);
   }
 
   // REQUESTS concurrency ttl DURATION.
@@ -242,7 +242,8 @@ class OneLinerParser {
         DidYouMean(word.text, {"burst", "first_hit", "queue", "token_bucket", "gcra",
                                "leaky_bucket", "fixed_window", "sliding_window_counter",
                                "sliding_window_log", "concurrency", "ttl"});
-    Fail(word.at, fmt::format("unknown word {}", Quote(word.text)), hint.empty() ? kForm : hint);
+    Fail(word.at, fmt::format("unknown word {}", Quote(word.text)),
+         hint.empty() ? kOneLinerForm : hint);
   }
 
   // Only digits, below 2^63.
@@ -260,7 +261,7 @@ class OneLinerParser {
   void MakeRule() {
     if (rule_.concurrency) return;
     const auto limit = MakeLimit(rule_.words);
-    if (!limit.ok()) return Fail(rate_at_, std::string(limit.status().message()), kForm);
+    if (!limit.ok()) return Fail(rate_at_, std::string(limit.status().message()), kOneLinerForm);
     rule_.limit = *limit;
   }
 

@@ -8,7 +8,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace one_liner_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -219,8 +219,8 @@ TEST(LoadRules, WarnsOfAOneLinersMonthThatIsNotTheCalendars) {
             "rule \"a: 10/month\":1:1: a month is 30 days here\n"
             "  hint: with fixed_window it ends with the calendar's, in UTC\n");
   EXPECT_THAT(LoadRules({}, {.one_liners = {"a: 10/month fixed_window", "b: 10/30d"}}).warnings,
-              testing::IsEmpty());
+              ::testing::IsEmpty());
 }
 
-}  // namespace
+}  // namespace one_liner_test
 }  // namespace headgate::rule

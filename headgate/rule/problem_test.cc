@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::rule {
-namespace {
+namespace problem_test {
 
 TEST(Problem, IsAPlaceASentenceAndAHint) {
   EXPECT_EQ(Describe(Problem{
@@ -75,5 +75,5 @@ TEST(Describe, SaysAsMuchOfThePlaceAsIsKnown) {
   EXPECT_EQ(PlaceAndMessage(WholeFileProblem("a\nb", "gone", "look")), "a\\x0ab: gone");
 }
 
-}  // namespace
+}  // namespace problem_test
 }  // namespace headgate::rule

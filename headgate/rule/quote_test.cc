@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::rule {
-namespace {
+namespace quote_test {
 
 TEST(Printable, LeavesTextAlone) {
   EXPECT_EQ(Printable("api_key \"x\" é 漢 🙂"), "api_key \"x\" é 漢 🙂");
@@ -49,5 +49,5 @@ TEST(Quote, CutsAt64BytesBetweenCharacters) {
   EXPECT_EQ(Quote(fmt::format("{}é", shorter)), fmt::format("\"{}…\"", shorter));
 }
 
-}  // namespace
+}  // namespace quote_test
 }  // namespace headgate::rule

@@ -18,7 +18,7 @@
 namespace headgate::rule {
 namespace {
 
-constexpr std::string_view kRollout = "rollout";
+constexpr std::string_view kRolloutField = "rollout";
 
 bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -119,7 +119,7 @@ absl::StatusOr<std::string> ChangeRule(std::string_view document, std::span<cons
   const SourceNode* const rule = MappingIn(*tree);
   if (rule == nullptr) return absl::FailedPreconditionError("the rule is not a mapping");
   if (IsUnusual(*rule)) return Unusual();
-  const SourceNode* const rollout = ValueOf(*rule, kRollout);
+  const SourceNode* const rollout = ValueOf(*rule, kRolloutField);
   if (rollout != nullptr && rollout->kind != NodeKind::kMapping)
     return absl::FailedPreconditionError("the rule's rollout is not a mapping");
   HEADGATE_ASSIGN_OR_RETURN(const FieldList fields, change(*rule, rollout));
@@ -210,8 +210,8 @@ absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<cons
               next.Add(under_way->key(i), under_way->value(i));
         }
         FieldList fields = FieldsOf(rule);
-        fields.Remove({kRollout});
-        fields.Add(kRollout, next.AsMapping());
+        fields.Remove({kRolloutField});
+        fields.Add(kRolloutField, next.AsMapping());
         return fields;
       });
 }
@@ -249,7 +249,7 @@ absl::StatusOr<std::string> PromoteRollout(std::string_view document,
       [](const SourceNode& rule, const SourceNode* rollout) -> absl::StatusOr<FieldList> {
         if (rollout == nullptr) return NoRollout();
         FieldList fields = FieldsOf(rule);
-        fields.Remove({kRollout, "rate_limit", "rate_limits"});
+        fields.Remove({kRolloutField, "rate_limit", "rate_limits"});
         const std::vector<const SourceNode*> own = LimitsOf(rule);
         const std::vector<const SourceNode*> tried = LimitsOf(*rollout);
         std::string list;
@@ -271,7 +271,7 @@ absl::StatusOr<std::string> EndRollout(std::string_view document, std::span<cons
       [](const SourceNode& rule, const SourceNode* rollout) -> absl::StatusOr<FieldList> {
         if (rollout == nullptr) return NoRollout();
         FieldList fields = FieldsOf(rule);
-        fields.Remove({kRollout});
+        fields.Remove({kRolloutField});
         return fields;
       });
 }

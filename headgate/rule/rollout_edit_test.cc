@@ -7,7 +7,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace rollout_edit_test {
 
 constexpr std::string_view kFile = R"(# The shop's limits.
 domain: shop
@@ -329,5 +329,5 @@ TEST(DomainOfText, IsTheDomainOfTheFile) {
   EXPECT_EQ(DomainOf(""), "");
 }
 
-}  // namespace
+}  // namespace rollout_edit_test
 }  // namespace headgate::rule

@@ -10,7 +10,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace rollout_test {
 
 using ::testing::HasSubstr;
 
@@ -111,5 +111,5 @@ TEST(ShareByTextOfWhole, IsAtMostOne) {
     EXPECT_FALSE(ShareByText(bad).has_value()) << bad;
 }
 
-}  // namespace
+}  // namespace rollout_test
 }  // namespace headgate::rule

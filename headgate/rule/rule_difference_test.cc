@@ -5,7 +5,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace rule_difference_test {
 
 std::shared_ptr<const RuleSet> Load(const std::string& descriptors) {
   const RuleFile file{.name = "a.yaml", .text = "domain: a\ndescriptors:\n" + descriptors};
@@ -44,5 +44,5 @@ TEST(RuleDifference, SeesEveryWordOfARule) {
   }
 }
 
-}  // namespace
+}  // namespace rule_difference_test
 }  // namespace headgate::rule

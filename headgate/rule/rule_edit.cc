@@ -14,6 +14,7 @@
 #include "headgate/rule/node_writer.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rule_edit_check.h"
+#include "headgate/rule/scalar.h"
 #include "headgate/rule/source_tree.h"
 #include "headgate/rule/text_edits.h"
 

@@ -45,7 +45,8 @@ bool SamePairs(const DocumentNode& before, const DocumentNode& after, Keep keep)
 }
 
 bool NotDescriptors(std::string_view field) { return field != "descriptors"; }
-bool NotOfLimit(std::string_view field) { return !IsOfLimit(field); }
+bool OfLimit(std::string_view field) { return IsOfLimit(field); }
+bool NotOfLimit(std::string_view field) { return !OfLimit(field); }
 bool IsName(std::string_view field) { return field == "key" || field == "value"; }
 bool NotName(std::string_view field) { return !IsName(field); }
 
@@ -91,7 +92,7 @@ class EditCheck {
 
   static absl::Status Stripped(const DocumentNode& before, const DocumentNode& after) {
     if (after.kind != NodeKind::kMapping || !SamePairs(before, after, NotOfLimit) ||
-        !PairsOf(after, IsOfLimit).empty())
+        !PairsOf(after, OfLimit).empty())
       return Wrong("the rule without its limit");
     return absl::OkStatus();
   }
@@ -123,10 +124,6 @@ class EditCheck {
 };
 
 }  // namespace
-
-bool IsNull(const DocumentNode& node) {
-  return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
-}
 
 const DocumentNode* FieldOf(const DocumentNode& mapping, std::string_view field) {
   const DocumentNode* found = nullptr;

@@ -11,7 +11,6 @@
 
 namespace headgate::rule {
 
-bool IsNull(const DocumentNode& node);
 // The rules below a mapping; empty if there are none.
 std::span<const DocumentNode* const> DescriptorsOf(const DocumentNode& mapping);
 // The last value of a field, or null.

@@ -14,7 +14,7 @@
 #include "headgate/rule/rule_edit.h"
 
 namespace headgate::rule {
-namespace {
+namespace rule_edit_properties_test {
 
 // A value of a field as YAML, and the pairs of a mapping or the items of a list.
 struct Value {
@@ -465,5 +465,5 @@ TEST(RuleEditProperties, OnlyTheEditedRuleChanges) {
   }
 }
 
-}  // namespace
+}  // namespace rule_edit_properties_test
 }  // namespace headgate::rule

@@ -9,7 +9,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::rule {
-namespace {
+namespace rule_edit_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -454,5 +454,5 @@ TEST(RuleEdit, RemovesAFieldBehindTheDash) {
             "domain: d\ndescriptors:\n  - key: a\n    quota_mode: true\n");
 }
 
-}  // namespace
+}  // namespace rule_edit_test
 }  // namespace headgate::rule

@@ -10,7 +10,7 @@
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::rule {
-namespace {
+namespace rule_tree_test {
 
 // The definition of matching (docs/reference/rules.md), implemented as simply as possible.
 struct ModelNode {
@@ -325,5 +325,5 @@ TEST(BuildRules, RefusesWhatNoFileCouldSay) {
             "rule \"k\" occurs twice in domain \"d\"");
 }
 
-}  // namespace
+}  // namespace rule_tree_test
 }  // namespace headgate::rule

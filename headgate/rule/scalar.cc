@@ -141,6 +141,10 @@ void AppendGoText(const DocumentNode& node, std::string& out) {
 
 }  // namespace
 
+bool IsNull(const DocumentNode& node) {
+  return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
+}
+
 Scalar Resolve(const DocumentNode& node) {
   if (node.tag == Tag::kString) return {};
   Scalar scalar = ResolvePlain(node.text);

@@ -30,6 +30,9 @@ struct Scalar {
 // `node` must be a scalar.
 Scalar Resolve(const DocumentNode& node);
 
+// Whether `node` is a scalar without a value: empty, `~` or `null`.
+bool IsNull(const DocumentNode& node);
+
 // The name of a node's type in messages: "!!str", "!!int", "!!map", …
 std::string_view TypeName(const DocumentNode& node);
 

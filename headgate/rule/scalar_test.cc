@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 namespace headgate::rule {
-namespace {
+namespace scalar_test {
 
 // "int 8", "bool true", "string", …
 std::string Resolved(std::string_view yaml) {
@@ -140,5 +140,5 @@ TEST(TypeName, IsYamlsShortTag) {
   EXPECT_EQ(type("{}"), "!!map");
 }
 
-}  // namespace
+}  // namespace scalar_test
 }  // namespace headgate::rule

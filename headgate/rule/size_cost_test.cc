@@ -12,7 +12,7 @@
 #include "headgate/rule/rule_edit.h"
 
 namespace headgate::rule {
-namespace {
+namespace size_cost_test {
 
 constexpr uint64_t kKiB = 1024;
 
@@ -202,5 +202,5 @@ TEST(SizeCostInAFile, IsRefusedIfItsLimitCannotHaveIt) {
             "  hint: leave out cost, or unlimited\n");
 }
 
-}  // namespace
+}  // namespace size_cost_test
 }  // namespace headgate::rule

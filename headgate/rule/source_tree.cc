@@ -7,11 +7,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/rule/libyaml_event.h"
+#include "headgate/rule/text_edits.h"
 
 namespace headgate::rule {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Turns libyaml's positions, which count characters, into bytes.
 class ByteOffsets {

@@ -17,8 +17,6 @@ size_t BreakSize(std::string_view text, size_t offset) {
   return 0;
 }
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 }  // namespace
 
 TextLines::TextLines(std::string_view text) : text_(text) {

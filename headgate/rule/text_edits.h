@@ -10,6 +10,9 @@
 
 namespace headgate::rule {
 
+// May begin a text in UTF-8. It is not a part of the first line.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 class TextLines {
  public:
   // `text` must outlive this object.
@@ -29,7 +32,8 @@ class TextLines {
   bool IsFirst(size_t offset) const;
   // Whether only spaces, tabs and a comment follow `offset` on its line.
   bool IsLast(size_t offset) const;
-  // The first byte at or behind `offset` that is not a space, a tab, or part of a line break or comment.
+  // The first byte at or behind `offset` that is not a space, a tab, or part of a line break or
+  // comment.
   size_t Skip(size_t offset) const;
   // The beginning of this line, or of the comment lines directly above it in the column of
   // `offset`; not before `floor`.

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::rule {
-namespace {
+namespace wildcard_index_test {
 
 // The definition of a match: `*` stands for any text, every other character for itself.
 bool Matches(std::string_view pattern, std::string_view text) {
@@ -93,5 +93,5 @@ TEST(WildcardIndex, AgreesWithTheDefinitionOverRandomPatterns) {
   EXPECT_GT(matched, 10'000);
 }
 
-}  // namespace
+}  // namespace wildcard_index_test
 }  // namespace headgate::rule

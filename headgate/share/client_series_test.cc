@@ -13,7 +13,7 @@
 #include "headgate/share/share_pool.h"
 
 namespace headgate::share {
-namespace {
+namespace client_series_test {
 
 using base::Instant;
 using std::chrono::seconds;
@@ -145,5 +145,5 @@ TEST(ClientSeries, APoolThatLeavesOutAClientForATimeCountsNothingTwice) {
   EXPECT_EQ(look(9, {{"ann", 9}}), (Pair{4, 3}));
 }
 
-}  // namespace
+}  // namespace client_series_test
 }  // namespace headgate::share

@@ -21,13 +21,6 @@ uint64_t Sum(uint64_t sum, Cost cost) {
                   algorithm::kFairCapacityMax);
 }
 
-uint64_t& CountOf(Refusals& refusals, Reason reason) {
-  if (reason == Reason::kNeverFits) return refusals.never_fits;
-  if (reason == Reason::kNoClient) return refusals.no_client;
-  if (reason == Reason::kTooManyClients) return refusals.too_many_clients;
-  return refusals.share_used;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FleetPool>> FleetPool::Make(const ShareOptions& options) {

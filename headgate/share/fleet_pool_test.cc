@@ -5,7 +5,7 @@
 #include <string>
 
 namespace headgate::share {
-namespace {
+namespace fleet_pool_test {
 
 using algorithm::FairSharePool;
 using base::Duration;
@@ -19,7 +19,7 @@ ShareOptions Forty() {
   return {.pool = {.capacity = 40, .cycle = seconds(10), .reservation = {1, 10}}};
 }
 
-struct FleetPoolTest : testing::Test {
+struct FleetPoolTest : ::testing::Test {
   FleetPoolTest() {
     pool->OnNeed([this] { ++needs; });
   }
@@ -149,5 +149,5 @@ TEST_F(FleetPoolTest, TheCapacityOfAFleetCannotBeFound) {
   EXPECT_TRUE(absl::IsInvalidArgument(FleetPool::Make(options).status()));
 }
 
-}  // namespace
+}  // namespace fleet_pool_test
 }  // namespace headgate::share

@@ -18,6 +18,24 @@ void AddFigures(algorithm::ClientFigures& sum, const algorithm::ClientFigures& m
 
 }  // namespace
 
+uint64_t& CountOf(Refusals& refusals, Reason reason) {
+  switch (reason) {
+    case Reason::kNeverFits:
+      return refusals.never_fits;
+    case Reason::kInFlight:
+      return refusals.in_flight;
+    case Reason::kNoClient:
+      return refusals.no_client;
+    case Reason::kTooManyClients:
+      return refusals.too_many_clients;
+    case Reason::kWithinShare:
+    case Reason::kAboveShare:
+    case Reason::kShareUsed:
+      break;
+  }
+  return refusals.share_used;
+}
+
 void Add(algorithm::FairShareCounts& sum, const algorithm::FairShareCounts& more) {
   sum.allowed += more.allowed;
   sum.rejected += more.rejected;

@@ -11,6 +11,7 @@
 #include "headgate/algorithm/fair_share_view.h"
 #include "headgate/base/time.h"
 #include "headgate/share/share_options.h"
+#include "headgate/share/verdict.h"
 
 namespace headgate::share {
 
@@ -36,6 +37,9 @@ struct Refusals {
   uint64_t too_many_clients = 0;
   bool operator==(const Refusals&) const = default;
 };
+
+// The count of refusals for this reason.
+uint64_t& CountOf(Refusals& refusals, Reason reason);
 
 struct PoolSnapshot {
   Mode mode = Mode::kEnforce;

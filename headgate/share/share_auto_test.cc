@@ -8,7 +8,7 @@
 #include "headgate/share/upstream_rig.h"
 
 namespace headgate::share {
-namespace {
+namespace share_auto_test {
 
 using base::Duration;
 using base::Instant;
@@ -211,5 +211,5 @@ TEST(ShareAuto, ACapacityThatIsANumberCountsNothingInFlight) {
   EXPECT_FALSE(SnapshotOf(*pool, Instant::FromNanos(1)).upstream.has_value());
 }
 
-}  // namespace
+}  // namespace share_auto_test
 }  // namespace headgate::share

@@ -9,7 +9,7 @@
 #include "headgate/share/upstream_rig.h"
 
 namespace headgate::share {
-namespace {
+namespace share_handover_test {
 
 using base::Duration;
 using base::Instant;
@@ -205,5 +205,5 @@ TEST(ShareHandover, BetweenAFixedCapacityAndOneThatIsFound) {
   EXPECT_EQ(Send(*again, "A", 100, At(seconds(2)) + kAhead + kAhead), 40);
 }
 
-}  // namespace
+}  // namespace share_handover_test
 }  // namespace headgate::share

@@ -4,7 +4,7 @@
 #include <string>
 
 namespace headgate::share {
-namespace {
+namespace share_options_test {
 
 using std::chrono::seconds;
 using ::testing::HasSubstr;
@@ -78,5 +78,5 @@ TEST(ShareOptions, NamesAreBounded) {
   EXPECT_EQ(ProblemOf(options), "the name of the anonymous client has from 1 to 1024 bytes, not 0");
 }
 
-}  // namespace
+}  // namespace share_options_test
 }  // namespace headgate::share

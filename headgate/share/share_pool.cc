@@ -16,24 +16,6 @@ constexpr Duration kRetryInFlight = std::chrono::seconds(1);
 // Requests of clients that are behind may be in flight up to this many times the limit.
 constexpr uint64_t kLimitBehind = 3;
 
-uint64_t& CountOf(Refusals& refusals, Reason reason) {
-  switch (reason) {
-    case Reason::kNeverFits:
-      return refusals.never_fits;
-    case Reason::kInFlight:
-      return refusals.in_flight;
-    case Reason::kNoClient:
-      return refusals.no_client;
-    case Reason::kTooManyClients:
-      return refusals.too_many_clients;
-    case Reason::kWithinShare:
-    case Reason::kAboveShare:
-    case Reason::kShareUsed:
-      break;
-  }
-  return refusals.share_used;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SharePool>> SharePool::Make(const ShareOptions& options) {

@@ -8,7 +8,7 @@
 #include "headgate/base/hash_rig.h"
 
 namespace headgate::share {
-namespace {
+namespace share_pool_test {
 
 using base::Duration;
 using base::Instant;
@@ -296,5 +296,5 @@ TEST(SharePool, AdmitsItsCapacityWhateverTheThreads) {
             (algorithm::FairShareCounts{.allowed = 4001, .rejected = kThreads * kEach - 4001}));
 }
 
-}  // namespace
+}  // namespace share_pool_test
 }  // namespace headgate::share

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace headgate::store {
-namespace {
+namespace breaker_test {
 
 using namespace std::chrono_literals;
 using Pass = Breaker::Pass;
@@ -206,5 +206,5 @@ TEST(Breaker, LeavesAStoreAloneForFarLessThanTenSeconds) {
   }
 }
 
-}  // namespace
+}  // namespace breaker_test
 }  // namespace headgate::store

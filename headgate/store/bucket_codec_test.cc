@@ -6,7 +6,7 @@
 #include "headgate/base/text.h"
 
 namespace headgate::store {
-namespace {
+namespace bucket_codec_test {
 
 using algorithm::Algorithm;
 using algorithm::BucketState;
@@ -125,9 +125,9 @@ TEST(BucketCodec, LeasesAreThere32BytesEachAndOnlyInBucketsThatKeepThem) {
 }
 
 TEST(BucketCodec, HitsOutOfOrderAreNoBucket) {
-  StoredBucket bucket{.limit = *Limit::Make({.algorithm = algorithm::Algorithm::kSlidingWindowLog,
-                                             .requests = 5,
-                                             .period = 10s})};
+  StoredBucket bucket{
+      .limit = *Limit::Make(
+          {.algorithm = algorithm::Algorithm::kSlidingWindowLog, .requests = 5, .period = 10s})};
   bucket.state.count = 2;
   bucket.state.seen = Instant::FromNanos(7);
   bucket.hits.Append({Instant::FromNanos(4), 1});
@@ -157,5 +157,5 @@ TEST(BucketCodec, CutOrCorruptBytesAreNoBucket) {
   EXPECT_FALSE(ParseBucket(fmt::format("\2{:040}", 0)).has_value());
 }
 
-}  // namespace
+}  // namespace bucket_codec_test
 }  // namespace headgate::store

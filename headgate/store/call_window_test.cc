@@ -5,7 +5,7 @@
 #include <deque>
 
 namespace headgate::store {
-namespace {
+namespace call_window_test {
 
 using base::BootTime;
 using namespace std::chrono_literals;
@@ -76,5 +76,5 @@ TEST(CallWindow, ABurstKeepsAServerBusyAndNoCallWaitsThereInVain) {
   EXPECT_LE(under_way.size(), 1000u) << "what it does in half of their time";
 }
 
-}  // namespace
+}  // namespace call_window_test
 }  // namespace headgate::store

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store {
-namespace {
+namespace fair_victim_test {
 
 const LimitClass kIncoming, kOther, kThird;
 
@@ -45,5 +45,5 @@ TEST(FairVictim, InItsOwnClassOnlyABucketThatLosesLessMakesWay) {
   EXPECT_TRUE(choice.Offer(kOther, 11, 1000));
 }
 
-}  // namespace
+}  // namespace fair_victim_test
 }  // namespace headgate::store

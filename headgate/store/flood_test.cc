@@ -13,7 +13,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::store {
-namespace {
+namespace flood_test {
 
 using algorithm::Algorithm;
 using algorithm::Decision;
@@ -398,5 +398,5 @@ TEST(ClientLimits, ASnapshotOfMoreThanFitIsLoadedAsFarAsItFits) {
   EXPECT_EQ(again->owner->buckets.load(), 1u);
 }
 
-}  // namespace
+}  // namespace flood_test
 }  // namespace headgate::store

@@ -10,7 +10,7 @@
 #include "headgate/store/memory_rig.h"
 
 namespace headgate::store {
-namespace {
+namespace limit_change_test {
 
 using algorithm::Algorithm;
 using algorithm::Decision;
@@ -162,5 +162,5 @@ TEST(Snapshot, ASnapshotOfTheFirstVersionIsRead) {
   EXPECT_EQ(after.Peek(1, after.Make(kTen), kStart).remaining, 6u);
 }
 
-}  // namespace
+}  // namespace limit_change_test
 }  // namespace headgate::store

@@ -8,7 +8,7 @@
 #include "headgate/algorithm/decide.h"
 
 namespace headgate::store {
-namespace {
+namespace limit_history_test {
 
 using algorithm::Algorithm;
 using algorithm::Limit;
@@ -106,5 +106,5 @@ TEST_F(LimitHistories, CountWhatIsOutOnLeaseBeforeAndAfter) {
   EXPECT_EQ(log.hits.Newest().at, now + 1s) << "counts as spent when the last lease ends";
 }
 
-}  // namespace
+}  // namespace limit_history_test
 }  // namespace headgate::store

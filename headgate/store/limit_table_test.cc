@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace headgate::store {
-namespace {
+namespace limit_table_test {
 
 using algorithm::Limit;
 using namespace std::chrono_literals;
@@ -154,5 +154,5 @@ TEST(LimitTable, NothingMakesWayForWhatIsInternedWhereThereIsRoom) {
   EXPECT_EQ(table.client_limits_forgotten(), 0u);
 }
 
-}  // namespace
+}  // namespace limit_table_test
 }  // namespace headgate::store

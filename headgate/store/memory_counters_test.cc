@@ -8,7 +8,7 @@
 #include "headgate/store/memory_rig.h"
 
 namespace headgate::store {
-namespace {
+namespace memory_counters_test {
 
 using algorithm::Counter;
 using algorithm::CounterAnswer;
@@ -255,5 +255,5 @@ TEST(MemoryCounters, ASnapshotWithoutThemCanBeReadByEarlierPrograms) {
   EXPECT_EQ(store.Snapshot(kNow)[8], 3);
 }
 
-}  // namespace
+}  // namespace memory_counters_test
 }  // namespace headgate::store

@@ -11,7 +11,7 @@
 #include "headgate/store/memory_rig.h"
 
 namespace headgate::store {
-namespace {
+namespace memory_test {
 
 using algorithm::Algorithm;
 using algorithm::Decision;
@@ -367,7 +367,7 @@ TEST(Snapshot, ASnapshotOfANewerVersionIsRefusedByName) {
   const absl::Status status = after.store.Restore(bytes, kStart);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()),
-              testing::HasSubstr("version 4, newer than this program's 3"));
+              ::testing::HasSubstr("version 4, newer than this program's 3"));
 }
 
 TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
@@ -385,5 +385,5 @@ TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
   }
 }
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace headgate::store

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headgate::store {
-namespace {
+namespace pages_test {
 
 constexpr uint64_t kBytes = 16u << 20;
 constexpr uint64_t kPage = 4096;
@@ -51,5 +51,5 @@ TEST(Pages, KeepWhatTheyHoldWhenTheyAreMerged) {
   UnmapPages(pages, kBytes);
 }
 
-}  // namespace
+}  // namespace pages_test
 }  // namespace headgate::store

@@ -37,10 +37,10 @@ constexpr uint32_t kRememberedSince = 2;
 // programs can read it.
 constexpr uint32_t kCountersSince = 3;
 constexpr uint32_t kEndOfBuckets = 0;
-constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
+constexpr uint8_t kFlagBurst = 1, kFlagCountDenied = 2;
 constexpr size_t kFlushBytes = 1u << 20;
 // A bucket that is further ahead of the clock was written before the clock was set back.
-constexpr base::Duration kAheadMax = std::chrono::seconds(1);
+constexpr base::Duration kAheadOfNowMax = std::chrono::seconds(1);
 
 // Castagnoli's polynomial (RFC 3720, appendix B.4).
 
@@ -113,8 +113,8 @@ class Reader {
 void WriteLimit(Writer& writer, const LimitSpec& spec) {
   writer.Number(static_cast<uint8_t>(spec.algorithm));
   writer.Number(static_cast<uint8_t>(spec.align));
-  writer.Number(
-      static_cast<uint8_t>((spec.burst ? kHasBurst : 0) | (spec.count_denied ? kCountDenied : 0)));
+  writer.Number(static_cast<uint8_t>((spec.burst ? kFlagBurst : 0) |
+                                     (spec.count_denied ? kFlagCountDenied : 0)));
   writer.Number(spec.requests);
   writer.Number(int64_t{spec.period.count()});
   writer.Number(spec.burst.value_or(0));
@@ -129,8 +129,8 @@ LimitSpec ReadLimit(Reader& reader) {
   spec.requests = reader.Number<uint64_t>();
   spec.period = base::Duration(reader.Number<int64_t>());
   const auto burst = reader.Number<uint64_t>();
-  if (flags & kHasBurst) spec.burst = burst;
-  spec.count_denied = (flags & kCountDenied) != 0;
+  if (flags & kFlagBurst) spec.burst = burst;
+  spec.count_denied = (flags & kFlagCountDenied) != 0;
   return spec;
 }
 
@@ -313,7 +313,8 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
       ArenaHitLog hits = HitsOf(state.edge, *entry);
       state.count = ReadHits(reader, hits);
     }
-    if (entry->is_of_counters() && saved_at > now + kAheadMax && MoveExpiry(state, now - saved_at))
+    if (entry->is_of_counters() && saved_at > now + kAheadOfNowMax &&
+        MoveExpiry(state, now - saved_at))
       rebased_.fetch_add(1, std::memory_order_relaxed);
     RestoreBucket(print, *entry, state, remembered_until, now);
   }
@@ -326,7 +327,7 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
                                 BucketState state, Instant remembered_until, Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, entry);
   // A counter has no time but its expiry, which Restore has moved.
-  if (state.seen > now + kAheadMax && !entry.is_of_counters()) {
+  if (state.seen > now + kAheadOfNowMax && !entry.is_of_counters()) {
     Rebase(entry.limit, state, hits, remembered_until, now);
     rebased_.fetch_add(1, std::memory_order_relaxed);
   }

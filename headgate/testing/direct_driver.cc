@@ -15,8 +15,8 @@ absl::StatusOr<algorithm::Decision> DirectDriver::Answer(const Ask& ask, base::I
   const rule::Entry entry{.key = kScenarioKey, .value = ask.key};
   const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = ask.cost};
   limiter::Request request{.domain = ask.rule, .descriptors = {&descriptor, 1}};
-  if (ask.operation == Operation::kRefund) request.operation = store::Operation::kRefund;
-  if (ask.operation == Operation::kReset) request.operation = store::Operation::kReset;
+  if (ask.operation == Ask::Operation::kRefund) request.operation = store::Operation::kRefund;
+  if (ask.operation == Ask::Operation::kReset) request.operation = store::Operation::kReset;
   HEADGATE_RETURN_IF_ERROR(checker_.Check(request, response_, now));
   return response_.descriptors[0].decision;
 }

@@ -38,9 +38,9 @@ absl::StatusOr<Decision> KernelDriver::Answer(const Ask& ask, base::Instant now)
   RuleBuckets& rule = rules_[ask.rule];
   std::vector<Bucket>& buckets = rule.buckets[ask.key];
   buckets.resize(rule.limits.size());
-  if (ask.operation == Operation::kRequest) return Request(rule, buckets, ask.cost, now);
+  if (ask.operation == Ask::Operation::kRequest) return Request(rule, buckets, ask.cost, now);
   for (size_t i = 0; i < buckets.size(); ++i) {
-    if (ask.operation == Operation::kReset) {
+    if (ask.operation == Ask::Operation::kReset) {
       algorithm::Reset(rule.limits[i], buckets[i].state, buckets[i].hits);
       buckets[i].remembered_until = {};
     } else {

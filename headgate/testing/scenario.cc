@@ -175,10 +175,10 @@ class Parser {
             .key = std::string(bucket.text.substr(colon + 1))};
     if (!rules_.contains(ask.rule)) FailUnknown(line, bucket, ask.rule);
     if (line.TakeIf("refund")) {
-      ask.operation = Operation::kRefund;
+      ask.operation = Ask::Operation::kRefund;
       ask.cost = TakeCost(line, kRefundForm);
     } else if (line.TakeIf("reset")) {
-      ask.operation = Operation::kReset;
+      ask.operation = Ask::Operation::kReset;
     } else {
       TakeRequest(line, ask);
     }

@@ -44,10 +44,10 @@ struct Expectation {
   std::optional<base::Duration> wait{};
 };
 
-enum class Operation : uint8_t { kRequest, kRefund, kReset };
-
 // A request, refund or reset of the bucket of `rule` for `key`.
 struct Ask {
+  enum class Operation : uint8_t { kRequest, kRefund, kReset };
+
   Operation operation = Operation::kRequest;
   std::string rule;
   std::string key;

@@ -7,7 +7,7 @@
 #include <sstream>
 
 namespace headgate::testing {
-namespace {
+namespace scenario_command_test {
 
 constexpr std::string_view kRight =
     "rule login = 1 per 10s burst 5\n"
@@ -99,5 +99,5 @@ TEST_F(ScenarioCommand, FindsNothingWrongInAnEmptyFile) {
   EXPECT_EQ(Run({Write("empty.scenario", "")}), 0);
 }
 
-}  // namespace
+}  // namespace scenario_command_test
 }  // namespace headgate::testing

@@ -108,7 +108,7 @@ class Run {
       if (!got.ok()) {
         difference = fmt::format("expected an answer, got: {}{}",
                                  std::string(got.status().message()), which);
-      } else if (ask.operation == Operation::kRequest &&
+      } else if (ask.operation == Ask::Operation::kRequest &&
                  (got->allowed != expected.allowed ||
                   (i == ask.repeat && !FiguresMatch(expected, *got)))) {
         difference =

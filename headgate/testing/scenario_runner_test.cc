@@ -7,7 +7,7 @@
 #include <deque>
 
 namespace headgate::testing {
-namespace {
+namespace scenario_runner_test {
 
 using algorithm::Decision;
 using namespace std::chrono_literals;
@@ -137,5 +137,5 @@ TEST(ScenarioRunner, GoesNoFurtherWithoutRules) {
   EXPECT_EQ(driver.heard.size(), 1u);
 }
 
-}  // namespace
+}  // namespace scenario_runner_test
 }  // namespace headgate::testing

@@ -6,7 +6,7 @@
 #include <chrono>
 
 namespace headgate::testing {
-namespace {
+namespace scenario_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -68,7 +68,7 @@ TEST(Scenario, IsRulesAndStepsInTheOrderOfTheFile) {
   EXPECT_EQ(scenario.steps[0].line, 4u);
   EXPECT_EQ(scenario.steps[0].at, base::Instant::FromNanos(9'900'000'000));
   const auto& request = std::get<Ask>(scenario.steps[0].action);
-  EXPECT_EQ(request.operation, Operation::kRequest);
+  EXPECT_EQ(request.operation, Ask::Operation::kRequest);
   EXPECT_EQ(request.rule, "login");
   EXPECT_EQ(request.key, "ann");
   EXPECT_EQ(request.repeat, 5u);
@@ -81,9 +81,9 @@ TEST(Scenario, IsRulesAndStepsInTheOrderOfTheFile) {
 
   EXPECT_EQ(std::get<ScenarioRule>(scenario.steps[1].action).limits.at(0).spec().requests, 2u);
   const auto& refund = std::get<Ask>(scenario.steps[2].action);
-  EXPECT_EQ(refund.operation, Operation::kRefund);
+  EXPECT_EQ(refund.operation, Ask::Operation::kRefund);
   EXPECT_EQ(refund.cost, 3u);
-  EXPECT_EQ(std::get<Ask>(scenario.steps[3].action).operation, Operation::kReset);
+  EXPECT_EQ(std::get<Ask>(scenario.steps[3].action).operation, Ask::Operation::kReset);
   EXPECT_EQ(scenario.steps[3].at, base::Instant::FromNanos(1'790'000'000'000'000'007));
 }
 
@@ -294,5 +294,5 @@ TEST(ScenarioProblems, ScenariosBeyondTheBoundsAreReported) {
   EXPECT_THAT(Problems(text), SizeIs(kScenarioProblemsMax));
 }
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace headgate::testing

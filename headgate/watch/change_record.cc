@@ -4,32 +4,31 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
+
+#include "headgate/wire/json.h"
 
 namespace headgate::watch {
 namespace {
 
-using nlohmann::ordered_json;
+using wire::Json;
 
-std::string TextOf(const ordered_json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+std::string TextOf(const Json& object, std::string_view name) {
+  return std::string(object[name].text());
 }
 
-std::optional<std::string> OptionalText(const ordered_json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return std::nullopt;
-  return found->get<std::string>();
+std::optional<std::string> OptionalText(const Json& object, std::string_view name) {
+  if (!object[name].is_string()) return std::nullopt;
+  return TextOf(object, name);
 }
 
 }  // namespace
 
 std::string ChangeAsJson(const rule::PastChange& change, std::string_view instance,
                          size_t bytes_max) {
-  ordered_json object = {{"id", change.id}};
-  object["time"] = change.time;
-  const auto add = [&](const char* name, std::string_view value) {
-    if (!value.empty()) object[name] = value;
+  Json object = Json::Object({{"id", change.id}});
+  object.Add("time", change.time);
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (!value.empty()) object.Add(name, value);
   };
   add("user", change.user);
   add("address", change.address);
@@ -39,23 +38,18 @@ std::string ChangeAsJson(const rule::PastChange& change, std::string_view instan
   add("old_version", change.old_version);
   add("new_version", change.new_version);
   add("outcome", change.outcome);
-  const auto dump = [&] {
-    return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  };
-  ordered_json without_texts = object;
-  if (change.old_text) object["old_text"] = *change.old_text;
-  if (change.new_text) object["new_text"] = *change.new_text;
-  if (change.texts_left_out) object["texts_left_out"] = true;
-  std::string text = dump();
+  Json without_texts = object;
+  if (change.old_text) object.Add("old_text", *change.old_text);
+  if (change.new_text) object.Add("new_text", *change.new_text);
+  if (change.texts_left_out) object.Add("texts_left_out", true);
+  std::string text = object.Text();
   if (text.size() <= bytes_max) return text;
-  object = std::move(without_texts);
-  object["texts_left_out"] = true;
-  return dump();
+  without_texts.Add("texts_left_out", true);
+  return without_texts.Text();
 }
 
 std::optional<rule::PastChange> ChangeFromJson(std::string_view text) {
-  const ordered_json object = ordered_json::parse(text, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
+  const Json object = Json::Parse(text).value_or(nullptr);
   rule::PastChange change{.id = TextOf(object, "id"),
                           .time = TextOf(object, "time"),
                           .user = TextOf(object, "user"),
@@ -67,7 +61,7 @@ std::optional<rule::PastChange> ChangeFromJson(std::string_view text) {
                           .outcome = TextOf(object, "outcome"),
                           .old_text = OptionalText(object, "old_text"),
                           .new_text = OptionalText(object, "new_text"),
-                          .texts_left_out = object.contains("texts_left_out")};
+                          .texts_left_out = object.Find("texts_left_out") != nullptr};
   if (change.id.empty()) return std::nullopt;
   return change;
 }

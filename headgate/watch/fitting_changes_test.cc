@@ -6,7 +6,7 @@
 #include <set>
 
 namespace headgate::watch {
-namespace {
+namespace fitting_changes_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -72,5 +72,5 @@ TEST(FittingChanges, OfNothingAreNone) {
   EXPECT_THAT(changes.Find(), IsEmpty());
 }
 
-}  // namespace
+}  // namespace fitting_changes_test
 }  // namespace headgate::watch

@@ -6,10 +6,10 @@
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch {
-namespace {
+namespace open_sources_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(OpenSources, AllPathsAreOneSource) {
   const base::SystemClock clock;
@@ -84,11 +84,12 @@ TEST(OpenSources, AZooKeeperUrlIsASource) {
   EXPECT_TRUE(CheckPlace("rules.yaml").ok());
   EXPECT_TRUE(CheckPlace("zk://ann@127.0.0.1:2181/limits", "secret").ok());
   EXPECT_THAT(CheckPlace("zk://127.0.0.1:2181/limits", "secret").message(),
-              testing::AllOf(HasSubstr("a password needs a user: zk://USER@HOST"),
-                             testing::Not(HasSubstr("secret"))));
-  EXPECT_THAT(CheckPlace("zk://user:secret@127.0.0.1:0/x").message(),
-              testing::AllOf(HasSubstr("'0' is not a port"), testing::Not(HasSubstr("secret"))));
+              ::testing::AllOf(HasSubstr("a password needs a user: zk://USER@HOST"),
+                               ::testing::Not(HasSubstr("secret"))));
+  EXPECT_THAT(
+      CheckPlace("zk://user:secret@127.0.0.1:0/x").message(),
+      ::testing::AllOf(HasSubstr("'0' is not a port"), ::testing::Not(HasSubstr("secret"))));
 }
 
-}  // namespace
+}  // namespace open_sources_test
 }  // namespace headgate::watch

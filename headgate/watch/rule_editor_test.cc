@@ -14,7 +14,7 @@
 #include "headgate/watch/change_record.h"
 
 namespace headgate::watch {
-namespace {
+namespace rule_editor_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -567,5 +567,5 @@ TEST(ChangeRecord, IsALineOfJsonAndBack) {
   EXPECT_FALSE(shortened->new_text.has_value());
 }
 
-}  // namespace
+}  // namespace rule_editor_test
 }  // namespace headgate::watch

@@ -8,10 +8,10 @@
 #include <string_view>
 
 namespace headgate::watch {
-namespace {
+namespace rule_follower_test {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // Rules that only store the text they were made from.
 struct TextRules final : rule::RuleSet {
@@ -377,5 +377,5 @@ TEST(RuleFollower, PassesTheConfirmationOfAnOperatorOn) {
   EXPECT_EQ(server.sources[1]->confirmed, 1);
 }
 
-}  // namespace
+}  // namespace rule_follower_test
 }  // namespace headgate::watch

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headgate::wire {
-namespace {
+namespace forwarded_test {
 
 using Syntax = ForwardedChain::Syntax;
 using ::testing::ElementsAre;
@@ -94,5 +94,5 @@ TEST(ForwardedAddress, TakesHiddenPortsAndRefusesOthers) {
   }
 }
 
-}  // namespace
+}  // namespace forwarded_test
 }  // namespace headgate::wire

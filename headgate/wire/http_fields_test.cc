@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace headgate::wire {
-namespace {
+namespace http_fields_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -255,5 +255,5 @@ TEST(RateLimitFields, FollowTheirGrammarWhateverTheState) {
   }
 }
 
-}  // namespace
+}  // namespace http_fields_test
 }  // namespace headgate::wire

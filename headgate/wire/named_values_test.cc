@@ -6,7 +6,7 @@
 #include <string_view>
 
 namespace headgate::wire {
-namespace {
+namespace named_values_test {
 
 // The value, or the reason why there is none in angle brackets.
 std::string Query(std::string_view query, std::string_view name) {
@@ -117,5 +117,5 @@ TEST(Cookies, NamesAreCaseSensitiveAndMustBeUnique) {
   EXPECT_EQ(Cookie("sid=1; sid=2", "sid"), "<twice>");
 }
 
-}  // namespace
+}  // namespace named_values_test
 }  // namespace headgate::wire

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::wire {
-namespace {
+namespace permit_id_test {
 
 TEST(PermitId, TheHashIsTheFirstHalfOfSha256) {
   // FIPS 180-2, appendix B.1: SHA-256 of "abc" is ba7816bf 8f01cfea 414140de 5dae2223 b00361a3 …
@@ -20,5 +20,5 @@ TEST(PermitId, AnIdOfTheServerHas128BitsAndIsNoOther) {
   EXPECT_NE(first, second);
 }
 
-}  // namespace
+}  // namespace permit_id_test
 }  // namespace headgate::wire

@@ -7,7 +7,7 @@
 #include <utility>
 
 namespace headgate::wire {
-namespace {
+namespace request_host_test {
 
 std::string Normalized(std::string_view text) {
   std::string host;
@@ -84,5 +84,5 @@ TEST(NormalizeHost, TheResultIsNormalized) {
     EXPECT_EQ(Normalized(Normalized(text)), Normalized(text));
 }
 
-}  // namespace
+}  // namespace request_host_test
 }  // namespace headgate::wire

@@ -10,7 +10,7 @@
 #include "headgate/wire/percent.h"
 
 namespace headgate::wire {
-namespace {
+namespace request_path_test {
 
 std::string Normalized(std::string_view path) {
   std::string out;
@@ -125,5 +125,5 @@ TEST(IsPlainTarget, KnowsWhatServersReadAlike) {
     EXPECT_FALSE(IsPlainTarget(target)) << target;
 }
 
-}  // namespace
+}  // namespace request_path_test
 }  // namespace headgate::wire

@@ -5,10 +5,10 @@
 #include "headgate/wire/in_pieces.h"
 
 namespace headgate::wire {
-namespace {
+namespace resp_parser_test {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
@@ -247,5 +247,5 @@ TEST(RespParser, AnErrorIsFinal) {
 
 TEST(RespParser, NoInputIsNoCommand) { EXPECT_THAT(Read("").commands, IsEmpty()); }
 
-}  // namespace
+}  // namespace resp_parser_test
 }  // namespace headgate::wire

@@ -6,10 +6,10 @@
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::wire {
-namespace {
+namespace resp_reader_test {
 
-using testing::ElementsAre;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 struct Reading {
   std::vector<std::string> values;
@@ -172,5 +172,5 @@ TEST(RespWriter, WritesTheBytesOfTheProtocol) {
   EXPECT_EQ(out, "%1\r\n_\r\n#f\r\n=5\r\ntxt:x\r\n");
 }
 
-}  // namespace
+}  // namespace resp_reader_test
 }  // namespace headgate::wire

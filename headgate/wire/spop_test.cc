@@ -8,7 +8,7 @@
 #include <string_view>
 
 namespace headgate::wire {
-namespace {
+namespace spop_test {
 
 TEST(SpopVarint, IsOneByteBelow240) {
   std::string out;
@@ -95,5 +95,5 @@ TEST(SpopFrame, ReadsWhatItWrites) {
   EXPECT_EQ(frame->payload.substr(0, 10), std::string_view("\x01\x03\x02\x06status", 10));
 }
 
-}  // namespace
+}  // namespace spop_test
 }  // namespace headgate::wire

@@ -6,7 +6,7 @@
 #include "headgate/base/random.h"
 
 namespace headgate::zookeeper {
-namespace {
+namespace node_name_test {
 
 TEST(NodeName, WhatPeopleTypeStaysItself) {
   for (const std::string_view text : {"test-key", "gold_17", "a.b", "user@example.com", "gold-*",
@@ -53,5 +53,5 @@ TEST(NodePath, OnlyPathsThatZooKeeperTakes) {
     EXPECT_FALSE(IsNodePath(path)) << path;
 }
 
-}  // namespace
+}  // namespace node_name_test
 }  // namespace headgate::zookeeper

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::zookeeper {
-namespace {
+namespace place_test {
 
 std::string NameOfUrl(std::string_view url) {
   const auto place = ParsePlace(url, "/rate-limiter");
@@ -61,5 +61,5 @@ TEST(Place, SaysWhatIsWrong) {
             "a '%' of user or password is not followed by two hexadecimal digits");
 }
 
-}  // namespace
+}  // namespace place_test
 }  // namespace headgate::zookeeper

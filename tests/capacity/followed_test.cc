@@ -4,7 +4,7 @@
 #include "tests/capacity/rig.h"
 
 namespace headgate::capacity {
-namespace {
+namespace followed_test {
 
 constexpr uint64_t kSeeds = 5;
 
@@ -63,5 +63,5 @@ TEST(Followed, FarBeyondThePool) {
   EXPECT_LE(rig.TimeToFollow(minutes(2), 8 * kBest), 40);
 }
 
-}  // namespace
+}  // namespace followed_test
 }  // namespace headgate::capacity

@@ -4,7 +4,7 @@
 #include "tests/capacity/rig.h"
 
 namespace headgate::capacity {
-namespace {
+namespace found_test {
 
 constexpr uint64_t kSeeds = 6;
 
@@ -13,7 +13,7 @@ struct Case {
   Pool pool;
 };
 
-class Found : public testing::TestWithParam<Case> {
+class Found : public ::testing::TestWithParam<Case> {
  protected:
   OverloadOptions Options(uint64_t seed, double per_second) const {
     return {.seed = seed,
@@ -48,7 +48,7 @@ TEST_P(Found, GoodputAtTwiceTheCapacityIsNearTheBest) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<Case>& info) {
+std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
   std::string name = ToString(info.param.kind) + "_" + ToString(info.param.pool);
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
@@ -62,7 +62,7 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Upstreams, Found, testing::ValuesIn(AllCases()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Upstreams, Found, ::testing::ValuesIn(AllCases()), NameOf);
 
 // The capacity is that of the upstream, whatever its size.
 TEST(FoundSizes, FromOneWorkerToHundreds) {
@@ -128,5 +128,5 @@ TEST(FoundNot, IdleTimeTeachesNothing) {
   EXPECT_LE(rig.RunAndCompare(seconds(30), kBest), 0.15) << "known from the first request on";
 }
 
-}  // namespace
+}  // namespace found_test
 }  // namespace headgate::capacity

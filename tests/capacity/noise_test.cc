@@ -6,7 +6,7 @@
 #include "tests/capacity/rig.h"
 
 namespace headgate::capacity {
-namespace {
+namespace noise_test {
 
 constexpr uint64_t kSeeds = 3;
 
@@ -112,5 +112,5 @@ TEST(Noises, ARestartOfTheUpstreamChangesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace noise_test
 }  // namespace headgate::capacity

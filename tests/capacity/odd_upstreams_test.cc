@@ -4,7 +4,7 @@
 #include "tests/capacity/rig.h"
 
 namespace headgate::capacity {
-namespace {
+namespace odd_upstreams_test {
 
 constexpr uint64_t kSeeds = 5;
 
@@ -61,5 +61,5 @@ TEST(OddUpstreams, AnUpstreamThatShedsLoadHasLittleToShed) {
   }
 }
 
-}  // namespace
+}  // namespace odd_upstreams_test
 }  // namespace headgate::capacity

@@ -5,7 +5,7 @@
 #include "tests/capacity/sharing.h"
 
 namespace headgate::capacity {
-namespace {
+namespace quiet_clients_test {
 
 constexpr uint64_t kSeeds = 6;
 constexpr size_t kQuiet = 3;
@@ -95,5 +95,5 @@ TEST(QuietClients, DoNotMakeTheQueueLonger) {
   }
 }
 
-}  // namespace
+}  // namespace quiet_clients_test
 }  // namespace headgate::capacity

@@ -14,7 +14,7 @@
 #include "tests/linearizability/history_checker.h"
 
 namespace headgate::cas_test {
-namespace {
+namespace fleet_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -106,8 +106,8 @@ TEST(CasFleet, EveryRequestGetsOneAnswerInTime) {
   }
 }
 
-// The status of each failure is true: a request is taken from the bucket if and only if it was allowed,
-// or failed with a status that says that it may have been.
+// The status of each failure is true: a request is taken from the bucket if and only if it was
+// allowed, or failed with a status that says that it may have been.
 TEST(CasFleet, NothingIsTakenThatIsNotAccountedFor) {
   uint64_t ambiguous = 0, failed = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -253,5 +253,5 @@ TEST(CasFleet, EveryFaultIsMet) {
   EXPECT_GT(exhausted + timed_out, 100u);
 }
 
-}  // namespace
+}  // namespace fleet_test
 }  // namespace headgate::cas_test

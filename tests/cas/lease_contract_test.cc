@@ -6,7 +6,7 @@
 #include "tests/cas/timed_cas_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace lease_contract_test {
 
 class CasRig final : public SharedStoreRig {
  public:
@@ -23,5 +23,5 @@ INSTANTIATE_TEST_SUITE_P(Cas, LeaseContract,
                          ::testing::Values(SharedStoreUnderTest{
                              .name = "cas", .make = [] { return std::make_unique<CasRig>(); }}));
 
-}  // namespace
+}  // namespace lease_contract_test
 }  // namespace headgate::testing

@@ -15,7 +15,7 @@
 #include "tests/redis/twin_walk.h"
 
 namespace headgate::cas_test {
-namespace {
+namespace round_twin_test {
 
 using algorithm::Algorithm;
 using base::Instant;
@@ -175,5 +175,5 @@ TEST_P(RoundLeaseTwin, GrantsLikeTheScripts) {
 INSTANTIATE_TEST_SUITE_P(Of, RoundLeaseTwin, ::testing::ValuesIn(algorithm::kLeasedKinds),
                          [](const auto& test) { return std::string(test.param.name); });
 
-}  // namespace
+}  // namespace round_twin_test
 }  // namespace headgate::cas_test

@@ -14,7 +14,7 @@
 #include "tests/cas/timed_cas_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace store_contract_test {
 
 // Waits for the decisions of the shared decider, one group after the other.
 class WaitingStore final : public store::Store {
@@ -78,5 +78,5 @@ INSTANTIATE_TEST_SUITE_P(Cas, StoreContract,
                                                           .tells_versions_apart = false,
                                                           .holds_on_to_time = false}));
 
-}  // namespace
+}  // namespace store_contract_test
 }  // namespace headgate::testing

@@ -6,7 +6,7 @@
 #include "tests/dynamodb/timed_strict_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace lease_contract_test {
 
 class DynamoDbRig final : public SharedStoreRig {
  public:
@@ -24,5 +24,5 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(SharedStoreUnderTest{
         .name = "dynamodb", .make = [] { return std::make_unique<DynamoDbRig>(); }, .steps = 200}));
 
-}  // namespace
+}  // namespace lease_contract_test
 }  // namespace headgate::testing

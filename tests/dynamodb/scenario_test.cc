@@ -3,10 +3,10 @@
 #include "tests/scenarios/strict_scenario.h"
 
 namespace headgate::testing {
-namespace {
+namespace scenario_test {
 
 INSTANTIATE_TEST_SUITE_P(DynamoDb, StrictScenario, EveryScenario<dynamodb_test::TimedStrictStore>(),
                          NameOfStrictScenario);
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace headgate::testing

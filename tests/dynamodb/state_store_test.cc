@@ -9,7 +9,7 @@
 #include "tests/dynamodb/dynalite_process.h"
 
 namespace headgate::dynamodb_test {
-namespace {
+namespace state_store_test {
 
 using namespace std::chrono_literals;
 using store::cas::Version;
@@ -99,11 +99,11 @@ TEST(CreateTable, CanBeRepeated) {
   DynaliteProcess server;
   const auto made = store::dynamodb::CreateTable({.url = server.url("limits")}, 20s);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_THAT(*made, testing::StartsWith("made the table limits in local"));
+  EXPECT_THAT(*made, ::testing::StartsWith("made the table limits in local"));
   const auto again = store::dynamodb::CreateTable({.url = server.url("limits")}, 20s);
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_THAT(*again, testing::StartsWith("found the table limits in local"));
+  EXPECT_THAT(*again, ::testing::StartsWith("found the table limits in local"));
 }
 
-}  // namespace
+}  // namespace state_store_test
 }  // namespace headgate::dynamodb_test

@@ -7,7 +7,7 @@
 #include "tests/dynamodb/timed_strict_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace store_contract_test {
 
 std::unique_ptr<store::Store> Make() {
   return std::make_unique<strict_test::WaitingStore<dynamodb_test::TimedStrictStore>>();
@@ -20,5 +20,5 @@ INSTANTIATE_TEST_SUITE_P(DynamoDb, StoreContract,
                                                           .tells_versions_apart = false,
                                                           .holds_on_to_time = false}));
 
-}  // namespace
+}  // namespace store_contract_test
 }  // namespace headgate::testing

@@ -7,7 +7,7 @@
 #include "tests/dynamodb/dynalite_process.h"
 
 namespace headgate::dynamodb_test {
-namespace {
+namespace strict_fleet_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
@@ -99,5 +99,5 @@ TEST(StrictFleetWithoutATable, SaysSoUntilThereIsOne) {
   EXPECT_TRUE(fleet.Until([&] { return fleet.instances[0]->problem().ok(); }));
 }
 
-}  // namespace
+}  // namespace strict_fleet_test
 }  // namespace headgate::dynamodb_test

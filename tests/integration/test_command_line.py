@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import socket
 import subprocess
 import tempfile
@@ -221,6 +222,37 @@ class CommandLine(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout), (0, "allowed  (no rule)\n"))
             self.assertIn('hint: the domain "default" has no rules; choose one that has, with --domain: "edge"', result.stderr)
             self.assertIn("6 left", headgate("check", *address, "edge", "k=v").stdout)
+
+    def test_check_says_which_rules_there_are_and_its_hint_can_be_pasted(self):
+        rules = self.write("it's.yaml", "domain: edge\ndescriptors:\n  - key: k\n    rate_limit: {unit: hour, requests_per_unit: 7}\n")
+        with Headgate("--rules", rules) as server:
+            result = headgate("check", "--server", f"127.0.0.1:{server.port}", "edge", "other=v")
+            self.assertEqual((result.returncode, result.stdout), (0, "allowed  (no rule)\n"))
+            self.assertEqual(result.stderr, 'hint: no rule of the domain "edge" applies; it has rules for: k\n')
+        hint = headgate("check", "--rules", rules, "edge", 'other="a b"').stderr
+        pasted = run("bash", "-c", hint.split("`")[1])
+        self.assertEqual((pasted.returncode, pasted.stderr), (0, ""))
+        self.assertIn("other", pasted.stdout)
+
+    def test_check_says_that_the_store_did_not_decide(self):
+        store = f"redis://127.0.0.1:{free_port()}"
+        for policy, words in (("local", "by this instance's share of the limit"), ("allow", "so the request passes")):
+            with Headgate("--rule", "k: 7/hour", "--store", store, "--on-store-failure", policy) as server:
+                result = headgate("check", "--server", f"127.0.0.1:{server.port}", "k=v")
+                self.assertEqual(result.returncode, 0)
+                self.assertEqual(result.stderr, f"hint: decided without the shared store, {words} (on_store_failure: {policy}); "
+                                 "the server's log has the reason\n")
+
+    def test_a_server_that_misses_one_of_its_addresses_announces_none(self):
+        with Headgate("--rule", "k: 7/hour") as server:
+            taken = f"127.0.0.1:{server.port}"
+            for addresses in (("--listen", taken), ("--listen", "127.0.0.1:0", "--admin-listen", taken)):
+                result = headgate("serve", "--rule", "k: 7/hour", *addresses)
+                self.assertEqual((result.returncode, result.stdout), (3, ""))
+                said = [line for line in result.stderr.splitlines() if not re.match(r"\S+Z info ", line)]
+                self.assertEqual(len(said), 2, said)
+                self.assertTrue(said[0].startswith(f"error: cannot listen on {taken}: Address already in use"), said)
+                self.assertTrue(said[1].startswith("hint: "), said)
 
     def test_explain_and_validate_accept_every_form_of_input(self):
         rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 7}\n")

@@ -80,6 +80,7 @@ class OpenApi(unittest.TestCase):
         bodies = [
             body_of("api_key", "a", cost=0),
             body_of("nobody", "x", domain="default"),
+            body_of("nobody", "x", domain="nowhere"),
             body_of("line"),
             body_of("nothing"),
             body_of("month"),
@@ -116,6 +117,8 @@ class OpenApi(unittest.TestCase):
         for body in (body_of("pool"), body_of("pool", id=""), body_of("pool", id="x", ttl_ms=1000)):
             self.assertFalse(self.address.component("Release").is_valid(body), body)
             self.ask("POST", "/v1/release", body=body, expect=400)
+        for path in ("/v1/reserve", "/v1/acquire"):
+            self.assertIn("hint", json.loads(self.ask("POST", path, body=body_of("k", domain="nowhere"), expect=200)))
         self.ask("POST", "/v1/checks", body={"checks": []}, expect=400)
         self.ask("POST", "/v1/checks", body={"checks": 1001 * [body_of("k")]}, expect=400)
 

@@ -324,8 +324,27 @@ class WithUpstream(unittest.TestCase):
         self.assertEqual(status, 502)
         self.assertEqual(fields["proxy-status"], "headgate; error=connection_refused")
         self.assertIn("cannot be reached", text)
+        until(lambda: "upstream.failed" in sidecar.errors(), 10, "the failure is logged")
+        line = next(line for line in sidecar.errors().splitlines() if "upstream.failed" in line)
+        self.assertRegex(line, r' warning upstream\.failed reason="127\.0\.0\.1:\d+: Connection refused" effect="requests are answered 502 or 504" hint=')
         quiet = self.enterContext(Sidecar(free_port(), args=("--no-reason",)))
         self.assertNotIn("proxy-status", quiet.request("GET", "/", headers=CLIENT)[1])
+
+    def test_log_has_one_line_for_an_upstream_that_fails_and_one_when_it_is_back(self):
+        port = free_port()
+        sidecar = self.enterContext(Sidecar(port))
+        for _ in range(3):
+            self.assertEqual(sidecar.request("GET", "/", headers=CLIENT)[0], 502)
+        until(lambda: "upstream.failed" in sidecar.errors(), 10, "the failure is logged")
+        Upstream(self, lambda connection, _: connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n"), port=port)
+
+        def passes_again():
+            sidecar.request("GET", "/", headers=CLIENT)
+            return "upstream.recovered" in sidecar.errors()
+
+        until(passes_again, 30, "the recovery is logged")
+        self.assertEqual(sidecar.errors().count("upstream.failed"), 1)
+        self.assertRegex(sidecar.errors(), r" info upstream\.recovered requests_failed=\d+ for=")
 
     def test_upstream_that_is_too_slow_is_504(self):
         def serve(connection, _):
@@ -568,7 +587,10 @@ class FairShare(unittest.TestCase):
 
     def test_request_without_a_client(self):
         self.start()
-        self.assertEqual(self.sidecar.request("GET", "/")[0], 429)
+        status, _, text = self.sidecar.request("GET", "/")
+        self.assertEqual(status, 429)
+        self.assertIn("the request does not name its client: the header x-client-id is missing", text.lower())
+        self.assertIn("--anonymous", json.loads(text)["hint"])
         anonymous = self.enterContext(Sidecar(self.upstream.port, args=("--anonymous", "nobody")))
         self.assertEqual(anonymous.request("GET", "/")[0], 200)
         self.assertEqual(anonymous.metric('headgate_share_requests_total{client="nobody",outcome="allowed"}'), 1)

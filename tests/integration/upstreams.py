@@ -86,11 +86,11 @@ class Upstream:
     """Serves each connection on a thread, by `serve(connection, head)` for each request. `serve`
     returns whether the connection stays open."""
 
-    def __init__(self, test, serve, tls=None):
+    def __init__(self, test, serve, tls=None, port=0):
         self.serve = serve
         self.tls = tls
         self.heads = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server(("127.0.0.1", port))
         self.port = self.listener.getsockname()[1]
         test.addCleanup(self.listener.close)
         threading.Thread(target=self._accept, daemon=True).start()

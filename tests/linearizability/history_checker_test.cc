@@ -11,7 +11,7 @@
 #include "headgate/algorithm/no_hits.h"
 
 namespace headgate::linearizability {
-namespace {
+namespace history_checker_test {
 
 using algorithm::Limit;
 using store::Operation::kPeek;
@@ -201,5 +201,5 @@ TEST(HistoryChecker, AgreesWithTryingAllOrders) {
   EXPECT_LT(possible, kHistories * 9 / 10);
 }
 
-}  // namespace
+}  // namespace history_checker_test
 }  // namespace headgate::linearizability

@@ -3,7 +3,7 @@
 #include "tests/model/random_walk.h"
 
 namespace headgate::model {
-namespace {
+namespace differential_test {
 
 using algorithm::Algorithm;
 
@@ -25,5 +25,5 @@ INSTANTIATE_TEST_SUITE_P(Of, Differential,
                                            Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
-}  // namespace
+}  // namespace differential_test
 }  // namespace headgate::model

@@ -13,7 +13,7 @@
 #include "tests/model/reference_model.h"
 
 namespace headgate::model {
-namespace {
+namespace exhaustive_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -195,5 +195,5 @@ INSTANTIATE_TEST_SUITE_P(
                          spec.count_denied ? "_count_denied" : "");
     });
 
-}  // namespace
+}  // namespace exhaustive_test
 }  // namespace headgate::model

@@ -9,7 +9,7 @@
 #include "tests/model/rational.h"
 
 namespace headgate::model {
-namespace {
+namespace fair_share_test {
 
 using algorithm::ClientDemand;
 using algorithm::Ratio;
@@ -72,5 +72,5 @@ TEST(FairShareModel, SharesFollowTheDefinition) {
   }
 }
 
-}  // namespace
+}  // namespace fair_share_test
 }  // namespace headgate::model

@@ -9,7 +9,7 @@
 #include "tests/redis/redis_cluster.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace cluster_test {
 
 using store::redis::KeySlot;
 using store::redis::RedisOptions;
@@ -162,5 +162,5 @@ TEST_F(Cluster, WorksAfterAPrimaryHasDied) {
   EXPECT_GT(test.HistoryChanges(), 0u);
 }
 
-}  // namespace
+}  // namespace cluster_test
 }  // namespace headgate::redis_test

@@ -11,7 +11,7 @@
 #include "tests/redis/redis_process.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace counter_test {
 
 using algorithm::CounterAnswer;
 using algorithm::CounterChange;
@@ -129,5 +129,5 @@ TEST(RedisCounter, AMissingRightIsReportedAndCounted) {
   EXPECT_EQ(counters.store.ReadCounters().script_errors, 1u);
 }
 
-}  // namespace
+}  // namespace counter_test
 }  // namespace headgate::redis_test

@@ -13,7 +13,7 @@
 #include "tests/redis/timed_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace fleet_contract_test {
 
 using redis_test::TestClient;
 
@@ -94,5 +94,5 @@ INSTANTIATE_TEST_SUITE_P(Redis, StoreContract,
                                            Topology("cluster", redis_test::ClusterOfThree),
                                            Topology("sentinel", redis_test::BehindASentinel)));
 
-}  // namespace
+}  // namespace fleet_contract_test
 }  // namespace headgate::testing

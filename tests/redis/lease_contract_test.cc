@@ -8,7 +8,7 @@
 #include "tests/redis/timed_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace lease_contract_test {
 
 class RedisRig final : public SharedStoreRig {
  public:
@@ -36,5 +36,5 @@ INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract,
                                            Topology("cluster", redis_test::ClusterOfThree),
                                            Topology("sentinel", redis_test::BehindASentinel)));
 
-}  // namespace
+}  // namespace lease_contract_test
 }  // namespace headgate::testing

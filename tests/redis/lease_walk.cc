@@ -20,10 +20,10 @@ using model::Between;
 using model::OneIn;
 using store::Operation;
 
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kU32Max = 0xffff'ffff;
 // Leases must end before this time: the two sides saturate later instants differently.
-constexpr int64_t kEnd = base::kInstantMax.ns - 10 * kSecond;
+constexpr int64_t kEnd = base::kInstantMax.ns - 10 * kSecondNs;
 constexpr size_t kRemembered = 12;
 
 std::string Describe(const LeaseStep& step) {
@@ -48,7 +48,7 @@ std::string Describe(const LeaseStep& step) {
 LeaseWalk::LeaseWalk(uint64_t seed, const LimitSpec& kind)
     : random_(seed), kind_(kind), spec_(OfTheKind()) {
   now_ = OneIn(random_, 4) ? static_cast<int64_t>((uint64_t{1} << 40) + AnySize(random_, 61))
-                           : 1'790'000'000 * kSecond + static_cast<int64_t>(AnySize(random_, 50));
+                           : 1'790'000'000 * kSecondNs + static_cast<int64_t>(AnySize(random_, 50));
   const uint64_t first = random_();
   // Ids that share their upper or lower half.
   for (const uint64_t id : {first, first + 1, first + (uint64_t{1} << 32), ~first, uint64_t{1}}) {
@@ -78,7 +78,7 @@ LeaseStep LeaseWalk::Next() {
     --crowd_;
     step = {.kind = LeaseStep::Kind::kLease,
             .ask = {.id = {.node = 1000 + crowd_, .number = random_()}, .want = 1}};
-    step.ask.ttl = Duration(2 * kSecond);
+    step.ask.ttl = Duration(2 * kSecondNs);
   } else if (what < 50) {
     step = Ask();
   } else if (what < 60 && !asks_.empty()) {
@@ -120,9 +120,9 @@ LeaseStep LeaseWalk::Ask() {
                    : OneIn(random_, 3) ? last_.remaining + random_() % 2
                                        : 1;
   if (OneIn(random_, 3)) step.ask.share = OneIn(random_, 8) ? kU32Max : AnySize(random_, 8);
-  const std::array<int64_t, 5> ttls{2 * kSecond, 2 * kSecond, kSecond / 2,
+  const std::array<int64_t, 5> ttls{2 * kSecondNs, 2 * kSecondNs, kSecondNs / 2,
                                     static_cast<int64_t>(AnySize(random_, 31)), 0};
-  step.ask.ttl = Duration(std::min(ttls[random_() % ttls.size()], 2 * kSecond));
+  step.ask.ttl = Duration(std::min(ttls[random_() % ttls.size()], 2 * kSecondNs));
   for (uint64_t i = random_() % 4; i > 0; --i) {
     const uint64_t back = Between(random_, 0, 4);
     const std::array<uint64_t, 5> spent{0, granted_, granted_ / 2, AnySize(random_, 12),
@@ -151,7 +151,7 @@ void LeaseWalk::GatherACrowd() {
   crowd_ = algorithm::kLeasesMax + 20;
   spec_ = kind_;
   spec_.requests = 1'000'000'000;
-  spec_.period = Duration(IsCalendar(kind_.align) ? 0 : 3600 * kSecond);
+  spec_.period = Duration(IsCalendar(kind_.align) ? 0 : 3600 * kSecondNs);
 }
 
 // A limit of the kind that the walk tests, or of any other kind, including queue and log.

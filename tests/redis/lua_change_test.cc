@@ -14,7 +14,7 @@
 #include "tests/redis/lease_rig.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_change_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -403,5 +403,5 @@ TEST_F(Changes, ACallThatKeepsTheBucketsLimitCreatesAMissingBucket) {
   EXPECT_EQ(Remaining(), 4u);
 }
 
-}  // namespace
+}  // namespace lua_change_test
 }  // namespace headgate::redis_host

@@ -15,7 +15,7 @@
 #include "tests/redis/lua_host.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_counter_twin_test {
 
 using algorithm::CounterAnswer;
 using algorithm::CounterChange;
@@ -118,5 +118,5 @@ TEST(LuaCounter, KeepsTheExpiryOnAServerWithoutKeepTtl) {
   EXPECT_EQ(lua.keyspace.TimeToLive("n", kNow), std::nullopt);
 }
 
-}  // namespace
+}  // namespace lua_counter_twin_test
 }  // namespace headgate::redis_host

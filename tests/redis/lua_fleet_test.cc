@@ -18,7 +18,7 @@
 #include "tests/redis/lua_store.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_fleet_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -316,5 +316,5 @@ TEST(LeaseProperty, AStoreThatLosesDataIsDetected) {
   EXPECT_GT(caught, 10);
 }
 
-}  // namespace
+}  // namespace lua_fleet_test
 }  // namespace headgate::redis_host

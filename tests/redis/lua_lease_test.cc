@@ -9,7 +9,7 @@
 #include "tests/redis/lease_rig.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_lease_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -365,5 +365,5 @@ TEST_F(Leases, AboveAMuchSmallerNewLimitLeaveNothing) {
   EXPECT_TRUE(Take(2));
 }
 
-}  // namespace
+}  // namespace lua_lease_test
 }  // namespace headgate::redis_host

@@ -14,7 +14,7 @@
 #include "tests/redis/lua_store.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_lease_twin_test {
 
 using algorithm::LimitSpec;
 using base::Duration;
@@ -192,5 +192,5 @@ TEST_P(LuaLeaseTwin, AgreesWithTheCppArithmetic) {
 INSTANTIATE_TEST_SUITE_P(Of, LuaLeaseTwin, ::testing::ValuesIn(algorithm::kLeasedKinds),
                          [](const auto& test) { return std::string(test.param.name); });
 
-}  // namespace
+}  // namespace lua_lease_twin_test
 }  // namespace headgate::redis_host

@@ -14,7 +14,7 @@
 #include "tests/redis/lua_store.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_return_test {
 
 using algorithm::Algorithm;
 using algorithm::Cost;
@@ -318,5 +318,5 @@ TEST(LimitsThatReturn, ALeaseIsGrantedFromTheRestAfterTheChange) {
   EXPECT_EQ(answer.grant.remaining, 5u);
 }
 
-}  // namespace
+}  // namespace lua_return_test
 }  // namespace headgate::redis_host

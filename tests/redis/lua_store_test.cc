@@ -10,7 +10,7 @@
 #include "tests/model/random_walk.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_store_test {
 
 using algorithm::Algorithm;
 using algorithm::Decision;
@@ -370,5 +370,5 @@ TEST(LuaHostTest, RefusesGlobalsAndReportsErrorsOfScripts) {
             4294967295);
 }
 
-}  // namespace
+}  // namespace lua_store_test
 }  // namespace headgate::redis_host

@@ -10,7 +10,7 @@
 #include "tests/redis/twin_walk.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_twin_test {
 
 using algorithm::Algorithm;
 
@@ -72,5 +72,5 @@ INSTANTIATE_TEST_SUITE_P(Of, LuaTwin,
                                            Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
-}  // namespace
+}  // namespace lua_twin_test
 }  // namespace headgate::redis_host

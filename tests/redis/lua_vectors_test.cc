@@ -10,7 +10,7 @@
 #include "tests/vectors/vectors.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace lua_vectors_test {
 
 using algorithm::LimitSpec;
 using base::Instant;
@@ -60,5 +60,5 @@ TEST_P(LuaVectors, AreAnsweredExactly) {
 INSTANTIATE_TEST_SUITE_P(Of, LuaVectors, ::testing::ValuesIn(vectors::kFiles),
                          [](const auto& test) { return std::string(test.param); });
 
-}  // namespace
+}  // namespace lua_vectors_test
 }  // namespace headgate::redis_host

@@ -12,7 +12,7 @@
 #include "tests/redis/redis_process.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace permit_test {
 
 using permit::Answer;
 using permit::Ask;
@@ -131,5 +131,5 @@ TEST(RedisPermits, AMissingRightIsReportedAndCounted) {
   EXPECT_EQ(permits.store.ReadCounters().script_errors, 1u);
 }
 
-}  // namespace
+}  // namespace permit_test
 }  // namespace headgate::redis_test

@@ -6,7 +6,7 @@
 #include "tests/redis/redis_process.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace sentinel_test {
 
 using store::redis::RedisOptions;
 using ::testing::ElementsAre;
@@ -119,5 +119,5 @@ TEST(Sentinel, ReportsAServerOfTheWrongTopology) {
   }
 }
 
-}  // namespace
+}  // namespace sentinel_test
 }  // namespace headgate::redis_test

@@ -14,7 +14,7 @@
 #include "tests/redis/twin_walk.h"
 
 namespace headgate::redis_host {
-namespace {
+namespace server_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -420,5 +420,5 @@ TEST_F(RealRedis, AnUnknownScriptIsSentOnce) {
     server->Run({"SCRIPT", "LOAD", script.text});
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace headgate::redis_host

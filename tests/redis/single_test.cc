@@ -13,7 +13,7 @@
 #include "tests/redis/timed_store.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace single_test {
 
 using store::redis::RedisOptions;
 using ::testing::ElementsAre;
@@ -446,5 +446,5 @@ TEST(Single, NoticesAPromotionOnAnOpenConnection) {
   EXPECT_TRUE(test.Until([&] { return test.Learn("a") == "OK"; }));
 }
 
-}  // namespace
+}  // namespace single_test
 }  // namespace headgate::redis_test

@@ -9,7 +9,7 @@
 #include "tests/redis/redis_process.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace tls_test {
 
 using store::redis::RedisOptions;
 using ::testing::ElementsAre;
@@ -98,5 +98,5 @@ TEST_F(Tls, IsRefusedWithoutAClientCertificateIfTheServerRequiresOne) {
   EXPECT_THAT(test.Call(AddScript(), "a", {"1"}), ::testing::AnyOf("UNAVAILABLE", "ABORTED"));
 }
 
-}  // namespace
+}  // namespace tls_test
 }  // namespace headgate::redis_test

@@ -8,7 +8,7 @@
 #include "tests/redis/redis_process.h"
 
 namespace headgate::redis_test {
-namespace {
+namespace values_test {
 
 using store::cas::Version;
 using store::cas::Versioned;
@@ -115,5 +115,5 @@ TEST(RedisValues, TellTheTimeOfTheServer) {
   EXPECT_LT(std::chrono::abs(told - base::Instant::FromNanos(now.ns)), 5s) << "the same machine";
 }
 
-}  // namespace
+}  // namespace values_test
 }  // namespace headgate::redis_test

@@ -36,13 +36,13 @@ absl::StatusOr<Reply> Parse(const std::string& bytes) {
   return reply;
 }
 
-std::string_view PathOf(Operation operation) {
+std::string_view PathOf(Ask::Operation operation) {
   switch (operation) {
-    case Operation::kRequest:
+    case Ask::Operation::kRequest:
       return "/v1/check";
-    case Operation::kRefund:
+    case Ask::Operation::kRefund:
       return "/v1/refund";
-    case Operation::kReset:
+    case Ask::Operation::kReset:
       return "/v1/reset";
   }
   __builtin_unreachable();
@@ -108,7 +108,8 @@ absl::StatusOr<algorithm::Decision> HttpDriver::Answer(const Ask& ask, base::Ins
       .reset_after = Milliseconds(first.at("reset_after_ms")),
       .wait = Milliseconds(first.at("wait_ms")),
   };
-  if (ask.operation == Operation::kRequest) HEADGATE_RETURN_IF_ERROR(CheckHead(reply, decision));
+  if (ask.operation == Ask::Operation::kRequest)
+    HEADGATE_RETURN_IF_ERROR(CheckHead(reply, decision));
   return decision;
 }
 

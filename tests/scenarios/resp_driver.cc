@@ -53,15 +53,15 @@ absl::StatusOr<algorithm::Decision> RespDriver::Answer(const Ask& ask, base::Ins
   const std::string cost = std::to_string(ask.cost);
   absl::StatusOr<RespValue> reply;
   switch (ask.operation) {
-    case Operation::kRequest:
+    case Ask::Operation::kRequest:
       reply =
           Call({"HG.CHECK", ask.rule, "COST", cost, "ENTRIES", "1", kScenarioKey, ask.key}, now);
       break;
-    case Operation::kRefund:
+    case Ask::Operation::kRefund:
       reply =
           Call({"HG.REFUND", ask.rule, "COST", cost, "ENTRIES", "1", kScenarioKey, ask.key}, now);
       break;
-    case Operation::kReset:
+    case Ask::Operation::kReset:
       reply = Call({"HG.RESET", ask.rule, "ENTRIES", "1", kScenarioKey, ask.key}, now);
       break;
   }

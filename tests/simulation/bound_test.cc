@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::simulation {
-namespace {
+namespace bound_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -229,5 +229,5 @@ TEST(Bound, ASecondServerHasTheLargerCapacityToo) {
   EXPECT_TRUE(limit.Admit(1000, 1s));
 }
 
-}  // namespace
+}  // namespace bound_test
 }  // namespace headgate::simulation

@@ -12,7 +12,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::simulation {
-namespace {
+namespace simulation_test {
 
 using namespace std::chrono_literals;
 
@@ -164,5 +164,5 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-}  // namespace
+}  // namespace simulation_test
 }  // namespace headgate::simulation

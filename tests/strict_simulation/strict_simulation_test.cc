@@ -8,7 +8,7 @@
 #include "tests/strict_simulation/world.h"
 
 namespace headgate::strict_simulation {
-namespace {
+namespace strict_simulation_test {
 
 // Each is another fleet, with other faults.
 constexpr uint64_t kSeeds = 200;
@@ -53,5 +53,5 @@ INSTANTIATE_TEST_SUITE_P(All, StrictMutants, ::testing::ValuesIn(kMutants), [](c
   return name;
 });
 
-}  // namespace
+}  // namespace strict_simulation_test
 }  // namespace headgate::strict_simulation

@@ -11,10 +11,10 @@
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
-namespace {
+namespace client_test {
 
-using testing::ElementsAre;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 TEST(ZooKeeperClient, MakesReadsChangesAndDeletesNodes) {
   ZooKeeperProcess server;
@@ -226,5 +226,5 @@ TEST(ZooKeeperClient, TakesAnotherServerOfTheEnsemble) {
   EXPECT_EQ(client.sessions, 1u);
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace headgate::zookeeper_test

@@ -6,7 +6,7 @@
 #include "tests/zookeeper/timed_strict_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace lease_contract_test {
 
 class ZooKeeperRig final : public SharedStoreRig {
  public:
@@ -25,5 +25,5 @@ INSTANTIATE_TEST_SUITE_P(ZooKeeper, LeaseContract,
                              .make = [] { return std::make_unique<ZooKeeperRig>(); },
                              .steps = 200}));
 
-}  // namespace
+}  // namespace lease_contract_test
 }  // namespace headgate::testing

@@ -8,11 +8,11 @@
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
-namespace {
+namespace locks_test {
 
 using store::zookeeper::Locks;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // Sessions with locks, on one event loop, and a client that looks at their nodes.
 class LocksTest : public ::testing::Test {
@@ -236,5 +236,5 @@ TEST_F(LocksTest, ANodeThatSomebodyHasDeletedIsMadeAgain) {
   EXPECT_TRUE(Until([&] { return b().fences.size() == 1; }));
 }
 
-}  // namespace
+}  // namespace locks_test
 }  // namespace headgate::zookeeper_test

@@ -10,10 +10,10 @@
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
-namespace {
+namespace presence_test {
 
-using testing::MatchesRegex;
-using testing::UnorderedElementsAre;
+using ::testing::MatchesRegex;
+using ::testing::UnorderedElementsAre;
 using zookeeper::Presence;
 
 class Instance {
@@ -66,7 +66,7 @@ TEST(Presence, CountsTheInstances) {
   second->presence.Leave([&] { left = true; });
   ASSERT_TRUE(second->client.Until([&] { return left; }));
   ASSERT_TRUE(first.Counts(1));
-  EXPECT_THAT(first.errors, testing::IsEmpty());
+  EXPECT_THAT(first.errors, ::testing::IsEmpty());
 }
 
 // This clock is five seconds ahead of that of the server, which runs on the same machine.
@@ -111,7 +111,7 @@ TEST(Presence, WritesTheLastDescription) {
   // It survives a deletion by somebody.
   ASSERT_TRUE(instance.client.Delete("/r/instances/one").ok());
   EXPECT_TRUE(shows("100"));
-  EXPECT_THAT(instance.errors, testing::IsEmpty());
+  EXPECT_THAT(instance.errors, ::testing::IsEmpty());
 }
 
 TEST(Presence, WritesItsDataNotMoreOftenThanThePause) {
@@ -180,5 +180,5 @@ TEST(Presence, SaysThatItIsRefused) {
   EXPECT_EQ(instance.presence.instances(), 1u);
 }
 
-}  // namespace
+}  // namespace presence_test
 }  // namespace headgate::zookeeper_test

@@ -3,10 +3,10 @@
 #include "tests/zookeeper/timed_strict_store.h"
 
 namespace headgate::testing {
-namespace {
+namespace scenario_test {
 
 INSTANTIATE_TEST_SUITE_P(ZooKeeper, StrictScenario,
                          EveryScenario<zookeeper_test::TimedStrictStore>(), NameOfStrictScenario);
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace headgate::testing

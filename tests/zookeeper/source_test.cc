@@ -13,13 +13,13 @@
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
-namespace {
+namespace source_test {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 using watch::zookeeper::SourceOptions;
 using watch::zookeeper::ZooKeeperSource;
 using zookeeper::Client;
@@ -491,5 +491,5 @@ TEST_F(SourceTest, ManyLongNamesTakeSeveralSessionsAndSurviveAReconnect) {
   }
 }
 
-}  // namespace
+}  // namespace source_test
 }  // namespace headgate::zookeeper_test

@@ -10,7 +10,7 @@
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
-namespace {
+namespace state_store_test {
 
 using store::cas::PutRequest;
 using store::cas::Version;
@@ -19,8 +19,8 @@ using store::zookeeper::StateStore;
 using store::zookeeper::StateStoreOptions;
 using store::zookeeper::Sweeper;
 using store::zookeeper::SweeperOptions;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class TestStore {
  public:
@@ -228,5 +228,5 @@ TEST(Sweeper, IsOneAtATime) {
   EXPECT_EQ(second.sweeper.counters().removed.value(), 1u);
 }
 
-}  // namespace
+}  // namespace state_store_test
 }  // namespace headgate::zookeeper_test

@@ -7,7 +7,7 @@
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
-namespace {
+namespace strict_fleet_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
@@ -177,5 +177,5 @@ TEST(StrictFleet, CountsItsCalls) {
   EXPECT_EQ(counters.disconnects, 1u);
 }
 
-}  // namespace
+}  // namespace strict_fleet_test
 }  // namespace headgate::zookeeper_test

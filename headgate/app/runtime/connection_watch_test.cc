@@ -10,7 +10,7 @@
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
-namespace {
+namespace connection_watch_test {
 
 using namespace std::chrono_literals;
 
@@ -75,5 +75,5 @@ TEST(ReturnedMemory, IsReturnedOncePerPeak) {
   EXPECT_EQ(returned.times(), 3u);
 }
 
-}  // namespace
+}  // namespace connection_watch_test
 }  // namespace headgate::app

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::app {
-namespace {
+namespace degraded_watch_test {
 
 using namespace std::chrono_literals;
 using Change = DegradedWatch::Change;
@@ -45,5 +45,5 @@ TEST(DegradedWatch, SaysItAgainWhenItBeginsAgain) {
   EXPECT_EQ(watch.lasted(), 0s);
 }
 
-}  // namespace
+}  // namespace degraded_watch_test
 }  // namespace headgate::app

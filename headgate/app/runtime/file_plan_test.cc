@@ -11,7 +11,7 @@
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
-namespace {
+namespace file_plan_test {
 
 TEST(FilePlan, IsAsAskedForWhereThereAreEnough) {
   const auto plan = PlanFiles(
@@ -34,10 +34,10 @@ TEST(FilePlan, TheLogSaysThatConnectionsWereLowered) {
   EXPECT_EQ(text_of(20'000), "");
   // 32 of 1024 are for the process, 16 are spare, 5 are for the loop, and 64 for refusals.
   EXPECT_THAT(text_of(1024),
-              testing::AllOf(testing::HasSubstr("connections.max_lowered"),
-                             testing::HasSubstr("max_connections=1000"),
-                             testing::HasSubstr("effect=\"at most 907 connections\""),
-                             testing::HasSubstr("hint=\"lower it\"")));
+              ::testing::AllOf(::testing::HasSubstr("connections.max_lowered"),
+                               ::testing::HasSubstr("max_connections=1000"),
+                               ::testing::HasSubstr("effect=\"at most 907 connections\""),
+                               ::testing::HasSubstr("hint=\"lower it\"")));
 }
 
 TEST(FilePlan, ConnectionsThatDrainGetAtMostAQuarterOfWhatIsLeft) {
@@ -99,5 +99,5 @@ TEST(FilePlan, HintsOnlyAtWhatCanBeLowered) {
             "raise `ulimit -n`, or lower threads or store_connections");
 }
 
-}  // namespace
+}  // namespace file_plan_test
 }  // namespace headgate::app

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::app {
-namespace {
+namespace fleet_count_test {
 
 constexpr base::BootTime kStart{1'000'000'000'000};
 
@@ -44,5 +44,5 @@ TEST(FleetCount, TheLastOneOfAFleetForgetsTheOthers) {
   EXPECT_TRUE(count.is_known());
 }
 
-}  // namespace
+}  // namespace fleet_count_test
 }  // namespace headgate::app

@@ -9,7 +9,7 @@
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
-namespace {
+namespace instance_test {
 
 using ::testing::HasSubstr;
 
@@ -45,5 +45,5 @@ TEST(InstanceName, IsAnotherForEachProcess) {
   EXPECT_NE(RandomInstanceName(), RandomInstanceName());
 }
 
-}  // namespace
+}  // namespace instance_test
 }  // namespace headgate::app

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace headgate::app {
-namespace {
+namespace posted_editor_test {
 
 using namespace std::chrono_literals;
 
@@ -109,5 +109,5 @@ TEST_F(PostedEditorTest, TheEndWaitsForCallsThatAreUnderWay) {
   EXPECT_TRUE(absl::IsUnavailable(results[1]));
 }
 
-}  // namespace
+}  // namespace posted_editor_test
 }  // namespace headgate::app

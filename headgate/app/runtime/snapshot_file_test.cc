@@ -15,7 +15,7 @@
 #include "headgate/disk/files.h"
 
 namespace headgate::app {
-namespace {
+namespace snapshot_file_test {
 
 using base::Instant;
 using ::testing::HasSubstr;
@@ -144,5 +144,5 @@ TEST_F(SnapshotFileTest, DoesNothingWithoutAPath) {
   EXPECT_EQ(run.lines.str(), "");
 }
 
-}  // namespace
+}  // namespace snapshot_file_test
 }  // namespace headgate::app

@@ -11,7 +11,7 @@
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
-namespace {
+namespace store_wait_test {
 
 using namespace std::chrono_literals;
 
@@ -30,7 +30,7 @@ struct Store final : store::cas::VersionedStore {
       [](const std::string& /*name*/, const GetDone& done) { done(std::nullopt); };
 };
 
-struct StoreWaitTest : testing::Test {
+struct StoreWaitTest : ::testing::Test {
   absl::Status Await(base::Duration timeout) {
     const std::vector<LoopOfStore> loops = {{first_loop, first}, {second_loop, second}};
     return AwaitStore(loops, timeout);
@@ -110,5 +110,5 @@ TEST_F(StoreWaitTest, AnswersThatComeAfterTheWaitDoNothing) {
   for (const auto& done : late) done(std::nullopt);
 }
 
-}  // namespace
+}  // namespace store_wait_test
 }  // namespace headgate::app

@@ -191,6 +191,8 @@ class Process {
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
+    // Not before: programs that read these lines take the first one to mean that the server serves.
+    console_.out << announced_ << std::flush;
     log_.Info("server.started",
               {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
     RunUntilStopped();
@@ -283,7 +285,8 @@ class Process {
       listen_hint_ = HintOnListening(endpoint);
       return false;
     }
-    console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
+    announced_ +=
+        fmt::format("{}{}{}\n", announced, address.tls ? " tls:" : " ", bound->ToString());
     if (!endpoint.loopback() && !front_options_.access.has_logins()) {
       log_.Warning(
           "credential.not_set",
@@ -397,6 +400,7 @@ class Process {
   FollowedCertificates certificates_;
   FollowedUsers users_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
+  std::string announced_;  // its addresses, one a line
   std::string listen_error_;
   std::string_view listen_hint_;
   // The loops use everything declared above.

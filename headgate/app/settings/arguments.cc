@@ -29,6 +29,15 @@ std::string NearestFlag(std::string_view word, const std::vector<std::string>& n
   return nearest.empty() ? "" : fmt::format("--{}", nearest);
 }
 
+// The value of an unknown --port, if it is a port: it comes behind "=", or as the next argument.
+std::string PortOf(const std::vector<std::string>& unknown) {
+  const size_t equals = unknown.front().find('=');
+  const std::string value = equals != std::string::npos ? unknown.front().substr(equals + 1)
+                            : unknown.size() > 1        ? unknown[1]
+                                                        : "";
+  return value.find_first_not_of("0123456789") == value.npos ? value : "";
+}
+
 // Empty if `text` is a whole number in range, else an error message. CLI11's own message would show
 // the bounds of a double.
 std::string NumberProblem(const std::string& text) {
@@ -127,7 +136,9 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& gi
   if (unknown.empty()) return true;
   const std::string_view word =
       std::string_view(unknown.front()).substr(0, unknown.front().find('='));
-  const std::string nearest = NearestFlag(word, names);
+  std::string nearest = NearestFlag(word, names);
+  if (word == "--port" && !nearest.empty() && !PortOf(unknown).empty())
+    nearest += " 127.0.0.1:" + PortOf(unknown);
   console.Error(
       fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), spec.command),
       nearest.empty() ? help : fmt::format("did you mean '{}'?", nearest));

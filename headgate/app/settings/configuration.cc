@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "headgate/app/settings/listen_address.h"
@@ -14,6 +13,7 @@
 #include "headgate/http/token.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
+#include "headgate/wire/json.h"
 
 extern char** environ;
 
@@ -151,9 +151,7 @@ std::string VariableHint(std::string_view variable) {
 }
 
 // In double quotes, as YAML reads them.
-std::string Quoted(std::string_view value) {
-  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string Quoted(std::string_view value) { return wire::Json(value).Text(); }
 
 std::string ShowYaml(const Setting& setting, const std::vector<std::string>& values) {
   const bool text = setting.is_list() || TypeOf(setting) == "text";
@@ -367,23 +365,25 @@ std::string PrintConfiguration(const Configuration& configuration) {
 }
 
 std::string PrintConfigurationJson(const Configuration& configuration) {
-  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+  using wire::Json;
+  Json settings = Json::Object();
   for (const Setting& setting : AllSettings()) {
     const std::vector<std::string> values = ShowValue(setting, configuration.settings);
-    nlohmann::ordered_json value;
+    const bool hidden = HidesValue(setting, configuration.settings);
+    Json value;
     if (setting.is_list()) {
-      value = values;
+      value = Json::Array({values.begin(), values.end()});
     } else if (std::holds_alternative<uint64_t Settings::*>(setting.target)) {
       value = configuration.settings.*std::get<uint64_t Settings::*>(setting.target);
-    } else if (!HidesValue(setting, configuration.settings)) {
+    } else if (!hidden) {
       value = values.front();
     }
-    settings[std::string(setting.name)] = {
-        {"value", std::move(value)}, {"from", std::string(configuration.OriginOf(setting.name))}};
-    if (HidesValue(setting, configuration.settings))
-      settings[std::string(setting.name)]["hidden"] = values.front();
+    Json shown =
+        Json::Object({{"value", std::move(value)}, {"from", configuration.OriginOf(setting.name)}});
+    if (hidden) shown.Add("hidden", values.front());
+    settings.Add(setting.name, std::move(shown));
   }
-  return settings.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return settings.IndentedText(2) + "\n";
 }
 
 std::string DescribeForPage(const Setting& setting) {

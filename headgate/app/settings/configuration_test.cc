@@ -12,7 +12,7 @@
 #include "tests/source_dir.h"
 
 namespace headgate::app {
-namespace {
+namespace configuration_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -255,5 +255,5 @@ TEST(ConfigurationPage, ListsEverySettingAsTheTableHasIt) {
     EXPECT_THAT(page, HasSubstr(WithSingleSpaces(DescribeForPage(setting))));
 }
 
-}  // namespace
+}  // namespace configuration_test
 }  // namespace headgate::app

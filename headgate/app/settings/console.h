@@ -26,6 +26,8 @@ struct Console {
   std::ostream& err;
   bool color = false;     // on `err`, by WantsColor
   bool terminal = false;  // whether `err` is one
+  // How this program was called, for commands in hints.
+  std::string_view program = "headgate";
 
   // "error: …" and, if there is one, "hint: …". Bytes that a terminal would obey are shown as \xNN.
   void Error(std::string_view what, std::string_view hint = {}) const;

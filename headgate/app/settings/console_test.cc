@@ -5,7 +5,7 @@
 #include <sstream>
 
 namespace headgate::app {
-namespace {
+namespace console_test {
 
 TEST(Console, ColorsForAPersonWhoHasNotRefusedIt) {
   EXPECT_TRUE(WantsColor(true, nullptr, "xterm"));
@@ -24,5 +24,5 @@ TEST(Console, LetsNoTextCommandTheTerminal) {
             "error: unknown command '\\x1b[2Jx'\nsecond line\nhint: did you mean '\\xff'?\n");
 }
 
-}  // namespace
+}  // namespace console_test
 }  // namespace headgate::app

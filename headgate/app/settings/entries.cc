@@ -5,9 +5,9 @@
 namespace headgate::app {
 namespace {
 
-class Reader {
+class EntryReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit EntryReader(std::string_view text) : text_(text) {}
 
   absl::StatusOr<std::vector<NamedValue>> Read() {
     std::vector<NamedValue> values;
@@ -63,7 +63,7 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text) {
-  return Reader(text).Read();
+  return EntryReader(text).Read();
 }
 
 absl::StatusOr<DescriptorArguments> ParseDescriptorArguments(

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::app {
-namespace {
+namespace entries_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -66,5 +66,5 @@ TEST(DescriptorArguments, SaysWhatIsWrong) {
             "two domains are given: --domain jobs and 'edge', which has no '='");
 }
 
-}  // namespace
+}  // namespace entries_test
 }  // namespace headgate::app

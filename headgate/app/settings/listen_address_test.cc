@@ -7,7 +7,7 @@
 #include <string_view>
 
 namespace headgate::app {
-namespace {
+namespace listen_address_test {
 
 TEST(ListenAddress, RefusesASettingThatComesTwice) {
   const auto reason = [](std::string_view text) {
@@ -26,5 +26,5 @@ TEST(ListenAddress, BelievesSeveralNetworksOfProxies) {
   EXPECT_TRUE(address->proxies.networks.Contains(*base::ParseIpAddress("::1")));
 }
 
-}  // namespace
+}  // namespace listen_address_test
 }  // namespace headgate::app

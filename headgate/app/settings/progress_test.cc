@@ -6,7 +6,7 @@
 #include <sstream>
 
 namespace headgate::app {
-namespace {
+namespace progress_test {
 
 // Text that another thread writes, and a wait for it.
 class Written : public std::stringbuf {
@@ -60,5 +60,5 @@ TEST(Progress, ShowsNothingIfThereIsNoTerminal) {
   EXPECT_EQ(err.str(), "");
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace headgate::app

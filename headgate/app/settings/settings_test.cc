@@ -6,7 +6,7 @@
 #include <set>
 
 namespace headgate::app {
-namespace {
+namespace settings_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -137,5 +137,5 @@ TEST(Settings, KnowWhatWasProbablyMeant) {
   EXPECT_EQ(NearestSetting("completely_different"), "");
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace headgate::app

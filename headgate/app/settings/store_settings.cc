@@ -73,9 +73,9 @@ std::string_view SettingOf(store::BackendOption option) {
   return "store";
 }
 
-class Reader {
+class StoreSettingsReader {
  public:
-  explicit Reader(Configuration& configuration)
+  explicit StoreSettingsReader(Configuration& configuration)
       : configuration_(configuration), settings_(configuration.settings) {}
 
   StoreSettings Read() {
@@ -161,7 +161,7 @@ void UseDefaultsOfStore(Configuration& configuration) {
 
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration) {
   if (configuration.settings.store.empty()) return std::nullopt;
-  return Reader(configuration).Read();
+  return StoreSettingsReader(configuration).Read();
 }
 
 std::string SettingsWithoutStore(const Settings& settings) {

@@ -6,7 +6,7 @@
 #include "headgate/disk/files.h"
 
 namespace headgate::app {
-namespace {
+namespace store_settings_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -177,5 +177,5 @@ TEST(StoreSettings, ThatDoNothingWithoutAStoreAreNamed) {
             "strict_store, sharing");
 }
 
-}  // namespace
+}  // namespace store_settings_test
 }  // namespace headgate::app

@@ -6,7 +6,7 @@
 #include <fstream>
 
 namespace headgate::app {
-namespace {
+namespace watch_settings_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -80,5 +80,5 @@ TEST(WatchSettings, APasswordIsTheFirstLineOfAFile) {
   EXPECT_THAT(ProblemsOf({"zk://ann@h/x"}), ElementsAre(HasSubstr("a login is USER:PASSWORD")));
 }
 
-}  // namespace
+}  // namespace watch_settings_test
 }  // namespace headgate::app

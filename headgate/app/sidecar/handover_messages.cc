@@ -17,7 +17,7 @@ constexpr std::string_view kFirstLine = "headgate sidecar 1";
 constexpr std::string_view kPassthrough = "passthrough";
 constexpr std::string_view kEnforce = "enforce";
 
-absl::Status Wrong(std::string_view what) {
+absl::Status WrongState(std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("the state has a wrong {}", what));
 }
 
@@ -53,7 +53,7 @@ std::optional<std::array<int64_t, kCount>> NumbersIn(std::string_view text) {
 absl::Status ReadMode(std::string_view text, SidecarState& state) {
   const std::optional<share::Mode> now = ModeNamed(TakeUntil(' ', text));
   const std::optional<share::Mode> flag = ModeNamed(text);
-  if (!now || !flag) return Wrong("mode");
+  if (!now || !flag) return WrongState("mode");
   state.mode = {.now = *now, .flag = *flag};
   return absl::OkStatus();
 }
@@ -62,7 +62,7 @@ absl::Status ReadFound(std::string_view text, SidecarState& state) {
   const auto numbers = NumbersIn<3>(text);
   if (!numbers || (*numbers)[1] > std::numeric_limits<uint32_t>::max() ||
       (*numbers)[2] > base::kDurationMax.count())
-    return Wrong("capacity");
+    return WrongState("capacity");
   state.pool.found = {.per_1000_s = static_cast<uint64_t>((*numbers)[0]),
                       .limit = static_cast<uint32_t>((*numbers)[1]),
                       .latency_base = base::Duration((*numbers)[2])};
@@ -72,7 +72,7 @@ absl::Status ReadFound(std::string_view text, SidecarState& state) {
 absl::Status ReadInstances(std::string_view text, SidecarState& state) {
   const auto numbers = NumbersIn<1>(text);
   if (!numbers || (*numbers)[0] > std::numeric_limits<uint32_t>::max())
-    return Wrong("number of instances");
+    return WrongState("number of instances");
   state.instances = static_cast<uint32_t>((*numbers)[0]);
   return absl::OkStatus();
 }
@@ -82,7 +82,7 @@ absl::Status ReadPool(std::string_view text, std::string_view& rest, SidecarStat
   const auto numbers = NumbersIn<2>(text);
   if (!numbers || (*numbers)[0] > base::kInstantMax.ns ||
       static_cast<uint64_t>((*numbers)[1]) > rest.size())
-    return Wrong("pool");
+    return WrongState("pool");
   const auto size = static_cast<size_t>((*numbers)[1]);
   state.pool.at = base::Instant::FromNanos((*numbers)[0]);
   state.pool.shares = rest.substr(0, size);
@@ -120,8 +120,8 @@ std::string Write(const SidecarState& state) {
 }
 
 absl::StatusOr<SidecarState> ParseSidecarState(std::string_view bytes) {
-  if (bytes.size() > kSidecarStateBytesMax) return Wrong("size");
-  if (TakeUntil('\n', bytes) != kFirstLine) return Wrong("version");
+  if (bytes.size() > kSidecarStateBytesMax) return WrongState("size");
+  if (TakeUntil('\n', bytes) != kFirstLine) return WrongState("version");
   SidecarState state;
   LiveSetting<std::string> upstream;
   while (!bytes.empty()) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::app {
-namespace {
+namespace handover_messages_test {
 
 using namespace std::chrono_literals;
 
@@ -73,5 +73,5 @@ TEST(HandoverMessages, AStateThatIsWrongIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace handover_messages_test
 }  // namespace headgate::app

@@ -18,7 +18,7 @@
 #include "headgate/net/socket_address.h"
 
 namespace headgate::app {
-namespace {
+namespace handover_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -29,7 +29,7 @@ uint64_t NumberOf(int socket) {
   return info.st_ino;
 }
 
-struct SidecarHandoverTest : testing::Test {
+struct SidecarHandoverTest : ::testing::Test {
   SidecarHandoverTest() {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-handover-XXXXXX";
     folder = ::mkdtemp(pattern.data());
@@ -345,5 +345,5 @@ TEST_F(SidecarHandoverTest, APathThatCannotBeUsedIsAnError) {
   EXPECT_THAT(std::string(TryToOpen().status().message()), HasSubstr("too long"));
 }
 
-}  // namespace
+}  // namespace handover_test
 }  // namespace headgate::app

@@ -13,7 +13,7 @@
 #include "headgate/net/socket_address.h"
 
 namespace headgate::app {
-namespace {
+namespace live_upstreams_test {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-struct LiveUpstreamsTest : testing::Test {
+struct LiveUpstreamsTest : ::testing::Test {
   void Begin(const std::string& text) {
     settings.upstream_resolve = 1ms;
     settings.upstreams = *ParseUpstreams(text);
@@ -178,5 +178,5 @@ TEST_F(LiveUpstreamsTest, TheSystemKnowsNames) {
   EXPECT_FALSE(answer->ok());
 }
 
-}  // namespace
+}  // namespace live_upstreams_test
 }  // namespace headgate::app

@@ -41,7 +41,8 @@ void LogTlsFailure(observe::Log& log, proxy::UpstreamConnection::End end, std::s
 // The addresses for one loop, which counts in `counters`.
 std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
     const std::vector<UpstreamAddress>& upstreams, const std::shared_ptr<net::TlsContext>& tls,
-    const SidecarSettings& settings, http::http2::Counters& counters, observe::Log& log) {
+    const SidecarSettings& settings, http::http2::Counters& counters, observe::Log& log,
+    UpstreamWatch& watch) {
   const bool http2 = settings.upstreams.http2;
   const auto make_session = [http2, &counters]() -> std::unique_ptr<http::ClientSession> {
     if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
@@ -58,6 +59,7 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
          .make_session = make_session,
          .http2 = http2,
          .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
+         .on_connect_failure = [&watch](std::string_view reason) { watch.OnConnectFailed(reason); },
          .on_tls_failure = [&log](proxy::UpstreamConnection::End end,
                                   std::string_view reason) { LogTlsFailure(log, end, reason); }});
   }
@@ -67,11 +69,12 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
 proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
                                    const std::vector<UpstreamAddress>& upstreams,
                                    const base::Clock& clock, http::http2::Counters& counters,
-                                   observe::Log& log) {
+                                   observe::Log& log, UpstreamWatch& watch) {
   proxy::ProxyOptions options = settings.proxy;
   options.application.clock = &clock;
   options.relay.clock = &clock;
-  options.addresses = ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log);
+  options.addresses =
+      ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log, watch);
   return options;
 }
 
@@ -81,11 +84,14 @@ SidecarLoop::SidecarLoop(const SidecarSettings& settings,
                          const std::vector<UpstreamAddress>& upstreams,
                          const SidecarSessionOptions& session_options, proxy::Admission& admission,
                          access::Access& access, net::EventLoop& loop,
-                         const base::DisciplinedClock& clock, observe::Log& log)
+                         const base::DisciplinedClock& clock, observe::Log& log,
+                         UpstreamWatch& upstream_watch)
     : settings_(settings),
       log_(log),
+      upstream_watch_(upstream_watch),
       loop_(loop),
-      options_(ProxyOptionsOf(settings, upstreams, clock.source(), upstream_http2_, log)),
+      options_(ProxyOptionsOf(settings, upstreams, clock.source(), upstream_http2_, log,
+                              upstream_watch)),
       proxy_(options_, admission, loop, clock),
       sessions_(proxy_.application(), session_options),
       admin_("Headgate, the admin address of a sidecar", access,
@@ -103,7 +109,8 @@ void SidecarLoop::LeaveLoop() {
 
 void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
                                const std::shared_ptr<net::TlsContext>& tls) {
-  proxy_.SetAddresses(ConnectionsTo(upstreams, tls, settings_, upstream_http2_, log_));
+  proxy_.SetAddresses(
+      ConnectionsTo(upstreams, tls, settings_, upstream_http2_, log_, upstream_watch_));
 }
 
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock) {

@@ -11,6 +11,7 @@
 #include "headgate/app/sidecar/sessions.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/app/sidecar/upstream_names.h"
+#include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/http/router.h"
@@ -28,7 +29,7 @@ class SidecarLoop {
   SidecarLoop(const SidecarSettings& settings, const std::vector<UpstreamAddress>& upstreams,
               const SidecarSessionOptions& session_options, proxy::Admission& admission,
               access::Access& access, net::EventLoop& loop, const base::DisciplinedClock& clock,
-              observe::Log& log);
+              observe::Log& log, UpstreamWatch& upstream_watch);
 
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
@@ -46,6 +47,7 @@ class SidecarLoop {
  private:
   const SidecarSettings& settings_;
   observe::Log& log_;
+  UpstreamWatch& upstream_watch_;
   net::EventLoop& loop_;
   http::http2::Counters upstream_http2_;
   const proxy::ProxyOptions options_;

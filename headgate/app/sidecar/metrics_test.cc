@@ -6,7 +6,7 @@
 #include <string>
 
 namespace headgate::app {
-namespace {
+namespace metrics_test {
 
 // The demands that were reported, by the label of the client.
 class Demands final : public observe::Sink {
@@ -92,5 +92,5 @@ TEST(SidecarMetrics, ThereAreNoSharesUntilACapacityIsFound) {
                                                       {Metric::kShareLent, 1}}));
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace headgate::app

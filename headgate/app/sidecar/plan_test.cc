@@ -9,7 +9,7 @@
 #include "headgate/app/sidecar/settings.h"
 
 namespace headgate::app {
-namespace {
+namespace plan_test {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -143,5 +143,5 @@ TEST(SidecarPlan, SaysWhatIsWrong) {
       ReadSidecarFlags({"--capacity", "1", "--plan-client", "1"}, {.out = out, .err = err}));
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace headgate::app

@@ -69,9 +69,9 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
   proxy::Admission& admission = fleet_ ? fleet_->admission() : admission_;
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
   for (uint32_t i = 0; i < settings_.threads; ++i) {
-    loops_.push_back(std::make_unique<SidecarLoop>(settings, upstreams_.addresses(),
-                                                   session_options_, admission, access_,
-                                                   server_.loop(i), engine_.clock(), log_));
+    loops_.push_back(std::make_unique<SidecarLoop>(
+        settings, upstreams_.addresses(), session_options_, admission, access_, server_.loop(i),
+        engine_.clock(), log_, upstream_watch_));
     AddAdminRoutes(loops_.back()->admin());
   }
 }
@@ -282,10 +282,25 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   CollectCertificates({&certificates_.files(), &upstreams_.files()}, sink);
 }
 
+UpstreamWatch::Counts SidecarProcess::CountEnds() const {
+  using proxy::Outcome;
+  UpstreamWatch::Counts counts;
+  for (const auto& loop : loops_) {
+    const auto& outcomes = loop->proxy().counters().relays.outcomes;
+    const auto of = [&](Outcome outcome) { return outcomes[static_cast<size_t>(outcome)].value(); };
+    counts.answered += of(Outcome::kAnswered);
+    counts.unreachable += of(Outcome::kUnreachable);
+    counts.broken += of(Outcome::kBroken);
+    counts.too_slow += of(Outcome::kTooSlow);
+  }
+  return counts;
+}
+
 void SidecarProcess::Tick() {
   engine_.Tick();
   const base::Instant now = engine_.clock().Now();
   connection_watch_.Step(server_.counters(), now);
+  upstream_watch_.Step(CountEnds(), now);
   if (shared_ != nullptr) shared_->Tick(now);
   (void)spare_files_.Refill();
 }

@@ -23,6 +23,7 @@
 #include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rules.h"
 #include "headgate/app/sidecar/settings.h"
+#include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
 #include "headgate/http/session.h"
 #include "headgate/net/event_loop.h"
@@ -73,6 +74,7 @@ class SidecarProcess {
   // Called by one thread at a time.
   void Collect(observe::Sink& sink);
   void Tick();
+  UpstreamWatch::Counts CountEnds() const;
 
   const SidecarSettings& settings_;
   const FilePlan& files_;
@@ -83,6 +85,7 @@ class SidecarProcess {
   std::atomic<bool> draining_{false};
   observe::Log log_;
   ConnectionWatch connection_watch_{log_, files_.connections_lowered};
+  UpstreamWatch upstream_watch_{log_};
   Engine engine_;
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};

@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "headgate/http/problem.h"
 #include "headgate/rule/quote.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
 
-using nlohmann::ordered_json;
+using wire::Json;
 
 constexpr std::string_view kPath = "/v1/sidecar";
 constexpr std::string_view kExample =
@@ -24,15 +24,14 @@ std::string_view Name(share::Mode mode) {
 }
 
 void AnswerState(const SidecarControl& control, http::Response& response) {
-  ordered_json state;
-  state["mode"] = Name(control.mode());
-  state["upstream"] = ToString(control.upstreams());
+  Json state =
+      Json::Object({{"mode", Name(control.mode())}, {"upstream", ToString(control.upstreams())}});
   for (const UpstreamNames::State& name : control.names()) {
-    ordered_json& addresses = state["names"][name.name.ToString()] = ordered_json::array();
-    for (const net::StreamTarget& address : name.addresses) addresses.push_back(address.ToString());
+    Json& addresses = state["names"][name.name.ToString()] = Json::Array();
+    for (const net::StreamTarget& address : name.addresses) addresses.Append(address.ToString());
   }
   response.AddField("Content-Type", "application/json");
-  response.body = state.dump() + "\n";
+  response.body = state.Text() + "\n";
 }
 
 // The wanted changes, or what is wrong with them.
@@ -42,19 +41,19 @@ struct Change {
 };
 
 absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now) {
-  const ordered_json read = ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const Json read = Json::Parse(body).value_or(nullptr);
   if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
-  for (const auto& [name, value] : read.items()) {
+  for (const auto& [name, value] : read.members()) {
     if (name != "mode" && name != "upstream") {
       return absl::InvalidArgumentError(fmt::format(
           "{} cannot be changed while the sidecar runs; mode and upstream can", rule::Quote(name)));
     }
   }
   Change change;
-  for (const auto& [name, value] : read.items()) {
+  for (const auto& [name, value] : read.members()) {
     if (!value.is_string())
       return absl::InvalidArgumentError(fmt::format("{} is not a text", rule::Quote(name)));
-    const std::string text = value.get<std::string>();
+    const std::string_view text = value.text();
     if (name == "mode" && text == "enforce") {
       change.mode = share::Mode::kEnforce;
     } else if (name == "mode" && text == "passthrough") {

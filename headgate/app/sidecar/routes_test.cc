@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 namespace headgate::app {
-namespace {
+namespace routes_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-struct SidecarRoutes : testing::Test {
+struct SidecarRoutes : ::testing::Test {
   SidecarRoutes() {
     AddSidecarRoutes({.mode = [this] { return mode; },
                       .set_mode = [this](share::Mode to) { mode = to; },
@@ -79,5 +79,5 @@ TEST_F(SidecarRoutes, AnUnknownMemberIsNamedWhateverElseIsWrong) {
   }
 }
 
-}  // namespace
+}  // namespace routes_test
 }  // namespace headgate::app

@@ -9,7 +9,7 @@
 #include "headgate/http/http2/test_exchanges.h"
 
 namespace headgate::app {
-namespace {
+namespace sessions_test {
 
 using http::http2::kNow;
 using http::http2::TestApplication;
@@ -18,7 +18,7 @@ constexpr std::string_view kRequest =
     "GET /a HTTP/1.1\r\nHost: h\r\nX-Client-Id: claimed\r\nX-Client-Id: twice\r\n\r\n";
 constexpr std::string_view kHttp2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-struct SidecarSessionsTest : testing::Test {
+struct SidecarSessionsTest : ::testing::Test {
   net::SessionChoice Choose(bool tls, std::string_view bytes) {
     if (!sessions) sessions.emplace(application, options);
     return sessions->Chooser(tls)(bytes, peer, net::Room::kForIt);
@@ -134,5 +134,5 @@ TEST_F(SidecarSessionsTest, TheFirstBytesMustBeOfTheAgreedProtocol) {
   }
 }
 
-}  // namespace
+}  // namespace sessions_test
 }  // namespace headgate::app

@@ -6,12 +6,12 @@
 #include <sstream>
 
 namespace headgate::app {
-namespace {
+namespace settings_test {
 
 using std::chrono::seconds;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Read {
   std::optional<SidecarSettings> settings;
@@ -166,7 +166,7 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
     const auto [settings, err] = WithFlags(c.flags);
     EXPECT_FALSE(settings);
     EXPECT_THAT(err,
-                AllOf(testing::StartsWith("error: "), HasSubstr(c.error), HasSubstr("\nhint: ")));
+                AllOf(::testing::StartsWith("error: "), HasSubstr(c.error), HasSubstr("\nhint: ")));
     EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 2) << err;
   }
 }
@@ -355,5 +355,5 @@ TEST(SidecarSettings, TheStoreHasTheSettingsOfAServer) {
   }
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace headgate::app

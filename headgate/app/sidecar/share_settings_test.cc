@@ -5,7 +5,7 @@
 #include <optional>
 
 namespace headgate::app {
-namespace {
+namespace share_settings_test {
 
 TEST(SidecarShareSettings, PercentagesAreReadInTenths) {
   EXPECT_EQ(ParsePercentage("10%"), (algorithm::Ratio{100, 1000}));
@@ -28,5 +28,5 @@ TEST(SidecarShareSettings, TheLastEqualsSignEndsTheNameOfAClient) {
     EXPECT_FALSE(ParseClientWeight(text).ok()) << text;
 }
 
-}  // namespace
+}  // namespace share_settings_test
 }  // namespace headgate::app

@@ -6,27 +6,31 @@
 namespace headgate::app {
 namespace {
 
-absl::Status Wrong(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
+absl::Status WrongFlags(std::string_view what) {
+  return absl::InvalidArgumentError(std::string(what));
+}
 
 absl::StatusOr<net::TlsServerOptions> ClientsOf(const SidecarTlsFlags& flags,
                                                 const TlsAddresses& addresses) {
   net::TlsServerOptions clients{
       .client_ca_file = flags.client_ca_file, .client_names = flags.client_name, .http2 = true};
   if (flags.certificate_file.size() != flags.key_file.size())
-    return Wrong("each --tls-certificate-file needs its --tls-key-file, in the same order");
+    return WrongFlags("each --tls-certificate-file needs its --tls-key-file, in the same order");
   if (!addresses.some_listen) {
     if (!flags.certificate_file.empty() || !flags.client_ca_file.empty())
-      return Wrong("--tls-certificate-file and --tls-client-ca-file need a --listen tls:ADDRESS");
+      return WrongFlags(
+          "--tls-certificate-file and --tls-client-ca-file need a --listen tls:ADDRESS");
   } else if (flags.certificate_file.empty()) {
-    return Wrong("--listen tls:ADDRESS needs --tls-certificate-file and --tls-key-file");
+    return WrongFlags("--listen tls:ADDRESS needs --tls-certificate-file and --tls-key-file");
   }
   if (!flags.client_name.empty() && flags.client_ca_file.empty())
-    return Wrong("--tls-client-name needs --tls-client-ca-file");
+    return WrongFlags("--tls-client-name needs --tls-client-ca-file");
   for (size_t i = 0; i < flags.certificate_file.size(); ++i) {
     clients.certificates.push_back(
         {.certificate_file = flags.certificate_file[i], .key_file = flags.key_file[i]});
   }
-  for (const net::TlsProblem& problem : net::ProblemsOfFiles(clients)) return Wrong(problem.what);
+  for (const net::TlsProblem& problem : net::ProblemsOfFiles(clients))
+    return WrongFlags(problem.what);
   return clients;
 }
 
@@ -42,7 +46,7 @@ absl::Status ReadUpstream(const SidecarTlsFlags& flags, const TlsAddresses& addr
   }
   if (!flags.upstream_ca_file.empty() || !flags.upstream_certificate_file.empty() ||
       !flags.upstream_key_file.empty() || !flags.upstream_name.empty())
-    return Wrong("TLS to the upstream needs an --upstream with https:// or h2://");
+    return WrongFlags("TLS to the upstream needs an --upstream with https:// or h2://");
   return absl::OkStatus();
 }
 
@@ -67,7 +71,7 @@ absl::StatusOr<SidecarTls> ReadSidecarTls(const SidecarTlsFlags& flags,
   HEADGATE_ASSIGN_OR_RETURN(tls.clients, ClientsOf(flags, addresses));
   // On an address without TLS, a client could name itself.
   if (flags.client_from_certificate && (!addresses.all_listen || flags.client_ca_file.empty()))
-    return Wrong(
+    return WrongFlags(
         "--client-from-certificate needs --tls-client-ca-file, and tls: before each --listen");
   HEADGATE_RETURN_IF_ERROR(ReadUpstream(flags, addresses, tls));
   return tls;

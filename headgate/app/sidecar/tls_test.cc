@@ -6,7 +6,7 @@
 #include "headgate/net/test_certificate.h"
 
 namespace headgate::app {
-namespace {
+namespace tls_test {
 
 using ::testing::HasSubstr;
 
@@ -71,5 +71,5 @@ TEST(SidecarTls, TheUpstreamIsAlwaysVerified) {
               HasSubstr("give both"));
 }
 
-}  // namespace
+}  // namespace tls_test
 }  // namespace headgate::app

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::app {
-namespace {
+namespace upstream_list_test {
 
 using ::testing::HasSubstr;
 
@@ -51,5 +51,5 @@ TEST(UpstreamList, ThePathOfAUnixSocketMustFitIntoAnAddress) {
               HasSubstr("has 108 bytes; the system takes at most 107"));
 }
 
-}  // namespace
+}  // namespace upstream_list_test
 }  // namespace headgate::app

@@ -10,14 +10,14 @@
 #include "headgate/net/socket_address.h"
 
 namespace headgate::app {
-namespace {
+namespace upstream_names_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct UpstreamNamesTest : testing::Test {
+struct UpstreamNamesTest : ::testing::Test {
   void Follow(const std::string& text) {
     auto list = ParseUpstreams(text);
     ASSERT_TRUE(list.ok()) << list.status();
@@ -212,5 +212,5 @@ TEST_F(UpstreamNamesTest, ThereIsABoundOfAllAddresses) {
   EXPECT_EQ(names.Expand().left_out, 300 - UpstreamNames::kAddressesMax);
 }
 
-}  // namespace
+}  // namespace upstream_names_test
 }  // namespace headgate::app

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "headgate/app/runtime/file_plan.h"
@@ -17,6 +16,7 @@
 #include "headgate/http/client.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
@@ -113,30 +113,26 @@ bool AllowConnections(uint64_t connections, const Console& console) {
 // Whether the answer to a check says that no rule applies. Answers that are not Headgate's say
 // nothing about rules; the load reports them.
 bool SaysNoRule(const std::string& answer) {
-  using nlohmann::json;
-  try {
-    return json::parse(answer).at("decisions").at(0).at("rule").is_null();
-  } catch (const json::exception&) {
-    return false;
-  }
+  const wire::Json parsed = wire::Json::Parse(answer).value_or(nullptr);
+  const wire::Json* const rule = parsed["decisions"][size_t{0}].Find("rule");
+  return rule != nullptr && rule->is_null();
 }
 
 // If no rule applies to the requests, they all pass, and the rates are not those of decisions.
 void WarnWithoutRule(const Plan& plan, const Console& console) {
-  using nlohmann::json;
+  using wire::Json;
   const bench::TalkOptions& talk = plan.load.talk;
-  const json entry = {{"key", talk.key}, {"value", "bench0"}};
-  const json descriptor = {{"entries", json::array({entry})}};
-  const json body = {{"domain", talk.domain}, {"descriptors", json::array({descriptor})}};
-  const auto reply =
-      http::PostJson(plan.server, "/v1/peek",
-                     body.dump(-1, ' ', false, json::error_handler_t::replace), kLookTimeout);
+  const Json entry = Json::Object({{"key", talk.key}, {"value", "bench0"}});
+  const Json descriptor = Json::Object({{"entries", Json::Array({entry})}});
+  const Json body =
+      Json::Object({{"domain", talk.domain}, {"descriptors", Json::Array({descriptor})}});
+  const auto reply = http::PostJson(plan.server, "/v1/peek", body.Text(), kLookTimeout);
   if (!reply.ok() || !SaysNoRule(reply->body)) return;
   console.err << fmt::format(
       "warning: no rule applies to the key {} in the domain {}: all requests "
       "pass\n",
       rule::Quote(talk.key), rule::Quote(talk.domain));
-  console.Hint(HintWithoutRule(talk.domain, DomainsOfServer(plan.server, kLookTimeout)));
+  console.Hint(HintWithoutRule(talk.domain, RulesOfServer(plan.server, kLookTimeout)));
 }
 
 // Runs the load, and shows its progress once a second. Returns false if it fails.

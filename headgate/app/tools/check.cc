@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/entries.h"
@@ -21,11 +19,12 @@
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
 #include "headgate/store/memory.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
 
-using nlohmann::json;
+using wire::Json;
 
 struct CheckArguments {
   ServerFlags server;
@@ -41,6 +40,22 @@ struct CheckArguments {
 
   bool local() const { return !rules.empty() || !rule.empty(); }
 };
+
+// The command that shows, by the rules of these arguments, which rule applies to the first
+// descriptor.
+std::string ExplainCommand(const CheckArguments& arguments, const std::string& domain,
+                           const Console& console) {
+  std::vector<std::string> words = {std::string(console.program), "explain"};
+  for (const std::string& path : arguments.rules) words.insert(words.end(), {"--rules", path});
+  for (const std::string& text : arguments.rule) words.insert(words.end(), {"--rule", text});
+  if (arguments.merge_domains) words.emplace_back("--merge-domains");
+  words.push_back(domain.starts_with('-') || domain.find('=') != domain.npos ? "--domain=" + domain
+                                                                             : domain);
+  words.push_back(
+      *std::find_if(arguments.words.begin(), arguments.words.end(),
+                    [](const std::string& word) { return word.find('=') != word.npos; }));
+  return ShellCommand(words);
+}
 
 std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
                                     const Console& console) {
@@ -66,73 +81,100 @@ std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
 }
 
 std::string BodyOf(const CheckArguments& arguments, const DescriptorArguments& descriptors) {
-  json body = {{"domain", descriptors.domain}, {"descriptors", json::array()}};
+  Json body = Json::Object({{"domain", descriptors.domain}, {"descriptors", Json::Array()}});
   // Peek asks about the cost and takes nothing, so both have the same body.
   for (const auto& descriptor : descriptors.descriptors) {
-    json entries = json::array();
+    Json entries = Json::Array();
     for (const NamedValue& entry : descriptor)
-      entries.push_back({{"key", entry.key}, {"value", entry.value}});
-    body["descriptors"].push_back({{"entries", std::move(entries)}, {"cost", arguments.cost}});
+      entries.Append(Json::Object({{"key", entry.key}, {"value", entry.value}}));
+    body["descriptors"].Append(
+        Json::Object({{"entries", std::move(entries)}, {"cost", arguments.cost}}));
   }
-  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+  return body.Text();
 }
 
 // A server may state anything; what does not fit into a duration is shown as the longest one.
-std::string ShowMs(const json& ms) {
+std::string ShowMs(const Json& ms) {
   constexpr auto kMax = static_cast<double>(
       std::chrono::floor<std::chrono::milliseconds>(base::kDurationMax).count());
-  const double shown = std::clamp(ms.get<double>(), 0.0, kMax);
+  const double shown = std::clamp(ms.number(), 0.0, kMax);
   return rule::FormatDuration(std::chrono::milliseconds(static_cast<int64_t>(shown)));
+}
+
+// Whether the decision has the members that Headgate's have. Without a limit, no number is read.
+bool IsDecision(const Json& decision) {
+  const Json* const rule = decision.Find("rule");
+  const Json* const limit = decision.Find("limit");
+  if (rule == nullptr || limit == nullptr) return false;
+  const bool has_numbers = limit->is_number() && decision["remaining"].is_number() &&
+                           decision["reset_after_ms"].is_number() &&
+                           decision["wait_ms"].is_number() &&
+                           decision.Find("retry_after_ms") != nullptr;
+  return decision["allowed"].is_bool() && (rule->is_null() || rule->is_string()) &&
+         (limit->is_null() || (has_numbers && decision["shadow"].is_bool()));
 }
 
 // One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s". A peek
 // says what a check would answer.
-std::string InWords(const json& decision, bool peek, bool takes) {
-  const bool allowed = decision.at("allowed").get<bool>();
+std::string InWords(const Json& decision, bool peek, bool takes) {
+  const bool allowed = decision["allowed"].truth();
   std::string line = fmt::format(
       "{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
-      decision.at("rule").is_null() ? "(no rule)"
-                                    : rule::Printable(decision.at("rule").get<std::string>()));
-  if (decision.at("limit").is_null()) return line;
-  const auto limit = decision.at("limit").get<uint64_t>();
-  const auto remaining = decision.at("remaining").get<uint64_t>();
-  const std::string_view shadow = decision.at("shadow").get<bool>() ? " (shadow)" : "";
+      decision["rule"].is_null() ? "(no rule)" : rule::Printable(decision["rule"].text()));
+  if (decision["limit"].is_null()) return line;
+  const uint64_t limit = decision["limit"].count();
+  const uint64_t remaining = decision["remaining"].count();
+  const std::string_view shadow = decision["shadow"].truth() ? " (shadow)" : "";
   if (limit == 0) return fmt::format("{}  limit 0: nothing passes{}", line, shadow);
   line += fmt::format("  limit {}, {} left{}", limit, remaining,
                       peek && takes && allowed ? " after it" : "");
   if (!allowed) {
-    const json& retry = decision.at("retry_after_ms");
+    const Json& retry = decision["retry_after_ms"];
     line += retry.is_null() ? ", can never pass: it asks for more than the limit"
                             : ", retry in " + ShowMs(retry);
   }
-  if (decision.at("wait_ms").get<double>() > 0) line += ", wait " + ShowMs(decision.at("wait_ms"));
-  if (remaining < limit) line += ", full again in " + ShowMs(decision.at("reset_after_ms"));
+  if (decision["wait_ms"].number() > 0) line += ", wait " + ShowMs(decision["wait_ms"]);
+  if (remaining < limit) line += ", full again in " + ShowMs(decision["reset_after_ms"]);
   return line.append(shadow);
 }
 
+// How the server decided without its shared store; empty if it decided with it, or if it has none.
+std::string_view WithoutStore(const Json& decision) {
+  const std::string_view mode = decision["mode"].text();
+  if (mode == "local") return "by this instance's share of the limit (on_store_failure: local)";
+  if (mode == "open") return "so the request passes (on_store_failure: allow)";
+  if (mode == "closed") return "so the request is refused (on_store_failure: deny)";
+  return {};
+}
+
 // Prints the answer and returns the exit status, or nothing if the answer does not come from
-// Headgate. `domains` returns the domains that have rules; it is called only if no rule applied.
+// Headgate. `hint_without_rule` is called only if no rule applied.
 std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
-                         const DescriptorArguments& descriptors,
-                         const std::function<std::set<std::string>()>& domains,
+                         const std::function<std::string()>& hint_without_rule,
                          const Console& console) {
-  try {
-    const json parsed = json::parse(answer);
-    const bool allowed = parsed.at("allowed").get<bool>();
-    if (arguments.as_json) {
-      console.out << answer << (answer.ends_with('\n') ? "" : "\n");
-      return allowed ? kExitOk : kExitDenied;
-    }
-    bool ruled = false;
-    for (const json& decision : parsed.at("decisions")) {
-      console.out << InWords(decision, arguments.peek, arguments.cost > 0) << '\n';
-      ruled = ruled || !decision.at("rule").is_null();
-    }
-    if (!ruled) console.Hint(HintWithoutRule(descriptors.domain, domains()));
-    return allowed ? kExitOk : kExitDenied;
-  } catch (const json::exception&) {
-    return std::nullopt;
+  const Json parsed = Json::Parse(answer).value_or(nullptr);
+  if (!parsed["allowed"].is_bool()) return std::nullopt;
+  const int code = parsed["allowed"].truth() ? kExitOk : kExitDenied;
+  if (arguments.as_json) {
+    console.out << answer << (answer.ends_with('\n') ? "" : "\n");
+    return code;
   }
+  const std::vector<Json>& decisions = parsed["decisions"].items();
+  if (!parsed["decisions"].is_array() || !std::ranges::all_of(decisions, IsDecision))
+    return std::nullopt;
+  bool ruled = false;
+  std::string_view without_store;
+  for (const Json& decision : decisions) {
+    console.out << InWords(decision, arguments.peek, arguments.cost > 0) << '\n';
+    ruled = ruled || !decision["rule"].is_null();
+    if (without_store.empty()) without_store = WithoutStore(decision);
+  }
+  if (!ruled) console.Hint(hint_without_rule());
+  if (!without_store.empty()) {
+    console.Hint(fmt::format(
+        "decided without the shared store, {}; the server's log has the reason", without_store));
+  }
+  return code;
 }
 
 // Prints why there is no answer, or none in HTTP.
@@ -153,12 +195,8 @@ int PrintFailure(const absl::Status& failure, const ServerFlags& server, const C
 // come from Headgate, whose documents always have a detail.
 std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address,
                                 const Console& console) {
-  const json problem = json::parse(reply.body, nullptr, false);
-  const auto field = [&](const char* name) {
-    const bool there =
-        problem.is_object() && problem.contains(name) && problem.at(name).is_string();
-    return there ? rule::Printable(problem.at(name).get<std::string>()) : std::string();
-  };
+  const Json problem = Json::Parse(reply.body).value_or(nullptr);
+  const auto field = [&](const char* name) { return rule::Printable(problem[name].text()); };
   const std::string detail = field("detail");
   if (detail.empty()) return std::nullopt;
   std::string hint = field("hint");
@@ -168,7 +206,7 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
     hint = fmt::format("wait a moment, and check the password before you {}", kLoginHint);
   const bool undecided = reply.status >= 500;
   if (hint.empty()) {
-    hint = undecided ? "the server's log has the reason; try again when it is ready (GET /readyz)"
+    hint = undecided ? "the server's log has the reason; try again later"
                      : "`headgate help check` shows the arguments";
   }
   console.Error(
@@ -190,7 +228,8 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
   std::optional<int> code;
   if (reply->status == 200 || reply->status == 429) {
     code = Print(
-        reply->body, arguments, descriptors, [&] { return DomainsOfServer(*server, *timeout); },
+        reply->body, arguments,
+        [&] { return HintWithoutRule(descriptors.domain, RulesOfServer(*server, *timeout)); },
         console);
   }
   // A login that is throttled has the status 429 of a denial, but no decision.
@@ -233,12 +272,14 @@ int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descr
   }
   std::string answer;
   front::api::AppendAnswer(response, answer);
-  const auto domains = [&] {
-    std::set<std::string> names;
-    for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);
-    return names;
+  const auto hint = [&] {
+    KnownRules known;
+    for (const rule::Rule& rule : loaded.result.rules->rules())
+      known.paths_by_domain[rule.domain].push_back(rule.path);
+    return HintWithoutRule(descriptors.domain, known,
+                           ExplainCommand(arguments, descriptors.domain, console));
   };
-  return *Print(answer, arguments, descriptors, domains, console);
+  return *Print(answer, arguments, hint, console);
 }
 
 }  // namespace

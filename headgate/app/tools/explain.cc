@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -19,11 +18,12 @@
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/explain.h"
 #include "headgate/rule/limit_words.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
 
-using nlohmann::ordered_json;
+using wire::Json;
 
 struct ExplainArguments {
   Configuration
@@ -58,49 +58,49 @@ std::string_view Name(rule::MatchedBy matched_by) {
 }
 
 // Adds everything that the text form shows about the rule.
-void AddRule(const rule::Rule& rule, ordered_json& answer) {
-  answer["rule"] = std::string(rule.label());
+void AddRule(const rule::Rule& rule, Json& answer) {
+  answer["rule"] = rule.label();
   answer["path"] = rule.path;
-  answer["name"] = rule.name.empty() ? ordered_json(nullptr) : ordered_json(rule.name);
-  answer["limits"] = ordered_json::array();
-  for (const rule::RuleLimit& limit : rule.limits)
-    answer["limits"].push_back(rule::Describe(limit));
-  if (rule.concurrency) answer["limits"].push_back(rule::Describe(*rule.concurrency));
+  answer["name"] = rule.name.empty() ? Json() : Json(rule.name);
+  answer["limits"] = Json::Array();
+  for (const rule::RuleLimit& limit : rule.limits) answer["limits"].Append(rule::Describe(limit));
+  if (rule.concurrency) answer["limits"].Append(rule::Describe(*rule.concurrency));
   answer["nothing_passes"] =
       std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses) ||
       (rule.concurrency && rule.concurrency->max == 0);
   answer["unlimited"] = rule.unlimited;
   if (rule.rollout != nullptr) {
-    nlohmann::ordered_json& rollout = answer["rollout"];
+    Json& rollout = answer["rollout"];
     rollout["reach"] = rule::DescribeReach(*rule.rollout);
     for (const rule::RuleLimit& limit : rule.rollout->limits)
-      rollout["limits"].push_back(rule::Describe(limit));
+      rollout["limits"].Append(rule::Describe(limit));
   }
   answer["shadow_mode"] = rule.shadow_mode;
   answer["quota_mode"] = rule.quota_mode;
-  answer["replaces"] = rule.replaces;
+  answer["replaces"] = Json::Array({rule.replaces.begin(), rule.replaces.end()});
 }
 
-ordered_json ToJson(const rule::Explanation& explanation) {
-  ordered_json steps = ordered_json::array();
+Json ToJson(const rule::Explanation& explanation) {
+  Json steps = Json::Array();
   for (const rule::ExplainedStep& step : explanation.steps) {
-    steps.push_back({{"entry", step.entry},
-                     {"matched_by", Name(step.matched_by)},
-                     {"matched_by_text", rule::Describe(step.matched_by)},
-                     {"node", step.node},
-                     {"has_limit", step.has_limit},
-                     {"others", step.others}});
+    steps.Append(Json::Object({{"entry", step.entry},
+                               {"matched_by", Name(step.matched_by)},
+                               {"matched_by_text", rule::Describe(step.matched_by)},
+                               {"node", step.node},
+                               {"has_limit", step.has_limit},
+                               {"others", Json::Array({step.others.begin(), step.others.end()})}}));
   }
-  ordered_json answer = {{"domain", explanation.domain}, {"domain_known", explanation.domain_known},
-                         {"steps", std::move(steps)},    {"rule", nullptr},
-                         {"bucket", explanation.bucket}, {"verdict", explanation.verdict}};
+  Json answer = Json::Object({{"domain", explanation.domain},
+                              {"domain_known", explanation.domain_known},
+                              {"steps", std::move(steps)},
+                              {"rule", nullptr},
+                              {"bucket", explanation.bucket},
+                              {"verdict", explanation.verdict}});
   if (explanation.rule != nullptr) AddRule(*explanation.rule, answer);
   return answer;
 }
 
-std::string AsText(const ordered_json& answer) {
-  return answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
+std::string AsText(const Json& answer) { return answer.IndentedText(2) + "\n"; }
 
 // The words of a result that has no descriptors and no problem.
 std::string_view WordsOf(mapping::MappedAs as) {
@@ -131,7 +131,7 @@ std::string SourceOf(const mapping::Mapping& mapping, std::string_view key) {
 }
 
 // Null if the rule counts the size of the request or of its answer.
-ordered_json CostOf(const rule::Descriptor& descriptor, const rule::Explanation& explanation) {
+Json CostOf(const rule::Descriptor& descriptor, const rule::Explanation& explanation) {
   const bool by_size = explanation.rule != nullptr &&
                        std::ranges::any_of(explanation.rule->limits, [](const auto& limit) {
                          return limit.cost.has_value();
@@ -144,11 +144,11 @@ ordered_json CostOf(const rule::Descriptor& descriptor, const rule::Explanation&
 // the rule and its bucket.
 void PrintRequest(const ExplainArguments& arguments, const mapping::MappedRequest& mapped,
                   const rule::RuleTree& rules, const Console& console) {
-  ordered_json answer = {{"mapping", nullptr},
-                         {"result", nullptr},
-                         {"outcome", nullptr},
-                         {"status", nullptr},
-                         {"descriptors", ordered_json::array()}};
+  Json answer = Json::Object({{"mapping", nullptr},
+                              {"result", nullptr},
+                              {"outcome", nullptr},
+                              {"status", nullptr},
+                              {"descriptors", Json::Array()}});
   std::string text = fmt::format("request {}\n", *arguments.request);
   const auto add_outcome = [&](const front::auth::OutcomeAndStatus& of) {
     text += fmt::format("  outcome {}, status {}\n", Name(of.outcome), of.status);
@@ -168,19 +168,19 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
   }
   bool any_rule = false;
   for (const rule::Descriptor& descriptor : mapped.descriptors) {
-    ordered_json entries = ordered_json::array();
+    Json entries = Json::Array();
     for (const rule::Entry& entry : descriptor.entries) {
       const std::string source = SourceOf(*mapped.mapping, entry.key);
       text += fmt::format("  {} = {}   from {}\n", entry.key, rule::Shown(entry.value), source);
-      entries.push_back({{"key", entry.key}, {"value", entry.value}, {"from", source}});
+      entries.Append(Json::Object({{"key", entry.key}, {"value", entry.value}, {"from", source}}));
     }
     const rule::Explanation explanation =
         rule::Explain(rules, mapped.mapping->domain, descriptor.entries);
     text += Describe(explanation);
     any_rule = any_rule || explanation.rule != nullptr;
-    answer["descriptors"].push_back({{"entries", std::move(entries)},
-                                     {"cost", CostOf(descriptor, explanation)},
-                                     {"explanation", ToJson(explanation)}});
+    answer["descriptors"].Append(Json::Object({{"entries", std::move(entries)},
+                                               {"cost", CostOf(descriptor, explanation)},
+                                               {"explanation", ToJson(explanation)}}));
   }
   if (!mapped.descriptors.empty() && mapped.mapping->require_rule && !any_rule)
     add_outcome({front::auth::Outcome::kNoRule, mapped.mapping->statuses.no_rule});

@@ -2,35 +2,80 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
+#include "headgate/app/settings/server_flags.h"
 #include "headgate/rule/quote.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 
-using nlohmann::json;
+namespace {
 
-std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
-  if (domains.empty() || domains.contains(domain)) {
-    return fmt::format("`headgate explain {} k=v` shows why no rule applies", domain);
+constexpr size_t kPathsShown = 8;
+
+std::string ShowPaths(const std::vector<std::string>& paths) {
+  std::string shown;
+  for (size_t i = 0; i < std::min(paths.size(), kPathsShown); ++i)
+    shown += (i == 0 ? "" : ", ") + rule::Printable(paths[i]);
+  if (paths.size() > kPathsShown) shown += fmt::format(" and {} more", paths.size() - kPathsShown);
+  return shown;
+}
+
+bool NeedsQuotes(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+  return word.empty() || word.find_first_not_of(kPlain) != word.npos;
+}
+
+}  // namespace
+
+std::string HintWithoutRule(const std::string& domain, const KnownRules& known,
+                            std::string_view explain) {
+  const auto found = known.paths_by_domain.find(domain);
+  if (found != known.paths_by_domain.end()) {
+    std::string hint = fmt::format("no rule of the domain {} applies; it has rules for: {}",
+                                   rule::Quote(domain), ShowPaths(found->second));
+    if (!explain.empty()) hint += fmt::format("; `{}` shows each step", explain);
+    return hint;
+  }
+  if (known.paths_by_domain.empty() || !known.all) {
+    return fmt::format("no rule of the domain {} applies; to see which rules the server has, {}",
+                       rule::Quote(domain), kLoginHint);
   }
   std::string names;
-  for (const std::string& name : domains) names += (names.empty() ? "" : ", ") + rule::Quote(name);
+  for (const auto& [name, paths] : known.paths_by_domain)
+    names += (names.empty() ? "" : ", ") + rule::Quote(name);
   return fmt::format("the domain {} has no rules; choose one that has, with --domain: {}",
                      rule::Quote(domain), names);
 }
 
-std::set<std::string> DomainsOfServer(const http::ServerAccess& server, base::Duration timeout) {
-  std::set<std::string> domains;
+KnownRules RulesOfServer(const http::ServerAccess& server, base::Duration timeout) {
+  KnownRules known;
   const auto reply = http::GetFrom(server, "/v1/rules", timeout);
-  if (!reply.ok() || reply->status != 200) return domains;
-  const json page = json::parse(reply->body, nullptr, false);
-  if (!page.is_object() || !page.contains("rules")) return domains;
-  for (const json& rule : page.at("rules")) {
-    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string())
-      domains.insert(rule.at("domain"));
+  if (!reply.ok() || reply->status != 200) return known;
+  const wire::Json page = wire::Json::Parse(reply->body).value_or(nullptr);
+  for (const wire::Json& rule : page["rules"].items()) {
+    if (rule["domain"].is_string() && rule["path"].is_string())
+      known.paths_by_domain[std::string(rule["domain"].text())].emplace_back(rule["path"].text());
   }
-  return domains;
+  known.all = page["next"].is_null();
+  return known;
+}
+
+std::string ShellCommand(std::span<const std::string> words) {
+  std::string command;
+  for (const std::string& word : words) {
+    if (!command.empty()) command += ' ';
+    if (!NeedsQuotes(word)) {
+      command += word;
+      continue;
+    }
+    command += '\'';
+    for (const char c : word) c == '\'' ? command += R"('\'')" : command += c;
+    command += '\'';
+  }
+  return command;
 }
 
 }  // namespace headgate::app

@@ -1,18 +1,32 @@
 // What to say if no rule applies to a request: it passes, which is seldom what was meant.
 #pragma once
 
-#include <set>
+#include <map>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "headgate/base/time.h"
 #include "headgate/http/client.h"
 
 namespace headgate::app {
 
-// The hint if no rule applied in this domain. `domains` are those known to have rules.
-std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains);
+// The rules that somebody may see.
+struct KnownRules {
+  std::map<std::string, std::vector<std::string>> paths_by_domain;
+  bool all = true;  // there are no others
+};
 
-// The domains that have rules; empty if the server does not allow us to list its rules.
-std::set<std::string> DomainsOfServer(const http::ServerAccess& server, base::Duration timeout);
+// The hint if no rule applied in this domain. `explain` is a command that shows why, for a shell;
+// it may be empty.
+std::string HintWithoutRule(const std::string& domain, const KnownRules& known,
+                            std::string_view explain = {});
+
+// The rules of a server, at least its first ones. None if it does not let us list them.
+KnownRules RulesOfServer(const http::ServerAccess& server, base::Duration timeout);
+
+// The words as a command for a POSIX shell.
+std::string ShellCommand(std::span<const std::string> words);
 
 }  // namespace headgate::app

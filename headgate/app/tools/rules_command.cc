@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
@@ -20,11 +19,12 @@
 #include "headgate/http/client.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rollout_edit.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
 
-using nlohmann::json;
+using wire::Json;
 
 constexpr size_t kTextBytesMax = size_t{16} << 20;
 constexpr std::string_view kAdminAddress = "127.0.0.1:8081";
@@ -61,19 +61,6 @@ class RulesCommand {
       : arguments_(arguments), server_(std::move(server)), timeout_(timeout), console_(console) {}
 
   int Run() {
-    try {
-      return RunVerb();
-    } catch (const json::exception&) {
-      // An answer that is JSON, but with other members.
-      return NotHeadgate(kStatusOk);
-    }
-  }
-
- private:
-  static constexpr int kStatusOk = 200;
-  static constexpr int kStatusCreated = 201;
-
-  int RunVerb() {
     const std::string& verb = arguments_.verb;
     if (verb == "list") return List();
     if (verb == "get") return Get();
@@ -84,6 +71,10 @@ class RulesCommand {
     if (verb == "rollout") return Rollout();
     return Confirm();
   }
+
+ private:
+  static constexpr int kStatusOk = 200;
+  static constexpr int kStatusCreated = 201;
 
   // ---- The words of the command
 
@@ -154,7 +145,7 @@ class RulesCommand {
       return std::nullopt;
     }
     if (reply->status == kStatusOk || reply->status == kStatusCreated) return *std::move(reply);
-    const json problem = json::parse(reply->body, nullptr, false);
+    const Json problem = Json::Parse(reply->body).value_or(nullptr);
     if (may_be_missing && reply->status == 404 && !TextIn(problem, "detail").empty())
       return *std::move(reply);
     SayRefusal(reply->status, problem);
@@ -177,13 +168,11 @@ class RulesCommand {
   }
 
   // Empty if there is no text of this name.
-  static std::string TextIn(const json& object, const char* name) {
-    return object.is_object() && object.contains(name) && object[name].is_string()
-               ? rule::Printable(object[name].get<std::string>())
-               : std::string();
+  static std::string TextIn(const Json& object, std::string_view name) {
+    return rule::Printable(object[name].text());
   }
 
-  void SayRefusal(int status, const json& problem) {
+  void SayRefusal(int status, const Json& problem) {
     const std::string detail = TextIn(problem, "detail");
     if (detail.empty()) {
       NotHeadgate(status);
@@ -198,11 +187,10 @@ class RulesCommand {
     if (status == 404 && detail == "this path does not exist") hint = HintOnNoPath();
     code_ = status >= 500 ? kExitUndecided : kExitUsage;
     console_.Error(detail, hint);
-    if (!problem.contains("problems") || !problem["problems"].is_array()) return;
-    for (const json& one : problem["problems"]) {
+    for (const Json& one : problem["problems"].items()) {
       console_.err << "  " << TextIn(one, "place");
-      if (one.is_object() && one.contains("line") && one["line"].is_number())
-        console_.err << ':' << one["line"] << ':' << one.value("column", 1);
+      if (one["line"].is_number())
+        console_.err << ':' << one["line"].whole() << ':' << one["column"].whole(1);
       console_.err << ": " << TextIn(one, "message") << '\n';
       if (const std::string help = TextIn(one, "hint"); !help.empty())
         console_.err << "    hint: " << help << '\n';
@@ -219,10 +207,12 @@ class RulesCommand {
            "--watch; give it with --server";
   }
 
-  // The answer itself, or the text for people that it was made into without a surprise.
-  int Show(const http::Reply& reply, const std::string& text) {
+  // The answer itself, or the text for people that it was made into. There is no text if the answer
+  // is not Headgate's.
+  int Show(const http::Reply& reply, const std::optional<std::string>& text) {
+    if (!text) return NotHeadgate(reply.status);
     if (arguments_.as_json) return Print(reply);
-    console_.out << text;
+    console_.out << *text;
     return kExitOk;
   }
 
@@ -369,15 +359,16 @@ class RulesCommand {
     }
     const auto now = AskForText(subject->path, true);
     if (!now) return code_;
-    json body = {{"expected_version",
-                  now->etag.size() > 2 ? now->etag.substr(1, now->etag.size() - 2) : ""}};
+    Json body;
+    body["expected_version"] =
+        now->etag.size() > 2 ? now->etag.substr(1, now->etag.size() - 2) : "";
     arguments_.key ? body["key"] = *arguments_.key : body["document"] = subject->label;
     if (!words.empty()) body["change"] = words[0];
     return Change(*subject,
                   {.method = "POST",
                    .path = "/v1/rollback",
                    .fields = "Content-Type: application/json\r\n",
-                   .body = body.dump()},
+                   .body = body.Text()},
                   false);
   }
 
@@ -388,7 +379,8 @@ class RulesCommand {
                             .fields = "Content-Type: application/json\r\n",
                             .body = "{}"});
     if (!reply) return code_;
-    (void)json::parse(reply->body).at("confirmed").get<bool>();
+    const Json answer = Json::Parse(reply->body).value_or(nullptr);
+    if (!answer["confirmed"].is_bool()) return NotHeadgate(reply->status);
     return Show(*reply, "confirmed: documents that were deleted are gone\n");
   }
 
@@ -398,13 +390,15 @@ class RulesCommand {
     dry.path += "?dry_run=true";
     const auto preview = Ask(dry);
     if (!preview) return code_;
-    const ShownChange shown = ShowChange(preview->body);
-    if (!arguments_.as_json) console_.out << shown.text;
-    if (arguments_.dry_run || !shown.changes) return arguments_.as_json ? Print(*preview) : kExitOk;
+    const std::optional<ShownChange> shown = ShowChange(preview->body);
+    if (!shown) return NotHeadgate(preview->status);
+    if (!arguments_.as_json) console_.out << shown->text;
+    if (arguments_.dry_run || !shown->changes)
+      return arguments_.as_json ? Print(*preview) : kExitOk;
     if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;
     const auto done = Ask(question);
     if (!done) return code_;
-    (void)json::parse(done->body).at("diff").get<std::string>();
+    if (!ShowChange(done->body)) return NotHeadgate(done->status);
     return Show(*done, fmt::format("done: {}\n", rule::Printable(subject.label)));
   }
 

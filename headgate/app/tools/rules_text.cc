@@ -3,29 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
+#include <vector>
 
 #include "headgate/rule/quote.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
 
-using nlohmann::json;
+using wire::Json;
 
-// A list that Headgate's answers have.
-const json& ListIn(const json& answer, const char* name) {
-  const json& list = answer.at(name);
-  (void)list.get_ref<const json::array_t&>();
-  return list;
+// Whether it is a list of objects.
+bool IsList(const Json& list) {
+  return list.is_array() && std::ranges::all_of(list.items(), &Json::is_object);
 }
 
-std::string ProblemLine(const json& problem) {
-  const int line = problem.value("line", 0);
-  return fmt::format("             {}{}{}\n", rule::Printable(problem.value("place", "")),
-                     line > 0 ? fmt::format(":{}: ", line) : ": ",
-                     rule::Printable(problem.value("message", "")));
+// Empty if there is no text of this name.
+std::string PrintableIn(const Json& object, std::string_view name) {
+  return rule::Printable(object[name].text());
+}
+
+std::string ProblemLine(const Json& problem) {
+  const int64_t line = problem["line"].whole();
+  return fmt::format("             {}{}{}\n", PrintableIn(problem, "place"),
+                     line > 0 ? fmt::format(":{}: ", line) : ": ", PrintableIn(problem, "message"));
 }
 
 // Foreign text must not move a terminal's cursor.
@@ -40,109 +42,111 @@ std::string PrintableLines(std::string_view text) {
 }
 
 // "fixed window".
-std::string AlgorithmOf(const json& limit) {
-  std::string name = limit.value("algorithm", "");
+std::string AlgorithmOf(const Json& limit) {
+  std::string name(limit["algorithm"].text());
   std::replace(name.begin(), name.end(), '_', ' ');
   return rule::Printable(name);
 }
 
 // The algorithms of a rule's limits and of its roll-out's.
-void AddAlgorithms(const json& rule, std::set<std::string>& algorithms) {
-  if (!rule.is_object()) return;
-  for (const json& limit : rule.value("limits", json::array()))
-    algorithms.insert(AlgorithmOf(limit));
-  AddAlgorithms(rule.value("rollout", json()), algorithms);
+void AddAlgorithms(const Json& rule, std::set<std::string>& algorithms) {
+  for (const Json& limit : rule["limits"].items()) algorithms.insert(AlgorithmOf(limit));
+  if (rule["rollout"].is_object()) AddAlgorithms(rule["rollout"], algorithms);
 }
 
-std::string LimitsOf(const json& rule, bool with_algorithm) {
-  if (!rule.is_object()) return "none";
+// "10 per 1m and 3 in flight (ttl 30s)". A roll-out is not part of the text.
+std::string OwnLimitsOf(const Json& rule, bool with_algorithm) {
   std::string text;
-  for (const json& limit : rule.value("limits", json::array())) {
-    text += fmt::format("{}{} per {}{}", text.empty() ? "" : " and ", limit.value("requests", 0),
-                        rule::Printable(limit.value("period", limit.value("align", ""))),
+  for (const Json& limit : rule["limits"].items()) {
+    text += fmt::format("{}{} per {}{}", text.empty() ? "" : " and ", limit["requests"].count(),
+                        PrintableIn(limit, limit["period"].is_string() ? "period" : "align"),
                         with_algorithm ? " " + AlgorithmOf(limit) : "");
   }
-  if (const json limit = rule.value("concurrency", json()); limit.is_object()) {
+  if (const Json& limit = rule["concurrency"]; limit.is_object()) {
     text += fmt::format("{}{} in flight (ttl {})", text.empty() ? "" : " and ",
-                        limit.value("requests", 0), rule::Printable(limit.value("ttl", "")));
+                        limit["requests"].count(), PrintableIn(limit, "ttl"));
   }
-  if (text.empty()) text = "unlimited";
-  const json& rollout = rule.value("rollout", json());
-  if (!rollout.is_object()) return text;
-  const std::string reach = rollout.contains("percent")
-                                ? fmt::format("{} % of the keys", rollout["percent"].get<double>())
-                                : std::string("in shadow");
-  return fmt::format("{} ({}: {})", text, reach,
-                     LimitsOf({{"limits", rollout.at("limits")}}, with_algorithm));
+  return text.empty() ? "unlimited" : text;
 }
 
-std::string Differences(const json& answer) {
+std::string LimitsOf(const Json& rule, bool with_algorithm) {
+  if (!rule.is_object()) return "none";
+  const std::string own = OwnLimitsOf(rule, with_algorithm);
+  const Json& rollout = rule["rollout"];
+  if (!rollout.is_object()) return own;
+  const Json& percent = rollout["percent"];
+  const std::string reach = percent.is_number() ? fmt::format("{} % of the keys", percent.number())
+                                                : std::string("in shadow");
+  return fmt::format("{} ({}: {})", own, reach, OwnLimitsOf(rollout, with_algorithm));
+}
+
+std::string Differences(const Json& answer) {
   std::string text;
-  for (const json& change : ListIn(answer, "changes")) {
-    const json before = change.value("before", json());
-    const json after = change.value("after", json());
+  for (const Json& change : answer["changes"].items()) {
+    const Json& before = change["before"];
+    const Json& after = change["after"];
     // One algorithm for all is not worth saying.
     std::set<std::string> algorithms;
     AddAlgorithms(before, algorithms);
     AddAlgorithms(after, algorithms);
     const bool differ = algorithms.size() > 1;
-    text += fmt::format("{:<8} {} {}: {} -> {}", change.value("change", ""),
-                        rule::Printable(change.value("domain", "")),
-                        rule::Printable(change.value("rule", "")), LimitsOf(before, differ),
-                        LimitsOf(after, differ));
-    if (const json live = change.value("live_keys", json()); live.is_number())
-      text += fmt::format("  ({} live keys)", live.get<uint64_t>());
+    text += fmt::format("{:<8} {} {}: {} -> {}", PrintableIn(change, "change"),
+                        PrintableIn(change, "domain"), PrintableIn(change, "rule"),
+                        LimitsOf(before, differ), LimitsOf(after, differ));
+    if (const Json& live = change["live_keys"]; live.is_number())
+      text += fmt::format("  ({} live keys)", live.count());
     text += '\n';
   }
-  for (const json& problem : answer.value("waits_for", json::array())) {
-    text += fmt::format("waits for: {}: {}\n", rule::Printable(problem.value("place", "")),
-                        rule::Printable(problem.value("message", "")));
+  for (const Json& problem : answer["waits_for"].items()) {
+    text += fmt::format("waits for: {}: {}\n", PrintableIn(problem, "place"),
+                        PrintableIn(problem, "message"));
   }
   return text;
 }
 
 }  // namespace
 
-std::string DocumentsText(std::string_view body) {
-  const json answer = json::parse(body);
+std::optional<std::string> DocumentsText(std::string_view body) {
+  const Json answer = Json::Parse(body).value_or(nullptr);
+  if (!IsList(answer["documents"]) || !IsList(answer["problems"])) return std::nullopt;
   std::string text;
-  for (const json& document : ListIn(answer, "documents")) {
-    const size_t problems = ListIn(document, "problems").size();
-    text += fmt::format("{:<12} {}{}\n",
-                        document.at("in_force").get<bool>() ? "in force" : "not in force",
-                        rule::Printable(document.at("name").get<std::string>()),
+  for (const Json& document : answer["documents"].items()) {
+    if (!document["in_force"].is_bool() || !document["name"].is_string() ||
+        !IsList(document["problems"]))
+      return std::nullopt;
+    const size_t problems = document["problems"].items().size();
+    text += fmt::format("{:<12} {}{}\n", document["in_force"].truth() ? "in force" : "not in force",
+                        PrintableIn(document, "name"),
                         problems == 0   ? ""
                         : problems == 1 ? "  (1 problem)"
                                         : fmt::format("  ({} problems)", problems));
-    for (const json& problem : document["problems"]) text += ProblemLine(problem);
+    for (const Json& problem : document["problems"].items()) text += ProblemLine(problem);
   }
-  for (const json& problem : ListIn(answer, "problems")) text += ProblemLine(problem);
+  for (const Json& problem : answer["problems"].items()) text += ProblemLine(problem);
   return text;
 }
 
-std::string HistoryText(std::string_view body) {
-  const json answer = json::parse(body);
+std::optional<std::string> HistoryText(std::string_view body) {
+  const Json answer = Json::Parse(body).value_or(nullptr);
+  if (!IsList(answer["changes"])) return std::nullopt;
   std::string text;
-  for (const json& change : ListIn(answer, "changes")) {
-    const std::string user = change.value("user", "");
-    text += fmt::format("{}  {}  {} {} by {}{}\n", rule::Printable(change.value("id", "")),
-                        rule::Printable(change.value("time", "")),
-                        rule::Printable(change.value("action", "")),
-                        rule::Printable(change.value("document", "")),
-                        rule::Printable(user.empty() ? change.value("address", "") : user),
-                        change.value("outcome", "") == "done"
-                            ? ""
-                            : fmt::format("  ({})", rule::Printable(change.value("outcome", ""))));
+  for (const Json& change : answer["changes"].items()) {
+    const std::string outcome = PrintableIn(change, "outcome");
+    text += fmt::format("{}  {}  {} {} by {}{}\n", PrintableIn(change, "id"),
+                        PrintableIn(change, "time"), PrintableIn(change, "action"),
+                        PrintableIn(change, "document"),
+                        PrintableIn(change, change["user"].text().empty() ? "address" : "user"),
+                        outcome == "done" ? "" : fmt::format("  ({})", outcome));
   }
   return text;
 }
 
-ShownChange ShowChange(std::string_view body) {
-  const json answer = json::parse(body);
-  const std::string diff = answer.at("diff").get<std::string>();
+std::optional<ShownChange> ShowChange(std::string_view body) {
+  const Json answer = Json::Parse(body).value_or(nullptr);
+  if (!answer["diff"].is_string() || !IsList(answer["changes"])) return std::nullopt;
+  const std::string_view diff = answer["diff"].text();
   ShownChange shown{.changes = !diff.empty(), .text = {}};
-  if (shown.changes)
-    shown.text = rule::Printable(answer.value("document", "")) + "\n" + PrintableLines(diff);
+  if (shown.changes) shown.text = PrintableIn(answer, "document") + "\n" + PrintableLines(diff);
   shown.text += Differences(answer);
   if (!shown.changes) shown.text += "nothing changes\n";
   return shown;

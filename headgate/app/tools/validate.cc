@@ -2,40 +2,40 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "headgate/app/runtime/followed_mappings.h"
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/progress.h"
 #include "headgate/app/settings/rule_files.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::app {
 namespace {
 
-using nlohmann::ordered_json;
+using wire::Json;
 
-ordered_json AsJson(const std::vector<rule::Problem>& problems) {
-  ordered_json list = ordered_json::array();
+Json AsJson(const std::vector<rule::Problem>& problems) {
+  Json list = Json::Array();
   for (const rule::Problem& problem : problems) {
-    list.push_back(
-        {{"file", problem.file},
-         {"line", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.line)},
-         {"column", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.column)},
-         {"message", problem.message},
-         {"hint", problem.hint}});
+    list.Append(Json::Object({{"file", problem.file},
+                              {"line", problem.line == 0 ? Json() : Json(problem.line)},
+                              {"column", problem.line == 0 ? Json() : Json(problem.column)},
+                              {"message", problem.message},
+                              {"hint", problem.hint}}));
   }
   return list;
 }
 
 void PrintJson(const RulesFromPaths& loaded, const Console& console) {
-  ordered_json answer = {{"valid", loaded.result.ok()},
-                         {"files", loaded.file_count},
-                         {"rules", loaded.result.ok() ? loaded.result.rules->rules().size() : 0},
-                         {"problem_count", rule::CountOf(loaded.result.problems)},
-                         {"problems", AsJson(loaded.result.problems)},
-                         {"warnings", AsJson(loaded.result.warnings)}};
-  console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  const Json answer =
+      Json::Object({{"valid", loaded.result.ok()},
+                    {"files", loaded.file_count},
+                    {"rules", loaded.result.ok() ? loaded.result.rules->rules().size() : 0},
+                    {"problem_count", rule::CountOf(loaded.result.problems)},
+                    {"problems", AsJson(loaded.result.problems)},
+                    {"warnings", AsJson(loaded.result.warnings)}});
+  console.out << answer.IndentedText(2) << '\n';
 }
 
 std::string Count(size_t n, std::string_view what) {
@@ -78,11 +78,11 @@ int ValidateMappings(const std::string& path, mapping::Asker asker, bool as_json
   const size_t mappings = valid ? loaded.set->mappings.size() : 0;
   const size_t problems = rule::CountOf(loaded.problems);
   if (as_json) {
-    const ordered_json answer = {{"valid", valid},
-                                 {"mappings", mappings},
-                                 {"problem_count", problems},
-                                 {"problems", AsJson(loaded.problems)}};
-    console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    const Json answer = Json::Object({{"valid", valid},
+                                      {"mappings", mappings},
+                                      {"problem_count", problems},
+                                      {"problems", AsJson(loaded.problems)}});
+    console.out << answer.IndentedText(2) << '\n';
   } else if (valid) {
     console.out << fmt::format("valid: {}\n", Count(mappings, "mapping"));
   } else {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,13 +12,14 @@
 #include "headgate/front/admin/edit_answers.h"
 #include "headgate/front/admin/later_answer.h"
 #include "headgate/http/problem.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::front::admin {
 namespace {
 
 using http::Request;
 using http::Response;
-using nlohmann::ordered_json;
+using wire::Json;
 
 constexpr std::string_view kDocuments = "/v1/documents/";
 constexpr std::string_view kLimits = "/v1/limits/";
@@ -151,23 +151,21 @@ class DocumentHandlers {
 
   std::optional<rule::Rollback> ReadRollback(const Request& request, bool dry_run,
                                              Response& response) const {
-    const ordered_json body = ordered_json::parse(request.body, nullptr, false);
+    const Json body = Json::Parse(request.body).value_or(nullptr);
     rule::Rollback rollback{.document = {},
                             .expected_version = TextOf(rule::kAnyVersion),
                             .author = AuthorOf(request),
                             .dry_run = dry_run ? rule::DryRun::kYes : rule::DryRun::kNo};
     std::string key;
-    bool valid = body.is_object() && (body.contains("document") || body.contains("key"));
-    if (valid) {
-      for (const auto& [name, value] : body.items()) {
-        std::string* const member = name == "document"           ? &rollback.document
-                                    : name == "key"              ? &key
-                                    : name == "change"           ? &rollback.change
-                                    : name == "expected_version" ? &rollback.expected_version
-                                                                 : nullptr;
-        valid = valid && member != nullptr && value.is_string();
-        if (valid) *member = value.get<std::string>();
-      }
+    bool valid = body.Find("document") != nullptr || body.Find("key") != nullptr;
+    for (const auto& [name, value] : body.members()) {
+      std::string* const member = name == "document"           ? &rollback.document
+                                  : name == "key"              ? &key
+                                  : name == "change"           ? &rollback.change
+                                  : name == "expected_version" ? &rollback.expected_version
+                                                               : nullptr;
+      valid = valid && member != nullptr && value.is_string();
+      if (valid) *member = value.text();
     }
     if (valid && !key.empty()) rollback.document = editor_.NameOfLimit(key);
     if (valid && !key.empty() && rollback.document.empty()) {

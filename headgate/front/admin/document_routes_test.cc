@@ -13,7 +13,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::front::admin {
-namespace {
+namespace document_routes_test {
 
 using ::testing::HasSubstr;
 
@@ -390,5 +390,5 @@ TEST_F(DocumentRoutes, AreForAdministratorsOnly) {
   EXPECT_EQ(editor.asked, "");
 }
 
-}  // namespace
+}  // namespace document_routes_test
 }  // namespace headgate::front::admin

@@ -4,32 +4,28 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "headgate/base/percent.h"
 #include "headgate/front/admin/rules_json.h"
 #include "headgate/http/problem.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::front::admin {
 
 using http::Request;
 using http::Response;
-using nlohmann::ordered_json;
+using wire::Json;
 
 namespace {
 
-std::string Dumped(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
-void AnswerJson(const ordered_json& json, Response& response) {
+void AnswerJson(const Json& json, Response& response) {
   response.AddField("Content-Type", "application/json");
-  response.body = Dumped(json) + "\n";
+  response.body = json.Text() + "\n";
 }
 
-ordered_json JsonOf(const rule::Problem& problem) {
-  ordered_json json = {{"place", problem.file}, {"message", problem.message}};
+Json JsonOf(const rule::Problem& problem) {
+  Json json = Json::Object({{"place", problem.file}, {"message", problem.message}});
   if (problem.line > 0) {
     json["line"] = problem.line;
     json["column"] = problem.column;
@@ -38,14 +34,14 @@ ordered_json JsonOf(const rule::Problem& problem) {
   return json;
 }
 
-ordered_json JsonOf(const std::vector<rule::Problem>& problems) {
-  ordered_json json = ordered_json::array();
-  for (const rule::Problem& problem : problems) json.push_back(JsonOf(problem));
+Json JsonOf(const std::vector<rule::Problem>& problems) {
+  Json json = Json::Array();
+  for (const rule::Problem& problem : problems) json.Append(JsonOf(problem));
   return json;
 }
 
-ordered_json JsonOf(const rule::PastChange& change) {
-  ordered_json json;
+Json JsonOf(const rule::PastChange& change) {
+  Json json;
   json["id"] = change.id;
   json["time"] = change.time;
   json["user"] = change.user;
@@ -61,34 +57,34 @@ ordered_json JsonOf(const rule::PastChange& change) {
   return json;
 }
 
-ordered_json JsonOf(const rule::DocumentState& document) {
-  ordered_json json = {{"name", document.name},
-                       {"version", document.version},
-                       {"bytes", document.bytes},
-                       {"in_force", document.in_force},
-                       {"problems", JsonOf(document.problems)}};
+Json JsonOf(const rule::DocumentState& document) {
+  Json json = Json::Object({{"name", document.name},
+                            {"version", document.version},
+                            {"bytes", document.bytes},
+                            {"in_force", document.in_force},
+                            {"problems", JsonOf(document.problems)}});
   if (document.limit_of) json["limit_of"] = *document.limit_of;
   return json;
 }
 
-ordered_json JsonOf(const std::optional<rule::Rule>& rule) {
+Json JsonOf(const std::optional<rule::Rule>& rule) {
   if (!rule) return nullptr;
   std::string text;
   AppendRule(*rule, text);
-  return ordered_json::parse(text, nullptr, false);
+  return Json::Parse(text).value_or(nullptr);
 }
 
-ordered_json JsonOf(const rule::RuleDifference& difference) {
+Json JsonOf(const rule::RuleDifference& difference) {
   const rule::Rule& rule = difference.after ? *difference.after : *difference.before;
   const std::string_view what = !difference.before  ? "added"
                                 : !difference.after ? "removed"
                                                     : "changed";
-  ordered_json json = {{"change", what},
-                       {"domain", rule.domain},
-                       {"rule", rule.label()},
-                       {"before", JsonOf(difference.before)},
-                       {"after", JsonOf(difference.after)},
-                       {"live_keys", nullptr}};
+  Json json = Json::Object({{"change", what},
+                            {"domain", rule.domain},
+                            {"rule", rule.label()},
+                            {"before", JsonOf(difference.before)},
+                            {"after", JsonOf(difference.after)},
+                            {"live_keys", nullptr}});
   if (difference.live_buckets) json["live_keys"] = *difference.live_buckets;
   return json;
 }
@@ -203,17 +199,20 @@ rule::Author AuthorOf(const Request& request) {
 // ---- Answers
 
 void AnswerStates(const rule::DocumentStates& states, Response& response) {
-  ordered_json documents = ordered_json::array();
-  for (const rule::DocumentState& document : states.documents)
-    documents.push_back(JsonOf(document));
-  AnswerJson({{"documents", std::move(documents)}, {"problems", JsonOf(states.problems)}},
-             response);
+  Json documents = Json::Array();
+  for (const rule::DocumentState& document : states.documents) documents.Append(JsonOf(document));
+  Json json;
+  json.Add("documents", std::move(documents));
+  json.Add("problems", JsonOf(states.problems));
+  AnswerJson(json, response);
 }
 
 void AnswerHistory(const std::vector<rule::PastChange>& changes, Response& response) {
-  ordered_json list = ordered_json::array();
-  for (const rule::PastChange& change : changes) list.push_back(JsonOf(change));
-  AnswerJson({{"changes", std::move(list)}}, response);
+  Json list = Json::Array();
+  for (const rule::PastChange& change : changes) list.Append(JsonOf(change));
+  Json json;
+  json.Add("changes", std::move(list));
+  AnswerJson(json, response);
 }
 
 void AddETag(std::string_view version, Response& response) {
@@ -231,27 +230,28 @@ void AnswerRefusal(const rule::EditResult& result, Response& response) {
   AnswerFailure(result.status, response);
   if (result.problems.empty()) return;
   // An extension member of the problem document (RFC 9457, section 3.2).
-  ordered_json problem = ordered_json::parse(response.body, nullptr, false);
+  Json problem = Json::Parse(response.body).value_or(nullptr);
   problem["problems"] = JsonOf(result.problems);
-  response.body = Dumped(problem) + "\n";
+  response.body = problem.Text() + "\n";
 }
 
 }  // namespace
 
 void AnswerEdit(const rule::EditResult& result, rule::DryRun dry_run, Response& response) {
   if (!result.status.ok()) return AnswerRefusal(result, response);
-  ordered_json json = {{"document", result.document}, {"dry_run", dry_run == rule::DryRun::kYes}};
+  Json json =
+      Json::Object({{"document", result.document}, {"dry_run", dry_run == rule::DryRun::kYes}});
   if (!result.version.empty()) {
     AddETag(result.version, response);
     json["version"] = result.version;
   }
-  ordered_json changes = ordered_json::array();
+  Json changes = Json::Array();
   for (const rule::RuleDifference& difference : result.differences) {
-    if (changes.size() == kDifferencesMax) break;
-    changes.push_back(JsonOf(difference));
+    if (changes.items().size() == kDifferencesMax) break;
+    changes.Append(JsonOf(difference));
   }
   json["diff"] = result.diff;
-  json["changes_left_out"] = result.differences.size() - changes.size();
+  json["changes_left_out"] = result.differences.size() - changes.items().size();
   json["changes"] = std::move(changes);
   // Documents whose problems keep the source's changes from coming into force.
   json["waits_for"] = JsonOf(result.others);

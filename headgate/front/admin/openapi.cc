@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::front::admin {
 namespace {
 
 using http::Route;
-using nlohmann::ordered_json;
+using wire::Json;
 
 // All that a Path Item Object can have.
 constexpr std::array<std::string_view, 8> kMethods = {"get",     "put",  "post",  "delete",
@@ -89,42 +90,35 @@ constexpr ImpliedResponse kImplied[] = {
 
 // `{}` stands for a request without a login: a client on the same machine may send it if the server
 // has no logins, and anybody if it gives the right to everybody.
-ordered_json SecurityOf(const Route& route) {
-  ordered_json security = ordered_json::array();
-  if (!route.needs) return security;
-  const ordered_json roles = ordered_json::array({access::Name(*route.needs)});
-  security.push_back(ordered_json::object());
-  security.push_back({{"basic", roles}});
-  security.push_back({{"bearer", roles}});
-  return security;
+Json SecurityOf(const Route& route) {
+  if (!route.needs) return Json::Array();
+  const Json roles = Json::Array({access::Name(*route.needs)});
+  return Json::Array(
+      {Json::Object(), Json::Object({{"basic", roles}}), Json::Object({{"bearer", roles}})});
 }
 
-ordered_json Completed(ordered_json operation, const Route& route, std::string_view method) {
-  std::map<std::string, ordered_json> responses;
-  for (const auto& [status, response] : operation["responses"].items())
+Json Completed(Json operation, const Route& route, std::string_view method) {
+  std::map<std::string, Json> responses;
+  for (const auto& [status, response] : operation["responses"].members())
     responses[status] = response;
   for (const ImpliedResponse& implied : kImplied) {
     if (!implied.holds(route, method)) continue;
     responses.try_emplace(
         std::string(implied.status),
-        ordered_json({{"$ref", fmt::format("{}responses/{}", kComponents, implied.component)}}));
+        Json::Object({{"$ref", fmt::format("{}responses/{}", kComponents, implied.component)}}));
   }
-  ordered_json& sorted = operation["responses"] = ordered_json::object();
-  for (auto& [status, response] : responses) sorted[status] = std::move(response);
+  Json& sorted = operation["responses"] = Json::Object();
+  for (auto& [status, response] : responses) sorted.Add(status, std::move(response));
   operation["security"] = SecurityOf(route);
   return operation;
 }
 
 // The operations of a path that these routes serve, and what they share; null if there are none.
-ordered_json DescribePath(std::string_view path, const ordered_json& item,
-                          const std::vector<Route>& routes) {
-  ordered_json described;
-  ordered_json shared = ordered_json::object();
-  for (const auto& [member, value] : item.items()) {
-    if (member == "parameters") {
-      shared[member] = value;
-      continue;
-    }
+Json DescribePath(std::string_view path, const Json& item, const std::vector<Route>& routes) {
+  constexpr std::string_view kShared = "parameters";
+  Json described;
+  for (const auto& [member, value] : item.members()) {
+    if (member == kShared) continue;
     const Route* const route = RouteOf(path, member, routes);
     if (route == nullptr) continue;
     if (member != kAny) {
@@ -132,13 +126,13 @@ ordered_json DescribePath(std::string_view path, const ordered_json& item,
       continue;
     }
     for (const std::string_view method : kMethods) {
-      ordered_json operation = value;
-      operation["operationId"] =
-          fmt::format("{}_{}", value["operationId"].get<std::string>(), method);
-      described[std::string(method)] = Completed(std::move(operation), *route, Uppercase(method));
+      Json operation = value;
+      operation["operationId"] = fmt::format("{}_{}", value["operationId"].text(), method);
+      described[method] = Completed(std::move(operation), *route, Uppercase(method));
     }
   }
-  if (!described.is_null()) described.update(shared);
+  const Json* const shared = item.Find(kShared);
+  if (!described.is_null() && shared != nullptr) described.Add(kShared, *shared);
   return described;
 }
 
@@ -146,26 +140,25 @@ ordered_json DescribePath(std::string_view path, const ordered_json& item,
 
 // Calls `use` with each reference below `json`.
 template <typename Use>
-void ForEachReference(const ordered_json& json, const Use& use) {
-  if (json.contains("$ref") && json["$ref"].is_string())
-    return use(json["$ref"].get<std::string>());
-  if (json.is_structured())
-    for (const ordered_json& child : json) ForEachReference(child, use);
+void ForEachReference(const Json& json, const Use& use) {
+  if (json["$ref"].is_string()) return use(json["$ref"].text());
+  for (const Json& item : json.items()) ForEachReference(item, use);
+  for (const Json::Member& member : json.members()) ForEachReference(member.value, use);
 }
 
 class Components {
  public:
-  explicit Components(const ordered_json& all) : all_(all) {}
+  explicit Components(const Json& all) : all_(all) {}
 
   // Takes what `json` refers to, directly or not.
-  void TakeThoseOf(const ordered_json& json) {
-    ForEachReference(json, [this](const std::string& reference) { Take(reference); });
+  void TakeThoseOf(const Json& json) {
+    ForEachReference(json, [this](std::string_view reference) { Take(reference); });
   }
 
-  ordered_json Taken() const {
-    ordered_json taken;
-    for (const auto& [kind, components] : all_.items()) {
-      for (const auto& [name, component] : components.items()) {
+  Json Taken() const {
+    Json taken;
+    for (const auto& [kind, components] : all_.members()) {
+      for (const auto& [name, component] : components.members()) {
         if (kind == "securitySchemes" ||
             taken_.contains(fmt::format("{}{}/{}", kComponents, kind, name)))
           taken[kind][name] = component;
@@ -175,15 +168,19 @@ class Components {
   }
 
  private:
-  void Take(const std::string& reference) {
-    if (!taken_.insert(reference).second) return;
+  // A reference is "#/components/KIND/NAME".
+  void Take(std::string_view reference) {
+    if (!taken_.emplace(reference).second) return;
     HEADGATE_CHECK(reference.starts_with(kComponents));
-    const ordered_json::json_pointer place(reference.substr(kComponents.size() - 1));
-    HEADGATE_CHECK(all_.contains(place));
-    TakeThoseOf(all_[place]);
+    const std::string_view place = reference.substr(kComponents.size());
+    const size_t slash = place.find('/');
+    HEADGATE_CHECK(slash != place.npos);
+    const Json* const component = all_[place.substr(0, slash)].Find(place.substr(slash + 1));
+    HEADGATE_CHECK(component != nullptr);
+    TakeThoseOf(*component);
   }
 
-  const ordered_json& all_;
+  const Json& all_;
   std::set<std::string> taken_;
 };
 
@@ -192,35 +189,39 @@ class Components {
 std::string DescribeRoutes(std::vector<Route> routes) {
   // The router itself answers GET /, and asks for no right.
   routes.push_back({.methods = {"GET"}, .path = "/"});
-  ordered_json document = {
+  const Json license = Json::Object({{"name", "Apache-2.0"}, {"identifier", "Apache-2.0"}});
+  Json document = Json::Object({
       {"openapi", "3.1.0"},
       {"info",
-       {{"title", "Headgate"},
-        {"version", "1"},
-        {"summary", "Decides for every request whether it may pass now."},
-        {"description",
-         "The operations of the address that served this document. HEAD is answered like GET, "
-         "without the content. A method that a path does not take is answered 405 with Allow, and "
-         "a path that is not described 404. Roles in `security` are the rights of users."},
-        {"license", {{"name", "Apache-2.0"}, {"identifier", "Apache-2.0"}}}}},
-      {"servers", ordered_json::array({{{"url", "/"}}})}};
-  ordered_json& paths = document["paths"] = ordered_json::object();
-  ordered_json all = ordered_json::object();
+       Json::Object({
+           {"title", "Headgate"},
+           {"version", "1"},
+           {"summary", "Decides for every request whether it may pass now."},
+           {"description",
+            "The operations of the address that served this document. HEAD is answered like GET, "
+            "without the content. A method that a path does not take is answered 405 with Allow, "
+            "and a path that is not described 404. Roles in `security` are the rights of users."},
+           {"license", license},
+       })},
+      {"servers", Json::Array({Json::Object({{"url", "/"}})})},
+  });
+  Json paths = Json::Object();
+  Json all = Json::Object();
   for (const std::string_view text : kOpenApiParts) {
-    const ordered_json part = ordered_json::parse(text);
-    if (part.contains("paths")) {
-      for (const auto& [path, item] : part["paths"].items()) {
-        ordered_json described = DescribePath(path, item, routes);
-        if (!described.is_null()) paths[path] = std::move(described);
-      }
+    const std::optional<const Json> part = Json::Parse(text);
+    HEADGATE_CHECK(part.has_value());
+    for (const auto& [path, item] : (*part)["paths"].members()) {
+      Json described = DescribePath(path, item, routes);
+      if (!described.is_null()) paths[path] = std::move(described);
     }
-    if (!part.contains("components")) continue;
-    for (const auto& [kind, components] : part["components"].items()) all[kind].update(components);
+    for (const auto& [kind, components] : (*part)["components"].members())
+      for (const auto& [name, component] : components.members()) all[kind][name] = component;
   }
   Components components(all);
   components.TakeThoseOf(paths);
-  document["components"] = components.Taken();
-  return document.dump(1) + "\n";
+  document.Add("paths", std::move(paths));
+  document.Add("components", components.Taken());
+  return document.IndentedText(1) + "\n";
 }
 
 }  // namespace headgate::front::admin

@@ -16,7 +16,7 @@
 #include "headgate/front/admin/rule_routes.h"
 
 namespace headgate::front::admin {
-namespace {
+namespace openapi_test {
 
 using nlohmann::json;
 using ::testing::Contains;
@@ -207,5 +207,5 @@ TEST(OpenApi, DescribesTheAdminAddressCompletely) {
   EXPECT_EQ(DescribedIn(json::parse(text)), ServedBy(router.routes()));
 }
 
-}  // namespace
+}  // namespace openapi_test
 }  // namespace headgate::front::admin

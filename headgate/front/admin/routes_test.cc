@@ -11,7 +11,7 @@
 #include "headgate/front/admin/rules_json.h"
 
 namespace headgate::front::admin {
-namespace {
+namespace routes_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
@@ -231,5 +231,5 @@ TEST_F(Admin, HasNoRulesBeforeTheFirstAndIsNotReady) {
   }
 }
 
-}  // namespace
+}  // namespace routes_test
 }  // namespace headgate::front::admin

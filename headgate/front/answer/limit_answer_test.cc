@@ -7,7 +7,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::front::answer {
-namespace {
+namespace limit_answer_test {
 
 using namespace std::chrono_literals;
 
@@ -37,5 +37,5 @@ TEST(LimitAnswer, StatesTheTimeOfDayOfTheReset) {
   EXPECT_EQ(reset(), "1700007260");
 }
 
-}  // namespace
+}  // namespace limit_answer_test
 }  // namespace headgate::front::answer

@@ -6,7 +6,7 @@
 #include "headgate/front/answer/answer_rig.h"
 
 namespace headgate::front::answer {
-namespace {
+namespace tightest_test {
 
 using namespace std::chrono_literals;
 using algorithm::Decision;
@@ -103,5 +103,5 @@ TEST(Tightest, NamesARequestsOwnLimitAndNoWindowWhereTheCalendarHasIt) {
   EXPECT_EQ(state.window, 0s);
 }
 
-}  // namespace
+}  // namespace tightest_test
 }  // namespace headgate::front::answer

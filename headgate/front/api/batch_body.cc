@@ -8,7 +8,8 @@
 namespace headgate::front::api {
 namespace {
 
-constexpr std::string_view kForm = R"(send {"checks": [CHECK, …]}, each CHECK as in /v1/check)";
+constexpr std::string_view kBatchForm =
+    R"(send {"checks": [CHECK, …]}, each CHECK as in /v1/check)";
 
 class Scanner {
  public:
@@ -69,14 +70,15 @@ std::optional<BodyError> SplitChecks(std::string_view body, std::vector<CheckTex
   Scanner scanner(body);
   const auto wrong = [&](std::string_view expected) {
     return BodyError{.detail = fmt::format("expected {} at byte {}", expected, scanner.at()),
-                     .hint = std::string(kForm)};
+                     .hint = std::string(kBatchForm)};
   };
-  if (scanner.AtEnd()) return BodyError{.detail = "the body is empty", .hint = std::string(kForm)};
+  if (scanner.AtEnd())
+    return BodyError{.detail = "the body is empty", .hint = std::string(kBatchForm)};
   if (!scanner.Take("{")) return wrong("an object");
   if (!scanner.Take("\"checks\"") || !scanner.Take(":")) return wrong("the only field 'checks'");
   if (!scanner.Take("[")) return wrong("an array of checks");
   if (scanner.Take("]"))
-    return BodyError{.detail = "checks must not be empty", .hint = std::string(kForm)};
+    return BodyError{.detail = "checks must not be empty", .hint = std::string(kBatchForm)};
   do {
     const std::optional<CheckText> check = scanner.TakeObject();
     if (!check) return wrong("a check that is an object");

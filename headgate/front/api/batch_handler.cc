@@ -103,7 +103,7 @@ bool BatchHandler::Decide(std::string_view text, limiter::Pending* pending, base
   }
   if (decided_.waiting) return false;
   fmt::format_to(std::back_inserter(result), R"({{"status":{},)", decided_.allowed ? 200 : 429);
-  AppendAnswerFields(decided_, result);
+  AppendAnswerFields(decided_, result, HintOnDomain(check_, decided_, checker_));
   result.push_back('}');
   return true;
 }

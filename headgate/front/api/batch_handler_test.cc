@@ -11,7 +11,7 @@
 #include "headgate/front/api/shared_check_rig.h"
 
 namespace headgate::front::api {
-namespace {
+namespace batch_handler_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -164,5 +164,5 @@ TEST(Checks, ThatWaitForTheStoreWaitTogetherAndCountOnce) {
             200);
 }
 
-}  // namespace
+}  // namespace batch_handler_test
 }  // namespace headgate::front::api

@@ -8,7 +8,23 @@
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::front::api {
-namespace {
+namespace check_allocation_test {
+
+TEST(Check, AllocatesNothingWithADomainThatHasNoRules) {
+  const base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  CheckRig rig({.requests = 10, .period = std::chrono::seconds(20)}, now);
+  const std::string input =
+      CheckRig::Post(R"({"descriptors":[{"entries":[{"key":"api_key","value":"k1"}]}]})");
+  std::string output;
+  uint64_t before = 0;
+  for (int round = 0; round < 100; ++round) {
+    if (round == 20) before = testing::allocation_count;
+    output.clear();
+    rig.session.OnBytes(input, output, now);
+  }
+  EXPECT_EQ(testing::allocation_count, before);
+  EXPECT_NE(output.find("\"hint\":\"no rule has the domain"), output.npos) << output;
+}
 
 TEST(Check, AllocatesNothingInSteadyState) {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
@@ -40,5 +56,5 @@ TEST(Check, AllocatesNothingInSteadyState) {
   EXPECT_TRUE(denied);
 }
 
-}  // namespace
+}  // namespace check_allocation_test
 }  // namespace headgate::front::api

@@ -11,6 +11,13 @@ using algorithm::Decision;
 using limiter::DescriptorAnswer;
 using limiter::Outcome;
 
+constexpr std::string_view kNoSuchDomain =
+    "no rule has this domain, so nothing limits the request; GET /v1/rules lists the domains that "
+    "have rules";
+constexpr std::string_view kNoDefaultDomain =
+    "no rule has the domain \"default\", which is used if \"domain\" is missing, so nothing limits "
+    "the request; GET /v1/rules lists the domains that have rules";
+
 void AppendMs(base::Duration d, std::string& out) {
   base::AppendJsonNumber(static_cast<uint64_t>(std::max<int64_t>(
                              0, std::chrono::ceil<std::chrono::milliseconds>(d).count())),
@@ -55,13 +62,14 @@ void AppendDecision(const DescriptorAnswer& outcome, std::string& out) {
 
 }  // namespace
 
-void AppendAnswer(const limiter::Response& response, std::string& out) {
+void AppendAnswer(const limiter::Response& response, std::string& out, std::string_view hint) {
   out.push_back('{');
-  AppendAnswerFields(response, out);
+  AppendAnswerFields(response, out, hint);
   out.append("}\n");
 }
 
-void AppendAnswerFields(const limiter::Response& response, std::string& out) {
+void AppendAnswerFields(const limiter::Response& response, std::string& out,
+                        std::string_view hint) {
   out.append(R"("allowed":)");
   base::AppendJsonBool(response.allowed, out);
   out.append(R"(,"decisions":[)");
@@ -70,6 +78,24 @@ void AppendAnswerFields(const limiter::Response& response, std::string& out) {
     AppendDecision(outcome, out);
   }
   out.push_back(']');
+  if (hint.empty()) return;
+  out.append(R"(,"hint":)");
+  base::AppendJsonString(hint, out);
+}
+
+std::string_view HintOnDomain(const limiter::Request& request, const limiter::Response& response,
+                              limiter::Checker& checker) {
+  const bool passed_by_no_rule =
+      std::all_of(response.descriptors.begin(), response.descriptors.end(),
+                  [](const DescriptorAnswer& outcome) {
+                    return outcome.rule == nullptr && outcome.outcome == Outcome::kNoRule;
+                  });
+  if (!passed_by_no_rule) return {};
+  const rule::RuleSet* const rules = checker.rules();
+  rule::Match match;
+  if (rules == nullptr || rules->Find(request.domain, request.descriptors.front().entries, match))
+    return {};
+  return request.domain == rule::kDefaultDomain ? kNoDefaultDomain : kNoSuchDomain;
 }
 
 }  // namespace headgate::front::api

@@ -6,7 +6,7 @@
 #include "headgate/front/answer/answer_rig.h"
 
 namespace headgate::front::api {
-namespace {
+namespace check_answer_test {
 
 using namespace std::chrono_literals;
 using answer::Allowed;
@@ -75,5 +75,5 @@ TEST(CheckAnswer, SaysWhatAShadowRuleWouldHaveDone) {
       "\n");
 }
 
-}  // namespace
+}  // namespace check_answer_test
 }  // namespace headgate::front::api

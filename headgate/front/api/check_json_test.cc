@@ -7,7 +7,7 @@
 #include <string>
 
 namespace headgate::front::api {
-namespace {
+namespace check_json_test {
 
 // A request on one line: "domain: key=value,key=value cost 2 limit 10/2; …".
 std::string Show(const limiter::Request& request) {
@@ -308,5 +308,5 @@ TEST(CheckJson, DepthCostsNothing) {
             "error: descriptors[0] must be an object, not an array");
 }
 
-}  // namespace
+}  // namespace check_json_test
 }  // namespace headgate::front::api

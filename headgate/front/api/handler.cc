@@ -87,7 +87,7 @@ void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
   if (!Parse(operation, request, response) || !Settle(operation, request, response, now)) return;
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
-  AppendAnswer(decided_, response.body);
+  AppendAnswer(decided_, response.body, HintOnDomain(request_, decided_, checker_));
   if (const auto state = answer_.StateOf(request_, cost_default, decided_, now))
     answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
       response.AddField(name, value);
@@ -100,7 +100,7 @@ void CheckHandler::Change(limiter::Operation operation, const http::Request& req
   if (!limiter::AnyRule(decided_)) {
     return http::AnswerProblem(404,
                                "no rule applies to any of the descriptors: nothing was changed",
-                               "`headgate explain DOMAIN k=v` says why", response);
+                               "`headgate explain --rules PATH DOMAIN k=v` says why", response);
   }
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);

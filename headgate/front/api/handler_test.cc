@@ -11,13 +11,14 @@
 #include "headgate/front/api/check_rig.h"
 
 namespace headgate::front::api {
-namespace {
+namespace handler_test {
 
 using namespace std::chrono_literals;
 using algorithm::Algorithm;
 using algorithm::Align;
 using algorithm::LimitSpec;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
 
@@ -104,6 +105,38 @@ std::shared_ptr<Rules> TenPer20s() {
   auto rules = std::make_shared<Rules>();
   rules->Add("api_key", {{.requests = 10, .period = 20s}});
   return rules;
+}
+
+// A client that forgets the domain would pass forever without anybody noticing.
+TEST(Check, SaysThatNoRuleHasTheDomain) {
+  const std::string limited = R"({"descriptors":[{"entries":[{"key":"api_key","value":"x"}]}]})";
+  const std::string others =
+      R"({"domain":"shop","descriptors":[{"entries":[{"key":"a","value":""}]}]})";
+  const std::string with_limit =
+      R"({"domain":"shop","descriptors":[{"entries":[{"key":"a","value":""}],)"
+      R"("limit":{"requests_per_unit":9,"unit":"day"}}]})";
+  const std::string no_such =
+      R"(],"hint":"no rule has this domain, so nothing limits the request; GET /v1/rules lists )"
+      R"(the domains that have rules"})";
+  const std::string no_default =
+      R"(],"hint":"no rule has the domain \"default\", which is used if \"domain\" is missing, )"
+      R"(so nothing limits the request; GET /v1/rules lists the domains that have rules"})";
+  Server server(TenPer20s());
+  CheckRig edge({.requests = 10, .period = 20s}, kStart);
+  for (const std::string path : {"/v1/check", "/v1/peek", "/v1/reserve", "/v1/acquire"}) {
+    EXPECT_THAT(server.Post(path, limited).body, Not(HasSubstr("hint"))) << path;
+    EXPECT_THAT(server.Post(path, Body("other")).body, Not(HasSubstr("hint"))) << path;
+    const http::Response unknown = server.Post(path, others);
+    EXPECT_EQ(unknown.status, 200) << path;
+    EXPECT_THAT(unknown.body, HasSubstr(no_such.substr(0, no_such.size() - 1))) << path;
+    http::Response missing;
+    edge.router.Handle(RequestOf(path, limited), missing, kStart);
+    EXPECT_THAT(missing.body, HasSubstr(no_default.substr(0, no_default.size() - 1))) << path;
+  }
+  // As in Envoy's service, a limit of the request counts only in a domain that has rules.
+  EXPECT_THAT(server.Post("/v1/check", with_limit).body, HasSubstr("hint"));
+  EXPECT_THAT(server.Post("/v1/checks", R"({"checks":[)" + others + "," + limited + "]}").body,
+              HasSubstr(no_such + R"(,{"status":200,"allowed":true)"));
 }
 
 TEST(Check, LetsTenThroughAndThenSaysWhenToComeBack) {
@@ -382,9 +415,10 @@ TEST(ChangesOfState, ThatFindNoRuleSaySo) {
     EXPECT_THAT(
         response.body,
         HasSubstr(R"("detail":"no rule applies to any of the descriptors: nothing was changed")"));
-    EXPECT_THAT(response.body, HasSubstr(R"("hint":"`headgate explain DOMAIN k=v` says why")"));
+    EXPECT_THAT(response.body,
+                HasSubstr(R"("hint":"`headgate explain --rules PATH DOMAIN k=v` says why")"));
   }
 }
 
-}  // namespace
+}  // namespace handler_test
 }  // namespace headgate::front::api

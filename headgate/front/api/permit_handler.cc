@@ -96,7 +96,7 @@ void PermitHandler::AnswerAcquired(const Acquiring& acquiring, http::Response& r
   response.AddField("Content-Type", "application/json");
   std::string& body = response.body;
   body.push_back('{');
-  AppendAnswerFields(decided_, body);
+  AppendAnswerFields(decided_, body, HintOnDomain(check_, decided_, checker_));
   body.append(R"(,"id":)");
   base::AppendJsonString(acquiring.id, body);
   if (decided_.concurrency) {

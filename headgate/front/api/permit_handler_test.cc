@@ -11,7 +11,7 @@
 #include "headgate/testing/permit_rules.h"
 
 namespace headgate::front::api {
-namespace {
+namespace permit_handler_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -310,5 +310,5 @@ TEST(PermitsOverAStore, AConnectionThatClosesMeanwhileGivesBackWhatItWouldHaveGo
   EXPECT_EQ(desk.shared.PermitsIn("hg:{p|edge|api_key=ann}"), 0u);
 }
 
-}  // namespace
+}  // namespace permit_handler_test
 }  // namespace headgate::front::api

@@ -7,7 +7,7 @@
 #include "headgate/wire/digest.h"
 
 namespace headgate::front::api {
-namespace {
+namespace reservation_test {
 
 const Reservation kReservation{.expiry = base::Instant::FromNanos(1'790'000'000'123'000'000),
                                .taken_at = base::Instant::FromNanos(1'789'999'999'123'456'789),
@@ -76,5 +76,5 @@ TEST(Reservation, OfAnotherVersionIsNotOpened) {
   }
 }
 
-}  // namespace
+}  // namespace reservation_test
 }  // namespace headgate::front::api

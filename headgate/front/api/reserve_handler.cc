@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,12 +17,13 @@
 #include "headgate/front/api/reserved_buckets.h"
 #include "headgate/http/problem.h"
 #include "headgate/wire/digest.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::front::api {
 namespace {
 
-namespace json = boost::json;
 using limiter::Operation;
+using wire::Json;
 
 constexpr base::Duration kExpiresDefault = std::chrono::minutes(10);
 // A settlement is remembered for this long, so that no reservation is settled twice.
@@ -34,7 +34,7 @@ constexpr base::Duration kReservedRemembered = kReservationExpiresMax + kSettled
 // Different requests may have the same id.
 constexpr std::string_view kReservation = "reserve|";
 constexpr std::string_view kSettlement = "settle|";
-constexpr std::string_view kForm = R"(send {"reservation": "…", "cost": 123})";
+constexpr std::string_view kSettlementForm = R"(send {"reservation": "…", "cost": 123})";
 
 std::string RandomHex() {
   const base::HashSecret random = base::RandomHashSecret();
@@ -50,27 +50,22 @@ struct StatedCosts {
 };
 
 // Absent if the body does not state costs in one of the two ways.
-std::optional<StatedCosts> CostsIn(const json::object& body) {
-  const auto number = [](const json::value& value) -> std::optional<uint64_t> {
-    if (value.is_int64() && value.get_int64() >= 0) return static_cast<uint64_t>(value.get_int64());
-    return std::nullopt;
+std::optional<StatedCosts> CostsIn(const Json& body) {
+  const auto is_cost = [](const Json& value) {
+    constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+    return value.is_whole() && value.whole() >= 0 && value.count() <= kMax;
   };
-  const json::value* const one = body.if_contains("cost");
-  const json::value* const each = body.if_contains("costs");
+  const Json* const one = body.Find("cost");
+  const Json* const each = body.Find("costs");
   if ((one == nullptr) == (each == nullptr)) return std::nullopt;
   if (one != nullptr) {
-    const auto cost = number(*one);
-    if (!cost) return std::nullopt;
-    return StatedCosts{.one_for_all = true, .costs = {*cost}};
+    if (!is_cost(*one)) return std::nullopt;
+    return StatedCosts{.one_for_all = true, .costs = {one->count()}};
   }
-  std::vector<uint64_t> costs;
-  if (!each->is_array() || each->get_array().empty()) return std::nullopt;
-  for (const json::value& value : each->get_array()) {
-    const auto cost = number(value);
-    if (!cost) return std::nullopt;
-    costs.push_back(*cost);
-  }
-  return StatedCosts{.costs = std::move(costs)};
+  if (each->items().empty() || !std::ranges::all_of(each->items(), is_cost)) return std::nullopt;
+  StatedCosts stated;
+  for (const Json& cost : each->items()) stated.costs.push_back(cost.count());
+  return stated;
 }
 
 }  // namespace
@@ -187,7 +182,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   response.body.push_back('{');
-  AppendAnswerFields(decided_, response.body);
+  AppendAnswerFields(decided_, response.body, HintOnDomain(check_, decided_, checker_));
   if (decided_.allowed) {
     fmt::format_to(std::back_inserter(response.body), R"(,"reservation":"{}","expires_in_ms":{})",
                    *token, std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
@@ -225,18 +220,15 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
     http::AnswerProblem(status, detail, hint, response);
     return false;
   };
-  json::error_code code;
-  const json::value parsed = json::parse(json::string_view(body.data(), body.size()), code);
-  if (code || !parsed.is_object()) return refuse(400, "the body is not a JSON object", kForm);
-  const json::object& object = parsed.get_object();
-  const json::value* const token = object.if_contains("reservation");
+  const Json object = Json::Parse(body).value_or(nullptr);
+  if (!object.is_object()) return refuse(400, "the body is not a JSON object", kSettlementForm);
+  const Json& token = object["reservation"];
   auto stated = CostsIn(object);
-  if (token == nullptr || !token->is_string() || !stated || object.size() != 2) {
+  if (!token.is_string() || !stated || object.members().size() != 2) {
     return refuse(400, "the body has a reservation and its cost, or the costs of its descriptors",
-                  kForm);
+                  kSettlementForm);
   }
-  const json::string& text = token->get_string();
-  const auto opened = OpenReservation({text.data(), text.size()}, secret());
+  const auto opened = OpenReservation(token.text(), secret());
   if (!opened) {
     return refuse(400, "this is not a reservation of this server",
                   "instances that share a store need the same reservation_secret_file");

@@ -8,7 +8,7 @@
 #include "headgate/front/api/test_reserve_desk.h"
 
 namespace headgate::front::api {
-namespace {
+namespace reserve_handler_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -314,5 +314,5 @@ TEST(ReservationsInAnOutage, ShowWhatCameOfASettlement) {
   }
 }
 
-}  // namespace
+}  // namespace reserve_handler_test
 }  // namespace headgate::front::api

@@ -10,7 +10,7 @@
 #include "headgate/rule/load.h"
 
 namespace headgate::front::api {
-namespace {
+namespace reserved_buckets_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -215,5 +215,5 @@ TEST(ReservedBucketsOfOneInstance, AreNotSettledAtAnother) {
   EXPECT_EQ(ann.status, 400);
 }
 
-}  // namespace
+}  // namespace reserved_buckets_test
 }  // namespace headgate::front::api

@@ -9,7 +9,7 @@
 #include "headgate/front/api/test_ruled_desk.h"
 
 namespace headgate::front::api {
-namespace {
+namespace reserved_changes_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -123,5 +123,5 @@ TYPED_TEST(ChangedReservations, LetNoMoreThroughThanOneBucket) {
   EXPECT_FALSE(desk.Takes(1, "user"));
 }
 
-}  // namespace
+}  // namespace reserved_changes_test
 }  // namespace headgate::front::api

@@ -7,7 +7,7 @@
 #include "headgate/front/api/test_ruled_desk.h"
 
 namespace headgate::front::api {
-namespace {
+namespace reserved_repeats_test {
 
 using nlohmann::json;
 
@@ -140,5 +140,5 @@ TEST(RepeatedReservationsInAnOutage, NobodyWaitsForTheNote) {
   desk.shared.AnswerAll();
 }
 
-}  // namespace
+}  // namespace reserved_repeats_test
 }  // namespace headgate::front::api

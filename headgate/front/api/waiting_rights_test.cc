@@ -11,7 +11,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::api {
-namespace {
+namespace waiting_rights_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -112,5 +112,5 @@ INSTANTIATE_TEST_SUITE_P(OfEachPath, SentRequest,
                          ::testing::Values("/v1/check", "/v1/checks", "/v1/peek", "/v1/reserve",
                                            "/v1/settle", "/v1/refund", "/v1/reset"));
 
-}  // namespace
+}  // namespace waiting_rights_test
 }  // namespace headgate::front::api

@@ -11,7 +11,7 @@
 #include "headgate/front/auth/auth_rig.h"
 
 namespace headgate::front::auth {
-namespace {
+namespace handler_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -394,5 +394,5 @@ mappings:
   }
 }
 
-}  // namespace
+}  // namespace handler_test
 }  // namespace headgate::front::auth

@@ -6,7 +6,7 @@
 #include <string_view>
 
 namespace headgate::front::mux {
-namespace {
+namespace mux_test {
 
 using namespace std::string_view_literals;
 using ::testing::HasSubstr;
@@ -108,5 +108,5 @@ TEST(Mux, WithOneProtocolARefusedClientNeedNotSpeakFirst) {
   EXPECT_THAT(http.Choose("", net::Room::kNone).refusal, StartsWith("HTTP/1.1 503 "));
 }
 
-}  // namespace
+}  // namespace mux_test
 }  // namespace headgate::front::mux

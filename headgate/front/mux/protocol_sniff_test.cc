@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::front::mux {
-namespace {
+namespace protocol_sniff_test {
 
 using namespace std::string_view_literals;
 
@@ -66,5 +66,5 @@ TEST(ProtocolSniff, AlwaysKnowsAfterItsBound) {
   EXPECT_EQ(Sniff("BREW /" + std::string(kSniffBytesMax, 'x')), Protocol::kResp);
 }
 
-}  // namespace
+}  // namespace protocol_sniff_test
 }  // namespace headgate::front::mux

@@ -1,5 +1,5 @@
-// The answers to a client without a login, if it has no rights. Redis 7 with `requirepass` answers the
-// same, but for PING, which probes of the connection send.
+// The answers to a client without a login, if it has no rights. Redis 7 with `requirepass` answers
+// the same, but for PING, which probes of the connection send.
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,14 +9,14 @@
 #include "headgate/front/resp/conversation.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace before_login_test {
 
 using access::Right;
 using access::Rights;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
 constexpr std::string_view kHelloNoAuth =
@@ -151,5 +151,5 @@ TEST(BeforeLogin, ALostLoginBoundsACommandThatHasBegun) {
   EXPECT_EQ(client.Send("$1\r\n"), "-ERR Protocol error: unauthenticated multibulk length\r\n");
 }
 
-}  // namespace
+}  // namespace before_login_test
 }  // namespace headgate::front::resp

@@ -11,7 +11,7 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace counter_verbs_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -240,5 +240,5 @@ TEST(Increx, NeedsTheRightToCheckAndIsCountedLikeCheck) {
   EXPECT_EQ(FindCommand("increx")->needs, FindCommand("cl.throttle")->needs);
 }
 
-}  // namespace
+}  // namespace counter_verbs_test
 }  // namespace headgate::front::resp

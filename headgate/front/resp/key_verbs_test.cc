@@ -3,7 +3,7 @@
 #include "headgate/front/resp/conversation.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace key_verbs_test {
 
 using std::chrono::milliseconds;
 
@@ -36,12 +36,12 @@ TEST(KeyVerbs, NeedAccessToState) {
   World world;
   Conversation client(world, {.loopback = false});
   for (const std::string_view command : {"DEL k", "EXISTS k", "TTL k", "PTTL k"}) {
-    EXPECT_THAT(client.Send(std::string(command) + "\r\n"), testing::StartsWith("-NOPERM "))
+    EXPECT_THAT(client.Send(std::string(command) + "\r\n"), ::testing::StartsWith("-NOPERM "))
         << command;
   }
   Conversation local(world, {.loopback = true});
   EXPECT_EQ(local.Send("TTL a b\r\n"), "-ERR wrong number of arguments for 'ttl' command\r\n");
 }
 
-}  // namespace
+}  // namespace key_verbs_test
 }  // namespace headgate::front::resp

@@ -9,9 +9,9 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace limit_cache_test {
 
-class CachedLimits : public testing::Test {
+class CachedLimits : public ::testing::Test {
  protected:
   const store::LimitEntry* Put(const ThrottleLimit& limit) {
     return cache_.Put(limit, store_.limits().Intern(LimitOf(limit).value()).value());
@@ -87,5 +87,5 @@ TEST_F(CachedLimits, ATextNeverFindsTheLimitThatReplacedItsOwn) {
   EXPECT_LE(found, 1024);
 }
 
-}  // namespace
+}  // namespace limit_cache_test
 }  // namespace headgate::front::resp

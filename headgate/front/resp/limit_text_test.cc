@@ -9,7 +9,7 @@
 #include "headgate/front/resp/conversation.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace limit_text_test {
 
 using std::string_view_literals::operator""sv;
 
@@ -58,7 +58,7 @@ std::string Meaning(std::string reply) {
   return reply;
 }
 
-class LimitTexts : public testing::Test {
+class LimitTexts : public ::testing::Test {
  protected:
   void ExpectTheSameMeaning(std::string_view burst, std::string_view count,
                             std::string_view period) {
@@ -122,5 +122,5 @@ TEST_F(LimitTexts, MeanTheSameWhileLimitsReplaceEachOther) {
   }
 }
 
-}  // namespace
+}  // namespace limit_text_test
 }  // namespace headgate::front::resp

@@ -15,7 +15,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace permit_connection_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -167,5 +167,5 @@ TEST_P(HalfClosed, APermitWhoseAnswerWasWrittenStays) {
 
 INSTANTIATE_TEST_SUITE_P(Ends, HalfClosed, ::testing::Values(End::kFinishesSending));
 
-}  // namespace
+}  // namespace permit_connection_test
 }  // namespace headgate::front::resp

@@ -12,7 +12,7 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace permit_verbs_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -492,5 +492,5 @@ TEST(PermitVerbs, NeedTheRightToCheck) {
   }
 }
 
-}  // namespace
+}  // namespace permit_verbs_test
 }  // namespace headgate::front::resp

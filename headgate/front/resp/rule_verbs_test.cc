@@ -9,10 +9,10 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace rule_verbs_test {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 algorithm::Limit MakeLimit(const algorithm::LimitSpec& spec) {
   return *algorithm::Limit::Make(spec);
@@ -20,7 +20,7 @@ algorithm::Limit MakeLimit(const algorithm::LimitSpec& spec) {
 
 // A domain `d` with three rules: `user`, 2 per 10 s; `queue`, one per second with two waiting;
 // `none`, which never allows.
-class RuleVerbsTest : public testing::Test {
+class RuleVerbsTest : public ::testing::Test {
  protected:
   RuleVerbsTest() {
     const std::array rules{
@@ -241,7 +241,7 @@ TEST_F(RuleVerbsTest, AsManyDescriptorsAndEntriesAsTheRulesAllow) {
     return client_.Send(bytes);
   };
   EXPECT_THAT(ask(rule::kDescriptorsMax),
-              testing::StartsWith("*4\r\n$7\r\nallowed\r\n:1\r\n$9\r\ndecisions\r\n*64\r\n"));
+              ::testing::StartsWith("*4\r\n$7\r\nallowed\r\n:1\r\n$9\r\ndecisions\r\n*64\r\n"));
   EXPECT_EQ(ask(rule::kDescriptorsMax + 1), "-ERR more than 64 descriptors\r\n");
 }
 
@@ -268,5 +268,5 @@ TEST_F(RuleVerbsTest, AChangeThatFindsNoRuleIsAnError) {
   }
 }
 
-}  // namespace
+}  // namespace rule_verbs_test
 }  // namespace headgate::front::resp

@@ -11,12 +11,12 @@
 #include "headgate/front/resp/conversation.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace server_verbs_test {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const net::Peer kFarAway{.loopback = false, .address = "10.0.0.7:50000"};
 const net::Peer kNear{.loopback = true, .address = "127.0.0.1:40000"};
@@ -215,5 +215,5 @@ TEST(Client, TrackingIsTakenAndNothingIsEverInvalidated) {
       "-ERR syntax error\r\n");
 }
 
-}  // namespace
+}  // namespace server_verbs_test
 }  // namespace headgate::front::resp

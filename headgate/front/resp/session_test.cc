@@ -6,12 +6,12 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace session_test {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const net::Peer kFarAway{.loopback = false};
 
@@ -379,5 +379,5 @@ TEST(RespSession, OnDrainTheRequestUnderWayIsFinished) {
   EXPECT_TRUE(client.progress.close);
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace headgate::front::resp

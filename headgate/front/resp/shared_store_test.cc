@@ -13,7 +13,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace shared_store_test {
 
 using ::testing::StartsWith;
 
@@ -533,5 +533,5 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   EXPECT_EQ(output, "-ERR the shared store cannot be reached\r\n");
 }
 
-}  // namespace
+}  // namespace shared_store_test
 }  // namespace headgate::front::resp

@@ -6,7 +6,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace throttle_allocation_test {
 
 TEST(ClThrottle, AllocatesNothingInSteadyState) {
   World world;
@@ -64,5 +64,5 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   EXPECT_EQ(testing::allocation_count, before);
 }
 
-}  // namespace
+}  // namespace throttle_allocation_test
 }  // namespace headgate::front::resp

@@ -3,7 +3,7 @@
 #include "headgate/front/resp/conversation.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace throttle_group_test {
 
 // A bucket of `burst` + 1 that regains one token in 1000 s.
 std::string Bucket(std::string_view key, int burst, int quantity) {
@@ -117,5 +117,5 @@ TEST(Gcra, HasClearErrors) {
   EXPECT_EQ(client.Send("GCRA k 1 1 1 TOKENS x\r\n"), "-ERR Couldn't parse as integer: x\r\n");
 }
 
-}  // namespace
+}  // namespace throttle_group_test
 }  // namespace headgate::front::resp

@@ -9,7 +9,7 @@
 #include "headgate/base/wide.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace throttle_rate_test {
 
 using base::uint128;
 
@@ -69,5 +69,5 @@ TEST(ThrottleRate, BeyondWhatCanBeHeldIsAnError) {
   EXPECT_TRUE(RateOf(kMax, kMax).ok());
 }
 
-}  // namespace
+}  // namespace throttle_rate_test
 }  // namespace headgate::front::resp

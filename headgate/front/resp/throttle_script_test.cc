@@ -4,10 +4,10 @@
 #include "headgate/front/resp/scripts.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace throttle_script_test {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // The words that the script calls with, joined by spaces; or the error.
 std::string CallOf(std::string_view text, std::vector<std::string_view> words, size_t keys) {
@@ -175,5 +175,5 @@ TEST(Scripts, AreSharedByAllLoopsAndTheOldestIsForgotten) {
   EXPECT_TRUE(third.Exists(kSha1));
 }
 
-}  // namespace
+}  // namespace throttle_script_test
 }  // namespace headgate::front::resp

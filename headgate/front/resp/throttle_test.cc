@@ -10,7 +10,7 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace throttle_test {
 
 using std::chrono::milliseconds;
 
@@ -311,7 +311,7 @@ TEST(ClThrottle, BadArgumentsGetTheirExactError) {
     writer.Bulk("cl.throttle");
     for (const std::string_view argument : c.arguments) writer.Bulk(argument);
     EXPECT_EQ(client.Send(bytes), "-Cell error: Store error: " + c.error + "\r\n")
-        << testing::PrintToString(c.arguments);
+        << ::testing::PrintToString(c.arguments);
     EXPECT_FALSE(client.progress.close);
     EXPECT_EQ(world.context.counters.errors.value(), 1u);
     EXPECT_EQ(world.store.stats().buckets, 0u);
@@ -427,5 +427,5 @@ TEST(ClThrottle, MoreLimitsThanTheStoreHoldsMakeWayForEachOther) {
   EXPECT_GT(store.stats().client_limits_forgotten, 3000u);
 }
 
-}  // namespace
+}  // namespace throttle_test
 }  // namespace headgate::front::resp

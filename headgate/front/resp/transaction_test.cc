@@ -6,9 +6,9 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
-namespace {
+namespace transaction_test {
 
-using testing::EndsWith;
+using ::testing::EndsWith;
 
 const std::string kThrottle = "CL.THROTTLE k 4 1 1000\r\n";
 
@@ -48,7 +48,7 @@ TEST(Transaction, ACommandThatIsRefusedOnArrivalDiscardsAll) {
     World world;
     Conversation client(world);
     client.Send("MULTI\r\n" + kThrottle);
-    EXPECT_THAT(client.Send(refused), testing::StartsWith("-ERR ")) << refused;
+    EXPECT_THAT(client.Send(refused), ::testing::StartsWith("-ERR ")) << refused;
     EXPECT_EQ(client.Send(kThrottle + "EXEC\r\n"),
               "+QUEUED\r\n-EXECABORT Transaction discarded because of previous errors.\r\n");
     EXPECT_EQ(client.Send(kThrottle), "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n") << refused;
@@ -78,7 +78,8 @@ TEST(Transaction, ACommandThatOnlyALoginMayQueueIsRefusedAfterTheLoginIsLost) {
   EXPECT_EQ(client.Send("EXEC\r\n"), "*2\r\n" + refused + refused);
   EXPECT_EQ(client.Send("PING\r\n"), "+PONG\r\n");
   // The smaller bounds hold again.
-  EXPECT_THAT(client.Send(Repeated("x ", 70) + "\r\n"), testing::StartsWith("-ERR Protocol error"));
+  EXPECT_THAT(client.Send(Repeated("x ", 70) + "\r\n"),
+              ::testing::StartsWith("-ERR Protocol error"));
 }
 
 TEST(Transaction, CountsTheMemoryThatItHolds) {
@@ -123,9 +124,9 @@ TEST(Transaction, ACommandWithoutAccessDiscardsAll) {
   World world;
   Conversation client(world, {.loopback = false});
   EXPECT_THAT(client.Send("MULTI\r\nHG.RESET d ENTRIES 1 k v\r\nEXEC\r\n"),
-              testing::AllOf(testing::HasSubstr("-NOPERM "),
-                             EndsWith("-EXECABORT Transaction discarded because of previous "
-                                      "errors.\r\n")));
+              ::testing::AllOf(::testing::HasSubstr("-NOPERM "),
+                               EndsWith("-EXECABORT Transaction discarded because of previous "
+                                        "errors.\r\n")));
 }
 
 TEST(Transaction, IsDiscardedOnRequest) {
@@ -169,10 +170,10 @@ TEST(Transaction, HasBounds) {
   const std::string echo = "ECHO ";
   const std::string fits(Transaction::kBytesMax - echo.size() - 2, 'x');
   EXPECT_EQ(client.Send("MULTI\r\n" + echo + fits + "\r\n"), "+OK\r\n+QUEUED\r\n");
-  EXPECT_THAT(client.Send("EXEC\r\n"), testing::StartsWith("*1\r\n$16377\r\n"));
+  EXPECT_THAT(client.Send("EXEC\r\n"), ::testing::StartsWith("*1\r\n$16377\r\n"));
   EXPECT_EQ(client.Send("MULTI\r\n" + echo + fits + "x\r\nEXEC\r\n"),
             "+OK\r\n" + too_many + discarded);
 }
 
-}  // namespace
+}  // namespace transaction_test
 }  // namespace headgate::front::resp

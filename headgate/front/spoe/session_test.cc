@@ -12,7 +12,7 @@
 #include "headgate/front/spoe/spoe_rig.h"
 
 namespace headgate::front::spoe {
-namespace {
+namespace session_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -240,5 +240,5 @@ mappings:
   EXPECT_EQ(Status(Acks(rig.Say(once.Frame(1) + twice.Frame(2)))), "1:403 2:400 ");
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace headgate::front::spoe

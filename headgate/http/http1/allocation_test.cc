@@ -11,7 +11,7 @@
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace allocation_test {
 
 constexpr base::Instant kNow = base::Instant::FromNanos(0);
 
@@ -111,5 +111,5 @@ TEST(Http1Allocations, IdleSessionsAreSmall) {
   EXPECT_LE(sizeof(ClientSession), 1024u);
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace headgate::http::http1

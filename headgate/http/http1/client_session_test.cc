@@ -9,7 +9,7 @@
 #include "headgate/http/http1/client_dialogue.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace client_session_test {
 
 using ::testing::EndsWith;
 using ::testing::StartsWith;
@@ -387,5 +387,5 @@ TEST(Http1Client, ARefusedUpgradeLeavesTheConnectionAsItWas) {
   EXPECT_FALSE(d.session.finished());
 }
 
-}  // namespace
+}  // namespace client_session_test
 }  // namespace headgate::http::http1

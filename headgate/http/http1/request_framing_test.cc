@@ -10,7 +10,7 @@
 #include "headgate/http/http1/server_dialogue.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace request_framing_test {
 
 struct RequestCase {
   std::string name;
@@ -67,7 +67,7 @@ class Feeding {
     EXPECT_EQ(d_.progress.protocol_error, !refusal.empty());
     if (!refusal.empty()) {
       EXPECT_TRUE(d_.progress.close);
-      EXPECT_THAT(output_, testing::HasSubstr("\r\nConnection: close\r\n"));
+      EXPECT_THAT(output_, ::testing::HasSubstr("\r\nConnection: close\r\n"));
     }
     result += refusal;
     while (result.ends_with(' ')) result.pop_back();
@@ -387,5 +387,5 @@ INSTANTIATE_TEST_SUITE_P(Hosts, RequestFraming, ::testing::ValuesIn(kHosts), kNa
 INSTANTIATE_TEST_SUITE_P(Lengths, RequestFraming, ::testing::ValuesIn(kLengths), kName);
 INSTANTIATE_TEST_SUITE_P(Chunks, RequestFraming, ::testing::ValuesIn(kChunks), kName);
 
-}  // namespace
+}  // namespace request_framing_test
 }  // namespace headgate::http::http1

@@ -10,7 +10,7 @@
 #include "headgate/http/http1/client_dialogue.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace response_framing_test {
 
 struct ResponseCase {
   std::string name;
@@ -285,5 +285,5 @@ INSTANTIATE_TEST_SUITE_P(Lengths, ResponseFraming, ::testing::ValuesIn(kLengths)
 INSTANTIATE_TEST_SUITE_P(Interim, ResponseFraming, ::testing::ValuesIn(kInterims), kName);
 INSTANTIATE_TEST_SUITE_P(Chunks, ResponseFraming, ::testing::ValuesIn(kChunks), kName);
 
-}  // namespace
+}  // namespace response_framing_test
 }  // namespace headgate::http::http1

@@ -14,7 +14,7 @@
 #include "headgate/http/http1/server_dialogue.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace round_trip_test {
 
 using Kind = BodyLength::Kind;
 
@@ -204,7 +204,7 @@ TEST(Http1RoundTrip, EverythingArrivesAsItWasSent) {
   size_t exchanges = 0;
   size_t reused = 0;
   for (uint64_t seed = 1; seed <= 15; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
     base::Random random(seed);
     Connection connection(random);
     for (int i = 0; i < 6; ++i) {
@@ -236,7 +236,7 @@ std::string AppendRequest(size_t number, base::Random& random, std::string& pipe
 
 TEST(Http1Pipeline, IsAnsweredInOrderHoweverItIsSplit) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
     base::Random random(seed);
     ServerDialogue d;
     d.application.consumes = false;
@@ -275,5 +275,5 @@ TEST(Http1Pipeline, IsAnsweredInOrderHoweverItIsSplit) {
   }
 }
 
-}  // namespace
+}  // namespace round_trip_test
 }  // namespace headgate::http::http1

@@ -9,7 +9,7 @@
 #include "headgate/http/http1/server_dialogue.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace server_session_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -574,5 +574,5 @@ TEST(Http1Server, TellsASlowClientThatItWasTooSlow) {
   EXPECT_TRUE(open.application.last().aborted);
 }
 
-}  // namespace
+}  // namespace server_session_test
 }  // namespace headgate::http::http1

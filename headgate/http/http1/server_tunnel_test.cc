@@ -8,7 +8,7 @@
 #include "headgate/http/http1/server_dialogue.h"
 
 namespace headgate::http::http1 {
-namespace {
+namespace server_tunnel_test {
 
 using ::testing::EndsWith;
 using ::testing::StartsWith;
@@ -121,5 +121,5 @@ TEST(Http1Upgrade, ThatCannotBePassedOnIsIgnored) {
   }
 }
 
-}  // namespace
+}  // namespace server_tunnel_test
 }  // namespace headgate::http::http1

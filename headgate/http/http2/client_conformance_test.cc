@@ -12,7 +12,7 @@
 #include "headgate/http/http2/test_split_cases.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace client_conformance_test {
 
 struct Case {
   std::string name;
@@ -217,5 +217,5 @@ TEST(ClientConformance, Hpack) {
   });
 }
 
-}  // namespace
+}  // namespace client_conformance_test
 }  // namespace headgate::http::http2

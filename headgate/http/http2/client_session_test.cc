@@ -12,10 +12,10 @@
 #include "headgate/http/http2/test_split_cases.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace client_session_test {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr BodyLength kUnsized{.kind = BodyLength::Kind::kUnsized};
 constexpr BodyLength Sized(uint64_t bytes) {
@@ -101,8 +101,8 @@ TEST(ClientSession, ATunnelWaitsForTheServersSettings) {
   client.Begin(Tunnel());
   (void)client.Begin();
   EXPECT_THAT(client.Say(""),
-              ElementsAre(testing::StartsWith("SETTINGS"), testing::StartsWith("WINDOW"),
-                          testing::StartsWith("HEADERS 1 end :method=GET")));
+              ElementsAre(::testing::StartsWith("SETTINGS"), ::testing::StartsWith("WINDOW"),
+                          ::testing::StartsWith("HEADERS 1 end :method=GET")));
   EXPECT_THAT(client.Say(Settings(Setting(8, 1))),
               ElementsAre("SETTINGS ack",
                           "HEADERS 3 :method=CONNECT :scheme=https :authority=a.example "
@@ -371,7 +371,7 @@ TEST(ClientSession, ManyCancelledExchangesWearIt) {
     TestResponse& response = client.Begin();
     (void)client.Say("");
     response.exchange->Cancel();
-    EXPECT_THAT(client.Say(""), ElementsAre(testing::EndsWith("CANCEL")));
+    EXPECT_THAT(client.Say(""), ElementsAre(::testing::EndsWith("CANCEL")));
   };
   for (int i = 0; i < 100; ++i) cancel_one();
   EXPECT_FALSE(client.session.worn());
@@ -486,5 +486,5 @@ TEST(ClientSession, AServerThatTakesNoOutputIsNotRead) {
   EXPECT_FALSE(client.session.output().empty());
 }
 
-}  // namespace
+}  // namespace client_session_test
 }  // namespace headgate::http::http2

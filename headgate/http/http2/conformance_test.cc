@@ -12,7 +12,7 @@
 #include "headgate/http/http2/test_split_cases.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace conformance_test {
 
 struct Case {
   std::string name;
@@ -773,5 +773,5 @@ TEST(Conformance, TheDynamicTableLastsFromBlockToBlock) {
     EXPECT_EQ(request->head.fields.Find("x"), "y");
 }
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace headgate::http::http2

@@ -9,7 +9,7 @@
 #include "headgate/http/http2/test_pair.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace exchange_test {
 
 TEST(Exchange, ARequestWithoutABodyIsAnswered) {
   TestPair pair;
@@ -495,5 +495,5 @@ TEST(Drain, AnIdleClientIsFinishedByTheNotice) {
   EXPECT_EQ(pair.client.open_exchanges(), 0u) << "so its owner closes the connection";
 }
 
-}  // namespace
+}  // namespace exchange_test
 }  // namespace headgate::http::http2

@@ -11,7 +11,7 @@
 #include "headgate/http/http2/test_raw_server.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace flood_test {
 
 using namespace std::chrono_literals;
 using Kind = Flood;
@@ -72,7 +72,7 @@ uint64_t CountOf(const RawServer& server, Kind kind) {
 // Whether the server still takes what it is sent.
 bool IsOpen(RawServer& server, const std::vector<std::string>& lines) {
   if (!server.closed) return true;
-  EXPECT_THAT(lines.back(), testing::EndsWith("ENHANCE_YOUR_CALM"));
+  EXPECT_THAT(lines.back(), ::testing::EndsWith("ENHANCE_YOUR_CALM"));
   EXPECT_TRUE(server.progress.protocol_error);
   return false;
 }
@@ -104,7 +104,7 @@ TEST(Flood, ItIsBoundedWithinOneRead) {
     EXPECT_LE(server.application.requests.size(), static_cast<size_t>(test.burst) + 1);
     // Before our resets leave, their streams count as open, and the client must not open others.
     if (test.kind == Kind::kProvoked) continue;
-    EXPECT_THAT(lines.back(), testing::EndsWith("ENHANCE_YOUR_CALM"));
+    EXPECT_THAT(lines.back(), ::testing::EndsWith("ENHANCE_YOUR_CALM"));
     EXPECT_EQ(CountOf(server, test.kind), 1u);
   }
 }
@@ -219,12 +219,12 @@ TEST(Flood, AHeadBeyondTheBoundsIsAnswered) {
     }();
     const std::string more = most + (bytes ? "\xbe" : Literal("x", "y"));
     EXPECT_THAT(server.Say(Frame(kTHeaders, kEndStream | kEndHeaders, 1, most)),
-                testing::ElementsAre("HEADERS 1 end :status=200"));
+                ::testing::ElementsAre("HEADERS 1 end :status=200"));
     EXPECT_THAT(server.Say(Frame(kTHeaders, kEndHeaders, 3, more)),
-                testing::ElementsAre("HEADERS 3 end :status=431 content-length=0"));
+                ::testing::ElementsAre("HEADERS 3 end :status=431 content-length=0"));
     EXPECT_EQ(server.application.requests.size(), 1u);
     EXPECT_EQ(server.counters.refused_heads.value(), 1u);
-    EXPECT_THAT(server.Say(Headers(5, Get())), testing::ElementsAre("HEADERS 5 end :status=200"))
+    EXPECT_THAT(server.Say(Headers(5, Get())), ::testing::ElementsAre("HEADERS 5 end :status=200"))
         << "HPACK is still in step";
   }
 }
@@ -325,5 +325,5 @@ TEST(Flood, AClockThatGoesBackDoesNoHarm) {
   EXPECT_TRUE(server.closed);
 }
 
-}  // namespace
+}  // namespace flood_test
 }  // namespace headgate::http::http2

@@ -10,7 +10,7 @@
 #include "headgate/http/http2/test_raw_server.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace idle_memory_test {
 
 constexpr size_t kSessions = 200;
 constexpr size_t kBytesMax = 11 * 1024;
@@ -80,5 +80,5 @@ TEST(FrameBuffer, SessionsOfAThreadDoNotDisturbEachOther) {
   EXPECT_EQ(first.log.data.size(), 50u);
 }
 
-}  // namespace
+}  // namespace idle_memory_test
 }  // namespace headgate::http::http2

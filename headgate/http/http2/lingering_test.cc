@@ -12,11 +12,11 @@
 #include "headgate/http/http2/test_raw_server.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace lingering_test {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Start = RawServer::Start;
 
 constexpr size_t kFrameBytes = 16'384;
@@ -278,5 +278,5 @@ TEST(Lingering, ItIsGivenUpWithItsConnection) {
   EXPECT_THAT(server.log.Read(output), ElementsAre("GOAWAY 1 ENHANCE_YOUR_CALM"));
 }
 
-}  // namespace
+}  // namespace lingering_test
 }  // namespace headgate::http::http2

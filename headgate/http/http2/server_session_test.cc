@@ -10,10 +10,10 @@
 #include "headgate/http/http2/test_raw_server.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace server_session_test {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr BodyLength kUnsized{.kind = BodyLength::Kind::kUnsized};
 constexpr BodyLength kTunnel{.kind = BodyLength::Kind::kTunnel};
@@ -133,7 +133,7 @@ TEST(ServerSession, ABodyOfAnotherLengthIsAborted) {
     RawServer server;
     (void)server.Say(Headers(1, Post({{"content-length", "3"}}), 0));
     EXPECT_THAT(server.Say(shorter ? Data(1, "ab", kEndStream) : Data(1, "abcd", kEndStream)),
-                testing::Contains("RST 1 PROTOCOL_ERROR"));
+                ::testing::Contains("RST 1 PROTOCOL_ERROR"));
     EXPECT_FALSE(server.application.last().ended);
     EXPECT_TRUE(server.application.last().aborted);
     EXPECT_TRUE(server.application.last().malformed);
@@ -212,7 +212,7 @@ TEST(ServerSession, EachKindOfBodyHasItsFrames) {
   exchange(3)->SendHead({.status = 200, .body = kUnsized});
   exchange(3)->SendEnd(trailers);
   EXPECT_THAT(server.Say(""),
-              testing::UnorderedElementsAre(
+              ::testing::UnorderedElementsAre(
                   "HEADERS 1 end :status=204", "HEADERS 3 :status=200 content-length=2",
                   "DATA 3 2 end", "HEADERS 5 :status=200", "DATA 5 3", "HEADERS 5 end x-sum=1",
                   "HEADERS 7 :status=200", "HEADERS 7 end x-sum=1"));
@@ -233,9 +233,9 @@ TEST(ServerSession, TrailersThatMeanSomethingInHeadsAreLeftOut) {
     exchange.SendData("a");
     exchange.SendEnd(trailers);
   }
-  EXPECT_THAT(server.Say(""), testing::UnorderedElementsAre("HEADERS 1 :status=200", "DATA 1 1 end",
-                                                            "HEADERS 3 :status=200", "DATA 3 1",
-                                                            "HEADERS 3 end sum=1"));
+  EXPECT_THAT(server.Say(""), ::testing::UnorderedElementsAre(
+                                  "HEADERS 1 :status=200", "DATA 1 1 end", "HEADERS 3 :status=200",
+                                  "DATA 3 1", "HEADERS 3 end sum=1"));
 }
 
 TEST(ServerSession, FieldsOfTheConnectionAreLeftOut) {
@@ -467,5 +467,5 @@ TEST(ServerSession, ItsEndAbortsEveryRequest) {
   EXPECT_EQ(application.open(), 0u);
 }
 
-}  // namespace
+}  // namespace server_session_test
 }  // namespace headgate::http::http2

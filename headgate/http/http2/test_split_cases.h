@@ -15,7 +15,7 @@ void CheckSplitCases(const std::vector<Case>& cases, const Replay& replay) {
   for (const Case& test : cases) {
     SCOPED_TRACE(test.name);
     EXPECT_EQ(replay(test, test.bytes.size()), test.expected);
-    if (testing::Test::HasNonfatalFailure()) continue;
+    if (::testing::Test::HasNonfatalFailure()) continue;
     const size_t step = 1 + test.bytes.size() / 300;
     for (size_t split = 0; split < test.bytes.size(); split += step) {
       ASSERT_EQ(replay(test, split), test.expected) << "split at " << split;

@@ -9,7 +9,7 @@
 #include "headgate/http/http2/test_translation.h"
 
 namespace headgate::http::http2 {
-namespace {
+namespace translation_test {
 
 struct TranslationCase {
   std::string name;
@@ -74,5 +74,5 @@ TEST(Translation, ValidHeadsMeanTheSame) {
   }
 }
 
-}  // namespace
+}  // namespace translation_test
 }  // namespace headgate::http::http2

@@ -12,7 +12,7 @@
 #include "headgate/share/fleet/fleet_rig.h"
 
 namespace headgate::share::fleet {
-namespace {
+namespace fleet_rounds_test {
 
 using algorithm::FairShareOptions;
 using base::Duration;
@@ -452,5 +452,5 @@ TEST(FleetRounds, CountsTheClientsThatLeaveInItsRounds) {
   EXPECT_EQ(left, 2u);
 }
 
-}  // namespace
+}  // namespace fleet_rounds_test
 }  // namespace headgate::share::fleet

@@ -6,7 +6,7 @@
 #include <random>
 
 namespace headgate::store::cas {
-namespace {
+namespace bucket_round_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -223,5 +223,5 @@ TEST_F(BucketRoundTest, WhatIsAsIfNeverUsedHasNoBytes) {
   EXPECT_EQ(round.expires_at(), kNow + 5s);
 }
 
-}  // namespace
+}  // namespace bucket_round_test
 }  // namespace headgate::store::cas

@@ -8,7 +8,7 @@
 #include "headgate/store/cas/versioned_store_rig.h"
 
 namespace headgate::store::cas {
-namespace {
+namespace cas_store_test {
 
 using namespace std::chrono_literals;
 
@@ -208,5 +208,5 @@ TEST(CasStore, SomeRequestsNeedNoService) {
   EXPECT_EQ(service.gets, 0u);
 }
 
-}  // namespace
+}  // namespace cas_store_test
 }  // namespace headgate::store::cas

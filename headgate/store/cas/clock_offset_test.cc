@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::cas {
-namespace {
+namespace clock_offset_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -31,5 +31,5 @@ TEST(ClockOffset, AlarmsOnceWhenItIsTooFarForCertain) {
   EXPECT_THAT(*offset.OnMeasured(-5s, 1ms), HasSubstr("5000 ms behind"));
 }
 
-}  // namespace
+}  // namespace clock_offset_test
 }  // namespace headgate::store::cas

@@ -6,7 +6,7 @@
 #include "headgate/store/cas/removal.h"
 
 namespace headgate::store::cas {
-namespace {
+namespace envelope_test {
 
 using namespace std::chrono_literals;
 
@@ -136,5 +136,5 @@ TEST(Envelope, MayBeRemovedOnlyLongAfterItWasNeeded) {
   EXPECT_GT(kRemovalGrace, 10 * kVersionAgeMax);
 }
 
-}  // namespace
+}  // namespace envelope_test
 }  // namespace headgate::store::cas

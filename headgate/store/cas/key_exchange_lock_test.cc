@@ -7,7 +7,7 @@
 #include "headgate/store/cas/key_dialogue.h"
 
 namespace headgate::store::cas {
-namespace {
+namespace key_exchange_lock_test {
 
 using ::testing::ElementsAre;
 using namespace std::chrono_literals;
@@ -161,5 +161,5 @@ TEST_F(KeyExchangeLockTest, AServiceThatDoesNotAnswerIsNotGivenTheTimeOfTheLock)
   EXPECT_EQ(action_.at, now_ + writer_.options.timeout / 2);
 }
 
-}  // namespace
+}  // namespace key_exchange_lock_test
 }  // namespace headgate::store::cas

@@ -7,7 +7,7 @@
 #include "headgate/store/cas/removal.h"
 
 namespace headgate::store::cas {
-namespace {
+namespace key_exchange_test {
 
 using base::BootTime;
 using base::Duration;
@@ -370,5 +370,5 @@ TEST_F(KeyExchangeTest, AResetLeavesAnEmptyValueInPlace) {
   EXPECT_THAT(Answers(), ElementsAre("3 left"));
 }
 
-}  // namespace
+}  // namespace key_exchange_test
 }  // namespace headgate::store::cas

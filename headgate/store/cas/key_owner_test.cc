@@ -7,7 +7,7 @@
 #include "headgate/store/cas/fleet_rig.h"
 
 namespace headgate::store::cas {
-namespace {
+namespace key_owner_test {
 
 using namespace std::chrono_literals;
 
@@ -192,5 +192,5 @@ TEST(KeyOwner, WhoeverGetsAnAnswerMayAskAgainAtOnce) {
   EXPECT_EQ(allowed.size(), 12u);
 }
 
-}  // namespace
+}  // namespace key_owner_test
 }  // namespace headgate::store::cas

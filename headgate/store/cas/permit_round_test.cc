@@ -8,7 +8,7 @@
 #include "headgate/store/cas/fleet_rig.h"
 
 namespace headgate::store::cas {
-namespace {
+namespace permit_round_test {
 
 using base::BootTime;
 using base::Duration;
@@ -205,5 +205,5 @@ TEST(PermitRound, ABucketAndPermitsOfOneNameAreToldApart) {
   EXPECT_TRUE(absl::IsUnimplemented(bucket->status));
 }
 
-}  // namespace
+}  // namespace permit_round_test
 }  // namespace headgate::store::cas

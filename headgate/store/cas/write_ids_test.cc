@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::cas {
-namespace {
+namespace write_ids_test {
 
 using ::testing::ElementsAre;
 using Writes = std::vector<WriteId>;
@@ -89,5 +89,5 @@ TEST(WriteIds, NoFateIsWrong) {
   EXPECT_GT(unknown, 0);
 }
 
-}  // namespace
+}  // namespace write_ids_test
 }  // namespace headgate::store::cas

@@ -13,7 +13,7 @@
 #include "headgate/curl/test_http_server.h"
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace credential_source_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -207,5 +207,5 @@ TEST(CredentialSource, SaysThatThereAreNone) {
   EXPECT_THAT(half.WhyNot(), HasSubstr("only one is set"));
 }
 
-}  // namespace
+}  // namespace credential_source_test
 }  // namespace headgate::store::dynamodb

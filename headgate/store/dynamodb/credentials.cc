@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <charconv>
 #include <chrono>
 
 #include "headgate/base/text.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::store::dynamodb {
 namespace {
 
-absl::Status Bad(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
+absl::Status BadCredentials(std::string what) {
+  return absl::InvalidArgumentError(std::move(what));
+}
 
 bool IsPrintable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -66,8 +67,9 @@ absl::StatusOr<std::optional<Credentials>> CredentialsInEnvironment(
                     .session_token = environment("AWS_SESSION_TOKEN")};
   if (found.access_key.empty() && found.secret_key.empty()) return std::nullopt;
   if (found.access_key.empty() || found.secret_key.empty())
-    return Bad("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set");
-  if (!AreUsable(found)) return Bad("a key in the environment has spaces or control characters");
+    return BadCredentials("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set");
+  if (!AreUsable(found))
+    return BadCredentials("a key in the environment has spaces or control characters");
   return found;
 }
 
@@ -98,7 +100,7 @@ absl::StatusOr<Credentials> CredentialsInFile(std::string_view text, std::string
   }
   if (!has_profile) return absl::NotFoundError(fmt::format("there is no profile [{}]", profile));
   if (!AreUsable(found)) {
-    return Bad(fmt::format(
+    return BadCredentials(fmt::format(
         "the profile [{}] has no aws_access_key_id and aws_secret_access_key that can be used",
         profile));
   }
@@ -106,22 +108,16 @@ absl::StatusOr<Credentials> CredentialsInFile(std::string_view text, std::string
 }
 
 absl::StatusOr<Credentials> CredentialsInJson(std::string_view text) {
-  boost::system::error_code error;
-  const boost::json::value parsed = boost::json::parse({text.data(), text.size()}, error);
-  const boost::json::object* const object = error ? nullptr : parsed.if_object();
-  if (object == nullptr) return Bad("the answer is not a JSON object");
-  const auto member = [&](const char* name) {
-    const boost::json::value* const value = object->if_contains(name);
-    const boost::json::string* const found = value == nullptr ? nullptr : value->if_string();
-    return found == nullptr ? std::string() : std::string(found->data(), found->size());
-  };
+  const wire::Json answer = wire::Json::Parse(text).value_or(nullptr);
+  if (!answer.is_object()) return BadCredentials("the answer is not a JSON object");
+  const auto member = [&](const char* name) { return std::string(answer[name].text()); };
   Credentials found{.access_key = member("AccessKeyId"),
                     .secret_key = member("SecretAccessKey"),
                     .session_token = member("Token")};
-  if (!AreUsable(found)) return Bad("the answer has no keys that can be used");
+  if (!AreUsable(found)) return BadCredentials("the answer has no keys that can be used");
   if (const std::string expiration = member("Expiration"); !expiration.empty()) {
     found.expires_at = TimeIn(expiration);
-    if (!found.expires_at) return Bad("the answer's Expiration is not a time in UTC");
+    if (!found.expires_at) return BadCredentials("the answer's Expiration is not a time in UTC");
   }
   return found;
 }

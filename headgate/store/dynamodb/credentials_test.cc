@@ -6,7 +6,7 @@
 #include <map>
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace credentials_test {
 
 Environment With(std::map<std::string, std::string> variables) {
   return [variables = std::move(variables)](const char* name) {
@@ -82,5 +82,5 @@ TEST(Credentials, OfADamagedAnswerAreRefused) {
     EXPECT_FALSE(CredentialsInJson(text).ok()) << text;
 }
 
-}  // namespace
+}  // namespace credentials_test
 }  // namespace headgate::store::dynamodb

@@ -9,7 +9,7 @@
 #include "headgate/curl/test_http_server.h"
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace instances_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -119,5 +119,5 @@ TEST(Instances, SaysOnceThatHeartbeatsAreRefused) {
   EXPECT_EQ(test.instances.count(), 2u);
 }
 
-}  // namespace
+}  // namespace instances_test
 }  // namespace headgate::store::dynamodb

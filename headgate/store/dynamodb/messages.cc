@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <charconv>
 #include <chrono>
 
@@ -13,11 +11,12 @@
 #include "headgate/base/utf8.h"
 #include "headgate/store/cas/removal.h"
 #include "headgate/wire/digest.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::store::dynamodb {
 namespace {
 
-namespace json = boost::json;
+using wire::Json;
 
 // A longer one would make each write larger; DynamoDB takes 2048 bytes.
 constexpr size_t kNameBytesMax = 200;
@@ -34,30 +33,10 @@ std::string TableAndKey(std::string_view table, std::string_view key) {
   return fmt::format(R"("TableName":{},"Key":{{"name":{{"S":{}}}}})", Quoted(table), Quoted(key));
 }
 
-std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
-
-// The text of the member `type` of the attribute `name`; empty if there is none.
-std::string_view TextIn(const json::object& item, const char* name, const char* type) {
-  const json::value* const attribute = item.if_contains(name);
-  const json::object* const typed = attribute == nullptr ? nullptr : attribute->if_object();
-  const json::value* const value = typed == nullptr ? nullptr : typed->if_contains(type);
-  const json::string* const text = value == nullptr ? nullptr : value->if_string();
-  return text == nullptr ? std::string_view() : View(*text);
-}
-
 uint64_t NumberIn(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
-}
-
-std::string_view MemberText(const json::object& object, std::initializer_list<const char*> names) {
-  for (const char* const name : names) {
-    const json::value* const value = object.if_contains(name);
-    const json::string* const text = value == nullptr ? nullptr : value->if_string();
-    if (text != nullptr) return View(*text);
-  }
-  return {};
 }
 
 // "com.amazonaws.dynamodb.v20120810#ThrottlingException" is "ThrottlingException".
@@ -139,17 +118,14 @@ std::string DeleteBody(std::string_view table, std::string_view key, cas::Versio
 }
 
 absl::StatusOr<std::optional<cas::Versioned>> ParseItem(std::string_view body) {
-  boost::system::error_code error;
-  const json::value parsed = json::parse({body.data(), body.size()}, error);
-  const json::object* const answer = error ? nullptr : parsed.if_object();
-  if (answer == nullptr) return absl::UnknownError("the answer is not a JSON object");
-  const json::value* const found = answer->if_contains("Item");
-  if (found == nullptr) return std::nullopt;
-  const json::object* const item = found->if_object();
-  if (item == nullptr) return absl::UnknownError("the answer's Item is not an object");
+  const Json answer = Json::Parse(body).value_or(nullptr);
+  if (!answer.is_object()) return absl::UnknownError("the answer is not a JSON object");
+  const Json* const item = answer.Find("Item");
+  if (item == nullptr) return std::nullopt;
+  if (!item->is_object()) return absl::UnknownError("the answer's Item is not an object");
   cas::Versioned value;
-  value.version.number = NumberIn(TextIn(*item, "version", "N"));
-  const std::string_view state = TextIn(*item, "state", "B");
+  value.version.number = NumberIn((*item)["version"]["N"].text());
+  const std::string_view state = (*item)["state"]["B"].text();
   if (!absl::Base64Unescape({state.data(), state.size()}, &value.bytes)) value.bytes.clear();
   return value;
 }
@@ -178,18 +154,13 @@ std::string LeaveBody(std::string_view table, std::string_view key, std::string_
 }
 
 absl::StatusOr<std::vector<Heartbeat>> ParseHeartbeats(std::string_view body) {
-  boost::system::error_code error;
-  const json::value parsed = json::parse({body.data(), body.size()}, error);
-  const json::object* const answer = error ? nullptr : parsed.if_object();
-  const json::value* const attributes =
-      answer == nullptr ? nullptr : answer->if_contains("Attributes");
-  const json::object* const item = attributes == nullptr ? nullptr : attributes->if_object();
-  if (item == nullptr) return absl::UnknownError("the answer has no attributes");
+  const Json answer = Json::Parse(body).value_or(nullptr);
+  const Json& attributes = answer["Attributes"];
+  if (!attributes.is_object()) return absl::UnknownError("the answer has no attributes");
   std::vector<Heartbeat> beats;
-  for (const auto& attribute : *item) {
-    const std::string name(attribute.key());
+  for (const auto& [name, value] : attributes.members()) {
     if (!name.starts_with(kInstancePrefix)) continue;
-    const uint64_t time_ms = NumberIn(TextIn(*item, name.c_str(), "N"));
+    const uint64_t time_ms = NumberIn(value["N"].text());
     if (time_ms <= uint64_t{INT64_MAX})
       beats.push_back({.instance = name.substr(kInstancePrefix.size()),
                        .time_ms = static_cast<int64_t>(time_ms)});
@@ -198,14 +169,10 @@ absl::StatusOr<std::vector<Heartbeat>> ParseHeartbeats(std::string_view body) {
 }
 
 Refusal ParseRefusal(int http_status, std::string_view body) {
-  boost::system::error_code error;
-  const json::value parsed = json::parse({body.data(), body.size()}, error);
-  const json::object* const answer = error ? nullptr : parsed.if_object();
-  std::string_view type, message;
-  if (answer != nullptr) {
-    type = ShortType(MemberText(*answer, {"__type", "code"}));
-    message = MemberText(*answer, {"message", "Message"}).substr(0, kMessageBytesMax);
-  }
+  const Json answer = Json::Parse(body).value_or(nullptr);
+  const std::string_view type = ShortType(answer["__type"].text(answer["code"].text()));
+  const std::string_view message =
+      answer["message"].text(answer["Message"].text()).substr(0, kMessageBytesMax);
   std::string text = fmt::format("DynamoDB answered {}", http_status);
   if (!type.empty()) text += fmt::format(" {}", type);
   if (!message.empty()) text += fmt::format(": {}", message);

@@ -8,7 +8,7 @@
 #include "headgate/store/cas/removal.h"
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace messages_test {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -164,5 +164,5 @@ TEST(Messages, TellWhetherOtherCredentialsOrAnotherClockWouldHelp) {
   EXPECT_FALSE(denied.is_about_time);
 }
 
-}  // namespace
+}  // namespace messages_test
 }  // namespace headgate::store::dynamodb

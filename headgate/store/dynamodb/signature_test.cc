@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace signature_test {
 
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -88,5 +88,5 @@ TEST(Signature, DependsOnEachPartOfTheRequest) {
   EXPECT_EQ(signature(Example("POST"), kNow + std::chrono::milliseconds(999)), plain);
 }
 
-}  // namespace
+}  // namespace signature_test
 }  // namespace headgate::store::dynamodb

@@ -10,7 +10,7 @@
 #include "headgate/curl/test_http_server.h"
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace state_store_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -237,5 +237,5 @@ TEST(StateStore, IsUnavailableWithoutAConnection) {
   EXPECT_EQ(store.counters.calls_unavailable.value(), 2u);
 }
 
-}  // namespace
+}  // namespace state_store_test
 }  // namespace headgate::store::dynamodb

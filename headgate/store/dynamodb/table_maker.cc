@@ -3,57 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <utility>
 
 #include "headgate/store/dynamodb/messages.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::store::dynamodb {
 
 using absl::Status;
-
-namespace json = boost::json;
+using wire::Json;
 
 namespace {
 
 constexpr base::Duration kCallTimeout = std::chrono::seconds(10);
 constexpr base::Duration kPause = std::chrono::milliseconds(200);
 
-// The member at the end of a path; null if there is none.
-const json::value* At(const json::value& value, std::initializer_list<const char*> path) {
-  const json::value* at = &value;
-  for (const char* const name : path) {
-    const json::object* const object = at == nullptr ? nullptr : at->if_object();
-    at = object == nullptr ? nullptr : object->if_contains(name);
-  }
-  return at;
-}
-
-std::string TextAt(const json::value& value, std::initializer_list<const char*> path) {
-  const json::value* const found = At(value, path);
-  const json::string* const text = found == nullptr ? nullptr : found->if_string();
-  return text == nullptr ? std::string() : std::string(text->data(), text->size());
-}
-
 // A list of objects, each as the text of two members: "name HASH, other RANGE".
-std::string PairsAt(const json::value& value, std::initializer_list<const char*> path,
-                    const char* first, const char* second) {
-  const json::value* const found = At(value, path);
-  const json::array* const list = found == nullptr ? nullptr : found->if_array();
+std::string PairsIn(const Json& list, std::string_view first, std::string_view second) {
   std::string pairs;
-  if (list == nullptr) return pairs;
-  for (const json::value& entry : *list) {
-    pairs += fmt::format("{}{} {}", pairs.empty() ? "" : ", ", TextAt(entry, {first}),
-                         TextAt(entry, {second}));
+  for (const Json& entry : list.items()) {
+    pairs += fmt::format("{}{} {}", pairs.empty() ? "" : ", ", entry[first].text(),
+                         entry[second].text());
   }
   return pairs;
-}
-
-json::value ParsedBody(const std::string& body) {
-  boost::system::error_code error;
-  json::value parsed = json::parse({body.data(), body.size()}, error);
-  return error ? json::value() : parsed;
 }
 
 }  // namespace
@@ -80,11 +52,11 @@ void TableMaker::Describe() {
 void TableMaker::OnDescribed(const absl::StatusOr<std::string>& body) {
   if (absl::IsNotFound(body.status()) && !has_created_) return Create();
   if (body.ok()) {
-    const json::value table = ParsedBody(*body);
-    const std::string key = PairsAt(table, {"Table", "KeySchema"}, "AttributeName", "KeyType");
+    const Json answer = Json::Parse(*body).value_or(nullptr);
+    const Json& table = answer["Table"];
+    const std::string key = PairsIn(table["KeySchema"], "AttributeName", "KeyType");
     const std::string types =
-        PairsAt(table, {"Table", "AttributeDefinitions"}, "AttributeName", "AttributeType");
-    const std::string state = TextAt(table, {"Table", "TableStatus"});
+        PairsIn(table["AttributeDefinitions"], "AttributeName", "AttributeType");
     const bool has_type = fmt::format(", {},", types).find(", name S,") != std::string::npos;
     if (key != "name HASH" || !has_type) {
       return Finish(absl::FailedPreconditionError(fmt::format(
@@ -92,7 +64,7 @@ void TableMaker::OnDescribed(const absl::StatusOr<std::string>& body) {
           "partition key 'name' of type S and no sort key",
           client_.table().name, key, types)));
     }
-    if (state == "ACTIVE") {
+    if (table["TableStatus"].text() == "ACTIVE") {
       made_.was_there = made_.was_there || !has_created_;
       return LookAtExpiry();
     }
@@ -125,9 +97,10 @@ void TableMaker::LookAtExpiry() {
   Call("DescribeTimeToLive", fmt::format(R"({{"TableName":"{}"}})", client_.table().name),
        [this](const absl::StatusOr<std::string>& body) {
          if (!body.ok()) return FinishWith(body.status());
-         const json::value answer = ParsedBody(*body);
-         const std::string state = TextAt(answer, {"TimeToLiveDescription", "TimeToLiveStatus"});
-         const std::string attribute = TextAt(answer, {"TimeToLiveDescription", "AttributeName"});
+         const Json answer = Json::Parse(*body).value_or(nullptr);
+         const Json& expiry = answer["TimeToLiveDescription"];
+         const std::string_view state = expiry["TimeToLiveStatus"].text();
+         const std::string_view attribute = expiry["AttributeName"].text();
          const bool is_on = state == "ENABLED" || state == "ENABLING";
          if (!is_on) return TurnOnExpiry();
          FinishWith(

@@ -9,7 +9,7 @@
 #include "headgate/curl/test_http_server.h"
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace table_maker_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -132,5 +132,5 @@ TEST(TableMaker, GivesUpATableThatDoesNotBecomeActive) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(Make(tables, 500ms).status()));
 }
 
-}  // namespace
+}  // namespace table_maker_test
 }  // namespace headgate::store::dynamodb

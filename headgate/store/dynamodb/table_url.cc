@@ -18,7 +18,7 @@ constexpr size_t kNameSizeMax = 255;
 constexpr size_t kRegionSizeMax = 63;
 constexpr size_t kProfileSizeMax = 255;
 
-Status Bad(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
+Status BadUrl(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
 
 bool IsTableName(std::string_view name) {
   return name.size() >= kNameSizeMin && name.size() <= kNameSizeMax &&
@@ -52,14 +52,14 @@ Status ReadParameter(std::string_view text, Parameters& parameters) {
                           : name == "profile"  ? &parameters.profile
                                                : nullptr;
   if (to == nullptr) {
-    return Bad(
+    return BadUrl(
         "it has a parameter other than region, endpoint and profile; credentials come from the "
         "environment, the shared credentials file or a role");
   }
   const auto value = base::PercentDecoded(text.substr(std::min(equals + 1, text.size())));
-  if (!value) return Bad("a '%' is not followed by two hexadecimal digits");
-  if (value->empty()) return Bad(fmt::format("{} has no value", name));
-  if (!to->empty()) return Bad(fmt::format("{} is given twice", name));
+  if (!value) return BadUrl("a '%' is not followed by two hexadecimal digits");
+  if (value->empty()) return BadUrl(fmt::format("{} has no value", name));
+  if (!to->empty()) return BadUrl(fmt::format("{} is given twice", name));
   *to = *value;
   return absl::OkStatus();
 }
@@ -84,7 +84,7 @@ absl::StatusOr<curl::Origin> EndpointOf(const std::string& given, const std::str
   }
   auto origin = curl::ParseOrigin(text);
   if (!origin.ok())
-    return Bad(
+    return BadUrl(
         fmt::format("the endpoint cannot be used: {}", std::string(origin.status().message())));
   return origin;
 }
@@ -92,18 +92,18 @@ absl::StatusOr<curl::Origin> EndpointOf(const std::string& given, const std::str
 }  // namespace
 
 absl::StatusOr<Table> ParseTableUrl(std::string_view url, const Environment& environment) {
-  if (!url.starts_with(kScheme)) return Bad("it does not begin with dynamodb://");
+  if (!url.starts_with(kScheme)) return BadUrl("it does not begin with dynamodb://");
   url.remove_prefix(kScheme.size());
   const size_t query = std::min(url.find('?'), url.size());
   Table table{.name = std::string(url.substr(0, query)), .region = {}, .endpoint = {}};
   if (table.name.ends_with('/')) table.name.pop_back();
   if (table.name.find('@') != std::string::npos) {
-    return Bad(
+    return BadUrl(
         "there is an '@' before the table; credentials come from the environment, the shared "
         "credentials file or a role");
   }
   if (!IsTableName(table.name)) {
-    return Bad(
+    return BadUrl(
         "behind dynamodb:// stands no name of a table: 3 to 255 letters, digits, '_', '-' or '.'");
   }
   Parameters parameters;
@@ -113,13 +113,13 @@ absl::StatusOr<Table> ParseTableUrl(std::string_view url, const Environment& env
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   table.region = FirstSet(environment, parameters.region, {"AWS_REGION", "AWS_DEFAULT_REGION"});
-  if (table.region.empty()) return Bad("the region is missing");
+  if (table.region.empty()) return BadUrl("the region is missing");
   if (!IsRegion(table.region))
-    return Bad("the region is not one, such as eu-west-1: small letters, digits and '-'");
+    return BadUrl("the region is not one, such as eu-west-1: small letters, digits and '-'");
   HEADGATE_ASSIGN_OR_RETURN(table.endpoint,
                             EndpointOf(parameters.endpoint, table.region, environment));
   table.profile = FirstSet(environment, parameters.profile, {"AWS_PROFILE"});
-  if (!IsProfile(table.profile)) return Bad("the profile is not the name of one");
+  if (!IsProfile(table.profile)) return BadUrl("the profile is not the name of one");
   return table;
 }
 

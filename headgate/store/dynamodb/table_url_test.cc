@@ -6,7 +6,7 @@
 #include <map>
 
 namespace headgate::store::dynamodb {
-namespace {
+namespace table_url_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -86,5 +86,5 @@ TEST(TableUrl, RepeatsNoSecret) {
     EXPECT_THAT(WhyNot(url), Not(HasSubstr("hunter2"))) << url;
 }
 
-}  // namespace
+}  // namespace table_url_test
 }  // namespace headgate::store::dynamodb

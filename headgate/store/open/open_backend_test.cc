@@ -6,7 +6,7 @@
 #include "headgate/base/clock.h"
 
 namespace headgate::store::open {
-namespace {
+namespace open_backend_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -188,5 +188,5 @@ TEST(OpenBackend, LeavesAlsoAStoreThatCannotBeReached) {
   EXPECT_EQ((*backend)->instances(), 1u);
 }
 
-}  // namespace
+}  // namespace open_backend_test
 }  // namespace headgate::store::open

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "headgate/wire/digest.h"
 #include "headgate/store/big_endian.h"
+#include "headgate/wire/digest.h"
 
 namespace headgate::store::redis {
-namespace {
+namespace bucket_call_test {
 
 using algorithm::Algorithm;
 using algorithm::LimitSpec;
@@ -130,5 +130,5 @@ TEST_F(BucketCalls, TheLimitsOfABucketAreNotChangedForEver) {
   EXPECT_EQ(answer->status.code(), absl::StatusCode::kAborted);
 }
 
-}  // namespace
+}  // namespace bucket_call_test
 }  // namespace headgate::store::redis

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace client_listener_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -80,5 +80,5 @@ TEST(ListenerReports, WorkWithoutAListener) {
   reports.Alarm("a", "OOM");
 }
 
-}  // namespace
+}  // namespace client_listener_test
 }  // namespace headgate::store::redis

@@ -14,7 +14,7 @@
 #include "headgate/net/spare_files.h"
 
 namespace headgate::store::redis {
-namespace {
+namespace client_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -391,5 +391,5 @@ TEST(Client, LivesOnAServersLoop) {
   clients = {};
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace headgate::store::redis

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace clock_watch_test {
 
 using base::BootTime;
 using base::Duration;
@@ -105,5 +105,5 @@ TEST_F(ClockWatches, ALongSilenceIsAllowedItsDrift) {
   EXPECT_TRUE(Answer().has_value());
 }
 
-}  // namespace
+}  // namespace clock_watch_test
 }  // namespace headgate::store::redis

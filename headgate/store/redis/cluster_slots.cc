@@ -13,7 +13,7 @@ using Kind = wire::RespValue::Kind;
 // The most bytes of a host name (RFC 1035).
 constexpr size_t kHostBytesMax = 255;
 
-absl::Status Bad(std::string_view what) {
+absl::Status BadAnswer(std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("the answer to CLUSTER SLOTS: {}", what));
 }
 
@@ -25,27 +25,27 @@ bool IsNumber(const wire::RespValue& value, int64_t min, int64_t max) {
 
 absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& answer,
                                                          const std::string& asked_host) {
-  if (answer.kind != Kind::kArray) return Bad("no list");
+  if (answer.kind != Kind::kArray) return BadAnswer("no list");
   std::vector<SlotRange> ranges;
   for (const wire::RespValue& item : answer.items) {
     if (item.kind != Kind::kArray || item.items.size() < 3)
-      return Bad("a range is not a list of three or more items");
+      return BadAnswer("a range is not a list of three or more items");
     const auto& fields = item.items;
     if (!IsNumber(fields[0], 0, kSlotCount - 1) ||
         !IsNumber(fields[1], fields[0].integer, kSlotCount - 1)) {
-      return Bad("a range of slots is not valid");
+      return BadAnswer("a range of slots is not valid");
     }
     // The primary comes first, then its replicas.
     const wire::RespValue& primary = fields[2];
     if (primary.kind != Kind::kArray || primary.items.size() < 2)
-      return Bad("a node is not a list of two or more items");
+      return BadAnswer("a node is not a list of two or more items");
     const wire::RespValue& host = primary.items[0];
     const bool has_host = host.kind == Kind::kBulk || host.kind == Kind::kSimple;
-    if (!has_host && host.kind != Kind::kNull) return Bad("the host of a node is not text");
+    if (!has_host && host.kind != Kind::kNull) return BadAnswer("the host of a node is not text");
     if (host.text.size() > kHostBytesMax || host.text.find('\0') != std::string::npos)
-      return Bad("a bad host");
+      return BadAnswer("a bad host");
     // Port 0: the node cannot be reached over our kind of connection (TLS or not).
-    if (!IsNumber(primary.items[1], 1, 65535)) return Bad("a node without a port");
+    if (!IsNumber(primary.items[1], 1, 65535)) return BadAnswer("a node without a port");
     const bool host_known = has_host && !host.text.empty() && host.text != "?";
     ranges.push_back({.first = static_cast<uint16_t>(fields[0].integer),
                       .last = static_cast<uint16_t>(fields[1].integer),

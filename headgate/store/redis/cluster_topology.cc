@@ -6,11 +6,11 @@ namespace headgate::store::redis {
 namespace {
 
 // The shortest interval between queries, however much goes wrong.
-constexpr base::Duration kPauseMin = std::chrono::milliseconds(100);
+constexpr base::Duration kClusterPauseMin = std::chrono::milliseconds(100);
 // Added jitter, so that a fleet does not ask together.
-constexpr base::Duration kSpread = std::chrono::milliseconds(50);
+constexpr base::Duration kClusterSpread = std::chrono::milliseconds(50);
 // The interval of queries when nothing goes wrong: the topology may have changed unnoticed.
-constexpr base::Duration kInterval = std::chrono::seconds(30);
+constexpr base::Duration kClusterInterval = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -49,7 +49,7 @@ std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint
 }
 
 void ClusterTopology::OnSuspicion(base::BootTime now) {
-  ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + Upto(kSpread));
+  ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kClusterPauseMin) + Upto(kClusterSpread));
 }
 
 // All nodes are asked in turn, so that a node that is cut off unknowingly cannot mislead for long.
@@ -63,7 +63,7 @@ std::optional<Topology::Query> ClusterTopology::Ask(base::BootTime now) {
     break;
   }
   asked_at_ = now;
-  ask_at_ = now + kInterval + Upto(kInterval / 4);
+  ask_at_ = now + kClusterInterval + Upto(kClusterInterval / 4);
   return Query{.server = asked_, .words = {"CLUSTER", "SLOTS"}};
 }
 

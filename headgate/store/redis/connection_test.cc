@@ -8,7 +8,7 @@
 #include <memory>
 
 namespace headgate::store::redis {
-namespace {
+namespace connection_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -493,5 +493,5 @@ TEST(Reconnecting, AConnectionThatStoodForASecondIsMadeAnewAtOnce) {
   }
 }
 
-}  // namespace
+}  // namespace connection_test
 }  // namespace headgate::store::redis

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace error_text_test {
 
 TEST(ErrorText, IsKeptWhereItRepeatsNothing) {
   for (const std::string_view error :
@@ -52,5 +52,5 @@ TEST(ErrorText, EndsBeforeAKeyHoweverItIsQuoted) {
   EXPECT_EQ(WithoutArguments("ERR about \"ann"), "ERR about …");
 }
 
-}  // namespace
+}  // namespace error_text_test
 }  // namespace headgate::store::redis

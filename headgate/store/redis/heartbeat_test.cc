@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace heartbeat_test {
 
 using base::BootTime;
 using namespace std::chrono_literals;
@@ -44,5 +44,5 @@ TEST_F(InstanceCountTest, AnInstanceThatDoesNotReturnInTimeIsGone) {
   EXPECT_EQ(count.OnHeard(2, false, kStart + 67s), 2u);
 }
 
-}  // namespace
+}  // namespace heartbeat_test
 }  // namespace headgate::store::redis

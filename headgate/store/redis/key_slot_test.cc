@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace key_slot_test {
 
 // The check value of CRC-16/XMODEM, and slots that the cluster's documentation names.
 TEST(KeySlot, IsTheSpecifications) {
@@ -21,5 +21,5 @@ TEST(KeySlot, LooksAtTheFirstHashTagAlone) {
   EXPECT_EQ(KeySlot("foo{bar"), Crc16("foo{bar") % kSlotCount);
 }
 
-}  // namespace
+}  // namespace key_slot_test
 }  // namespace headgate::store::redis

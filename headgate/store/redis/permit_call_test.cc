@@ -6,7 +6,7 @@
 #include "headgate/store/redis/bucket_call.h"
 
 namespace headgate::store::redis {
-namespace {
+namespace permit_call_test {
 
 using permit::Answer;
 using ::testing::ElementsAre;
@@ -79,5 +79,5 @@ TEST(PermitCall, AnUnknownReplyIsAnError) {
   EXPECT_EQ(PermitCall::Read(error).status().code(), absl::StatusCode::kUnavailable);
 }
 
-}  // namespace
+}  // namespace permit_call_test
 }  // namespace headgate::store::redis

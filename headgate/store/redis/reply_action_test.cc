@@ -6,7 +6,7 @@
 #include <set>
 
 namespace headgate::store::redis {
-namespace {
+namespace reply_action_test {
 
 using enum CallAction;
 using enum absl::StatusCode;
@@ -96,5 +96,5 @@ TEST(ReplyActions, EachCodeHasOneRow) {
   EXPECT_EQ(codes.size(), 27u) << "a new row needs its line in this test";
 }
 
-}  // namespace
+}  // namespace reply_action_test
 }  // namespace headgate::store::redis

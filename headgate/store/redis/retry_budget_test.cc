@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace retry_budget_test {
 
 TEST(RetryBudget, AllowsATenthOfTheCallsAndAFewToBeginWith) {
   RetryBudget budget(10);
@@ -29,5 +29,5 @@ TEST(RetryBudget, ABudgetOfZeroAllowsNoRetry) {
   EXPECT_FALSE(budget.Take());
 }
 
-}  // namespace
+}  // namespace retry_budget_test
 }  // namespace headgate::store::redis

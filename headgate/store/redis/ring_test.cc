@@ -6,7 +6,7 @@
 #include <map>
 
 namespace headgate::store::redis {
-namespace {
+namespace ring_test {
 
 constexpr int kKeys = 50'000;
 
@@ -69,5 +69,5 @@ TEST(Ring, StaysAsItIs) {
   EXPECT_EQ(owners, "221221200202002000020020");
 }
 
-}  // namespace
+}  // namespace ring_test
 }  // namespace headgate::store::redis

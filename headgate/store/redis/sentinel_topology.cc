@@ -11,12 +11,12 @@ namespace headgate::store::redis {
 namespace {
 
 // The shortest interval between queries, however much goes wrong.
-constexpr base::Duration kPauseMin = std::chrono::milliseconds(200);
+constexpr base::Duration kSentinelPauseMin = std::chrono::milliseconds(200);
 // Added jitter, so that a fleet does not ask together.
-constexpr base::Duration kSpread = std::chrono::milliseconds(50);
+constexpr base::Duration kSentinelSpread = std::chrono::milliseconds(50);
 // The interval of queries when nothing goes wrong: a primary that was cut off does not know that it
 // was replaced.
-constexpr base::Duration kInterval = std::chrono::seconds(1);
+constexpr base::Duration kSentinelInterval = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -30,8 +30,8 @@ SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentine
 
 void SentinelTopology::OnSuspicion(base::BootTime now) {
   const base::Duration spread(
-      static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
-  ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + spread);
+      static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSentinelSpread.count()))));
+  ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kSentinelPauseMin) + spread);
   suspected_ = true;
 }
 
@@ -40,7 +40,7 @@ std::optional<Topology::Query> SentinelTopology::Ask(base::BootTime now) {
   // Asks another sentinel than last time: a sentinel that was cut off names the old master forever.
   if (std::exchange(suspected_, false)) asked_ = (asked_ + 1) % sentinel_count_;
   asked_at_ = now;
-  ask_at_ = now + random_.Jitter(kInterval, 20);
+  ask_at_ = now + random_.Jitter(kSentinelInterval, 20);
   return Query{.server = asked_, .words = {"SENTINEL", "get-master-addr-by-name", master_name_}};
 }
 

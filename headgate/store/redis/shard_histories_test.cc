@@ -5,7 +5,7 @@
 #include <functional>
 
 namespace headgate::store::redis {
-namespace {
+namespace shard_histories_test {
 
 using base::BootTime;
 using base::Duration;
@@ -255,5 +255,5 @@ TEST(ServerIdentities, AreReadFromInfo) {
       << "nonsense";
 }
 
-}  // namespace
+}  // namespace shard_histories_test
 }  // namespace headgate::store::redis

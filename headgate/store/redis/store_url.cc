@@ -16,13 +16,13 @@ constexpr uint16_t kServerPort = 6379;
 constexpr uint16_t kSentinelPort = 26379;
 constexpr uint32_t kDatabaseMax = 1'000'000;
 
-absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
+absl::Status BadUrl(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
 absl::Status ParseServers(std::string_view text, RedisOptions& options) {
   const uint16_t port = options.topology == TopologyKind::kSentinel ? kSentinelPort : kServerPort;
   HEADGATE_ASSIGN_OR_RETURN(options.servers, net::ParseServerList(text, port));
   if (options.topology == TopologyKind::kSingle && options.servers.size() > 1) {
-    return Bad("several servers need redis+ring://, redis+cluster:// or redis+sentinel://");
+    return BadUrl("several servers need redis+ring://, redis+cluster:// or redis+sentinel://");
   }
   return absl::OkStatus();
 }
@@ -32,7 +32,7 @@ absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
   auto user = base::PercentDecoded(login.substr(0, colon));
   auto password = base::PercentDecoded(login.substr(std::min(colon + 1, login.size())));
   if (!user || !password)
-    return Bad("a '%' of user or password is not followed by two hexadecimal digits");
+    return BadUrl("a '%' of user or password is not followed by two hexadecimal digits");
   options.user = *std::move(user);
   options.password = *std::move(password);
   return absl::OkStatus();
@@ -40,7 +40,7 @@ absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
 
 absl::Status ParseDatabase(std::string_view text, RedisOptions& options) {
   const auto database = ParseNumber(text, kDatabaseMax);
-  if (!database) return Bad(fmt::format("'{}' is not a database number", text));
+  if (!database) return BadUrl(fmt::format("'{}' is not a database number", text));
   options.database = *database;
   return absl::OkStatus();
 }
@@ -50,15 +50,16 @@ absl::Status ParsePath(std::string_view path, RedisOptions& options) {
   if (options.topology == TopologyKind::kSentinel) {
     const size_t slash = std::min(path.find('/'), path.size());
     auto name = base::PercentDecoded(path.substr(0, slash));
-    if (!name) return Bad("a '%' of the master's name is not followed by two hexadecimal digits");
+    if (!name)
+      return BadUrl("a '%' of the master's name is not followed by two hexadecimal digits");
     if (name->empty())
-      return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
+      return BadUrl("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
     options.master_name = *std::move(name);
     path.remove_prefix(std::min(slash + 1, path.size()));
   }
   if (path.empty()) return absl::OkStatus();
   if (options.topology == TopologyKind::kCluster)
-    return Bad("a cluster has no databases; remove the text after its servers");
+    return BadUrl("a cluster has no databases; remove the text after its servers");
   return ParseDatabase(path, options);
 }
 
@@ -66,15 +67,15 @@ absl::Status ParseUnix(std::string_view path, RedisOptions& options) {
   if (const size_t query = path.find('?'); query != std::string_view::npos) {
     const std::string_view parameter = path.substr(query + 1);
     if (!parameter.starts_with("db="))
-      return Bad("the text behind '?' is not known; only db=NUMBER is");
+      return BadUrl("the text behind '?' is not known; only db=NUMBER is");
     if (!ParseDatabase(parameter.substr(3), options).ok())
-      return Bad("db is not the number of a database");
+      return BadUrl("db is not the number of a database");
     path = path.substr(0, query);
   }
   auto decoded = base::PercentDecoded(path);
-  if (!decoded) return Bad("a '%' of the path is not followed by two hexadecimal digits");
+  if (!decoded) return BadUrl("a '%' of the path is not followed by two hexadecimal digits");
   if (!decoded->starts_with('/'))
-    return Bad("the path of a Unix socket begins with '/': redis+unix:///PATH");
+    return BadUrl("the path of a Unix socket begins with '/': redis+unix:///PATH");
   options.servers = {{.unix_path = *std::move(decoded)}};
   return absl::OkStatus();
 }
@@ -83,7 +84,7 @@ absl::Status ParseUnix(std::string_view path, RedisOptions& options) {
 
 absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   const size_t scheme_end = url.find("://");
-  if (scheme_end == std::string_view::npos) return Bad("'://' is missing");
+  if (scheme_end == std::string_view::npos) return BadUrl("'://' is missing");
   const std::string_view scheme = url.substr(0, scheme_end);
   std::string_view rest = url.substr(scheme_end + 3);
 
@@ -91,9 +92,9 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   const size_t plus = std::min(scheme.find('+'), scheme.size());
   const std::string_view protocol = scheme.substr(0, plus);
   const std::string_view kind = scheme.substr(plus);
-  if (scheme.find_first_of(":/?@") != std::string_view::npos) return Bad("'://' is missing");
+  if (scheme.find_first_of(":/?@") != std::string_view::npos) return BadUrl("'://' is missing");
   if (protocol != "redis" && protocol != "rediss") {
-    return Bad(fmt::format("'{}' is unknown; use redis or rediss (TLS)", protocol));
+    return BadUrl(fmt::format("'{}' is unknown; use redis or rediss (TLS)", protocol));
   }
   options.tls = protocol == "rediss";
   if (kind == "+ring") {
@@ -103,7 +104,7 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   } else if (kind == "+sentinel") {
     options.topology = TopologyKind::kSentinel;
   } else if (!kind.empty() && kind != "+unix") {
-    return Bad(fmt::format("'{}' is not known; +ring, +cluster, +sentinel and +unix are", kind));
+    return BadUrl(fmt::format("'{}' is not known; +ring, +cluster, +sentinel and +unix are", kind));
   }
 
   // The login ends at the last '@' before the path: a password may contain an '@' that is not
@@ -112,7 +113,7 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   const size_t path_begin = std::min(rest.find_first_of("/?"), rest.size());
   const bool path_alone = kind == "+unix" && path_begin == 0;
   if (!path_alone && rest.find('@', path_begin) != std::string_view::npos) {
-    return Bad(
+    return BadUrl(
         "an '@' stands behind a '/' or '?'; write '/' of a password as %2F, '?' as %3F, and '@' of "
         "a name or path as %40");
   }
@@ -122,16 +123,16 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
     rest.remove_prefix(login_end + 1);
   }
   if (kind == "+unix") {
-    if (options.tls) return Bad("TLS over a Unix socket is not supported");
+    if (options.tls) return BadUrl("TLS over a Unix socket is not supported");
     HEADGATE_RETURN_IF_ERROR(ParseUnix(rest, options));
   } else if (rest.find('?') != std::string_view::npos) {
-    return Bad("'?' is known only for Unix sockets; a login stands before the host");
+    return BadUrl("'?' is known only for Unix sockets; a login stands before the host");
   } else {
     const size_t slash = std::min(rest.find('/'), rest.size());
     HEADGATE_RETURN_IF_ERROR(ParseServers(rest.substr(0, slash), options));
     HEADGATE_RETURN_IF_ERROR(ParsePath(rest.substr(std::min(slash + 1, rest.size())), options));
     if (options.topology == TopologyKind::kSentinel && options.master_name.empty()) {
-      return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
+      return BadUrl("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
     }
   }
   return options;

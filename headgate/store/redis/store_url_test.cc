@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::redis {
-namespace {
+namespace store_url_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -147,5 +147,5 @@ TEST(StoreUrl, IsWrittenAsItIsRead) {
   }
 }
 
-}  // namespace
+}  // namespace store_url_test
 }  // namespace headgate::store::redis

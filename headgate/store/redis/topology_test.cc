@@ -9,7 +9,7 @@
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::store::redis {
-namespace {
+namespace topology_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -223,5 +223,5 @@ TEST(Topology, ASingleServerOrARingIsNeverQueried) {
   }
 }
 
-}  // namespace
+}  // namespace topology_test
 }  // namespace headgate::store::redis

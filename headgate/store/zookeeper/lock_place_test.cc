@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace headgate::store::zookeeper {
-namespace {
+namespace lock_place_test {
 
 using Names = std::vector<std::string>;
 
@@ -277,5 +277,5 @@ TEST_F(LockPlaceTest, FailsIfItMayNot) {
   EXPECT_EQ(Next(place), "end");
 }
 
-}  // namespace
+}  // namespace lock_place_test
 }  // namespace headgate::store::zookeeper

@@ -8,7 +8,7 @@
 #include "headgate/zookeeper/node_name.h"
 
 namespace headgate::store::zookeeper {
-namespace {
+namespace state_nodes_test {
 
 using ::testing::MatchesRegex;
 
@@ -61,5 +61,5 @@ TEST(StateNodes, AVersionIsNotRepeatedByAnotherNode) {
   EXPECT_EQ(NodeVersionOf(VersionOf({.created_zxid = 7, .version = -2})), -2);
 }
 
-}  // namespace
+}  // namespace state_nodes_test
 }  // namespace headgate::store::zookeeper

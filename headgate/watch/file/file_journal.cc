@@ -11,12 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "headgate/disk/files.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::watch::file {
 namespace {
@@ -33,15 +33,12 @@ absl::Status SystemError(std::string_view what, const std::string& path) {
 }
 
 std::optional<rule::Note> NoteOf(std::string_view line) {
-  using nlohmann::json;
-  const json object = json::parse(line, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
-  const auto id = object.find("id");
-  const auto document = object.find("document");
-  if (id == object.end() || !id->is_string()) return std::nullopt;
-  if (document == object.end() || !document->is_string()) return std::nullopt;
-  return rule::Note{.id = id->get<std::string>(),
-                    .document = document->get<std::string>(),
+  const wire::Json object = wire::Json::Parse(line).value_or(nullptr);
+  const wire::Json& id = object["id"];
+  const wire::Json& document = object["document"];
+  if (!id.is_string() || !document.is_string()) return std::nullopt;
+  return rule::Note{.id = std::string(id.text()),
+                    .document = std::string(document.text()),
                     .text = std::string(line)};
 }
 
@@ -162,11 +159,10 @@ void FileJournal::Put(const rule::Note& note, OnNoted done) { done(Append(note.t
 void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
   std::vector<rule::Note> notes;
   absl::flat_hash_set<std::string> seen;
-  // Every line about the document contains this; most others are not parsed.
-  const std::string quoted =
-      document.empty()
-          ? ""
-          : nlohmann::json(document).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // Every line about the document contains this; most others are not parsed. A name with escapes
+  // can be written in several ways, so it is looked for in every line.
+  std::string quoted = document.empty() ? "" : wire::Json(document).Text();
+  if (quoted.find('\\') != std::string::npos) quoted.clear();
   for (uint32_t number = 0; number < options_.files_max && notes.size() < count; ++number) {
     const auto text = disk::ReadRegularFile(PathOf(number), options_.file_bytes_max * 2);
     if (absl::IsNotFound(text.status())) break;

@@ -16,7 +16,7 @@
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch::file {
-namespace {
+namespace file_journal_test {
 
 using ::testing::ElementsAre;
 
@@ -56,6 +56,14 @@ TEST_F(FileJournalTest, ReadsTheNewestFirst) {
   EXPECT_THAT(Ids(journal, "", 1), ElementsAre("3"));
   FileJournal another(path_);
   EXPECT_THAT(Ids(another), ElementsAre("3", "2", "1"));
+}
+
+TEST_F(FileJournalTest, ANameIsFoundHoweverItIsEscaped) {
+  std::ofstream(path_) << R"({"id":"1","document":"a\f"})" << '\n'
+                       << R"({"id":"2","document":"\u0061\u000C"})" << '\n'
+                       << R"({"id":"3","document":"a"})" << '\n';
+  FileJournal journal(path_);
+  EXPECT_THAT(Ids(journal, "a\f"), ElementsAre("2", "1"));
 }
 
 TEST_F(FileJournalTest, ALaterLineWithTheSameIdCounts) {
@@ -181,5 +189,5 @@ TEST_F(FileJournalTest, SaysWhyItCannotBeWritten) {
   EXPECT_FALSE(FileJournal::Check(temp_.path()).ok());
 }
 
-}  // namespace
+}  // namespace file_journal_test
 }  // namespace headgate::watch::file

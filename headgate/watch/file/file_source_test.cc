@@ -11,11 +11,11 @@
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch::file {
-namespace {
+namespace file_source_test {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class FileSourceTest : public ::testing::Test {
  protected:
@@ -249,5 +249,5 @@ TEST_F(FileSourceTest, ASymbolicLinkStaysOne) {
   EXPECT_TRUE(Hears("two"));
 }
 
-}  // namespace
+}  // namespace file_source_test
 }  // namespace headgate::watch::file

@@ -7,12 +7,12 @@
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch::file {
-namespace {
+namespace file_text_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> Names(const FilesRead& read) {
   std::vector<std::string> names;
@@ -70,7 +70,7 @@ TEST(ReadFiles, AFileThatIsNamedTwiceIsReadOnce) {
   EXPECT_THAT(Names(Read({temp / "rules", temp / "rules/"})), ElementsAre("a.yaml", "b.yaml"));
   EXPECT_THAT(Names(Read({temp / "rules/b.yaml", temp / "rules"})), ElementsAre("b.yaml", "a.yaml"))
       << "the first counts";
-  EXPECT_THAT(Read({temp / "empty", temp / "empty"}).problems, testing::SizeIs(1));
+  EXPECT_THAT(Read({temp / "empty", temp / "empty"}).problems, ::testing::SizeIs(1));
   EXPECT_EQ(StampFiles(std::vector<std::string>{a, a}).size(), 1u);
 }
 
@@ -189,5 +189,5 @@ TEST(NamesToWatch, ALoopOfLinksEnds) {
   EXPECT_EQ(NamesToWatch(std::vector{temp / "a"}).size(), 2u);
 }
 
-}  // namespace
+}  // namespace file_text_test
 }  // namespace headgate::watch::file

@@ -10,11 +10,11 @@
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch::file {
-namespace {
+namespace file_watch_test {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // A watch with a manual clock.
 struct Watched {
@@ -381,5 +381,5 @@ TEST(FileWatch, LostEventsAreCountedAndNothingIsMissed) {
   EXPECT_EQ(watched.watch.failures(), 1u);
 }
 
-}  // namespace
+}  // namespace file_watch_test
 }  // namespace headgate::watch::file

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 namespace headgate::watch::zookeeper {
-namespace {
+namespace deletion_guard_test {
 
 using namespace std::chrono_literals;
 
@@ -131,5 +131,5 @@ TEST_F(DeletionGuardTest, EndsWhenAnOperatorConfirms) {
   EXPECT_FALSE(guard_.alarmed());
 }
 
-}  // namespace
+}  // namespace deletion_guard_test
 }  // namespace headgate::watch::zookeeper

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 namespace headgate::watch::zookeeper {
-namespace {
+namespace directory_test {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 // The names and texts, for comparison.
 std::map<std::string, std::string> TextsOf(const Directory& directory) {
@@ -157,5 +157,5 @@ TEST(Directory, IgnoresWatchesOfNodesThatItDoesNotKnow) {
   EXPECT_THAT(directory.TakeWanted().nodes, IsEmpty());
 }
 
-}  // namespace
+}  // namespace directory_test
 }  // namespace headgate::watch::zookeeper

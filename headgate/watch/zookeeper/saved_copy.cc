@@ -2,31 +2,41 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "headgate/base/crc32c.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::watch::zookeeper {
 namespace {
 
-using Json = nlohmann::json;
+using wire::Json;
 
 constexpr std::string_view kHead = "headgate-rules 1 ";
 
 Json AsJson(const SavedDirectory& directory) {
-  Json nodes = Json::object();
-  for (const auto& [name, node] : directory.nodes)
-    nodes[name] = {{"text", node.text}, {"zxid", node.zxid}, {"version", node.version}};
-  return {{"zxid", directory.list_zxid}, {"nodes", std::move(nodes)}};
+  Json nodes = Json::Object();
+  for (const auto& [name, node] : directory.nodes) {
+    nodes.Add(name,
+              Json::Object({{"text", node.text}, {"zxid", node.zxid}, {"version", node.version}}));
+  }
+  Json json;
+  json.Add("zxid", directory.list_zxid);
+  json.Add("nodes", std::move(nodes));
+  return json;
 }
 
-SavedDirectory FromJson(const Json& json) {
-  SavedDirectory directory{.list_zxid = json.at("zxid").get<int64_t>()};
-  for (const auto& [name, node] : json.at("nodes").items()) {
-    directory.nodes[name] = {.text = node.at("text").get<std::string>(),
-                             .zxid = node.at("zxid").get<int64_t>(),
-                             .version = node.at("version").get<int32_t>()};
+// Nothing if a member is absent or of another type.
+std::optional<SavedDirectory> FromJson(const Json& json) {
+  if (!json["zxid"].is_whole() || !json["nodes"].is_object()) return std::nullopt;
+  SavedDirectory directory{.list_zxid = json["zxid"].whole()};
+  for (const auto& [name, node] : json["nodes"].members()) {
+    if (!node["text"].is_string() || !node["zxid"].is_whole() || !node["version"].is_whole())
+      return std::nullopt;
+    directory.nodes[name] = {.text = std::string(node["text"].text()),
+                             .zxid = node["zxid"].whole(),
+                             .version = static_cast<int32_t>(node["version"].whole())};
   }
   return directory;
 }
@@ -34,10 +44,12 @@ SavedDirectory FromJson(const Json& json) {
 }  // namespace
 
 std::string CopyAsText(const SavedCopy& copy, std::string_view place) {
-  const Json json = {
-      {"place", place}, {"rules", AsJson(copy.rules)}, {"config", AsJson(copy.config)}};
+  Json json;
+  json.Add("place", place);
+  json.Add("rules", AsJson(copy.rules));
+  json.Add("config", AsJson(copy.config));
   // Texts that are not UTF-8 are refused as rules anyway.
-  const std::string body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string body = json.Text();
   return fmt::format("{}{:08x}\n{}\n", kHead, base::Crc32c(body), body);
 }
 
@@ -49,14 +61,14 @@ absl::StatusOr<SavedCopy> CopyFromText(std::string_view text, std::string_view p
   const std::string_view body = text.substr(kBodyAt, text.size() - kBodyAt - 1);
   if (text.substr(kHead.size(), 8) != fmt::format("{:08x}", base::Crc32c(body)))
     return absl::DataLossError("its checksum does not match");
-  try {
-    const Json json = Json::parse(body);
-    if (const auto from = json.at("place").get<std::string>(); from != place)
-      return absl::FailedPreconditionError(fmt::format("it is a copy of {}", from));
-    return SavedCopy{.rules = FromJson(json.at("rules")), .config = FromJson(json.at("config"))};
-  } catch (const Json::exception& error) {
-    return absl::DataLossError(error.what());
-  }
+  const Json json = Json::Parse(body).value_or(nullptr);
+  auto rules = FromJson(json["rules"]);
+  auto config = FromJson(json["config"]);
+  if (!json["place"].is_string() || !rules || !config)
+    return absl::DataLossError("its JSON is not that of a copy of rules");
+  if (json["place"].text() != place)
+    return absl::FailedPreconditionError(fmt::format("it is a copy of {}", json["place"].text()));
+  return SavedCopy{.rules = *std::move(rules), .config = *std::move(config)};
 }
 
 }  // namespace headgate::watch::zookeeper

@@ -1,12 +1,15 @@
 #include "headgate/watch/zookeeper/saved_copy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace headgate::watch::zookeeper {
-namespace {
+#include "headgate/base/crc32c.h"
 
-using testing::HasSubstr;
+namespace headgate::watch::zookeeper {
+namespace saved_copy_test {
+
+using ::testing::HasSubstr;
 
 constexpr std::string_view kPlace = "zk://a:2181/rate-limiter";
 
@@ -43,11 +46,30 @@ TEST(SavedCopy, OfAnotherPlaceIsNotTaken) {
   EXPECT_THAT(copy.status().message(), HasSubstr("zk://b:2181/x"));
 }
 
+TEST(SavedCopy, OtherJsonIsNotACopy) {
+  const std::string place = fmt::format(R"("place":"{}")", kPlace);
+  const std::string empty = R"({"zxid":1,"nodes":{}})";
+  const auto copy_of = [](const std::string& body) {
+    return CopyFromText(fmt::format("headgate-rules 1 {:08x}\n{}\n", base::Crc32c(body), body),
+                        kPlace);
+  };
+  EXPECT_TRUE(copy_of(fmt::format(R"({{{},"rules":{},"config":{}}})", place, empty, empty)).ok());
+  for (const std::string_view rules :
+       {"null", "[]", R"({"zxid":1})", R"({"zxid":"1","nodes":{}})", R"({"zxid":1,"nodes":[]})",
+        R"({"zxid":1,"nodes":{"a":1}})", R"({"zxid":1,"nodes":{"a":{"text":"","zxid":1}}})"}) {
+    const auto copy = copy_of(fmt::format(R"({{{},"rules":{},"config":{}}})", place, rules, empty));
+    EXPECT_TRUE(absl::IsDataLoss(copy.status())) << rules;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(copy_of("{").status()));
+  EXPECT_TRUE(absl::IsDataLoss(
+      copy_of(fmt::format(R"({{"rules":{},"config":{}}})", empty, empty)).status()));
+}
+
 TEST(SavedCopy, ATextThatIsNotUtf8IsStillACopy) {
   SavedCopy copy = Copy();
   copy.config.nodes["bad"].text = "\xff\xfe";
   EXPECT_TRUE(CopyFromText(CopyAsText(copy, kPlace), kPlace).ok());
 }
 
-}  // namespace
+}  // namespace saved_copy_test
 }  // namespace headgate::watch::zookeeper
