@@ -31,7 +31,9 @@ std::string WebSocketKey(base::Random& random) {
 std::string WebSocketAccept(std::string_view key) {
   const std::string hex =
       wire::DigestHex(wire::Digest::kSha1, std::string(key) + std::string(kGuid));
-  const std::string bytes = absl::HexStringToBytes({hex.data(), hex.size()});
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<char>(base::HexValue(hex[i]) * 16 + base::HexValue(hex[i + 1])));
   return absl::Base64Escape({bytes.data(), bytes.size()});
 }
 
