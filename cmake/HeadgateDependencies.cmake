@@ -24,7 +24,7 @@ if(HEADGATE_BUILD_SERVER)
   include(FindZooKeeper)
   include(FindNghttp2)
 endif()
-if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
+if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_FUZZ)
   # The headers that nearly every source includes in the end.
   add_library(headgate_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)
   target_link_libraries(headgate_pch PRIVATE absl::flat_hash_map absl::statusor fmt::fmt headgate_flags)

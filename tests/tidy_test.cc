@@ -441,6 +441,19 @@ TEST(Files, FoldersAreNamedForAnIdea) {
   }
 }
 
+// The tests of a folder are compiled together, and many have helpers of the same name.
+TEST(Files, TestsHaveANamespaceOfTheirOwn) {
+  for (const SourceFile* file : Code()) {
+    if (!file->path.ends_with("_test.cc") || file->path.starts_with("tests/compile_fail/")) continue;
+    const std::string name(file->name().substr(0, file->name().size() - 3));
+    EXPECT_NE(file->code.find("\nnamespace " + name + " {\n"), std::string::npos)
+        << file->path << ": write the tests and their helpers in `namespace " << name << " {`";
+    EXPECT_EQ(file->code.find("\nnamespace {\n"), std::string::npos)
+        << file->path << ": an anonymous namespace is shared with the other tests of the folder; "
+        << "move its content into `namespace " << name << "`";
+  }
+}
+
 TEST(Files, EveryHeaderBeginsWithItsIdea) {
   for (const SourceFile* file : Code()) {
     if (!file->is_header()) continue;

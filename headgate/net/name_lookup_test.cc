@@ -14,7 +14,8 @@
 #include "headgate/base/clock.h"
 #include "headgate/net/kept_answers.h"
 
-namespace headgate::net::name_lookup_test {
+namespace headgate::net {
+namespace name_lookup_test {
 
 // The name servers take as long as the test wants to answer this name.
 constexpr std::string_view kSlowName = "slow.test";
@@ -22,7 +23,8 @@ std::atomic<bool> slow_may_answer{false};
 std::atomic<int> slow_asked{0};
 std::atomic<int> slow_answered{0};
 
-}  // namespace headgate::net::name_lookup_test
+}  // namespace name_lookup_test
+}  // namespace headgate::net
 
 // Replaces the system's in this program.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,

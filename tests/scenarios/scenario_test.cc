@@ -16,7 +16,7 @@
 #include "tests/vectors/vectors.h"
 
 namespace headgate::testing {
-namespace {
+namespace scenario_test {
 
 class ScenarioFile : public ::testing::Test {
  public:
@@ -76,12 +76,12 @@ void RegisterFiles() {
   }
 }
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace headgate::testing
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  headgate::testing::RegisterFiles();
-  headgate::testing::RegisterVectors();
+  headgate::testing::scenario_test::RegisterFiles();
+  headgate::testing::scenario_test::RegisterVectors();
   return RUN_ALL_TESTS();
 }
