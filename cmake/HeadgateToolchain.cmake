@@ -18,9 +18,12 @@ endif()
 # Carried by every target of ours, never by a project that embeds the library.
 add_library(headgate_flags INTERFACE)
 target_compile_options(headgate_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Wcast-align -Wunused -Wnull-dereference -Wformat=2
   -Wimplicit-fallthrough)
+if(HEADGATE_WARNINGS_AS_ERRORS)
+  target_compile_options(headgate_flags INTERFACE -Werror)
+endif()
 # __int128 carries the 128-bit intermediates of the decisions; it is not an ISO type.
 target_compile_options(headgate_flags INTERFACE -Wno-pedantic)
 # ccache can tell precompiled headers apart by what went into them only with this.
@@ -70,7 +73,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
 endif()
 if(HEADGATE_HARDEN)
   add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
-    -fstack-protector-strong -fstack-clash-protection -fcf-protection -g1)
+    -fstack-protector-strong -fstack-clash-protection -g1)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
+    add_compile_options(-fcf-protection)
+  endif()
   add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now,-z,noexecstack)
 endif()
 if(HEADGATE_SANITIZE)

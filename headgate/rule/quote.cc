@@ -43,6 +43,16 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+std::string PrintableLines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    out.append(Printable(line)).append("\n");
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return out;
+}
+
 std::string Quote(std::string_view text) {
   std::string escaped;
   std::string_view shown = text;

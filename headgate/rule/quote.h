@@ -11,6 +11,9 @@ namespace headgate::rule {
 // \xNN for each byte.
 std::string Printable(std::string_view text);
 
+// Printable() of each line. A last line without an end gets one.
+std::string PrintableLines(std::string_view text);
+
 // Printable(text) in double quotes, with `"` and `\` escaped and everything beyond 64 bytes cut
 // ("…").
 std::string Quote(std::string_view text);

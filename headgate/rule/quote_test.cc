@@ -11,6 +11,11 @@ TEST(Printable, LeavesTextAlone) {
   EXPECT_EQ(Printable("api_key \"x\" é 漢 🙂"), "api_key \"x\" é 漢 🙂");
 }
 
+TEST(PrintableLines, KeepsTheLines) {
+  EXPECT_EQ(PrintableLines("a\x1b[2J\n\nb"), "a\\x1b[2J\n\nb\n");
+  EXPECT_EQ(PrintableLines(""), "");
+}
+
 TEST(Printable, ShowsWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\x7f");
   EXPECT_EQ(Printable("\xC2\x9B"

@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace headgate::wire {
@@ -23,16 +25,22 @@ class Json {
   // Arrays and objects that are nested deeper than this are not read. Answers contain the metadata
   // of rules as JSON, and a rule file may have 100 levels.
   static constexpr size_t kDepthMax = 128;
+  // A text with more values is not read. A value takes 40 bytes, a member of an object 72.
+  static constexpr size_t kValuesMax = 1'000'000;
+  // For the bodies of requests that have a few members.
+  static constexpr size_t kRequestValuesMax = 10'000;
 
   Json() = default;  // null
   Json(std::nullptr_t) {}
-  Json(bool value) : kind_(value ? Kind::kTrue : Kind::kFalse) {}
+  Json(bool value) : value_(value) {}
   template <std::unsigned_integral T>
-  Json(T value) : kind_(Kind::kUnsigned), whole_(value) {}
+  Json(T value) : value_(uint64_t{value}) {}
   template <std::signed_integral T>
-  Json(T value) : Json(Signed{value}) {}
-  Json(double value) : kind_(Kind::kFraction), fraction_(value) {}
-  Json(std::string text) : kind_(Kind::kString), text_(std::move(text)) {}
+  Json(T value) {
+    value < 0 ? value_ = int64_t{value} : value_ = static_cast<uint64_t>(value);
+  }
+  Json(double value) : value_(value) {}
+  Json(std::string text) : value_(std::move(text)) {}
   Json(std::string_view text) : Json(std::string(text)) {}
   Json(const char* text) : Json(std::string(text)) {}
 
@@ -40,35 +48,36 @@ class Json {
   // The members keep their order.
   static Json Object(std::vector<Member> members = {});
 
-  // Empty if `text` is not one JSON value in UTF-8, or is nested too deeply. If a name comes twice
-  // in an object, the last value counts.
-  static std::optional<Json> Parse(std::string_view text);
+  // Empty if `text` is not one JSON value in UTF-8, is nested too deeply, or has more than
+  // `values_max` values. Time and memory are linear in the size of the text, whatever the names. If
+  // a name comes twice in an object, members() has both, and the last value counts.
+  static std::optional<Json> Parse(std::string_view text, size_t values_max = kValuesMax);
 
-  bool is_null() const { return kind_ == Kind::kNull; }
-  bool is_bool() const { return kind_ == Kind::kTrue || kind_ == Kind::kFalse; }
-  bool is_number() const {
-    return kind_ == Kind::kUnsigned || kind_ == Kind::kNegative || kind_ == Kind::kFraction;
-  }
+  bool is_null() const { return Is<std::nullptr_t>(); }
+  bool is_bool() const { return Is<bool>(); }
+  bool is_number() const { return is_whole() || Is<double>(); }
   // Whether it is a number that fits into 64 bits, with or without a sign, and was written without
   // a fraction or an exponent.
-  bool is_whole() const { return kind_ == Kind::kUnsigned || kind_ == Kind::kNegative; }
-  bool is_string() const { return kind_ == Kind::kString; }
-  bool is_array() const { return kind_ == Kind::kArray; }
-  bool is_object() const { return kind_ == Kind::kObject; }
+  bool is_whole() const { return Is<uint64_t>() || Is<int64_t>(); }
+  bool is_string() const { return Is<std::string>(); }
+  bool is_array() const { return Is<std::vector<Json>>(); }
+  bool is_object() const { return Is<std::vector<Member>>(); }
 
-  bool truth(bool otherwise = false) const { return is_bool() ? kind_ == Kind::kTrue : otherwise; }
+  bool truth(bool otherwise = false) const {
+    return is_bool() ? std::get<bool>(value_) : otherwise;
+  }
   // The nearest value in range.
   int64_t whole(int64_t otherwise = 0) const;
   uint64_t count(uint64_t otherwise = 0) const;
   double number(double otherwise = 0) const;
   // Valid as long as this value.
   std::string_view text(std::string_view otherwise = {}) const {
-    return is_string() ? std::string_view(text_) : otherwise;
+    return is_string() ? std::string_view(std::get<std::string>(value_)) : otherwise;
   }
   // Empty if this is not an array.
-  const std::vector<Json>& items() const { return items_; }
+  const std::vector<Json>& items() const;
   // Empty if this is not an object.
-  const std::vector<Member>& members() const { return members_; }
+  const std::vector<Member>& members() const;
 
   // Null if this is not an object with a member of this name.
   const Json* Find(std::string_view name) const;
@@ -95,33 +104,16 @@ class Json {
   friend bool operator==(const Json&, const Json&) = default;
 
  private:
-  enum class Kind : uint8_t {
-    kNull,
-    kFalse,
-    kTrue,
-    kUnsigned,
-    kNegative,
-    kFraction,
-    kString,
-    kArray,
-    kObject,
-  };
-  struct Signed {
-    int64_t value;
-  };
-  friend class JsonBuilder;
-
-  Json(Signed number)
-      : kind_(number.value < 0 ? Kind::kNegative : Kind::kUnsigned),
-        whole_(static_cast<uint64_t>(number.value)) {}
+  template <typename T>
+  bool Is() const {
+    return std::holds_alternative<T>(value_);
+  }
   void Write(std::optional<size_t> spaces, size_t level, std::string& out) const;
 
-  Kind kind_ = Kind::kNull;
-  uint64_t whole_ = 0;  // kUnsigned; kNegative in two's complement
-  double fraction_ = 0;
-  std::string text_;
-  std::vector<Json> items_;
-  std::vector<Member> members_;
+  // An int64_t is negative.
+  std::variant<std::nullptr_t, bool, uint64_t, int64_t, double, std::string, std::vector<Json>,
+               std::vector<Member>>
+      value_;
 };
 
 struct Json::Member {

@@ -63,6 +63,13 @@ TEST(Json, DepthIsBounded) {
   EXPECT_EQ(Json::Parse(nested(Json::kDepthMax + 1)), std::nullopt);
 }
 
+TEST(Json, TheNumberOfValuesIsBounded) {
+  EXPECT_TRUE(Json::Parse("[1,{\"a\":2}]", 4).has_value());
+  EXPECT_EQ(Json::Parse("[1,{\"a\":2}]", 3), std::nullopt);
+}
+
+TEST(Json, SpaceAroundTheValueIsAllowed) { EXPECT_EQ(Parsed(" \n[1 ] \r\n\t"), Json::Array({1})); }
+
 TEST(Json, TheLastOfTwoEqualNamesCounts) { EXPECT_EQ(Parsed(R"({"a":1,"a":2})")["a"].whole(), 2); }
 
 TEST(Json, AbsentPartsReadAsNull) {

@@ -83,6 +83,7 @@ class DevRun(unittest.TestCase):
         self.assertEqual(self.called(), [])
 
     def test_a_wrong_option_is_refused_before_anything_is_installed_or_compiled(self):
+        an_address = "HOST:PORT, such as 127.0.0.1:8082, or unix:PATH"
         all_options = "docs/reference/configuration.md lists all options"
         for options, error, hint in (
             (("--port", "9090"), "unknown option '--port'", "--listen 127.0.0.1:9090"),
@@ -93,6 +94,11 @@ class DevRun(unittest.TestCase):
             (("9090",), "unknown argument '9090'", all_options),
             (("--threads=2", "9090"), "unknown argument '9090'", all_options),
             (("--listen",), "--listen needs a value", all_options),
+            (("--listen", ":abc"), "':abc' is not an address", an_address),
+            (("--listen=localhost:99999",), "'localhost:99999' is not an address", an_address),
+            (("--admin-listen", "9090"), "'9090' is not an address", an_address),
+            (("--rules", "/nonexistent"), "/nonexistent does not exist", "--rules names a file or a folder"),
+            (("--config=/nonexistent.yaml",), "/nonexistent.yaml does not exist", "--config names a file or a folder"),
         ):
             for more in ((), ("--store", "redis")):
                 refused = self.dev(*more, *options, MISSING="g++")
@@ -112,7 +118,7 @@ class DevRun(unittest.TestCase):
         table = os.path.join(self.tree, "headgate/app/settings/settings_table.cc")
         os.utime(table, (os.stat(binary).st_mtime + 10,) * 2)
         self.assertEqual(self.dev("--threads", "many").returncode, 2)
-        self.assertIn("cmake --build --preset release", self.called())
+        self.assertIn("cmake --build --preset release --target headgate", self.called())
 
     def test_an_address_that_is_taken_is_one_line_before_anything_is_compiled(self):
         with socket.create_server(("127.0.0.1", 0)) as other:

@@ -41,7 +41,7 @@ struct Change {
 };
 
 absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now) {
-  const Json read = Json::Parse(body).value_or(nullptr);
+  const Json read = Json::Parse(body, Json::kRequestValuesMax).value_or(nullptr);
   if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
   for (const auto& [name, value] : read.members()) {
     if (name != "mode" && name != "upstream") {

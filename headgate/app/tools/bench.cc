@@ -216,7 +216,8 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
                              .duration = plan->duration,
                              .counts = load.counts(),
                              .latencies = load.latencies()};
-  console.out << (parsed.as_json ? AsJson(report) : AsText(report));
+  // The server's own words are in it.
+  console.out << (parsed.as_json ? AsJson(report) : rule::PrintableLines(AsText(report)));
   SayIfAllFailed(report.counts, parsed, console);
   const int code =
       report.counts.errors == 0 && report.counts.answered() > 0 ? kExitOk : kExitDenied;

@@ -12,13 +12,13 @@ namespace headgate::app {
 
 namespace {
 
-constexpr size_t kPathsShown = 8;
+constexpr size_t kNamesShown = 8;
 
-std::string ShowPaths(const std::vector<std::string>& paths) {
+std::string ShowNames(const std::vector<std::string>& names) {
   std::string shown;
-  for (size_t i = 0; i < std::min(paths.size(), kPathsShown); ++i)
-    shown += (i == 0 ? "" : ", ") + rule::Printable(paths[i]);
-  if (paths.size() > kPathsShown) shown += fmt::format(" and {} more", paths.size() - kPathsShown);
+  for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+    shown += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kNamesShown) shown += fmt::format(" and {} more", names.size() - kNamesShown);
   return shown;
 }
 
@@ -34,8 +34,10 @@ std::string HintWithoutRule(const std::string& domain, const KnownRules& known,
                             std::string_view explain) {
   const auto found = known.paths_by_domain.find(domain);
   if (found != known.paths_by_domain.end()) {
+    std::vector<std::string> paths;
+    for (const std::string& path : found->second) paths.push_back(rule::Printable(path));
     std::string hint = fmt::format("no rule of the domain {} applies; it has rules for: {}",
-                                   rule::Quote(domain), ShowPaths(found->second));
+                                   rule::Quote(domain), ShowNames(paths));
     if (!explain.empty()) hint += fmt::format("; `{}` shows each step", explain);
     return hint;
   }
@@ -43,11 +45,10 @@ std::string HintWithoutRule(const std::string& domain, const KnownRules& known,
     return fmt::format("no rule of the domain {} applies; to see which rules the server has, {}",
                        rule::Quote(domain), kLoginHint);
   }
-  std::string names;
-  for (const auto& [name, paths] : known.paths_by_domain)
-    names += (names.empty() ? "" : ", ") + rule::Quote(name);
+  std::vector<std::string> names;
+  for (const auto& [name, paths] : known.paths_by_domain) names.push_back(rule::Quote(name));
   return fmt::format("the domain {} has no rules; choose one that has, with --domain: {}",
-                     rule::Quote(domain), names);
+                     rule::Quote(domain), ShowNames(names));
 }
 
 KnownRules RulesOfServer(const http::ServerAccess& server, base::Duration timeout) {

@@ -30,17 +30,6 @@ std::string ProblemLine(const Json& problem) {
                      line > 0 ? fmt::format(":{}: ", line) : ": ", PrintableIn(problem, "message"));
 }
 
-// Foreign text must not move a terminal's cursor.
-std::string PrintableLines(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    out.append(rule::Printable(line)).append("\n");
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  return out;
-}
-
 // "fixed window".
 std::string AlgorithmOf(const Json& limit) {
   std::string name(limit["algorithm"].text());
@@ -146,7 +135,8 @@ std::optional<ShownChange> ShowChange(std::string_view body) {
   if (!answer["diff"].is_string() || !IsList(answer["changes"])) return std::nullopt;
   const std::string_view diff = answer["diff"].text();
   ShownChange shown{.changes = !diff.empty(), .text = {}};
-  if (shown.changes) shown.text = PrintableIn(answer, "document") + "\n" + PrintableLines(diff);
+  if (shown.changes)
+    shown.text = PrintableIn(answer, "document") + "\n" + rule::PrintableLines(diff);
   shown.text += Differences(answer);
   if (!shown.changes) shown.text += "nothing changes\n";
   return shown;

@@ -151,7 +151,7 @@ class DocumentHandlers {
 
   std::optional<rule::Rollback> ReadRollback(const Request& request, bool dry_run,
                                              Response& response) const {
-    const Json body = Json::Parse(request.body).value_or(nullptr);
+    const Json body = Json::Parse(request.body, Json::kRequestValuesMax).value_or(nullptr);
     rule::Rollback rollback{.document = {},
                             .expected_version = TextOf(rule::kAnyVersion),
                             .author = AuthorOf(request),

@@ -220,7 +220,7 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
     http::AnswerProblem(status, detail, hint, response);
     return false;
   };
-  const Json object = Json::Parse(body).value_or(nullptr);
+  const Json object = Json::Parse(body, Json::kRequestValuesMax).value_or(nullptr);
   if (!object.is_object()) return refuse(400, "the body is not a JSON object", kSettlementForm);
   const Json& token = object["reservation"];
   auto stated = CostsIn(object);
