@@ -88,6 +88,8 @@ function(headgate_tests)
   endif()
   set(binary ${A_NAME}_test)
   add_executable(${binary} ${A_TESTS} ${A_SOURCES})
+  # After an edit of one test file of a large folder, a part of them is compiled.
+  set_target_properties(${binary} PROPERTIES UNITY_BUILD_BATCH_SIZE 15)
   target_link_libraries(${binary} PRIVATE ${A_LINKS} headgate_test_base GTest::gmock_main headgate_flags)
   if(NOT A_LABEL STREQUAL "plain")
     target_link_libraries(${binary} PRIVATE headgate_test_flags)
