@@ -8,6 +8,8 @@ set(libraries headgate_base headgate_algorithm headgate_permit headgate_rule hea
 foreach(library ${libraries})
   string(REPLACE headgate_ "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+  # The headers need C++20; a program that links one of the libraries need not ask for it.
+  target_compile_features(${library} PUBLIC cxx_std_20)
 endforeach()
 set_target_properties(headgate_library PROPERTIES EXPORT_NAME headgate)
 install(TARGETS ${libraries} EXPORT headgate ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)

@@ -21,6 +21,7 @@ set(HEADGATE_PUBLIC_HEADERS
   store/store.h)
 
 set(HEADGATE_INNER_HEADERS
+  algorithm/block.h
   algorithm/bucket.h
   algorithm/counter.h
   algorithm/fixed_window.h
@@ -30,8 +31,10 @@ set(HEADGATE_INNER_HEADERS
   algorithm/token_bucket.h
   base/check.h
   base/decimal.h
+  base/rate_limit_form.h
   base/status.h
   base/strided.h
+  base/time_zone.h
   base/wide.h
   limiter/bucket_name.h
   limiter/decider.h
@@ -42,14 +45,16 @@ set(HEADGATE_INNER_HEADERS
   limiter/permit_hold.h
   limiter/settled.h
   limiter/size_charge.h
-  limiter/size_debts.h
   permit/permit.h
   permit/permit_set.h
   permit/permit_table.h
   rule/document.h
+  rule/given_limit.h
   rule/joined_text.h
+  rule/refusal.h
   rule/rule_tree.h
   rule/size_cost.h
+  rule/status_count.h
   rule/wildcard_index.h
   store/fair_victim.h
   store/hit_arena.h
@@ -57,4 +62,5 @@ set(HEADGATE_INNER_HEADERS
   store/limit_table.h
   store/pages.h
   store/segment.h
-  store/spin_lock.h)
+  store/spin_lock.h
+  store/table_shape.h)

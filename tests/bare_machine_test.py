@@ -59,7 +59,7 @@ class BareMachine(unittest.TestCase):
             time.sleep(0.02)
 
     def started(self, *words):
-        """The tool, when its command runs in the root."""
+        """Starts the tool, and returns its process once its command runs in the root."""
         tool = subprocess.Popen((self.tool, *words), env=self.env, stdout=subprocess.DEVNULL)
         self.addCleanup(tool.wait)
         self.addCleanup(tool.kill)

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +18,23 @@
 namespace headgate::tidy {
 namespace language_test {
 
+enum Held : uint8_t { kEverywhere, kNotInOlderTexts };
+
 struct Example {
   BannedPhrase phrase;
   std::string_view bad;   // a text in which the phrase is found
   std::string_view good;  // a text that looks similar and is correct
+  Held held = kEverywhere;
+};
+
+// Texts that do not keep the newest rules yet.
+constexpr std::array<std::string_view, 6> kOlderTexts = {
+    "headgate/algorithm/fair_share",
+    "headgate/http/",
+    "headgate/limiter/",
+    "headgate/share/",
+    "docs/guides/sidecar.md",
+    "docs/internals/leases.md",
 };
 
 const std::vector<Example>& Examples() {
@@ -43,7 +59,7 @@ const std::vector<Example>& Examples() {
        "Who asks? The client who waits."},
       {{"for|to|of|by|with|from|than who|whoever", "name the person or program: `a client that …`"},
        "It is exclusive for who replaces it.",
-       "It is for those who replace it, and says who did."},
+       "It is for users who replace it, and says who did."},
       {{"^ where", "write `if` or `when`; `where` is for places"},
        "Where no rule applies, the request passes.",
        "Where does it go? It stays where it was."},
@@ -81,8 +97,47 @@ const std::vector<Example>& Examples() {
       {{"store|server|redis is|was|were away", "write `unreachable` or `down`"},
        "While the store is away.",
        "While the store is far away, or unreachable."},
+      {{"those who|that|whose|which", "name the thing: `the requests that …`, `a client that …`"},
+       "Calls those that wait.",
+       "Calls the entries that wait, and those of other loops.",
+       kNotInOlderTexts},
+      {{"go|goes|going|went|gone on", "write `continue`, or name the thing that happens"},
+       "The old process goes on.",
+       "The old process continues to serve, and goes away later.",
+       kNotInOlderTexts},
+      {{"under way", "write `in progress` or `in flight`"},
+       "While a call is under way.",
+       "While a call is in flight, or on its way.",
+       kNotInOlderTexts},
+      {{"anew", "write `again`, or name the new start"},
+       "The window begins anew.",
+       "The window begins again, like a new one.",
+       kNotInOlderTexts},
+      {{"as if never used", "write `full again` or `fresh` (headgate/algorithm/decide.h)"},
+       "Until the bucket is as if never used.",
+       "Until the bucket is full again, as if it had not been used.",
+       kNotInOlderTexts},
+      {{"only|a|the|one|another|each|0 look|looks", "a look that takes nothing is a `peek`"},
+       "A cost of 0 looks, and the look is free.",
+       "A cost of 0 peeks; the bucket only looked full.",
+       kNotInOlderTexts},
+      {{"for|of|than|with|from|in|by|beside|besides|beyond|after|before|into|behind|without what",
+        "name the thing: `the bytes that …`, `the result of …`"},
+       "More than what it asks for.",
+       "It says what it asks for.",
+       kNotInOlderTexts},
   };
   return examples;
+}
+
+bool IsHeldIn(const Example& example, std::string_view path) {
+  const auto starts_path = [&](std::string_view place) { return path.starts_with(place); };
+  if (example.held == kNotInOlderTexts &&
+      std::any_of(kOlderTexts.begin(), kOlderTexts.end(), starts_path))
+    return false;
+  // The reference and the model define when a bucket is as if never used.
+  return example.phrase.pattern != "as if never used" ||
+         !(starts_path("docs/reference/") || starts_path("tests/model/"));
 }
 
 SourceFile File(std::string_view path, std::string_view text) {
@@ -94,6 +149,7 @@ std::vector<std::string> Found(const SourceFile& file) {
   std::vector<std::string> found;
   for (const Paragraph& paragraph : ProseOf(file)) {
     for (const Example& example : Examples()) {
+      if (!IsHeldIn(example, file.path)) continue;
       const int line = FindPhrase(example.phrase, paragraph);
       if (line == 0) continue;
       found.push_back(fmt::format("{}:{}: `{}`: {}", file.path, line, example.phrase.pattern,

@@ -4,7 +4,7 @@ that it depends on has changed.
 
     passed_tests.py skip BUILD      prints the names of the tests that need not run, one per line
     passed_tests.py record BUILD    remembers the tests that passed, from BUILD/tests.xml of ctest, and prints
-                                    the reasons of those that were skipped
+                                    the reasons of the skipped ones
 
 A test depends on its ctest entry, on the programs that the entry names, on the installed packages, and
 on the files of the source tree. C++ sources count only for the tests that read or compile them; for
@@ -77,7 +77,7 @@ def keys_of(build):
 
 
 def skips_of(case):
-    """The reasons of what was skipped in a test that is not `run` for this alone."""
+    """The reasons of skipped parts of a test, unless the test is `run` only because of them."""
     if case.find("skipped") is None:
         return []
     found = [match[2] or match[3] for match in REASONS.finditer(case.findtext("system-out") or "")]

@@ -19,7 +19,7 @@ PACKAGES = {
     "ar": "g++", "cc": "g++", "nm": "g++", "readelf": "g++",  # g++ depends on binutils
     "ctest": "cmake", "ninja": "ninja-build", "clang++": "clang",
     "redis-cli": "redis-tools", "redis-benchmark": "redis-tools",
-    "java": "default-jre-headless", "node": "nodejs", "groff": "groff-base",
+    "java": "default-jre-headless", "node": "nodejs", "php": "php-cli", "groff": "groff-base",
     "h2load": "nghttp2-client", "nghttpd": "nghttp2-server",
     "ip": "iproute2", "pgrep": "procps", "promtool": "prometheus",
 }
@@ -40,8 +40,8 @@ PASSED_ON = {
     "tests/bench/fleet.py": ("binary", "f'hot{keys}-'"), "tests/bench/sidecar_against_nginx.py": ("f'http://127.0.0.1:{port}/small'",),
     "tests/bench/store_memory.py": ("w.replace('PORT', str(self.port))",), "tests/bench/strict.py": ("binary", "os.environ"),
     "tests/integration/harness.py": ("args", "command", "prefix", "program"), "tests/integration/namespaces.py": ("words",),
-    "tests/integration/proxies.py": ("name",), "tests/integration/test_completion.py": ("shell",),
-    "tests/integration/test_examples.py": ("shlex.split(command)", "shlex.split(line.replace(':8080', f':{server.port}').replace('-p 8080', f'-p {server.port}'))"),
+    "tests/integration/proxies.py": ("name",), "tests/integration/readers.py": ("command", "name"), "tests/integration/test_completion.py": ("shell",),
+    "tests/integration/test_examples.py": ("program.group(1)", "shlex.split(command)", "shlex.split(line.replace(':8080', f':{server.port}').replace('-p 8080', f'-p {server.port}'))"),
     "tests/integration/test_library.py": ("command",), "tests/integration/test_proxy_examples.py": ("name",),
     "tests/integration/test_sidecar_restart.py": ("version",), "tests/integration/zookeeper.py": ("list(prefix)",),
     "tests/passed_tests.py": ("command",), "tests/passed_tests_test.py": ("command",), "tests/simulation/source_mutants.py": ("command",),

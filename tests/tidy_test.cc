@@ -1,5 +1,6 @@
 // The tree keeps its shape: which folder may include which, what must not be written and what to
-// write instead, and no dead files. Each message names the place and what to do.
+// write instead, and no dead files. Each message names the place and what to do. One file because
+// it is one list of rules.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,8 +106,8 @@ bool InApp(const SourceFile& file) { return file.folder().starts_with("app"); }
 // HTTP, files and logins use loops, descriptors and peers; rule sources and stores are opened by
 // one folder each.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
-  return ((folder == "http" || folder == "disk" || folder == "access" || folder == "zookeeper" ||
-           folder == "curl") &&
+  return ((folder == "http" || folder == "files" || folder == "access" ||
+           folder.starts_with("client/")) &&
           lower == "net") ||
          (folder == "http" && lower == "access") ||
          // The parts of the program.
@@ -117,11 +118,9 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
          ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||
-         // Fronts share what they say about a decision; the two of forward-auth share the judge.
-         (folder.starts_with("front/") && lower == "front/answer") ||
-         (folder == "front/spoe" && lower == "front/auth") ||
-         // The sidecar judges its requests as forward-auth does.
-         (folder == "proxy" && (lower == "front/auth" || lower == "front/answer"));
+         // Fronts and the sidecar describe a decision in the same fields, and judge requests alike.
+         ((folder.starts_with("front/") || folder == "proxy" || folder == "gate") &&
+          (lower == "answer" || lower == "gate"));
 }
 
 TEST(Floors, EveryFolderHasOne) {
@@ -254,9 +253,9 @@ TEST(Floors, NamespaceIsTheFolder) {
   for (const SourceFile* file : Code()) {
     if (file->folder().empty()) continue;
     std::string expected = "headgate::" + std::string(file->folder());
-    // Its readers are other programs.
+    // The library's headers are used by other programs.
     if (file->folder() == "library") expected = "headgate";
-    // The program is one.
+    // All folders of the program share one namespace.
     if (InApp(*file)) expected = "headgate::app";
     if (const size_t slash = expected.find('/'); slash != expected.npos)
       expected.replace(slash, 1, "::");
@@ -444,7 +443,8 @@ TEST(Files, FoldersAreNamedForAnIdea) {
 // The tests of a folder are compiled together, and many have helpers of the same name.
 TEST(Files, TestsHaveANamespaceOfTheirOwn) {
   for (const SourceFile* file : Code()) {
-    if (!file->path.ends_with("_test.cc") || file->path.starts_with("tests/compile_fail/")) continue;
+    if (!file->path.ends_with("_test.cc") || file->path.starts_with("tests/compile_fail/"))
+      continue;
     const std::string name(file->name().substr(0, file->name().size() - 3));
     EXPECT_NE(file->code.find("\nnamespace " + name + " {\n"), std::string::npos)
         << file->path << ": write the tests and their helpers in `namespace " << name << " {`";
@@ -570,6 +570,60 @@ TEST(Documents, EveryDocumentThatIsNamedIsThere) {
         if (!target.ends_with(".md") || Exists(file, target) || !missing.insert(target).second)
           continue;
         ADD_FAILURE() << file.path << ":" << line.number << " names " << target << ": write it";
+      }
+    }
+  }
+}
+
+// The part of a line of C++ that is a comment; all of other lines.
+std::string_view ProseOf(const SourceFile& file, std::string_view line) {
+  if (!file.is_header() && !file.is_source()) return line;
+  const size_t comment = line.find("//");
+  return comment == line.npos ? std::string_view() : line.substr(comment + 2);
+}
+
+// The names of sources in a text: "headgate/wire/origin.h", "origin.h".
+std::vector<std::string> SourcesNamedIn(std::string_view text) {
+  static constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/.";
+  std::vector<std::string> names;
+  for (size_t at = text.find_first_of(kLetters); at != text.npos;
+       at = text.find_first_of(kLetters, at)) {
+    const size_t end = std::min(text.find_first_not_of(kLetters, at), text.size());
+    std::string_view name = text.substr(at, end - at);
+    at = end;
+    while (name.ends_with('.')) name.remove_suffix(1);
+    const bool is_source = name.ends_with(".h") || name.ends_with(".cc") || name.ends_with(".lua");
+    // x_test.cc and _test.cc stand for any name.
+    const std::string_view file = name.substr(name.rfind('/') + 1);
+    const bool stands_for_any = file.find_first_of("_.") <= 1;
+    if (is_source && !stands_for_any) names.emplace_back(name);
+  }
+  return names;
+}
+
+TEST(Documents, NamesOfSourcesAreFoundInTexts) {
+  EXPECT_THAT(SourcesNamedIn("In `app/fronts.cc`, [code](../a/wide.lua) and (origin.h). x_test.cc"),
+              ::testing::ElementsAre("app/fronts.cc", "../a/wide.lua", "origin.h"));
+}
+
+// A path may be shortened at the front. Decisions tell of their time.
+TEST(Documents, EverySourceThatIsNamedIsThere) {
+  std::set<std::string, std::less<>> known{"absl/container/flat_hash_map.h",
+                                           "absl/status/statusor.h", "fmt/format.h"};
+  for (const SourceFile& file : Tree()) {
+    for (size_t at = 0; at != file.path.npos; at = file.path.find('/', at + 1))
+      known.insert(file.path.substr(at == 0 ? 0 : at + 1));
+  }
+  for (const SourceFile& file : Tree()) {
+    const bool is_read = file.is_header() || file.is_source() || file.path.ends_with(".md");
+    if (!is_read || file.path.starts_with("docs/decisions/")) continue;
+    if (file.path.starts_with("tests/tidy") || file.path == "tests/language_test.cc") continue;
+    for (const SourceLine& line : Lines(file.text)) {
+      for (std::string name : SourcesNamedIn(ProseOf(file, line.text))) {
+        while (name.starts_with("../")) name.erase(0, 3);
+        EXPECT_TRUE(known.contains(name))
+            << file.path << ":" << line.number << " names " << name << ", which is not there";
       }
     }
   }

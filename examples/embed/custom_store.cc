@@ -25,12 +25,24 @@ using headgate::store::TakeRequest;
 class Hits final : public headgate::algorithm::HitLog {
  public:
   bool empty() const override { return hits_.empty(); }
+  size_t size() const override { return hits_.size(); }
   Hit Oldest() const override { return hits_.front(); }
   Hit Newest() const override { return hits_.back(); }
   void DropOldest() override { hits_.pop_front(); }
   void ReduceNewest(uint32_t cost) override {
     if (hits_.back().cost <= cost) return hits_.pop_back();
     hits_.back().cost -= cost;
+  }
+  uint32_t ReduceAt(Instant at, uint64_t cost) override {
+    const uint64_t asked = cost;
+    for (size_t i = hits_.size(); i-- > 0 && cost > 0;) {
+      if (hits_[i].at != at) continue;
+      const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost, hits_[i].cost));
+      cost -= part;
+      hits_[i].cost -= part;
+      if (hits_[i].cost == 0) hits_.erase(hits_.begin() + static_cast<ptrdiff_t>(i));
+    }
+    return static_cast<uint32_t>(asked - cost);
   }
   bool Append(Hit hit) override {
     hits_.push_back(hit);
@@ -62,7 +74,7 @@ class MapStore final : public headgate::store::Store {
     headgate::algorithm::Limit limit;
     BucketState state{};
     Hits hits{};
-    Instant remembered_until{0};
+    headgate::algorithm::RememberedUntil remembered_until{};
   };
 
   Decision TakeOne(const TakeRequest& request, Instant now) {
@@ -82,6 +94,10 @@ class MapStore final : public headgate::store::Store {
       }
       case Operation::kRefund:
         return *Refund(limit, kept.state, kept.hits, request.cost, now);
+      case Operation::kUndo:
+        return *Undo(limit, kept.state, kept.hits, request.cost, request.taken_at, now);
+      case Operation::kCharge:
+        return Charge(limit, kept.state, kept.hits, request.cost, now);
       case Operation::kReset:
         Reset(limit, kept.state, kept.hits);
         return Decide(limit, kept.state, kept.hits, 0, now);

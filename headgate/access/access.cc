@@ -1,12 +1,10 @@
 #include "headgate/access/access.h"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <span>
 #include <utility>
 
 #include "headgate/algorithm/limit.h"
@@ -26,19 +24,6 @@ constexpr size_t kVerifiedMax = 10'000;
 constexpr size_t kWaitersMax = 16'384;
 // Users and addresses whose failed logins are counted.
 constexpr uint64_t kFailureBucketsMax = 1 << 16;
-
-std::string RandomBytes(size_t count) {
-  std::string bytes(count, '\0');
-  auto* const out = static_cast<unsigned char*>(static_cast<void*>(bytes.data()));
-  HEADGATE_CHECK(RAND_bytes(out, static_cast<int>(count)) == 1);
-  return bytes;
-}
-
-// Computed for users that do not exist, so that the time does not tell whether they do.
-const PasswordHash& HashOfNobody() {
-  static const PasswordHash hash = *ParsePasswordHash(HashPassword(RandomBytes(16)));
-  return hash;
-}
 
 }  // namespace
 
@@ -63,7 +48,10 @@ Access::Access(AccessOptions options)
                                       : std::make_shared<base::SystemClock>()),
       digest_key_(RandomBytes(32)),
       users_(std::move(options.users)) {
-  if (has_users_) anonymous_ = users_->anonymous;
+  if (has_users_) {
+    anonymous_ = users_->anonymous;
+    costs_ = CostsOf(*users_);
+  }
   if (!has_logins()) return;
   failures_ = std::make_unique<store::MemoryStore>(store::MemoryOptions{
       .max_buckets = kFailureBucketsMax, .max_limits = 2, .secret = base::RandomHashSecret()});
@@ -96,6 +84,7 @@ void Access::Replace(std::shared_ptr<const UserTable> users) {
   const std::lock_guard lock(mutex_);
   users_ = std::move(users);
   anonymous_ = users_->anonymous;
+  costs_ = CostsOf(*users_);
   verified_.clear();
   generation_.fetch_add(1, std::memory_order_release);
 }
@@ -131,52 +120,57 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
   // Without users all names lead to the credential. With a key for each name, a client could fill
   // the table and so push out the count of its guesses.
   const bool is_default = user.empty() || user == kDefaultUser || !has_users_;
-  const base::Hash128 failures = FailuresKey(is_default ? kDefaultUser : user, peer);
-  const base::Hash128 address_failures = FailuresKey(std::nullopt, peer);
-  if (const auto wait = LimitedFor(failures, user_limit_, now))
-    return Count({.result = Login::Result::kLimited, .retry_after = *wait});
+  const FailureKeys keys{.of_user = FailuresKey(is_default ? kDefaultUser : user, peer),
+                         .of_address = FailuresKey(std::nullopt, peer)};
   const bool by_credential = user.empty() || user == kDefaultUser;
-  if (by_credential && IsCredential(password)) {
-    return Count({.result = Login::Result::kAccepted,
-                  .identity = {.user = std::string(kDefaultUser), .rights = Rights::All()}});
-  }
+  if (by_credential && IsCredential(password))
+    return Accept(keys, {.user = std::string(kDefaultUser), .rights = Rights::All()}, now);
   if (!has_users_ || user.empty()) {
-    CountFailure(failures, user_limit_, now);
-    CountFailure(address_failures, address_limit_, now);
+    // The limit of an address bounds computations of hashes. This password needs none, so only the
+    // user's limit counts.
+    const auto decision = AskFailures(store::Operation::kTake, keys.of_user, user_limit_, now);
+    if (!decision.allowed)
+      return Count({.result = Login::Result::kLimited, .retry_after = decision.retry_after});
+    AskFailures(store::Operation::kTake, keys.of_address, address_limit_, now);
     return Count({.result = Login::Result::kWrong});
   }
   Digest digest = DigestOf(user, password);
   if (std::optional<Identity> identity = Known(digest))
-    return Count({.result = Login::Result::kAccepted, .identity = *std::move(identity)});
-  if (const auto wait = LimitedFor(address_failures, address_limit_, now))
-    return Count({.result = Login::Result::kLimited, .retry_after = *wait});
+    return Accept(keys, *std::move(identity), now);
   std::optional<Job> displaced;
   {
     const std::lock_guard lock(mutex_);
-    Waiter waiter{.failures = failures,
-                  .address_failures = address_failures,
-                  .now = now,
-                  .since = clock_->BootNow(),
-                  .post = post,
-                  .state = pending.state_};
+    const Guess guess{.keys = keys, .now = now, .since = clock_->BootNow()};
+    Waiter waiter{.since = guess.since, .post = post, .state = pending.state_};
     const auto same = std::find_if(jobs_.begin(), jobs_.end(),
                                    [&](const Job& job) { return job.digest == digest; });
+    const bool is_guessed = same != jobs_.end() && same->guesses.contains(keys.of_user);
+    if (!is_guessed) {
+      if (const auto wait = Take(keys, now))
+        return Count({.result = Login::Result::kLimited, .retry_after = *wait});
+    }
     if (same != jobs_.end()) {
-      if (same->waiters.size() >= kWaitersMax) return Busy(address_failures, now);
+      if (same->waiters.size() >= kWaitersMax)
+        return is_guessed ? Count({.result = Login::Result::kBusy}) : Busy(guess);
+      same->guesses.try_emplace(keys.of_user, guess);
       same->waiters.push_back(std::move(waiter));
       return std::nullopt;
     }
-    const int64_t of_address = CountOfAddress(address_failures);
-    if (of_address * 4 >= static_cast<int64_t>(waiting_max_)) return Busy(address_failures, now);
+    const int64_t of_address = CountOfAddress(keys.of_address);
+    if (of_address * 4 >= static_cast<int64_t>(waiting_max_)) return Busy(guess);
     if (jobs_.size() >= waiting_max_) {
       displaced = Displace(of_address);
-      if (!displaced) return Busy(address_failures, now);
+      if (!displaced) return Busy(guess);
     }
-    Enqueue({.user = std::string(user),
-             .password = std::string(password),
-             .digest = std::move(digest),
-             .waiters = {std::move(waiter)},
-             .round = of_address});
+    Job job{.user = std::string(user),
+            .password = std::string(password),
+            .digest = std::move(digest),
+            .address = keys.of_address,
+            .waiters = {},
+            .guesses = {{keys.of_user, guess}},
+            .round = of_address};
+    job.waiters.push_back(std::move(waiter));
+    Enqueue(std::move(job));
   }
   has_job_.notify_one();
   if (displaced) GiveUp(*displaced);
@@ -189,39 +183,53 @@ Login Access::Count(Login login) {
 }
 
 algorithm::Decision Access::AskFailures(store::Operation operation, const base::Hash128& failures,
-                                        const store::LimitHandle& limit, base::Instant now) {
-  const store::TakeRequest request{.key = failures, .limit = limit.get(), .operation = operation};
+                                        const store::LimitHandle& limit, base::Instant now,
+                                        base::Instant taken_at) {
+  const store::TakeRequest request{
+      .key = failures, .limit = limit.get(), .operation = operation, .taken_at = taken_at};
   algorithm::Decision decision;
   failures_->TakeOne(request, decision, now);
   return decision;
 }
 
-void Access::CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
-                          base::Instant now) {
-  AskFailures(store::Operation::kTake, failures, limit, now);
+std::optional<base::Duration> Access::Take(const FailureKeys& keys, base::Instant now) {
+  using store::Operation;
+  const auto of_user = AskFailures(Operation::kTake, keys.of_user, user_limit_, now);
+  if (!of_user.allowed) return of_user.retry_after;
+  const auto of_address = AskFailures(Operation::kTake, keys.of_address, address_limit_, now);
+  if (of_address.allowed) return std::nullopt;
+  AskFailures(Operation::kUndo, keys.of_user, user_limit_, now, now);
+  return of_address.retry_after;
 }
 
-std::optional<base::Duration> Access::LimitedFor(const base::Hash128& failures,
-                                                 const store::LimitHandle& limit,
-                                                 base::Instant now) {
-  const auto decision = AskFailures(store::Operation::kPeek, failures, limit, now);
-  if (decision.allowed) return std::nullopt;
-  return decision.retry_after;
+void Access::GiveBack(const Guess& guess, bool of_address) {
+  const base::Instant now = guess.now + (clock_->BootNow() - guess.since);
+  AskFailures(store::Operation::kUndo, guess.keys.of_user, user_limit_, now, guess.now);
+  if (!of_address) return;
+  AskFailures(store::Operation::kUndo, guess.keys.of_address, address_limit_, now, guess.now);
 }
 
-int64_t Access::CountOfAddress(const base::Hash128& address_failures) const {
-  return std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
-    return job.waiters.front().address_failures == address_failures;
-  });
+// A right password only peeks at the bucket of failures, and a wrong one takes from it, each in one
+// step. So exactly as many guesses can be accepted as the limit allows, on any number of threads.
+Login Access::Accept(const FailureKeys& keys, Identity identity, base::Instant now) {
+  const auto decision = AskFailures(store::Operation::kPeek, keys.of_user, user_limit_, now);
+  if (!decision.allowed)
+    return Count({.result = Login::Result::kLimited, .retry_after = decision.retry_after});
+  return Count({.result = Login::Result::kAccepted, .identity = std::move(identity)});
 }
 
-// The first job may be under way. At most `waiting_max` jobs are compared with each other, only
-// while the queue is full, and less than a hash takes.
+int64_t Access::CountOfAddress(const base::Hash128& address) const {
+  return std::count_if(jobs_.begin(), jobs_.end(),
+                       [&](const Job& job) { return job.address == address; });
+}
+
+// The first job may be in progress. At most `waiting_max` jobs are compared with each other, and
+// only while the queue is full. This takes less time than one hash.
 std::optional<Access::Job> Access::Displace(int64_t of_address) {
   auto newest = jobs_.end();
   int64_t most = of_address + 1;
   for (auto job = std::next(jobs_.begin()); job != jobs_.end(); ++job) {
-    const int64_t count = CountOfAddress(job->waiters.front().address_failures);
+    const int64_t count = CountOfAddress(job->address);
     if (count < most || count < of_address + 2) continue;
     most = count;
     newest = job;
@@ -232,20 +240,18 @@ std::optional<Access::Job> Access::Displace(int64_t of_address) {
   return displaced;
 }
 
-Login Access::Busy(const base::Hash128& address_failures, base::Instant now) {
-  CountFailure(address_failures, address_limit_, now);
+Login Access::Busy(const Guess& guess) {
+  GiveBack(guess, /*of_address=*/false);
   return Count({.result = Login::Result::kBusy});
 }
 
 void Access::GiveUp(const Job& job) {
-  for (const Waiter& waiter : job.waiters) {
-    CountFailure(waiter.address_failures, address_limit_, waiter.now);
-    Tell(waiter, {.result = Login::Result::kBusy});
-  }
+  for (const auto& [key, guess] : job.guesses) GiveBack(guess, /*of_address=*/false);
+  for (const Waiter& waiter : job.waiters) Tell(waiter, {.result = Login::Result::kBusy});
 }
 
 // The addresses take turns, so that one with many passwords does not delay the others. The first
-// job may be under way.
+// job may be in progress.
 void Access::Enqueue(Job job) {
   if (jobs_.empty()) return jobs_.push_back(std::move(job));
   const auto later = std::find_if(std::next(jobs_.begin()), jobs_.end(),
@@ -287,7 +293,7 @@ void Access::Run() {
   while (true) {
     has_job_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
     if (ending_) return;
-    // It stays in the queue meanwhile, so that more clients with this password can join it.
+    // The job stays in the queue meanwhile, so that more clients with this password can join it.
     const Job& job = jobs_.front();
     const bool wanted = std::any_of(job.waiters.begin(), job.waiters.end(),
                                     [this](const Waiter& waiter) { return IsWanted(waiter); });
@@ -299,15 +305,15 @@ void Access::Run() {
     jobs_.pop_front();
     lock.unlock();
     OPENSSL_cleanse(done.password.data(), done.password.size());
-    if (!wanted) GiveUp(done);
-    for (const Waiter& waiter : wanted ? std::span(done.waiters) : std::span<Waiter>()) {
+    if (!wanted) {
+      GiveUp(done);
+    } else {
       if (identity) {
-        Tell(waiter, {.result = Login::Result::kAccepted, .identity = *identity});
-      } else {
-        CountFailure(waiter.failures, user_limit_, waiter.now);
-        CountFailure(waiter.address_failures, address_limit_, waiter.now);
-        Tell(waiter, {.result = Login::Result::kWrong});
+        for (const auto& [key, guess] : done.guesses) GiveBack(guess, /*of_address=*/true);
       }
+      const Login login{.result = identity ? Login::Result::kAccepted : Login::Result::kWrong,
+                        .identity = identity.value_or(Identity())};
+      for (const Waiter& waiter : done.waiters) Tell(waiter, login);
     }
     lock.lock();
   }
@@ -318,8 +324,9 @@ bool Access::IsWanted(const Waiter& waiter) const {
 }
 
 std::optional<Identity> Access::Verify(const Job& job) {
-  PasswordHash expected = HashOfNobody();
+  PasswordHash expected;
   std::optional<Identity> identity;
+  std::vector<PasswordHash> others;
   {
     const std::lock_guard lock(mutex_);
     const auto user = users_->users.find(job.user);
@@ -330,8 +337,10 @@ std::optional<Identity> Access::Verify(const Job& job) {
                   .password = expected,
                   .generation = generation_.load(std::memory_order_relaxed)};
     }
+    others = HashesBeside(identity ? &expected : nullptr, costs_);
   }
-  if (!Matches(expected, job.password) || !identity) return std::nullopt;
+  for (const PasswordHash& other : others) (void)Matches(other, job.password);
+  if (!identity || !Matches(expected, job.password)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (verified_.size() >= kVerifiedMax) verified_.clear();
   if (identity->generation == generation_.load(std::memory_order_relaxed))

@@ -7,9 +7,10 @@
 // Thread-safe: all loops share one. A password whose hash was compared before is recognised at
 // once; otherwise a thread of its own computes the hash, because that takes too long for a loop.
 // Failed logins are limited per user and address. So are the computations for one address, whatever
-// users it names, so that one client cannot keep the others from logging in. If all places are
-// taken, the address with the most waiting passwords gives way. An IPv6 network of 64 bits counts
-// as one address.
+// users it names, so that one client cannot keep the others from logging in. A guess counts as
+// failed from the moment at which it is queued; if it proves right, it no longer counts. If all
+// places are taken, the address with the most waiting passwords gives way. An IPv6 network of 64
+// bits counts as one address.
 #pragma once
 
 #include <atomic>
@@ -65,8 +66,8 @@ struct Login {
 // The result of a login as metrics name it.
 std::string_view Name(Login::Result result);
 
-// A login that is being verified. If it is destroyed before, the result is dropped. Used on one
-// thread.
+// A login that is being verified. If it is destroyed before the result is there, the result is
+// dropped. Used on one thread.
 class PendingLogin {
  public:
   // `wake` is called on the client's thread when there is a result.
@@ -94,15 +95,14 @@ struct AccessOptions {
   std::shared_ptr<const UserTable> users{};
   // Failed logins of one user from one address: this many at once, and per minute.
   uint64_t failures_per_minute = 10;
-  // Failed logins from one address, and those that were refused as busy. Beyond it no hash is
-  // computed for the address; passwords that were verified before, and the credential, are still
-  // accepted.
+  // Logins from one address that failed or were refused as busy. Beyond it no hash is computed for
+  // the address; passwords that were verified before, and the credential, are still accepted.
   uint64_t address_failures_per_minute = 100;
   // Passwords that wait for the computation of a hash. One address may have a quarter of them, and
   // gives way to addresses with fewer if no place is left.
   uint32_t waiting_max = 128;
   // A login that has waited this long is refused as busy. Shorter than the request timeout, after
-  // which the client would hear nothing.
+  // which the client would get no answer.
   base::Duration wait_max = std::chrono::seconds(5);
   // For `wait_max`. Null: the system's.
   std::shared_ptr<const base::Clock> clock{};
@@ -119,7 +119,7 @@ class Access {
   bool has_logins() const { return !credential_.empty() || has_users_; }
   bool has_users() const { return has_users_; }
 
-  // No login is verified after it. Call it before the threads end to which `post` leads.
+  // No login is verified afterwards. Call it before the threads end on which `post` runs work.
   void End();
 
   // Replaces the users. A client keeps its login if user and password are as before, with the
@@ -128,13 +128,13 @@ class Access {
   // Changes when the users change.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // The rights of clients on this other end without a login.
+  // The rights of a client at this peer without a login.
   Rights WithoutLogin(const net::Peer& peer) const;
   // The rights of the client. Brings the identity up to date if the users have changed.
   Rights RightsOf(const net::Peer& peer, Identity& identity);
 
   // An absent result comes later, in `pending`; then `post` is called from another thread. The
-  // credential is the password of the user "default"; an empty `user` stands for this one too.
+  // credential is the password of the user "default", which an empty `user` also means.
   std::optional<Login> LogIn(std::string_view user, std::string_view password,
                              const net::Peer& peer, base::Instant now, const Post& post,
                              PendingLogin& pending);
@@ -147,43 +147,60 @@ class Access {
  private:
   using Digest = std::string;
 
+  // The keys of the limits of failed logins.
+  struct FailureKeys {
+    base::Hash128 of_user;     // of the user at this address
+    base::Hash128 of_address;  // of all users at this address
+  };
+  // A password that an address guesses for a user. It has been taken from both limits.
+  struct Guess {
+    FailureKeys keys;
+    base::Instant now;
+    base::BootTime since;
+  };
+  struct HashOf {
+    size_t operator()(const base::Hash128& hash) const { return hash.low; }
+  };
   // A client that waits for its login.
   struct Waiter {
-    base::Hash128 failures;          // of the user at this address
-    base::Hash128 address_failures;  // of all users at this address
-    base::Instant now;
     base::BootTime since;
     Post post;
     std::weak_ptr<PendingLogin::State> state;
   };
-  // A password to verify. The first waiter's address counts as the one that it comes from.
+  // A password to verify. The job counts as one of the first waiter's address.
   struct Job {
     std::string user;
     std::string password;
     Digest digest;
-    std::vector<Waiter> waiters;  // at least one; all named this user and this password
-    int64_t round = 0;            // the passwords of the same address that came before it
+    base::Hash128 address;        // FailureKeys::of_address of the first waiter
+    std::vector<Waiter> waiters;  // at least one login; all gave this user and this password
+    // By FailureKeys::of_user: the clients of one address guess together.
+    absl::flat_hash_map<base::Hash128, Guess, HashOf> guesses;
+    int64_t round = 0;  // the passwords of the same address that came before it
   };
 
   Login Count(Login login);
   algorithm::Decision AskFailures(store::Operation operation, const base::Hash128& failures,
-                                  const store::LimitHandle& limit, base::Instant now);
-  void CountFailure(const base::Hash128& failures, const store::LimitHandle& limit,
-                    base::Instant now);
-  // If too many failed: when the next may be tried.
-  std::optional<base::Duration> LimitedFor(const base::Hash128& failures,
-                                           const store::LimitHandle& limit, base::Instant now);
+                                  const store::LimitHandle& limit, base::Instant now,
+                                  base::Instant taken_at = {});
+  // Counts a login as failed, in both limits, or returns how long to wait until the next one may be
+  // tried.
+  std::optional<base::Duration> Take(const FailureKeys& keys, base::Instant now);
+  // Undoes the count of the guess: for the user, and with `of_address` for the address too.
+  void GiveBack(const Guess& guess, bool of_address);
+  // Accepts the client, unless too many logins have failed.
+  Login Accept(const FailureKeys& keys, Identity identity, base::Instant now);
   // `user` is absent for all users together.
   base::Hash128 FailuresKey(std::optional<std::string_view> user, const net::Peer& peer) const;
-  int64_t CountOfAddress(const base::Hash128& address_failures) const;
+  int64_t CountOfAddress(const base::Hash128& address) const;
   // Removes the newest job of the address with the most, if it has at least two more than
   // `of_address`.
   std::optional<Job> Displace(int64_t of_address);
   void Enqueue(Job job);
-  // Refuses the login, and counts this against the address: else a crowd of connections that are
-  // refused costs nothing.
-  Login Busy(const base::Hash128& address_failures, base::Instant now);
-  // Refuses all who wait for the job.
+  // Refuses a guess that was not compared. It stays counted against the address: else a crowd of
+  // connections that are refused costs nothing.
+  Login Busy(const Guess& guess);
+  // Refuses all who wait for the job, in the same way.
   void GiveUp(const Job& job);
   Digest DigestOf(std::string_view user, std::string_view password) const;
   bool IsCredential(std::string_view password) const;
@@ -191,7 +208,7 @@ class Access {
   void Run();
   // Null if the password is wrong.
   std::optional<Identity> Verify(const Job& job);
-  // Whether anybody still waits for it, and not for too long.
+  // Whether this client still waits, and has not waited for too long.
   bool IsWanted(const Waiter& waiter) const;
   // Tells a client the result, on its thread.
   void Tell(const Waiter& waiter, Login login);
@@ -212,6 +229,7 @@ class Access {
 
   std::mutex mutex_;
   std::shared_ptr<const UserTable> users_;  // never null if has_users_
+  std::vector<PasswordHash> costs_;         // of `users_`
   absl::flat_hash_map<Digest, Identity> verified_;
   std::list<Job> jobs_;
   std::condition_variable has_job_;

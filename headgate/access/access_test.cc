@@ -178,7 +178,8 @@ TEST(Access, OneAddressGetsAQuarterOfThePlaces) {
   };
   int busy = 0;
   for (int i = 0; i < 8; ++i) busy += ask(kElsewhere).has_value() ? 1 : 0;
-  // Two wait, and one or more may have been taken up meanwhile.
+  // At most two of these logins wait at a time. The thread that verifies may have taken up one or
+  // more of them meanwhile.
   EXPECT_GE(busy, 1);
   EXPECT_FALSE(ask(At("192.0.2.2")).has_value());
   door.access.End();
@@ -223,8 +224,11 @@ TEST(Access, AddressesTakeTurns) {
 
 // Many logins while the thread that verifies passwords is held up, so that all places are taken.
 struct Crowd {
-  Crowd() : door({.users = CheapUsers(), .waiting_max = kPlaces}) {
-    // Its result is delivered on the thread that verifies, which waits here.
+  explicit Crowd(uint64_t failures_per_minute = 10)
+      : door({.users = CheapUsers(),
+              .failures_per_minute = failures_per_minute,
+              .waiting_max = kPlaces}) {
+    // The result of this login is delivered on the thread that verifies, which then waits here.
     Ask("opener", "wrong", At("198.51.100.1"), [this](auto) {
       held.count_down();
       released.wait();
@@ -314,14 +318,72 @@ TEST(Access, TheClientsThatWaitForOnePasswordHaveABound) {
 }
 
 TEST(Access, LoginsThatAreRefusedAsBusyCountAgainstTheirAddress) {
-  Crowd crowd;
+  Crowd crowd(/*failures_per_minute=*/1000);
   const auto result = [&](int i) {
     const auto login = crowd.Ask("a", "wrong" + std::to_string(i), kElsewhere);
     return login ? std::optional(login->result) : std::nullopt;
   };
   for (int i = 0; i < 10; ++i) EXPECT_EQ(result(i), std::nullopt);
-  for (int i = 10; i < 110; ++i) EXPECT_EQ(result(i), Result::kBusy) << i;
-  EXPECT_EQ(result(110), Result::kLimited);
+  for (int i = 10; i < 100; ++i) EXPECT_EQ(result(i), Result::kBusy) << i;
+  EXPECT_EQ(result(100), Result::kLimited);
+}
+
+// However many connections guess at the same time, no more passwords are compared than one
+// connection may guess.
+TEST(Access, AGuessCountsBeforeItIsCompared) {
+  Crowd crowd;
+  for (int i = 0; i < 40; ++i) {
+    const auto login = crowd.Ask("guess", "wrong" + std::to_string(i), kElsewhere);
+    EXPECT_EQ(login.has_value(), i >= 10) << i;
+    EXPECT_TRUE(!login || login->result == Result::kLimited);
+  }
+  EXPECT_FALSE(crowd.Ask("other", "apple", At("203.0.113.9"))) << "another address";
+  crowd.Release();
+  for (int i = 0; i < 11; ++i) ASSERT_TRUE(crowd.door.posted.RunNext());
+  EXPECT_EQ(crowd.door.LogIn("ann", "apple").result, Result::kLimited) << "all ten were wrong";
+  EXPECT_EQ(crowd.waiting[41]->result()->result, Result::kAccepted);
+}
+
+TEST(Access, AGuessOfManyUsersCountsForTheAddressBeforeItIsCompared) {
+  Crowd crowd;
+  int limited = 0;
+  for (int i = 0; i < 400; ++i) {
+    PendingLogin pending([] {});
+    const auto login = crowd.door.access.LogIn(
+        "user" + std::to_string(i), "x", kElsewhere, crowd.door.now, [](auto) {}, pending);
+    limited += login && login->result == Result::kLimited ? 1 : 0;
+  }
+  EXPECT_EQ(limited, 300) << "a hundred waited or were refused as busy";
+}
+
+// A fleet behind one address that starts again: more clients than may fail.
+TEST(Access, ClientsOfOneAddressWithTheRightPasswordGuessOnce) {
+  Crowd crowd(/*failures_per_minute=*/1);
+  for (int i = 0; i < 30; ++i) EXPECT_FALSE(crowd.Ask("fleet", "apple", kElsewhere)) << i;
+  EXPECT_EQ(crowd.Ask("", "pear", kElsewhere)->result, Result::kLimited);
+  crowd.Release();
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(crowd.door.posted.RunNext());
+  EXPECT_EQ(crowd.waiting[30]->result()->result, Result::kAccepted);
+  EXPECT_EQ(crowd.door.LogIn("ann", "pear").result, Result::kWrong) << "nothing is counted";
+  EXPECT_EQ(crowd.door.LogIn("ann", "pear").result, Result::kLimited);
+}
+
+TEST(Access, ARightPasswordIsGivenBackToUserAndAddress) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}, {"bob", "beer", Rights::All()}}),
+             .failures_per_minute = 1,
+             .address_failures_per_minute = 1});
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kAccepted);
+  EXPECT_EQ(door.LogIn("bob", "beer").result, Result::kAccepted);
+  EXPECT_EQ(door.LogIn("ann", "pear").result, Result::kWrong);
+  EXPECT_EQ(door.LogIn("bob", "pear").result, Result::kLimited);
+}
+
+TEST(Access, APasswordThatWasNotComparedIsGivenBackToTheUser) {
+  Door door({.users = Users({{"ann", "apple", Rights::All()}}),
+             .failures_per_minute = 1,
+             .waiting_max = 0});
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kBusy);
+  EXPECT_EQ(door.LogIn("ann", "apple").result, Result::kBusy) << "not limited";
 }
 
 TEST(Access, ALoginThatWaitedTooLongIsRefusedAsBusy) {

@@ -5,7 +5,6 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 
@@ -31,7 +30,7 @@ std::string Compute(const PasswordHash& work, std::string_view password, size_t 
   const auto* const salt =
       static_cast<const unsigned char*>(static_cast<const void*>(work.salt.data()));
   auto* const out = static_cast<unsigned char*>(static_cast<void*>(hash.data()));
-  // OpenSSL counts some more than the memory of the algorithm.
+  // OpenSSL counts slightly more memory than the algorithm needs.
   const bool computed =
       EVP_PBE_scrypt(password.data(), password.size(), salt, work.salt.size(),
                      uint64_t{1} << work.log_n, work.r, work.p, 2 * kMemoryMax, out, bytes) == 1;
@@ -74,11 +73,29 @@ std::optional<PasswordHash> Read(std::string_view text) {
 
 }  // namespace
 
+std::string RandomBytes(size_t count) {
+  std::string bytes(count, '\0');
+  auto* const out = static_cast<unsigned char*>(static_cast<void*>(bytes.data()));
+  HEADGATE_CHECK(RAND_bytes(out, static_cast<int>(count)) == 1);
+  return bytes;
+}
+
+bool HaveSameCost(const PasswordHash& a, const PasswordHash& b) {
+  return a.log_n == b.log_n && a.r == b.r && a.p == b.p;
+}
+
+PasswordHash DefaultCost() { return {.log_n = 15, .r = 8, .p = 1, .salt = {}, .hash = {}}; }
+
+PasswordHash HashOfNobody(const PasswordHash& cost) {
+  PasswordHash nobody = cost;
+  nobody.salt = RandomBytes(kSaltBytes);
+  nobody.hash = RandomBytes(kHashBytes);
+  return nobody;
+}
+
 std::string HashPassword(std::string_view password) {
-  std::array<unsigned char, kSaltBytes> salt;
-  HEADGATE_CHECK(RAND_bytes(salt.data(), static_cast<int>(salt.size())) == 1);
-  const PasswordHash work{
-      .log_n = 15, .r = 8, .p = 1, .salt = std::string(salt.begin(), salt.end()), .hash = {}};
+  PasswordHash work = DefaultCost();
+  work.salt = RandomBytes(kSaltBytes);
   const std::string hash = Compute(work, password, kHashBytes);
   HEADGATE_CHECK(!hash.empty());
   return fmt::format("$scrypt$ln={},r={},p={}${}${}", work.log_n, work.r, work.p, Base64(work.salt),

@@ -25,7 +25,17 @@ struct PasswordHash {
   bool operator==(const PasswordHash&) const = default;
 };
 
-// With a new salt: 32 MiB.
+// Bytes that nobody can guess.
+std::string RandomBytes(size_t count);
+
+// Whether both take the same time to compute.
+bool HaveSameCost(const PasswordHash& a, const PasswordHash& b);
+// The cost of new hashes: 32 MiB.
+PasswordHash DefaultCost();
+// A hash of this cost that no password matches.
+PasswordHash HashOfNobody(const PasswordHash& cost);
+
+// With a new salt.
 std::string HashPassword(std::string_view password);
 
 // InvalidArgument if the text is not such a hash, or if the hash needs more than 256 MiB or eight

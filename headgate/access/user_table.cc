@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -98,7 +99,33 @@ absl::StatusOr<UserTable> ParseUsers(std::string_view text) {
   // A file that is being written may be empty for a moment.
   if (table.users.empty() && !anonymous_stated)
     return absl::InvalidArgumentError("the file names no users");
+  if (const size_t costs = CostsOf(table).size(); costs > UserTable::kCostsMax) {
+    return absl::InvalidArgumentError(fmt::format(
+        "the hashes have {} different costs (ln, r, p); each login takes the time of all of them, "
+        "and at most {} are allowed",
+        costs, UserTable::kCostsMax));
+  }
   return table;
+}
+
+std::vector<PasswordHash> CostsOf(const UserTable& table) {
+  std::vector<PasswordHash> costs;
+  for (const auto& [name, user] : table.users) {
+    if (std::none_of(costs.begin(), costs.end(),
+                     [&](const PasswordHash& cost) { return HaveSameCost(cost, user.password); })) {
+      costs.push_back(HashOfNobody(user.password));
+    }
+  }
+  if (costs.empty()) costs.push_back(HashOfNobody(DefaultCost()));
+  return costs;
+}
+
+std::vector<PasswordHash> HashesBeside(const PasswordHash* own,
+                                       const std::vector<PasswordHash>& costs) {
+  std::vector<PasswordHash> others;
+  std::copy_if(costs.begin(), costs.end(), std::back_inserter(others),
+               [&](const PasswordHash& cost) { return !own || !HaveSameCost(cost, *own); });
+  return others;
 }
 
 }  // namespace headgate::access

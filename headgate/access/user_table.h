@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/access/password_hash.h"
 #include "headgate/access/rights.h"
@@ -25,6 +26,8 @@ struct User {
 
 struct UserTable {
   static constexpr size_t kUsersMax = 10'000;
+  // Hashes that take different times to compute.
+  static constexpr size_t kCostsMax = 4;
 
   std::map<std::string, User, std::less<>> users;
   Rights anonymous{};
@@ -32,5 +35,14 @@ struct UserTable {
 
 // InvalidArgument names every line that is wrong, up to a bound; no message has a hash in it.
 absl::StatusOr<UserTable> ParseUsers(std::string_view text);
+
+// A hash of no password for each cost: at least one.
+std::vector<PasswordHash> CostsOf(const UserTable& table);
+
+// The hashes to compute in addition to the user's own (null: there is no such user). Together with
+// it they have each cost once, so the time of a login reveals neither whether the user exists nor
+// the cost of its hash.
+std::vector<PasswordHash> HashesBeside(const PasswordHash* own,
+                                       const std::vector<PasswordHash>& costs);
 
 }  // namespace headgate::access

@@ -67,5 +67,41 @@ TEST(UserTable, HasABound) {
   EXPECT_THAT(ErrorOf(text + "one-more check " + kHash), HasSubstr("more than 10000 users"));
 }
 
+std::string HashOfCost(int log_n) {
+  return "$scrypt$ln=" + std::to_string(log_n) + ",r=1,p=1$c2FsdA$" + std::string(43, 'A');
+}
+
+// Else the time of a login tells who exists, or whose hash is old.
+TEST(UserTable, ALoginComputesHashesOfEveryCostWhoeverLogsIn) {
+  const auto table = ParseUsers("ann check " + HashOfCost(4) + "\nben check " + HashOfCost(4) +
+                                "\nold check " + HashOfCost(3));
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<PasswordHash> costs = CostsOf(*table);
+  const auto computed_for = [&](const PasswordHash* own) {
+    std::vector<uint32_t> work;
+    for (const PasswordHash& hash : HashesBeside(own, costs)) work.push_back(hash.log_n);
+    if (own != nullptr) work.push_back(own->log_n);
+    return work;
+  };
+  using ::testing::UnorderedElementsAre;
+  for (const char* const name : {"ann", "ben", "old"})
+    EXPECT_THAT(computed_for(&table->users.at(name).password), UnorderedElementsAre(3u, 4u));
+  EXPECT_THAT(computed_for(nullptr), UnorderedElementsAre(3u, 4u));
+}
+
+TEST(UserTable, WithoutUsersALoginTakesTheTimeOfANewHash) {
+  const auto others = HashesBeside(nullptr, CostsOf(UserTable()));
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_TRUE(HaveSameCost(others.front(), DefaultCost()));
+}
+
+TEST(UserTable, HasFewCosts) {
+  std::string text;
+  for (int log_n = 1; log_n <= 4; ++log_n)
+    text += "u" + std::to_string(log_n) + " check " + HashOfCost(log_n) + "\n";
+  EXPECT_EQ(ErrorOf(text), "no error");
+  EXPECT_THAT(ErrorOf(text + "more check " + HashOfCost(5)), HasSubstr("5 different costs"));
+}
+
 }  // namespace user_table_test
 }  // namespace headgate::access

@@ -1,10 +1,12 @@
-// The live state of one limit for one key. Small and trivial. All zero means "as if never used", so
+// The live state of one limit for one key. Small and trivial. All zero means fresh, so
 // an absent bucket and a fresh one are the same.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "headgate/algorithm/block.h"
 #include "headgate/base/time.h"
 
 namespace headgate::algorithm {
@@ -24,9 +26,29 @@ struct BucketState {
   uint64_t edge = 0;
   base::Instant seen{0};
   uint32_t count = 0;
+  Block block{};  // only if the limit has `block`
 
   bool operator==(const BucketState&) const = default;
 };
+
+// When a bucket would be full under each limit that it had earlier, as it stood when that limit was
+// replaced; 0 if none of them matters any more.
+struct RememberedUntil : base::Instant {
+  // One of these limits was of another kind or held more, so the state does not show all earlier
+  // use. Until this instant, raising the limit adds nothing.
+  bool hides_use = false;
+
+  bool operator==(const RememberedUntil&) const = default;
+};
+
+// The same as 64 bits, as stores keep it.
+inline constexpr uint64_t kHidesUseBit = uint64_t{1} << 63;
+constexpr uint64_t ToWord(const RememberedUntil& remembered) {
+  return static_cast<uint64_t>(remembered.ns) | (remembered.hides_use ? kHidesUseBit : 0);
+}
+constexpr RememberedUntil FromWord(uint64_t word) {
+  return {base::Instant{static_cast<int64_t>(word & ~kHidesUseBit)}, (word & kHidesUseBit) != 0};
+}
 
 struct Hit {
   base::Instant at;
@@ -42,11 +64,15 @@ class HitLog {
 
   virtual ~HitLog() = default;
   virtual bool empty() const = 0;
-  virtual Hit Oldest() const = 0;  // not empty
-  virtual Hit Newest() const = 0;  // not empty
-  virtual void DropOldest() = 0;   // not empty
+  virtual size_t size() const = 0;  // may take time in proportion to the size
+  virtual Hit Oldest() const = 0;   // not empty
+  virtual Hit Newest() const = 0;   // not empty
+  virtual void DropOldest() = 0;    // not empty
   // Takes `cost` off the newest hit. Removes the hit if its cost is not larger than that.
   virtual void ReduceNewest(uint32_t cost) = 0;
+  // Takes up to `cost` off the hits of this time; returns how much. Removes hits whose cost becomes
+  // 0.
+  virtual uint32_t ReduceAt(base::Instant at, uint64_t cost) = 0;
   // Returns false, and changes nothing, if there is no room for another hit.
   virtual bool Append(Hit hit) = 0;
   // Visits the hits from the oldest on until `visit` returns false.

@@ -50,7 +50,7 @@ struct CounterExpiry {
 };
 
 struct CounterChange {
-  // Integers change only integers. Decimals change both.
+  // kInteger changes only a value that is an integer, kDecimal any value.
   enum class Kind : uint8_t { kInteger, kDecimal };
   Kind kind = Kind::kInteger;
   base::Decimal by = base::Decimal::Integer(1);
@@ -67,7 +67,7 @@ struct CounterAnswer {
   enum class Outcome : uint8_t {
     kApplied,
     kRefused,          // the value would not be allowed
-    kNotAnInteger,     // an integer was to change another number
+    kNotAnInteger,     // an integer change met a number that is not an integer
     kNotANumber,       // the key holds another value; only in a shared store
     kAppliedOverflow,  // the applied part needs more than 64 bits
     kTooManyDigits,    // the value needs more than 64 bits, although it is in range
@@ -88,8 +88,8 @@ CounterAnswer Increment(const CounterChange& change, std::optional<Counter>& cou
 // ---- A counter in the place of a bucket
 
 // In the state of a token bucket that is full when the counter expires: edge is the expiry, `seen`
-// the units of the value, and count its scale. So the counter is as if never used, and may be
-// forgotten, from its expiry on (FreshAt may return one nanosecond more).
+// the units of the value, and count its scale. So the counter is fresh, and may be forgotten, from
+// its expiry on (FreshAt may return one nanosecond more).
 BucketState StateOf(const Counter& counter);
 Counter CounterOf(const BucketState& state);
 

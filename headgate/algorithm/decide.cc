@@ -3,10 +3,30 @@
 namespace headgate::algorithm {
 namespace {
 
+void GiveBackTokens(const Limit& limit, BucketState& state, ExactSpan part, base::Instant now) {
+  const ExactSpan debt = Ahead(state, now);
+  SetAhead(state, now, part < debt ? Difference(debt, part, limit.requests()) : ExactSpan{});
+}
+
 void RefundTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
-  const ExactSpan debt = std::min(Ahead(state, now), SpanOf(limit));
-  const ExactSpan refund = Price(limit, std::min<Cost>(cost, limit.capacity()));
-  SetAhead(state, now, refund < debt ? Difference(debt, refund, limit.requests()) : ExactSpan{});
+  GiveBackTokens(limit, state, PriceOfAny(limit, cost), now);
+}
+
+// The part that has refilled since the take is not missing any more.
+void UndoTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant taken_at,
+                base::Instant now) {
+  const ExactSpan price = PriceOfAny(limit, cost);
+  const ExactSpan refilled{static_cast<uint64_t>((now - taken_at).count()), 0};
+  const bool is_paid = refilled >= price;
+  GiveBackTokens(limit, state,
+                 is_paid ? ExactSpan{} : Difference(price, refilled, limit.requests()), now);
+}
+
+// Also for a queue: charged requests wait for their turns before the next one.
+void ChargeTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  if (cost == 0) return;
+  const ExactSpan debt = Sum(Ahead(state, now), PriceOfAny(limit, cost), limit.requests());
+  SetAhead(state, now, std::min(debt, kOwedMost));
 }
 
 void RefundWindow(BucketState& state, Cost cost, base::Instant now) {
@@ -36,16 +56,18 @@ void RefundLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, 
 // (limit.h). capacity·P < 2^62·N < 2^126.
 void ChangeTokens(const Limit& from, const Limit& to, BucketState& state, base::Instant now) {
   const auto period = static_cast<uint64_t>(from.spec().period.count());
-  const ExactSpan debt = std::min(Ahead(state, now), SpanOf(from));
+  const ExactSpan debt = Ahead(state, now);
   const base::uint128 consumed =
       (base::WideMul(debt.ns, from.requests()) + debt.fraction) * (period / from.period());
-  const base::uint128 tokens = base::WideMul(from.capacity(), period) - consumed;
+  const base::uint128 full_before = base::WideMul(from.capacity(), period);
   const base::uint128 full = base::WideMul(to.capacity(), period);
+  // The new bucket lacks full − (full_before − consumed), not below 0.
+  const base::uint128 unscaled = full + consumed;
   const base::uint128 missing =
-      base::CeilDiv(tokens < full ? full - tokens : 0, period / to.period());
-  SetAhead(state, now,
-           {static_cast<uint64_t>(missing / to.requests()),
-            static_cast<uint32_t>(missing % to.requests())});
+      base::CeilDiv(unscaled > full_before ? unscaled - full_before : 0, period / to.period());
+  const base::uint128 ns = missing / to.requests();
+  if (ns >= kOwedMost.ns) return SetAhead(state, now, kOwedMost);
+  SetAhead(state, now, {static_cast<uint64_t>(ns), static_cast<uint32_t>(missing % to.requests())});
 }
 
 // The queue keeps its free_at. Its fraction is converted to the new denominator and rounded up.
@@ -77,14 +99,118 @@ void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, 
     return;
   }
   const uint64_t used = remaining < limit.capacity() ? limit.capacity() - remaining : 0;
-  if (used > 0) Decide(limit, state, hits, used, now);
+  if (used > 0) DecideUnblocked(limit, state, hits, used, now);
+}
+
+// During a block a request takes nothing. It still has to fit when the block is over.
+Decision DecideBlocked(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                       base::Instant now) {
+  Decision decision = DecideUnblocked(limit, state, hits, 0, now);
+  const base::Duration left = state.block.until - now;
+  if (cost > 0) {
+    BucketState copy = state;
+    const Decision alone = DecideUnblocked(limit, copy, hits, cost, now);
+    // `hits` is not a copy: take the hit of this trial out again.
+    if (alone.allowed && limit.algorithm() == Algorithm::kSlidingWindowLog)
+      hits.ReduceNewest(static_cast<uint32_t>(cost));
+    decision.allowed = false;
+    decision.retry_after = std::max(left, alone.retry_after);
+  }
+  decision.remaining = 0;
+  decision.reset_after = std::max(left, decision.reset_after);
+  decision.blocked_for = left;
+  return decision;
 }
 
 bool SamePeriod(const LimitSpec& a, const LimitSpec& b) {
-  return a.align == b.align && (IsCalendar(a.align) || a.period == b.period);
+  return a.align == b.align && a.zone == b.zone && (IsCalendar(a.align) || a.period == b.period);
+}
+
+// Without blocks.
+void ChangeUnblocked(const Limit& from, const Limit& to, BucketState& state, HitLog& hits,
+                     RememberedUntil& remembered_until, base::Instant now) {
+  const base::Instant fresh_at = FreshAt(from, state, hits);
+  const bool remembers = remembered_until > now;
+  const bool hid_use = remembers && remembered_until.hides_use;
+  remembered_until.ns = std::max(remembered_until.ns, fresh_at.ns);
+  if (remembered_until <= now) {
+    Reset(from, state, hits);
+    remembered_until = {};
+    return;
+  }
+  const bool mints = hid_use && !IsBucket(to.algorithm()) && to.capacity() > from.capacity();
+  const bool kept = (from.algorithm() == to.algorithm() ||
+                     (IsTokenBucket(from.algorithm()) && IsTokenBucket(to.algorithm()))) &&
+                    SamePeriod(from.spec(), to.spec()) && !mints;
+  remembered_until.hides_use = hid_use || (!kept && (remembers || to.capacity() < from.capacity()));
+  if (to.denies_all() && IsBucket(to.algorithm())) {
+    Clear(from, state, hits, now);
+    // A queue of 0 requests has no interval to count turns in. It is free when the previous bucket
+    // would have been full (for a queue: at its free_at).
+    if (to.algorithm() == Algorithm::kLeakyBucketQueue)
+      state.edge = static_cast<uint64_t>(fresh_at.ns);
+    return;
+  }
+  if (!kept || (IsTokenBucket(from.algorithm()) && from.denies_all())) {
+    const uint64_t remaining = DecideUnblocked(from, state, hits, 0, now).remaining;
+    Clear(from, state, hits, now);
+    LeaveRemaining(to, remaining, state, hits, now);
+    return;
+  }
+  // Apply the old limit up to now first. Windows and the log then keep their state unchanged.
+  switch (from.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      ChangeTokens(from, to, state, now);
+      break;
+    case Algorithm::kLeakyBucketQueue:
+      ChangeQueue(from, to, state);
+      break;
+    case Algorithm::kSlidingWindowCounter:
+      AdvanceWindows(from, state, now);
+      break;
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindowLog:
+      break;
+  }
+  state.seen = now;
 }
 
 }  // namespace
+
+Decision DecideBlocking(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                        base::Instant now) {
+  if (limit.denies_all()) return DenyAll(limit, cost);
+  now = std::max(now, state.seen);
+  Block& block = state.block;
+  if (block.IsInForce(now)) return DecideBlocked(limit, state, hits, cost, now);
+  Decision decision = DecideUnblocked(limit, state, hits, cost, now);
+  if (cost == 0) return decision;
+  if (decision.allowed) {
+    block.used = block.exists();
+    return decision;
+  }
+  // A request that can never fit is a mistake, and one that finds no room for its hit is not the
+  // client's fault. Until something is taken, further denials belong to the same violation.
+  if (decision.never_fits() || cost <= decision.remaining || (block.exists() && !block.used))
+    return decision;
+  block = NextBlock(limit.spec().block, block, now);
+  decision.blocked_for = block.until - now;
+  decision.remaining = 0;
+  decision.retry_after = std::max(decision.retry_after, decision.blocked_for);
+  decision.reset_after = std::max(decision.reset_after, decision.blocked_for);
+  return decision;
+}
+
+Decision Peek(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+  return !limit.denies_all() && state.block.IsInForce(std::max(now, state.seen))
+             ? DecideBlocked(limit, state, hits, cost, std::max(now, state.seen))
+             : DecideUnblocked(limit, state, hits, cost, now);
+}
+
+base::Instant MattersUntil(const Limit& limit, const BucketState& state) {
+  return MattersUntil(limit.spec().block, state.block);
+}
 
 absl::Status RefundRefused() {
   return absl::FailedPreconditionError(
@@ -113,6 +239,61 @@ absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& 
       case Algorithm::kLeakyBucketQueue:
         break;
     }
+    state.seen = now;
+  }
+  return Decide(limit, state, hits, 0, now);
+}
+
+Decision Charge(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                base::Instant now) {
+  now = std::max(now, state.seen);
+  if (!limit.denies_all()) {
+    if (cost > 0 && state.block.exists() && !state.block.IsInForce(now)) state.block.used = true;
+    switch (limit.algorithm()) {
+      case Algorithm::kTokenBucket:
+      case Algorithm::kLeakyBucket:
+      case Algorithm::kLeakyBucketQueue:
+        ChargeTokens(limit, state, cost, now);
+        break;
+      case Algorithm::kFixedWindow:
+        ChargeFixedWindow(limit, state, cost, now);
+        break;
+      case Algorithm::kSlidingWindowCounter:
+        ChargeSlidingWindowCounter(limit, state, cost, now);
+        break;
+      case Algorithm::kSlidingWindowLog:
+        ChargeSlidingWindowLog(limit, state, hits, cost, now);
+        break;
+    }
+    state.seen = now;
+  }
+  return Decide(limit, state, hits, 0, now);
+}
+
+absl::StatusOr<Decision> Undo(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                              base::Instant taken_at, base::Instant now) {
+  if (!TakesRefunds(limit.algorithm())) return RefundRefused();
+  now = std::max(now, state.seen);
+  taken_at = std::min(taken_at, now);
+  if (!limit.denies_all()) {
+    switch (limit.algorithm()) {
+      case Algorithm::kTokenBucket:
+      case Algorithm::kLeakyBucket:
+        UndoTokens(limit, state, cost, taken_at, now);
+        break;
+      case Algorithm::kFixedWindow:
+        UndoFixedWindow(limit, state, cost, taken_at, now);
+        break;
+      case Algorithm::kSlidingWindowCounter:
+        UndoSlidingWindowCounter(limit, state, cost, taken_at, now);
+        break;
+      case Algorithm::kSlidingWindowLog:
+        UndoSlidingWindowLog(limit, state, hits, cost, taken_at, now);
+        break;
+      case Algorithm::kLeakyBucketQueue:
+        break;
+    }
+    state.seen = now;
   }
   return Decide(limit, state, hits, 0, now);
 }
@@ -123,15 +304,7 @@ void Reset(const Limit& limit, BucketState& state, HitLog& hits) {
 
 base::Duration TimeToFull(const Limit& limit) {
   if (limit.denies_all()) return base::Duration(0);
-  switch (limit.spec().align) {
-    case Align::kCalendarMonth:
-      return std::chrono::hours(24 * 31);
-    case Align::kCalendarYear:
-      return std::chrono::hours(24 * 366);
-    case Align::kEpoch:
-    case Align::kFirstHit:
-      break;
-  }
+  if (IsCalendar(limit.spec().align)) return LongestCalendarPeriod(limit.spec());
   switch (limit.algorithm()) {
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:
@@ -176,61 +349,30 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
   __builtin_unreachable();
 }
 
-void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant& remembered_until,
+void Rebase(const Limit& limit, BucketState& state, HitLog& hits, RememberedUntil& remembered_until,
             base::Instant now) {
   const base::Instant latest = state.seen;
-  const uint64_t remaining = Decide(limit, state, hits, 0, latest).remaining;
+  const Block block = SetBack(state.block, latest - now);
+  const uint64_t remaining = DecideUnblocked(limit, state, hits, 0, latest).remaining;
   Clear(limit, state, hits, now);
   LeaveRemaining(limit, remaining, state, hits, now);
-  remembered_until =
-      remembered_until > latest ? now + (remembered_until - latest) : base::Instant::FromNanos(0);
+  state.block = block;
+  if (remembered_until > latest) {
+    remembered_until.ns = (now + (remembered_until - latest)).ns;
+  } else {
+    remembered_until = {};
+  }
 }
 
 void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits,
-            base::Instant& remembered_until, base::Instant now) {
+            RememberedUntil& remembered_until, base::Instant now) {
   if (from.spec() == to.spec() || state == BucketState{}) return;
   now = std::max(now, state.seen);
-  const base::Instant fresh_at = FreshAt(from, state, hits);
-  remembered_until = std::max(remembered_until, fresh_at);
-  if (remembered_until <= now) {
-    Reset(from, state, hits);
-    remembered_until = base::Instant::FromNanos(0);
-    return;
-  }
-  const bool kept = (from.algorithm() == to.algorithm() ||
-                     (IsTokenBucket(from.algorithm()) && IsTokenBucket(to.algorithm()))) &&
-                    SamePeriod(from.spec(), to.spec());
-  if (to.denies_all() && IsBucket(to.algorithm())) {
-    Clear(from, state, hits, now);
-    // A queue of 0 requests has no interval to count turns in. It is free when the previous bucket
-    // would have been full (for a queue: at its free_at).
-    if (to.algorithm() == Algorithm::kLeakyBucketQueue)
-      state.edge = static_cast<uint64_t>(fresh_at.ns);
-    return;
-  }
-  if (!kept || (IsTokenBucket(from.algorithm()) && from.denies_all())) {
-    const uint64_t remaining = Decide(from, state, hits, 0, now).remaining;
-    Clear(from, state, hits, now);
-    LeaveRemaining(to, remaining, state, hits, now);
-    return;
-  }
-  // Apply the old limit up to now first. Windows and the log then keep their state unchanged.
-  switch (from.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-      ChangeTokens(from, to, state, now);
-      break;
-    case Algorithm::kLeakyBucketQueue:
-      ChangeQueue(from, to, state);
-      break;
-    case Algorithm::kSlidingWindowCounter:
-      AdvanceWindows(from, state, now);
-      break;
-    case Algorithm::kFixedWindow:
-    case Algorithm::kSlidingWindowLog:
-      break;
-  }
-  state.seen = now;
+  const Block block =
+      MattersUntil(from, state) > now ? CarriedOver(to.spec().block, state.block, now) : Block{};
+  ChangeUnblocked(from, to, state, hits, remembered_until, now);
+  state.block = block;
+  if (block.exists()) state.seen = now;
 }
 
 }  // namespace headgate::algorithm

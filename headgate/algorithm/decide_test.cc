@@ -1,9 +1,9 @@
-// Special cases: the calendar, counting denied requests, limits of 0, a full log, and FreshAt.
+// Special cases: counting denied requests, limits of 0, a full log, and FreshAt.
 #include "headgate/algorithm/decide.h"
 
 #include <chrono>
 
-#include "headgate/algorithm/calendar.h"
+#include "headgate/algorithm/no_hits.h"
 #include "headgate/testing/deque_hit_log.h"
 
 namespace headgate::algorithm {
@@ -15,30 +15,6 @@ using std::chrono::seconds;
 using testing::DequeHitLog;
 
 Instant At(int64_t s) { return Instant::FromNanos(s * 1'000'000'000); }
-
-// `date -u -d … +%s`
-constexpr int64_t kDayS = 86'400;
-constexpr int64_t k2024Feb1 = 1'706'745'600;
-constexpr int64_t k2024Mar1 = 1'709'251'200;
-constexpr int64_t k2025Jan1 = 1'735'689'600;
-constexpr int64_t k2100Feb1 = 4'105'123'200;
-constexpr int64_t k2100Mar1 = 4'107'542'400;
-
-TEST(Calendar, MonthsEndWhereTheUtcCalendarSays) {
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(0)), At(31 * kDayS));
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2024Feb1)), At(k2024Mar1)) << "29 days";
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2024Mar1) - Duration(1)), At(k2024Mar1));
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2100Feb1)), At(k2100Mar1))
-      << "28 days: no leap year";
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2025Jan1) - Duration(1)), At(k2025Jan1));
-}
-
-TEST(Calendar, YearsEndWhereTheUtcCalendarSays) {
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarYear, At(0)), At(365 * kDayS));
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarYear, At(k2024Feb1)), At(k2025Jan1));
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarYear, At(k2025Jan1)), At(k2025Jan1 + 365 * kDayS));
-  EXPECT_GT(NextCalendarEdge(Align::kCalendarYear, base::kInstantMax), base::kInstantMax);
-}
 
 TEST(FixedWindow, CountsTheWholeCostOfADeniedRequestWhenAskedTo) {
   const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
@@ -116,7 +92,7 @@ TEST(Change, CountsDownFromARaisedWindowAtOnce) {
   hundred.requests = 100;
   BucketState state;
   DequeHitLog hits;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   Decide(*Limit::Make(ten), state, hits, 10, At(1));
   Change(*Limit::Make(ten), *Limit::Make(hundred), state, hits, remembered_until, At(2));
   EXPECT_EQ(Decide(*Limit::Make(hundred), state, hits, 0, At(2)).remaining, 90u);
@@ -127,7 +103,7 @@ TEST(Change, StartsABucketOfAnotherPeriodWithTheSmallerOfRestAndCapacity) {
   const Limit to = *Limit::Make({.requests = 100, .period = seconds(60)});
   BucketState state;
   DequeHitLog hits;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   Decide(from, state, hits, 7, At(1));
   Change(from, to, state, hits, remembered_until, At(1) + Duration(1'999'999'999));
   EXPECT_EQ(Decide(to, state, hits, 0, At(3)).remaining, 4u)
@@ -139,7 +115,7 @@ TEST(Change, LeavesABucketThatWasNeverAskedAsItIs) {
   const Limit to = *Limit::Make({.requests = 100, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   Change(from, to, state, hits, remembered_until, At(5));
   EXPECT_EQ(Decide(to, state, hits, 0, At(5)).remaining, 100u);
   Decide(to, state, hits, 50, At(6));
@@ -153,7 +129,7 @@ TEST(Change, ToNoRequestsAndBackIsRememberedAsLongAsItMatters) {
   none.requests = 0;
   BucketState state;
   DequeHitLog hits;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   Decide(*Limit::Make(ten), state, hits, 10, At(1));
   Change(*Limit::Make(ten), *Limit::Make(none), state, hits, remembered_until, At(2));
   EXPECT_EQ(remembered_until, At(11)) << "when the old limit would have had it full";
@@ -169,7 +145,7 @@ TEST(Change, StartsABucketFullThatIsFullUnderEveryLimitItHad) {
   for (const int back_at : {50, 51}) {
     BucketState state;
     DequeHitLog hits;
-    Instant remembered_until{0};
+    RememberedUntil remembered_until{};
     EXPECT_EQ(Decide(hundred, state, hits, 85, At(1)).remaining, 15u);
     Change(hundred, ten, state, hits, remembered_until, At(1));
     EXPECT_EQ(Decide(ten, state, hits, 0, At(1)).remaining, 10u);
@@ -186,7 +162,7 @@ TEST(Change, StartsAnIdleBucketFullWhetherOrNotItWasForgotten) {
   const Limit ten = *Limit::Make({.requests = 10, .period = seconds(1)});
   BucketState state;
   DequeHitLog hits;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   EXPECT_TRUE(Decide(one, state, hits, 1, At(1)).allowed);
   Change(one, ten, state, hits, remembered_until, At(61));
   EXPECT_EQ(Decide(ten, state, hits, 0, At(61)).remaining, 10u);
@@ -198,7 +174,7 @@ TEST(Change, MovesHitsOnlyBetweenLogs) {
   const Limit tokens = *Limit::Make({.requests = 20, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   Decide(log, state, hits, 4, At(1));
   Change(log, tokens, state, hits, remembered_until, At(2));
   EXPECT_TRUE(hits.empty());
@@ -247,7 +223,7 @@ TEST(Rebase, BringsABucketOfTheFutureBackWithWhatWasLeft) {
     BucketState state;
     DequeHitLog hits;
     const uint64_t remaining = Decide(limit, state, hits, 4, At(1000)).remaining;
-    Instant remembered_until = At(1007);
+    RememberedUntil remembered_until{At(1007)};
     Rebase(limit, state, hits, remembered_until, At(50));
     EXPECT_EQ(remembered_until, At(57));
     EXPECT_EQ(Decide(limit, state, hits, 0, At(50)).remaining, remaining) << Name(algorithm);
@@ -255,6 +231,81 @@ TEST(Rebase, BringsABucketOfTheFutureBackWithWhatWasLeft) {
               limit.capacity() + (algorithm == Algorithm::kLeakyBucketQueue))
         << Name(algorithm);
   }
+}
+
+TEST(DecideTest, ALimitOfNothingStatesNothingWhateverItsBurst) {
+  for (const Algorithm algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kLeakyBucket, Algorithm::kLeakyBucketQueue}) {
+    const Limit limit = *Limit::Make(
+        {.algorithm = algorithm, .requests = 0, .period = std::chrono::minutes(1), .burst = 5});
+    for (const Cost cost : {Cost{0}, Cost{1}}) {
+      BucketState state{};
+      NoHits hits;
+      const Decision decision =
+          Decide(limit, state, hits, cost, base::Instant::FromNanos(1'790'000'000'000'000'000));
+      EXPECT_EQ(decision.allowed, cost == 0);
+      EXPECT_EQ(decision.limit, 0u);
+      EXPECT_EQ(decision.remaining, 0u);
+      EXPECT_EQ(decision.retry_after, cost == 0 ? base::Duration(0) : kNever);
+      EXPECT_EQ(decision.reset_after, base::Duration(0));
+    }
+  }
+}
+
+// Ten a minute and a burst of five: a token comes back every six seconds.
+// The definition: the shortest wait after which a peek has more left than now.
+void ExpectMoreExactlyAfter(const Limit& limit, const BucketState& state, DequeHitLog& hits,
+                            const Decision& decision, Instant now) {
+  const auto left = [&](Instant at) {
+    BucketState later = state;
+    return Decide(limit, later, hits, 0, at).remaining;
+  };
+  ASSERT_GT(decision.more_after, Duration(0));
+  EXPECT_LE(left(now + decision.more_after - Duration(1)), decision.remaining);
+  EXPECT_GT(left(now + decision.more_after), decision.remaining);
+}
+
+TEST(MoreAfter, OfASlidingCounterIsWhenOneMoreFits) {
+  const Limit limit = *Limit::Make(
+      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = seconds(60)});
+  BucketState state;
+  DequeHitLog hits;
+  // 8 of the window before still count as 6 at 15 s, and as 5 from 22.5 s on.
+  Decide(limit, state, hits, 8, At(1'790'000'040 - 30));
+  Decision decision = Decide(limit, state, hits, 0, At(1'790'000'040 + 15));
+  EXPECT_EQ(decision.remaining, 4u);
+  EXPECT_EQ(decision.more_after, std::chrono::milliseconds(7500));
+  ExpectMoreExactlyAfter(limit, state, hits, decision, At(1'790'000'055));
+  for (int i = 0; i < 6; ++i) {
+    decision = Decide(limit, state, hits, 1, At(1'790'000'055 + 3 * i));
+    ExpectMoreExactlyAfter(limit, state, hits, decision, At(1'790'000'055 + 3 * i));
+  }
+  EXPECT_EQ(Decide(limit, state, hits, 0, At(1'790'000'400)).more_after, Duration(0));
+}
+
+TEST(MoreAfter, OfASlidingLogIsWhenItsOldestHitExpires) {
+  const Limit limit = *Limit::Make(
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(60)});
+  BucketState state;
+  DequeHitLog hits;
+  EXPECT_EQ(Decide(limit, state, hits, 0, At(1000)).more_after, Duration(0));
+  EXPECT_EQ(Decide(limit, state, hits, 3, At(1000)).more_after, seconds(60));
+  EXPECT_EQ(Decide(limit, state, hits, 1, At(1020)).more_after, seconds(40));
+  EXPECT_EQ(Decide(limit, state, hits, 0, At(1070)).more_after, seconds(10));
+}
+
+TEST(MoreAfter, IsTheTimeOfTheNextTokenHoweverManyAreMissing) {
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kTokenBucket,
+                                    .requests = 10,
+                                    .period = std::chrono::minutes(1),
+                                    .burst = 5});
+  BucketState state{};
+  NoHits hits;
+  const Instant start = Instant::FromNanos(1'790'000'000'000'000'000);
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(MoreAfter(limit, Decide(limit, state, hits, 1, start)), seconds(6)) << i;
+  EXPECT_EQ(MoreAfter(limit, Decide(limit, state, hits, 0, start + seconds(2))), seconds(4));
+  EXPECT_EQ(MoreAfter(limit, Decide(limit, state, hits, 0, start + seconds(30))), seconds(0));
 }
 
 }  // namespace decide_test

@@ -17,7 +17,8 @@ struct Share {
   uint64_t want = 0;
   uint64_t whole = 0;     // the share, rounded down
   uint64_t rest = 0;      // lost by rounding down, in units of 1/unit …
-  uint128 rest_part = 0;  // … plus a fraction of that unit; the denominator is `parts`
+  uint128 rest_part = 0;  // … plus this part of that unit …
+  uint128 parts = 1;      // … in units of 1/parts; the same for all whose rest_part is not 0
 
   bool gives() const { return want < even; }
   uint64_t gap() const { return gives() ? even - want : want - even; }
@@ -36,6 +37,7 @@ void Settle(Share& share, uint64_t base, uint128 factor, uint128 total, uint64_t
   const uint128 product = factor * share.gap();
   const uint128 moved = total == 0 ? 0 : product / total;
   share.rest_part = total == 0 ? 0 : product % total;
+  share.parts = total == 0 ? 1 : total;
   const uint128 sum = base + moved;
   share.whole = static_cast<uint64_t>(sum / unit);
   share.rest = static_cast<uint64_t>(sum % unit);
@@ -49,7 +51,8 @@ std::vector<Share> Wants(uint64_t capacity, Ratio reservation,
     shares[i].even = weighted * reservation.denominator;
     const uint64_t reserved = weighted * reservation.numerator;
     shares[i].want =
-        std::max(reserved, clients[i].demand ? *clients[i].demand * unit : shares[i].even);
+        std::max(reserved, clients[i].demand ? std::min(*clients[i].demand, capacity) * unit
+                                             : shares[i].even);
   }
   return shares;
 }
@@ -61,29 +64,92 @@ Balance Weigh(std::span<const Share> shares) {
   return balance;
 }
 
+// Lends the surplus, which is less than all lack, in equal parts: to each λ·weight, at most what it
+// lacks. The clients that lack least for their weight come first, and what they leave raises λ.
+void LendEqually(uint128 surplus, std::span<const ClientDemand> clients, uint64_t unit,
+                 std::span<Share> shares) {
+  std::vector<size_t> takers;
+  uint64_t weights = 0;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i].gives()) continue;
+    takers.push_back(i);
+    weights += clients[i].weight;
+  }
+  std::sort(takers.begin(), takers.end(), [&](size_t a, size_t b) {
+    return uint128{shares[a].gap()} * clients[b].weight <
+           uint128{shares[b].gap()} * clients[a].weight;
+  });
+  size_t next = 0;
+  for (; next < takers.size(); ++next) {
+    Share& share = shares[takers[next]];
+    const uint32_t weight = clients[takers[next]].weight;
+    if (uint128{share.gap()} * weights > surplus * weight) break;
+    Settle(share, share.want, 0, 0, unit);
+    surplus -= share.gap();
+    weights -= weight;
+  }
+  for (; next < takers.size(); ++next) {
+    Share& share = shares[takers[next]];
+    const uint128 product = surplus * clients[takers[next]].weight;  // below 2^64·2^10
+    const uint128 sum = share.even + product / weights;
+    share.whole = static_cast<uint64_t>(sum / unit);
+    share.rest = static_cast<uint64_t>(sum % unit);
+    share.rest_part = product % weights;
+    share.parts = weights;
+  }
+}
+
+// The part that rounding down has taken, in units of 1/kFairCreditUnit. The parts of a unit are
+// below 2^76, so nothing overflows.
+FairCredit FractionOf(const Share& share, uint64_t unit) {
+  const auto scale = static_cast<uint128>(kFairCreditUnit);
+  const uint128 scaled = share.rest * scale + share.rest_part * scale / share.parts;
+  return static_cast<FairCredit>(scaled / unit);
+}
+
+// Credits are sums of fractions that are cut off, so equal ones may differ in their last bits.
+constexpr FairCredit kCreditStep = FairCredit{1} << 20;
+
 // Gives the remaining whole units to the clients that lost most by rounding down; among equals, to
-// the name that sorts first.
-void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients,
-                    std::span<Share> shares) {
+// the name that sorts first. If there are more clients than units, what they lost before counts
+// too.
+void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients, uint64_t unit,
+                    std::span<Share> shares, std::vector<FairCredit>* credits) {
   uint64_t left = capacity;
   for (const Share& share : shares) left -= share.whole;
-  if (left == 0) return;
+  const bool carries = clients.size() > capacity;
+  if (credits != nullptr) credits->assign(clients.size(), 0);
+  if (left == 0 && !carries) return;
+  std::vector<FairCredit> lost(carries ? clients.size() : 0);
+  for (size_t i = 0; i < lost.size(); ++i)
+    lost[i] = FractionOf(shares[i], unit) + clients[i].credit;
+  const auto rounded = [&](size_t i) { return (lost[i] + kCreditStep / 2) / kCreditStep; };
   std::vector<size_t> order(shares.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (shares[a].rest != shares[b].rest) return shares[a].rest > shares[b].rest;
-    if (shares[a].rest_part != shares[b].rest_part)
-      return shares[a].rest_part > shares[b].rest_part;
+    if (carries) {
+      if (rounded(a) != rounded(b)) return rounded(a) > rounded(b);
+    } else {
+      if (shares[a].rest != shares[b].rest) return shares[a].rest > shares[b].rest;
+      if (shares[a].rest_part != shares[b].rest_part)
+        return shares[a].rest_part > shares[b].rest_part;
+    }
     return clients[a].name < clients[b].name;
   });
   HEADGATE_CHECK(left < shares.size());
   for (size_t i = 0; i < left; ++i) ++shares[order[i]].whole;
+  if (credits == nullptr || !carries) return;
+  for (size_t i = 0; i < left; ++i) lost[order[i]] -= kFairCreditUnit;
+  for (size_t i = 0; i < lost.size(); ++i)
+    (*credits)[i] = std::clamp(lost[i], -kFairCreditUnit, kFairCreditUnit);
 }
 
 }  // namespace
 
 std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation,
-                             std::span<const ClientDemand> clients) {
+                             std::span<const ClientDemand> clients, Lending lending,
+                             std::vector<FairCredit>* credits) {
+  if (credits != nullptr) credits->clear();
   HEADGATE_CHECK(capacity <= kFairCapacityMax && clients.size() <= kFairClientsMax);
   HEADGATE_CHECK(reservation.denominator >= 1 &&
                  reservation.denominator <= kFairRatioDenominatorMax);
@@ -93,6 +159,7 @@ std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation,
   for (const ClientDemand& client : clients) {
     HEADGATE_CHECK(client.weight >= 1 && client.weight <= kFairWeightMax);
     HEADGATE_CHECK(client.demand.value_or(0) <= kFairCapacityMax);
+    HEADGATE_CHECK(client.credit >= -kFairCreditUnit && client.credit <= kFairCreditUnit);
     weights += client.weight;
   }
   const uint64_t unit = weights * reservation.denominator;
@@ -111,7 +178,8 @@ std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation,
       Settle(share, share.even, surplus, deficit, unit);
     }
   }
-  GiveOutTheRest(capacity, clients, shares);
+  if (!enough && lending == Lending::kMaxMin) LendEqually(surplus, clients, unit, shares);
+  GiveOutTheRest(capacity, clients, unit, shares, credits);
 
   std::vector<uint64_t> capacities;
   capacities.reserve(shares.size());

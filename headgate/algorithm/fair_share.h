@@ -1,12 +1,13 @@
 // Fair share: divides the capacity of a pool among its clients for one cycle, according to what
 // each client asked for in the last cycle.
 //
-//   D = capacity·weight/Σweights      want = max(demand, D·reservation)      gap = D − want
+//   D = capacity·weight/Σweights
+//   want = max(min(demand, capacity), D·reservation)      gap = D − want
 //
 // A client that wants less than D gives, and a client that wants more takes. Whatever nobody wants
 // goes back to the givers, in proportion to what they gave. Example: four clients share 40 (D = 10)
-// and asked for 3, 15, 50 and 10. The first gives 7. The second and third lack 5 and 40, so they
-// take 7/9 and 56/9 of it. The result is 3, 11, 16 and 10.
+// and asked for 3, 15, 40 and 10. The first gives 7. The second and third lack 5 and 30, so they
+// take 1 and 6 of it. The result is 3, 11, 16 and 10. With Lending::kMaxMin both take 3.5.
 //
 // Pure and exact: shares are fractions until the largest-remainder method makes them whole, so they
 // always sum to the capacity. Definition: docs/reference/algorithms.md.
@@ -41,15 +42,31 @@ struct Ratio {
   bool operator==(const Ratio&) const = default;
 };
 
+// How clients that want more than D divide what the others leave.
+enum class Lending : uint8_t {
+  kProportional,  // in proportion to what they lack
+  kMaxMin,        // equally (by weight), each at most what it lacks
+};
+
+// The part of its shares that a client has lost by rounding so far, in units of 1/kFairCreditUnit,
+// from −1 to 1.
+using FairCredit = int64_t;
+inline constexpr FairCredit kFairCreditUnit = FairCredit{1} << 44;
+
 struct ClientDemand {
   std::string_view name;             // unique; decides which client gets the last whole unit
   std::optional<uint64_t> demand{};  // a new client has none, and is treated as if it wanted D
   uint32_t weight = 1;               // at least 1
+  // From the last division. Counts only if there are more clients than the capacity has units.
+  FairCredit credit = 0;
 };
 
 // Returns the capacity of each client, in the order of `clients`; they sum to `capacity`. All
-// arguments must be within the bounds above.
+// arguments must be within the bounds above. `credits` gets the credits for the next division, so
+// that nobody is left out for ever if there are more clients than units.
 std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation,
-                             std::span<const ClientDemand> clients);
+                             std::span<const ClientDemand> clients,
+                             Lending lending = Lending::kProportional,
+                             std::vector<FairCredit>* credits = nullptr);
 
 }  // namespace headgate::algorithm

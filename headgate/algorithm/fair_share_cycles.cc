@@ -16,14 +16,23 @@ Instant FairSharePool::Advance(Instant now) {
     BeginFull();
     cycle_.start = now;
     cycle_.end = due_ = now + options_.cycle;
+    step_ = 0;
+    kept_ = 0;
+    step_end_ = Instant{0};
+    FindPace();
+    pace_ = pace_max_;
     return now;
   }
   if (now >= cycle_.end && cycle_.end < due_) EndEarly();
-  if (now < due_) return now;
+  if (now < due_) {
+    FollowTime(now);
+    return now;
+  }
   EndFull(CycleEnd::kDue, due_);
   if (const int64_t more = (now - cycle_.start) / options_.cycle; more > 0) SkipCycles(more);
   // All clients may have left.
   if (clients_.empty()) return Advance(now);
+  FollowTime(now);
   Redivide();
   return now;
 }
@@ -71,7 +80,12 @@ void FairSharePool::BeginAnew(uint64_t capacity, Instant now) {
 // was asked for is known, and the rest would be a guess.
 void FairSharePool::EndFull(CycleEnd reason, Instant end) {
   CountIdle(end - (due_ - options_.cycle));
+  Refill(kSteps - step_);
+  step_ = 0;
+  step_end_ = Instant{0};
   for (Client& client : clients_) {
+    EndLate(client);
+    client.credit = client.credit_next;
     client.demand_last = client.demand;
     client.counts_at_least_even = false;
     client.demand = client.used = 0;
@@ -112,8 +126,11 @@ void FairSharePool::EndEarly() {
   Redivide();
   // Whoever gained has room for it, even if others have used it already.
   uint64_t room = Room();
-  for (size_t i = 0; i < clients_.size(); ++i)
-    room += clients_[i].capacity - std::min(clients_[i].capacity, before[i]);
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    const Client& client = clients_[i];
+    const uint64_t had = std::max(before[i], client.used);
+    room += client.capacity - std::min(client.capacity, had);
+  }
   BeginBudget(std::min(room, options_.capacity));
 }
 
@@ -124,6 +141,8 @@ void FairSharePool::BeginBudget(uint64_t budget) {
 
 void FairSharePool::SkipCycles(int64_t count) {
   for (Client& client : clients_) client.demand_last = 0;
+  pace_ = pace_max_;
+  step_end_ = Instant{0};
   CountIdle(count * options_.cycle);
   RemoveLeavers();
   CountEnd(CycleEnd::kDue, cycle_.start + count * options_.cycle, static_cast<uint64_t>(count));
@@ -167,9 +186,13 @@ void FairSharePool::RemoveLeavers() {
   for (size_t i = 0; i < clients_.size(); ++i) client_index_.emplace(clients_[i].name, i);
 }
 
-void FairSharePool::FindEvenShares() {
+void FairSharePool::FindWeights() {
   weights_ = 0;
   for (const Client& client : clients_) weights_ += client.weight;
+}
+
+void FairSharePool::FindEvenShares() {
+  FindWeights();
   for (Client& client : clients_) {
     const uint64_t weighted = options_.capacity * client.weight;
     client.even = weighted / weights_;
@@ -178,16 +201,24 @@ void FairSharePool::FindEvenShares() {
 }
 
 void FairSharePool::Redivide() {
+  needs_division_ = false;
   FindEvenShares();
   std::vector<ClientDemand> demands;
   demands.reserve(clients_.size());
   for (const Client& client : clients_) {
-    demands.push_back({.name = client.name, .weight = client.weight});
+    demands.push_back({.name = client.name, .weight = client.weight, .credit = client.credit});
     if (!client.counts_at_least_even || client.demand_last >= client.even_up)
       demands.back().demand = client.demand_last;
   }
-  const std::vector<uint64_t> capacities = Divide(options_.capacity, options_.reservation, demands);
-  for (size_t i = 0; i < clients_.size(); ++i) clients_[i].capacity = capacities[i];
+  std::vector<FairCredit> credits;
+  const std::vector<uint64_t> capacities =
+      Divide(options_.capacity, options_.reservation, demands, options_.lending, &credits);
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    clients_[i].capacity = capacities[i];
+    clients_[i].credit_next = credits[i];
+  }
+  ExpectAll();
+  pace_ = std::min(pace_, pace_max_);
 }
 
 }  // namespace headgate::algorithm

@@ -8,6 +8,7 @@
 namespace headgate::algorithm {
 namespace fair_share_cycles_test {
 
+using base::Instant;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -17,6 +18,7 @@ using ::testing::ElementsAre;
 FairSharePool PoolWithALoan(FairShareOptions options = {}) {
   options.capacity = 40;
   options.cycle = seconds(10);
+  options.reservation = {1, 10};
   FairSharePool pool = MakePool(options);
   for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
   Ask(pool, "B", 99, At(seconds(0)));
@@ -123,13 +125,17 @@ TEST(FairShareLeaving, CanBeSwitchedOff) {
 }
 
 TEST(FairShareLeaving, MakesRoomForNewClientsAfterAFloodOfNames) {
-  FairSharePool pool = MakePool(
-      {.capacity = 4000, .cycle = seconds(10), .leave_after_cycles = 2, .clients_max = 100});
+  FairSharePool pool = MakePool({.capacity = 4000,
+                                 .cycle = seconds(10),
+                                 .leave_after_cycles = 2,
+                                 .clients_max = 100,
+                                 .is_paced = false});
   EXPECT_EQ(Ask(pool, "A", 4000, At(seconds(0))), 4000u);
   for (int i = 0; i < 1000; ++i)
     EXPECT_EQ(Ask(pool, "name" + std::to_string(i), 1, At(seconds(1))), 0u);
   EXPECT_EQ(Ask(pool, "A", 1, At(seconds(1))), 0u) << "no allowance is renewed";
   EXPECT_EQ(pool.client_count(), 100u);
+  EXPECT_EQ(pool.clients_replaced(), 1u) << "A, who was silent; the others ask at this moment";
   EXPECT_EQ(pool.refused_clients(), 901u);
   Ask(pool, "A", 1, At(seconds(12)));
   Ask(pool, "A", 1, At(seconds(22)));
@@ -139,36 +145,52 @@ TEST(FairShareLeaving, MakesRoomForNewClientsAfterAFloodOfNames) {
 
 // ---- Reclaiming
 
+// B, C and D use what they have. 1 of 40 is left.
+FairSharePool PoolWithAUsedLoan(FairShareOptions options, Instant now) {
+  FairSharePool pool = PoolWithALoan(options);
+  EXPECT_EQ(Ask(pool, "B", 30, now), 19u);
+  EXPECT_EQ(Ask(pool, "C", 10, now), 10u);
+  EXPECT_EQ(Ask(pool, "D", 10, now), 10u);
+  return pool;
+}
+
+TEST(FairShareReclaim, IsNotNeededWhileThePoolHasRoom) {
+  for (const Reclaim reclaim : {Reclaim::kNextCycle, Reclaim::kAtOnce}) {
+    FairSharePool pool = PoolWithALoan({.reclaim = reclaim});
+    EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 19, 10, 10));
+    EXPECT_EQ(Ask(pool, "B", 30, At(seconds(11))), 19u);
+    EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u) << "its even share, not only its capacity";
+    EXPECT_EQ(pool.cycle().number, 2u);
+  }
+}
+
 TEST(FairShareReclaim, WaitsForTheEndOfTheCycleByDefault) {
-  FairSharePool pool = PoolWithALoan();
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 19, 10, 10));
+  FairSharePool pool = PoolWithAUsedLoan({}, At(seconds(11)));
   EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 1u);
   EXPECT_EQ(pool.Decide({.client = "A"}, At(seconds(13))).retry_after, seconds(7));
   EXPECT_EQ(Ask(pool, "A", 10, At(seconds(20))), 10u);
 }
 
 TEST(FairShareReclaim, EndsTheCycleEarlyForTheOwnerAlone) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
-  EXPECT_EQ(Ask(pool, "B", 30, At(seconds(11))), 19u);
-  EXPECT_EQ(Ask(pool, "C", 10, At(seconds(11))), 10u);
+  FairSharePool pool = PoolWithAUsedLoan({.reclaim = Reclaim::kAtOnce}, At(seconds(11)));
   EXPECT_EQ(Ask(pool, "A", 12, At(seconds(13))), 10u) << "its own, at once";
   EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 10, 10, 10));
   EXPECT_EQ(pool.cycle().number, 3u);
   EXPECT_EQ(pool.cycle().last_end, CycleEnd::kReclaim);
   EXPECT_EQ(pool.cycle().last_length, seconds(3));
   EXPECT_EQ(pool.cycle().end, At(seconds(20))) << "when the last cycle was due";
-  EXPECT_EQ(Ask(pool, "B", 10, At(seconds(13))), 0u) << "nobody else's allowance is renewed";
-  EXPECT_EQ(Ask(pool, "C", 10, At(seconds(13))), 0u);
-  EXPECT_EQ(Ask(pool, "D", 20, At(seconds(13))), 10u);
-  // A asked for 12 of its 10, C for 20, D for 20 and B for 40, in the whole of it.
+  for (const auto* name : {"B", "C", "D", "new"})
+    EXPECT_EQ(Ask(pool, name, 10, At(seconds(13))), 0u) << "nobody else's allowance is renewed";
+  // A asked for 12 of its 10, B for 40, C and D for 20, in the whole of it. The new one counts too.
   pool.Advance(At(seconds(20)));
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 10, 10, 10));
+  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(8, 8, 8, 8, 8));
   EXPECT_EQ(pool.client(1).figures.demand, 40u);
   EXPECT_THAT(pool.cycle().ends, ElementsAre(2, 0, 1, 0));
 }
 
 TEST(FairShareReclaim, WaitsForTheMinimumCycle) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce, .minimum_cycle = seconds(2)});
+  FairSharePool pool = PoolWithAUsedLoan({.reclaim = Reclaim::kAtOnce, .minimum_cycle = seconds(2)},
+                                         At(milliseconds(10'100)));
   EXPECT_EQ(Ask(pool, "A", 5, At(milliseconds(10'500))), 1u);
   const Decision denied = pool.Decide({.client = "A"}, At(milliseconds(10'500)));
   EXPECT_EQ(denied.retry_after, milliseconds(1500));
@@ -181,7 +203,7 @@ TEST(FairShareReclaim, WaitsForTheMinimumCycle) {
 }
 
 TEST(FairShareReclaim, TheEarlyEndComesWithoutAnotherRequest) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  FairSharePool pool = PoolWithAUsedLoan({.reclaim = Reclaim::kAtOnce}, At(seconds(10)));
   Ask(pool, "A", 2, At(seconds(10)));
   pool.Advance(At(seconds(15)));
   EXPECT_EQ(pool.cycle().start, At(seconds(11)));
@@ -196,83 +218,23 @@ TEST(FairShareReclaim, IsForRequestsWithinTheEvenShareOnly) {
   EXPECT_FALSE(pool.Decide({.client = "A", .cost = 11}, At(seconds(13))).allowed);
   EXPECT_EQ(Ask(pool, "B", 30, At(seconds(13))), 19u) << "B borrows, and has used its own";
   EXPECT_EQ(Ask(pool, "C", 11, At(seconds(13))), 10u) << "C has its own";
+  EXPECT_EQ(Ask(pool, "D", 10, At(seconds(13))), 10u);
   EXPECT_EQ(pool.cycle().number, 2u);
   EXPECT_TRUE(pool.Decide({.client = "A", .cost = 10}, At(seconds(13))).allowed);
   EXPECT_EQ(pool.cycle().number, 3u);
 }
 
-TEST(FairShareReclaim, ClientsThatAskForNothingYetDoNotSeemIdle) {
-  FairSharePool pool =
-      MakePool({.capacity = 40, .cycle = seconds(10), .reclaim = Reclaim::kAtOnce});
-  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
-  Ask(pool, "B", 99, At(seconds(0)));
-  Ask(pool, "C", 8, At(seconds(0)));
-  Ask(pool, "D", 9, At(seconds(0)));
-  Ask(pool, "B", 100, At(seconds(10)));
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(1, 20, 9, 10));
-  Ask(pool, "A", 2, At(seconds(11)));
-  // C and D have asked for nothing in this second, but for 9 and 10 in the last full cycle.
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 11, 9, 10));
-}
-
-// Four clients share 40. B asked for 21 in the last cycle, the others for 1. So B lacks 11 of the
-// 27 that they leave, and the other 16 go back: 1 + 16/3 each, and the last whole one to A.
-FairSharePool PoolWithASmallLoan() {
-  FairSharePool pool =
-      MakePool({.capacity = 40, .cycle = seconds(10), .reclaim = Reclaim::kAtOnce});
-  for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
-  Ask(pool, "B", 20, At(seconds(0)));
-  pool.Advance(At(seconds(10)));
-  return pool;
-}
-
-TEST(FairShareReclaim, AnotherLenderKeepsWhatItHasAskedFor) {
-  FairSharePool pool = PoolWithASmallLoan();
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(7, 21, 6, 6));
-  EXPECT_EQ(Ask(pool, "B", 30, At(seconds(11))), 21u);
-  EXPECT_EQ(Ask(pool, "C", 6, At(seconds(11))), 6u);
-  EXPECT_EQ(Ask(pool, "A", 8, At(seconds(12))), 8u);
-  // A counts with 10, C with the 6 that it has asked for, D with 1. They leave 4 and 9, of which B
-  // takes 11. The 2 that are left go back: 4/13·2 and 9/13·2.
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 21, 7, 2));
-}
-
-TEST(FairShareReclaim, BorrowersDoNotTakeTurnsWithALoan) {
-  FairSharePool pool = PoolWithASmallLoan();
-  Ask(pool, "B", 21, At(seconds(11)));
-  EXPECT_FALSE(pool.Decide({.client = "C", .cost = 1000}, At(seconds(11))).allowed);
-  EXPECT_EQ(Ask(pool, "A", 8, At(seconds(12))), 8u);
-  // C would have most of what D leaves if its demand counted in full: so would the next one, after
-  // the next reclaim, although B has used the loan already.
-  EXPECT_THAT(CapacitiesOf(pool), ElementsAre(10, 19, 10, 1));
-}
-
-TEST(FairShareReclaim, ANewNameReclaimsNothing) {
+// A used 6 before the others used the rest, so 4 are given back to it and not 9.
+TEST(FairShareReclaim, GivesBackWhatTheOwnerHasNotUsed) {
   FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
-  Ask(pool, "B", 19, At(seconds(12)));
-  Ask(pool, "C", 10, At(seconds(12)));
-  Ask(pool, "D", 10, At(seconds(12)));
-  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(12))), 1u);
-  EXPECT_EQ(Ask(pool, "new", 5, At(seconds(13))), 0u) << "the pool has nothing left";
-  EXPECT_EQ(pool.cycle().number, 2u);
-}
-
-TEST(FairShareReclaim, TheTotalGrowsOnlyByWhatIsGivenBack) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
-  Ask(pool, "B", 19, At(seconds(12)));
-  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u);
-  // The total is 49, 40 and the 9 that A got back. Used are 29. A new client has 8, as C and D have
-  // then.
-  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(14))), 8u);
-  EXPECT_EQ(Ask(pool, "C", 20, At(seconds(14))), 8u);
-  EXPECT_EQ(Ask(pool, "D", 20, At(seconds(14))), 4u);
-}
-
-TEST(FairShareReclaim, TheNextCycleAdmitsAtMostTheCapacityToo) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
-  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u) << "1 in the last cycle, 9 in this one";
-  for (const auto* name : {"B", "C", "D"}) EXPECT_EQ(Ask(pool, name, 10, At(seconds(14))), 10u);
-  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(14))), 1u);
+  EXPECT_EQ(Ask(pool, "A", 6, At(seconds(11))), 6u);
+  EXPECT_EQ(Ask(pool, "B", 30, At(seconds(11))), 14u);
+  EXPECT_EQ(Ask(pool, "C", 10, At(seconds(11))), 10u);
+  EXPECT_EQ(Ask(pool, "D", 10, At(seconds(11))), 10u);
+  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(12))), 4u);
+  EXPECT_EQ(pool.cycle().number, 3u);
+  for (const auto* name : {"B", "C", "D", "new"})
+    EXPECT_EQ(Ask(pool, name, 9, At(seconds(13))), 0u);
 }
 
 TEST(FairShareReclaim, APartOfAWholeOneIsNotALoan) {
@@ -294,7 +256,7 @@ TEST(FairShareCapacity, ChangesForTheRestOfTheCycle) {
   EXPECT_THAT(CapacitiesOf(pool), ElementsAre(38, 38));
   pool.SetCapacity(20, At(seconds(9)));
   EXPECT_EQ(pool.capacity(), 68u);
-  EXPECT_EQ(Ask(pool, "A", 50, At(seconds(9))), 33u);
+  EXPECT_EQ(Ask(pool, "A", 33, At(seconds(9))), 33u);
   EXPECT_EQ(Ask(pool, "B", 50, At(seconds(9))), 33u);
   pool.Advance(At(seconds(10)));
   EXPECT_EQ(pool.capacity(), 20u);
@@ -302,7 +264,7 @@ TEST(FairShareCapacity, ChangesForTheRestOfTheCycle) {
 }
 
 TEST(FairShareCapacity, AChangeMintsNothing) {
-  FairSharePool pool = MakePool({.capacity = 100, .cycle = seconds(10)});
+  FairSharePool pool = MakePool({.capacity = 100, .cycle = seconds(10), .is_paced = false});
   EXPECT_EQ(Ask(pool, "A", 100, At(seconds(0))), 100u);
   pool.SetCapacity(10, At(seconds(5)));
   EXPECT_EQ(pool.capacity(), 55u);
@@ -313,10 +275,11 @@ TEST(FairShareCapacity, AChangeMintsNothing) {
 }
 
 TEST(FairShareCapacity, ACycleKeepsItsPartAfterAnEarlyEnd) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
+  FairSharePool pool = PoolWithAUsedLoan({.reclaim = Reclaim::kAtOnce}, At(seconds(11)));
   pool.SetCapacity(20, At(seconds(15)));
   EXPECT_EQ(pool.capacity(), 30u);
-  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(16))), 8u);
+  // A has 8 of 30 then. The 1 that it had before was taken away with the capacity.
+  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(16))), 7u);
   EXPECT_EQ(pool.cycle().last_end, CycleEnd::kReclaim);
   EXPECT_EQ(pool.capacity(), 30u);
   pool.Advance(At(seconds(20)));
@@ -324,14 +287,12 @@ TEST(FairShareCapacity, ACycleKeepsItsPartAfterAnEarlyEnd) {
 }
 
 TEST(FairShareCapacity, LowersWhatIsLeftAfterAnEarlyEnd) {
-  FairSharePool pool = PoolWithALoan({.reclaim = Reclaim::kAtOnce});
-  Ask(pool, "B", 19, At(seconds(12)));
-  EXPECT_EQ(Ask(pool, "A", 10, At(seconds(13))), 10u);
-  // The total is 49, 40 and the 9 that A got back, and 20 of it are left. The change takes 10.
+  FairSharePool pool = PoolWithAUsedLoan({.reclaim = Reclaim::kAtOnce}, At(seconds(11)));
+  EXPECT_EQ(Ask(pool, "A", 2, At(seconds(13))), 2u);
+  // 8 of the 9 that A got back are left. The change takes 10.
   pool.SetCapacity(20, At(seconds(15)));
-  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(15))), 6u);
-  EXPECT_EQ(Ask(pool, "C", 20, At(seconds(15))), 4u);
-  EXPECT_EQ(Ask(pool, "D", 20, At(seconds(15))), 0u);
+  EXPECT_EQ(Ask(pool, "new", 20, At(seconds(15))), 0u);
+  EXPECT_EQ(Ask(pool, "A", 20, At(seconds(15))), 0u);
 }
 
 TEST(FairShareCapacity, IsKeptWithinItsBounds) {
@@ -354,7 +315,8 @@ TEST(FairShareCapacity, ARequestMayFitIntoTheNextCycle) {
 }
 
 TEST(FairShareCapacity, BeginsAnewOnceItIsKnown) {
-  FairSharePool pool = MakePool({.capacity = kFairCapacityMax, .cycle = seconds(10)});
+  FairSharePool pool =
+      MakePool({.capacity = kFairCapacityMax, .cycle = seconds(10), .is_paced = false});
   for (const auto* name : {"A", "B", "C", "D"}) Ask(pool, name, 1, At(seconds(0)));
   Ask(pool, "A", 29, At(seconds(0)));
   Ask(pool, "B", 399, At(seconds(0)));
@@ -386,15 +348,9 @@ TEST(FairSharePace, BelongsToTheTimeThatHasPassed) {
   EXPECT_FALSE(pool.IsOnPace("B", 1, At(milliseconds(12'100))));
   EXPECT_TRUE(pool.IsOnPace("B", 1, At(milliseconds(12'700))));
   EXPECT_TRUE(pool.IsOnPace("A", 1, At(seconds(12))));
-  EXPECT_FALSE(pool.IsOnPace("A", 2, At(seconds(19)))) << "more than its share";
+  EXPECT_TRUE(pool.IsOnPace("A", 8, At(seconds(19)))) << "of its even share";
+  EXPECT_FALSE(pool.IsOnPace("A", 11, At(seconds(19))));
   EXPECT_FALSE(pool.IsOnPace("new", 1, At(seconds(19))));
-}
-
-TEST(FairSharePace, IsThatOfTheEvenShareIfAPartIsLent) {
-  FairSharePool pool = PoolWithASmallLoan();
-  EXPECT_EQ(Ask(pool, "A", 1, At(seconds(11))), 1u);
-  EXPECT_TRUE(pool.IsOnPace("A", 1, At(seconds(11)))) << "1 s of 10, although its capacity is 7";
-  EXPECT_FALSE(pool.IsOnPace("A", 2, At(seconds(11))));
 }
 
 }  // namespace fair_share_cycles_test

@@ -28,6 +28,7 @@ struct FairShareOptions {
   // A longer cycle makes shares steadier, a shorter one makes them adapt sooner.
   base::Duration cycle{0};
   Ratio reservation{};  // the part of its even share that an idle client keeps
+  Lending lending = Lending::kProportional;
   OnNewClient on_new_client = OnNewClient::kRedivide;
   Reclaim reclaim = Reclaim::kNextCycle;
   // No cycle is cut short (kRestart, kAtOnce) before this time has passed since it began; 0 means a
@@ -36,7 +37,10 @@ struct FairShareOptions {
   // A client without a request for this many cycles leaves at the end of a cycle. Until then its
   // even share is counted, although others borrow it. 0: clients never leave.
   uint32_t leave_after_cycles = 10;
-  uint32_t clients_max = 1024;  // further clients are refused
+  uint32_t clients_max = 1024;  // a further client replaces the one with the longest silence
+  // Whether the pool spreads its capacity over the cycle (fair_share_lending.cc). Not needed if
+  // something else bounds what is in flight.
+  bool is_paced = true;
 
   bool operator==(const FairShareOptions&) const = default;
 

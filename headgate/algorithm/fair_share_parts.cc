@@ -13,7 +13,9 @@ bool FairSharePool::AddDemand(const FairShareRequest& request, base::Instant now
   if (client == nullptr) client = Register(request, now);
   if (client == nullptr) return false;
   client->weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax);
+  if (request.cost > 0) HearFrom(*client, now);
   client->demand = FairSum(client->demand, request.cost);
+  CountLate(*client, request.cost);
   return true;
 }
 
@@ -23,6 +25,9 @@ void FairSharePool::AddLateDemand(std::span<const FairShareRequest> requests) {
     Client* const client = Find(request.client);
     if (client == nullptr || request.cost == 0) continue;
     client->demand_last = FairSum(client->demand_last, request.cost);
+    const uint64_t late = std::min<uint64_t>(request.cost, kFairCapacityMax) * kSteps;
+    client->late += std::min(late, PartOf(*client) / 2) / kLateCycles;
+    client->late = std::min(client->late, kFairCapacityMax * kSteps);
     client->idle = base::Duration(0);
     any = true;
   }
@@ -39,8 +44,7 @@ uint64_t FairSharePool::TakePart(std::string_view name, uint64_t want) {
   Client* const client = Find(name);
   if (client == nullptr) return 0;
   const uint64_t taken = std::min(want, RoomOf(*client));
-  client->used += taken;
-  used_ += taken;
+  Use(*client, taken);
   return taken;
 }
 
@@ -49,7 +53,11 @@ void FairSharePool::ReturnPart(std::string_view name, uint64_t amount, uint64_t 
   if (client == nullptr || cycle < full_since_ || cycle > cycle_.number) return;
   amount = std::min(amount, client->used);
   client->used -= amount;
-  if (cycle == cycle_.number) used_ -= std::min(amount, used_);
+  if (cycle == cycle_.number) {
+    used_ -= std::min(amount, used_);
+    pace_ = std::min(pace_ + static_cast<int64_t>(amount), pace_max_);
+  }
+  Keep(*client);
 }
 
 void FairSharePool::ChargePart(std::string_view name, uint64_t amount) {
@@ -57,6 +65,12 @@ void FairSharePool::ChargePart(std::string_view name, uint64_t amount) {
   if (client == nullptr) return;
   client->used = FairSum(client->used, amount);
   used_ = FairSum(used_, amount);
+  Keep(*client);
+}
+
+void FairSharePool::TellDenied(std::string_view name, base::Instant now) {
+  Client* const client = Find(name);
+  if (client != nullptr) Tell(*client, {.allowed = false, .retry_after = WaitOf(1, now)}, now);
 }
 
 uint64_t FairSharePool::RoomFor(std::string_view name) const {
@@ -72,6 +86,15 @@ bool FairSharePool::ShiftTimes(base::Duration by) {
   });
   if (!fits || due_.ns + by.count() < options_.cycle.count()) return false;
   for (base::Instant* time : times) *time += by;
+  step_end_ = base::Instant{0};
+  const auto shift = [by](base::Instant& time) {
+    time.ns = std::clamp<int64_t>(time.ns + by.count(), 0, base::kInstantMax.ns);
+  };
+  for (Client& client : clients_) {
+    shift(client.asked);
+    shift(client.told_at);
+    shift(client.told_until);
+  }
   return true;
 }
 

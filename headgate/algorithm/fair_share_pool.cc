@@ -15,6 +15,9 @@ constexpr uint64_t kTurnBurst = 8;
 constexpr uint64_t kTurnLead = 2 * kTurnBurst;
 constexpr uint64_t kTurnUnit = 1024;
 
+// With more clients, a new one does not divide the pool at once.
+constexpr size_t kDividedAtOnce = 256;
+
 uint32_t ClampWeight(uint32_t weight) { return std::clamp<uint32_t>(weight, 1, kFairWeightMax); }
 
 }  // namespace
@@ -41,26 +44,30 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
   }
 
   const Cost cost = request.cost;
+  if (cost > 0) HearFrom(*client, now);
   client->demand = FairSum(client->demand, cost);
+  CountLate(*client, cost);
   if (cost > RoomOf(*client) && MayReclaim(*client, cost)) DoReclaim(*client, now);
 
   const uint64_t room = RoomOf(*client);
   Decision decision{.allowed = cost <= room,
-                    .limit = client->capacity,
-                    .remaining = room,
-                    .reset_after = Left(now)};
-  if (!decision.allowed)
-    decision.retry_after = cost > std::max(options_.capacity, capacity_next_) ? kNever : Left(now);
+                    .limit = std::max(client->capacity, client->used + room),
+                    .remaining = room};
+  if (!decision.allowed) {
+    const bool fits = cost <= std::max(options_.capacity, capacity_next_);
+    decision.retry_after = fits ? WaitOf(cost, now) : kNever;
+  }
   uint64_t FairShareCounts::*count = &FairShareCounts::not_taken;
   if (request.takes) {
     count = decision.allowed ? &FairShareCounts::allowed : &FairShareCounts::rejected;
     if (decision.allowed) {
-      client->used += cost;
-      used_ += cost;
+      Use(*client, cost);
       CountTurn(*client, cost);
-      decision.remaining -= cost;
+      decision.remaining = RoomOf(*client);
     }
   }
+  decision.reset_after = decision.remaining > 0 ? Left(now) : WaitOf(1, now);
+  if (cost > 0 && request.takes) Tell(*client, decision, now);
   client->counts.*count += Bounded(cost);
   counts_.*count += Bounded(cost);
   return decision;
@@ -71,6 +78,7 @@ void FairSharePool::CountSentAnyway(std::string_view name, Cost cost) {
   Client* client = Find(name);
   if (client == nullptr) return;
   client->used = FairSum(client->used, cost);
+  Keep(*client);
   client->counts.sent_anyway += Bounded(cost);
   CountTurn(*client, cost);
 }
@@ -133,27 +141,61 @@ const FairSharePool::Client* FairSharePool::Find(std::string_view name) const {
 }
 
 FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, base::Instant now) {
-  if (clients_.size() >= options_.clients_max) return nullptr;
+  Client joining{
+      .name = std::string(request.client), .weight = ClampWeight(request.weight), .asked = now};
+  if (clients_.size() >= options_.clients_max) return Replace(std::move(joining));
   const bool restart = options_.on_new_client == OnNewClient::kRestart && !clients_.empty() &&
                        now - cycle_.start >= options_.minimum_cycle;
   if (restart) EndFull(CycleEnd::kNewClient, now);
-  clients_.push_back({.name = std::string(request.client), .weight = ClampWeight(request.weight)});
-  client_index_.emplace(clients_.back().name, clients_.size() - 1);
-  Redivide();
+  clients_.push_back(std::move(joining));
+  Client& client = clients_.back();
+  client_index_.emplace(client.name, clients_.size() - 1);
+  if (clients_.size() <= kDividedAtOnce) {
+    Redivide();
+  } else {
+    JoinUndivided(client);
+  }
+  Expect(client);
+  client.pace = client.pace_max;
   // An invented name is worth one request.
-  clients_.back().turn = turn_ + (kTurnBurst - 1) * TurnLength(clients_.back());
-  return &clients_.back();
+  client.turn = turn_ + (kTurnBurst - 1) * TurnLength(client);
+  return &client;
+}
+
+// Until the next division it has its own: a flood of names divides the pool once in a while only.
+void FairSharePool::JoinUndivided(Client& client) {
+  FindWeights();
+  client.even = options_.capacity * client.weight / weights_;
+  client.even_up = client.even + 1;
+  needs_division_ = true;
+}
+
+// The client with the longest silence makes way, unless even that one asks at this moment. The new
+// one takes its capacity. Requests that were admitted stay counted.
+FairSharePool::Client* FairSharePool::Replace(Client joining) {
+  const auto silent = std::min_element(
+      clients_.begin(), clients_.end(),
+      [](const Client& left, const Client& right) { return left.asked < right.asked; });
+  if (silent->asked >= joining.asked) return nullptr;
+  const auto index = static_cast<size_t>(silent - clients_.begin());
+  client_index_.erase(silent->name);
+  client_index_.emplace(joining.name, index);
+  joining.capacity = silent->capacity;
+  joining.kept = silent->kept;
+  *silent = std::move(joining);
+  JoinUndivided(*silent);
+  if (clients_.size() <= kDividedAtOnce) Redivide();
+  Expect(*silent);
+  Keep(*silent);
+  silent->pace = silent->pace_max;
+  silent->turn = turn_ + (kTurnBurst - 1) * TurnLength(*silent);
+  ++clients_replaced_;
+  return &*silent;
 }
 
 Decision FairSharePool::PeekUnregistered(base::Instant now) const {
   const uint64_t even = options_.capacity / (clients_.size() + 1);
   return {.limit = even, .remaining = std::min(even, Room()), .reset_after = Left(now)};
-}
-
-uint64_t FairSharePool::RoomOf(const Client& client) const {
-  // After a division in the middle of a cycle, some clients may have used more than their new share
-  // and others less.
-  return std::min(client.capacity - std::min(client.used, client.capacity), Room());
 }
 
 // Its own is lent out, and the request is within it. Whole numbers: a client with 3 of 10/3 lacks

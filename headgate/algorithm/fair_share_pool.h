@@ -3,6 +3,8 @@
 //   cycle 1     each client has an even share
 //   cycle n     shares follow what each client asked for in cycle n − 1 (Divide)
 //   new client  the shares are recomputed at once, as if it had asked for an even share
+//   within      what a client may take at a moment: its even share, and more if the pool keeps
+//               enough for the others (fair_share_lending.cc)
 //   reclaim     a client that is denied while its own is lent out ends the cycle early, if the
 //               options say so. The next cycle ends when this one was due
 //
@@ -17,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -45,10 +48,14 @@ struct FairShareRequest {
 
 class FairSharePool {
  public:
+  // The parts of a cycle in which time passes for loans.
+  static constexpr uint32_t kSteps = 64;
+
   static absl::StatusOr<FairSharePool> Make(const FairShareOptions& options);
 
-  // `limit` is the client's capacity in this cycle. The retry_after of a denial is the rest of the
-  // cycle, because the client's next share depends on all clients. It is kNever if the cost exceeds
+  // `limit` is the client's capacity in this cycle, or what it may use if that is more. The
+  // retry_after of a denial is the rest of the cycle if the pool is used up, else a tenth of the
+  // cycle, because what is kept for others is lent as time passes. It is kNever if the cost exceeds
   // the capacity of the whole pool.
   Decision Decide(const FairShareRequest& request, base::Instant now);
 
@@ -96,7 +103,13 @@ class FairSharePool {
   void ReturnPart(std::string_view client, uint64_t amount, uint64_t cycle);
   // Counts as used what was admitted without asking this pool, even beyond the client's share.
   void ChargePart(std::string_view client, uint64_t amount);
-  // How much the client may still use in this cycle; 0 if it is unknown.
+  // Requests were denied elsewhere, and their client was told to wait as Decide says.
+  void TellDenied(std::string_view client, base::Instant now);
+  // All clients together may still use this much in this cycle. If that is not 0, a client that is
+  // denied waits for this time (Decide).
+  uint64_t room() const { return Room(); }
+  base::Duration wait() const;
+  // How much the client may use now; 0 if it is unknown.
   uint64_t RoomFor(std::string_view client) const;
   // The numbers of the first cycle since the last full end, and since the one before it. Cycles
   // between two full ends share demands and use.
@@ -117,12 +130,22 @@ class FairSharePool {
   ClientView client(size_t index) const;  // in order of arrival
   const CycleView& cycle() const { return cycle_; }
   const FairShareCounts& counts() const { return counts_; }
-  // The cost of requests denied because the pool already has `clients_max` clients.
+  // The cost of requests denied because the pool already has `clients_max` clients, none of which
+  // was silent.
   uint64_t refused_clients() const { return refused_clients_; }
+  // Clients that have made way for new ones.
+  uint64_t clients_replaced() const { return clients_replaced_; }
   // Clients that have left because they made no request for a time.
   uint64_t clients_left() const { return clients_left_; }
 
  private:
+  // The demand in each eighth of the second half of a cycle.
+  static constexpr uint32_t kLateParts = 8;
+  using LateDemand = std::array<uint64_t, kLateParts>;
+
+  // The last answer to a client, if it has not asked since.
+  enum class Told : uint8_t { kNothing, kNoneLeft, kDenied };
+
   struct Client {
     std::string name;
     uint32_t weight = 1;
@@ -135,11 +158,38 @@ class FairSharePool {
     // It counts as if it had asked for an even share at least, until the cycle is due: a new
     // client, one that wants its own back, or one that asked for as much before an early end.
     bool counts_at_least_even = true;
-    base::Duration idle{0};  // without a request, at the end of the last full cycle
+    base::Duration idle{0};      // without a request, at the end of the last full cycle
+    base::Instant asked{0};      // its last request
+    FairCredit credit = 0;       // before the division of this cycle (Divide)
+    FairCredit credit_next = 0;  // after it
+    // ---- For loans (fair_share_lending.cc). Parts of requests are in units of 1/kSteps
+    uint64_t claim = 0;     // its share if all have the same, but no more than they want; in parts
+    uint64_t want = 0;      // what it is likely to ask for in this cycle; in parts
+    uint64_t kept = 0;      // for the rest of the cycle, in parts; kept_ is their sum
+    uint64_t late = 0;      // its usual demand after the beginning of a cycle, in parts
+    LateDemand late_now{};  // in this cycle, by the time in it, in requests
+    LateDemand late_at{};   // usually; each cycle counts as much as all before it. In parts
+    int64_t pace = 0;       // of its own, in parts, as pace_
+    // Likely demands in the rest of the cycle, at the beginning of this step.
+    uint64_t early = 0;
+    uint64_t late_likely = 0;  // in parts
+    int64_t pace_max = 0;
+    uint32_t cycles = 0;      // with a request, before this one; at most kLateCycles
+    bool asked_once = false;  // in its first cycle, and not since
+    // It waits as long as it is told, so its requests do not show what it wants.
+    bool obeys = false;
+    bool came_back = false;  // in this cycle, after such a wait
+    bool insisted = false;   // in this cycle, before the end of one
+    Told told = Told::kNothing;
+    base::Instant told_at{0};
+    base::Instant told_until{0};
     // Its turn in the order of turn_: what was admitted of it, divided by its part of the pool.
     uint64_t turn = 0;
     FairShareCounts counts{};
   };
+
+  // A demand after the beginning of cycles is an average of about this many of them.
+  static constexpr uint32_t kLateCycles = 8;
 
   friend class FairShareState;  // the bytes of a pool (fair_share_state.h)
 
@@ -152,12 +202,47 @@ class FairSharePool {
   Client* Register(const FairShareRequest& request, base::Instant now);
   Decision PeekUnregistered(base::Instant now) const;
   uint64_t Room() const { return budget_ - std::min(used_, budget_); }
-  uint64_t RoomOf(const Client& client) const;
+  void JoinUndivided(Client& client);
+  Client* Replace(Client joining);
   uint64_t TurnLength(const Client& client) const;
   void CountTurn(Client& client, Cost cost);
   void BeginBudget(uint64_t budget);
   bool MayReclaim(const Client& client, Cost cost) const;
   void DoReclaim(Client& client, base::Instant now);
+
+  // ---- Loans (fair_share_lending.cc)
+
+  uint64_t RoomOf(const Client& client) const;
+  // The client's even share, as a whole number.
+  uint64_t OwnOf(const Client& client) const;
+  // The same, or its share if all loans are equal.
+  uint64_t PartOf(const Client& client) const;
+  // The part of `amount` that may come in one moment.
+  uint64_t AtOnce(uint64_t amount) const;
+  uint64_t KeptFor(const Client& client) const;
+  uint64_t LateFor(const Client& client) const;
+  uint64_t LateRest(const Client& client) const;
+  bool SharesMargin(const Client& client) const;
+  bool HasLeft(const Client& client) const;
+  uint64_t WantOf(const Client& client) const;
+  void FindLateSum();
+  void FindClaims();
+  void ExpectAll();
+  void Expect(Client& client);
+  void Keep(Client& client);
+  void KeepAll();
+  void Use(Client& client, uint64_t amount);
+  void GiveBack(Client& client, uint64_t amount);
+  void FollowTime(base::Instant now);
+  void Refill(uint32_t steps);
+  void FindPace();
+  void CountLate(Client& client, Cost cost);
+  void EndLate(Client& client);
+  void LearnLate(Client& client);
+  // Until the client may take more, as far as is known.
+  base::Duration WaitOf(Cost cost, base::Instant now) const;
+  void HearFrom(Client& client, base::Instant now);
+  void Tell(Client& client, const Decision& decision, base::Instant now);
 
   // ---- Cycles
 
@@ -173,6 +258,7 @@ class FairSharePool {
   void CountEnd(CycleEnd reason, base::Instant end, uint64_t count);
   void CountIdle(base::Duration length);
   void RemoveLeavers();
+  void FindWeights();
   void FindEvenShares();
   void Redivide();
   // floor(amount·time/cycle), where time is at most a cycle.
@@ -197,9 +283,20 @@ class FairSharePool {
   // Two numbers, so that a capacity that falls and rises again gives nothing back.
   uint64_t budget_ = 0;
   uint64_t used_ = 0;
+  // The time since the last full cycle began, in steps of 1/kSteps of a cycle.
+  uint32_t step_ = 0;
+  base::Instant step_end_{0};    // 0: not known
+  uint64_t kept_ = 0;            // for all clients, in units of 1/kSteps
+  uint64_t late_sum_ = 0;        // of what clients usually ask for from now on, in the same units
+  bool needs_division_ = false;  // clients have joined since the last one
+  // This much may be used at once; below 0 after clients that used their own in a burst.
+  int64_t pace_ = 0;
+  int64_t pace_max_ = 0;
+  bool is_paced_ = false;
   FairShareCounts counts_;
   uint64_t refused_clients_ = 0;
   uint64_t clients_left_ = 0;
+  uint64_t clients_replaced_ = 0;
 };
 
 }  // namespace headgate::algorithm

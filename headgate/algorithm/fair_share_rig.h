@@ -24,7 +24,10 @@ inline uint64_t Ask(FairSharePool& pool, std::string_view client, int count, bas
 }
 
 inline uint64_t CapacityOf(FairSharePool& pool, std::string_view client, base::Instant now) {
-  return pool.Decide({.client = client, .cost = 0}, now).limit;
+  pool.Advance(now);
+  for (size_t i = 0; i < pool.client_count(); ++i)
+    if (pool.client(i).name == client) return pool.client(i).figures.capacity;
+  return 0;
 }
 
 // In order of arrival.

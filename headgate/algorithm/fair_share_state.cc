@@ -11,7 +11,16 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 4;
+constexpr uint8_t kVersionFirst = 1;
+constexpr uint8_t kVersionOfRoots = 2;
+constexpr uint8_t kVersionOfWholeClaims = 3;
+// 64 times the largest share, and in the second version beyond three roots of that.
+constexpr int64_t kPaceOwnMax = int64_t{1} << 38;
+constexpr int64_t kPaceOwnMaxOfRoots = int64_t{1} << 32;
+// Twice the largest share of each client, in units of 1/kSteps.
+constexpr uint64_t kLateSumMax =
+    2 * kFairCapacityMax * FairSharePool::kSteps * uint64_t{kFairClientsMax};
 // The largest number of a cycle, far away from overflow.
 constexpr uint64_t kNumberMax = uint64_t{1} << 62;
 
@@ -27,6 +36,8 @@ class Writer {
   }
   void Time(const Instant& time) { Number(time.ns, 0); }
   void Span(const Duration& span) { Number(span.count(), 0); }
+  // A number from −max to max.
+  void Signed(const int64_t& value, int64_t max) { Number(value + max, 0); }
   void Text(std::string_view text, size_t /*max*/) {
     Number(text.size(), 0);
     out_.append(text);
@@ -52,6 +63,11 @@ class Reader {
     int64_t ns = 0;
     Number(ns, static_cast<uint64_t>(base::kDurationMax.count()));
     span = Duration(ns);
+  }
+  void Signed(int64_t& value, int64_t max) {
+    uint64_t number = static_cast<uint64_t>(max);
+    Number(number, 2 * static_cast<uint64_t>(max));
+    value = complete_ ? static_cast<int64_t>(number) - max : 0;
   }
   void Text(std::string& text, size_t max) {
     size_t size = 0;
@@ -88,7 +104,7 @@ class Reader {
 }  // namespace
 
 template <typename Coder, typename Options>
-void FairShareState::CodeSettings(Coder& coder, Options& options) {
+void FairShareState::CodeSettings(Coder& coder, Options& options, uint8_t version) {
   coder.Number(options.capacity, kFairCapacityMax);
   coder.Span(options.cycle);
   coder.Number(options.reservation.numerator, kFairRatioDenominatorMax);
@@ -98,11 +114,14 @@ void FairShareState::CodeSettings(Coder& coder, Options& options) {
   coder.Span(options.minimum_cycle);
   coder.Number(options.leave_after_cycles, std::numeric_limits<uint32_t>::max());
   coder.Number(options.clients_max, kFairClientsMax);
+  if (version == kVersionFirst) return;
+  coder.Number(options.lending, static_cast<uint64_t>(Lending::kMaxMin));
+  coder.Number(options.is_paced, 1);
 }
 
 template <typename Coder, typename Pool>
-void FairShareState::CodePool(Coder& coder, Pool& pool) {
-  CodeSettings(coder, pool.options_);
+void FairShareState::CodePool(Coder& coder, Pool& pool, uint8_t version) {
+  CodeSettings(coder, pool.options_, version);
   coder.Number(pool.capacity_next_, kFairCapacityMax);
   coder.Time(pool.seen_);
   coder.Number(pool.cycle_.number, kNumberMax);
@@ -116,10 +135,16 @@ void FairShareState::CodePool(Coder& coder, Pool& pool) {
   coder.Time(pool.due_);
   coder.Number(pool.budget_, kFairCapacityMax);
   coder.Number(pool.used_, kFairCapacityMax);
+  if (version == kVersionFirst) return;
+  coder.Number(pool.step_, FairSharePool::kSteps - 1);
+  coder.Signed(pool.pace_, static_cast<int64_t>(kFairCapacityMax));
+  coder.Number(pool.needs_division_, 1);
+  if (version <= kVersionOfWholeClaims) return;
+  coder.Number(pool.late_sum_, kLateSumMax);
 }
 
 template <typename Coder, typename AnyClient>
-void FairShareState::CodeClient(Coder& coder, AnyClient& client) {
+void FairShareState::CodeClient(Coder& coder, AnyClient& client, uint8_t version) {
   coder.Text(client.name, kNameBytesMax);
   coder.Number(client.weight, kFairWeightMax);
   coder.Number(client.even, kFairCapacityMax);
@@ -130,34 +155,67 @@ void FairShareState::CodeClient(Coder& coder, AnyClient& client) {
   coder.Number(client.demand_last, kFairCapacityMax);
   coder.Number(client.counts_at_least_even, 1);
   coder.Span(client.idle);
+  if (version == kVersionFirst) return;
+  coder.Time(client.asked);
+  coder.Signed(client.credit, kFairCreditUnit);
+  coder.Signed(client.credit_next, kFairCreditUnit);
+  constexpr uint64_t kShareMax = kFairCapacityMax * FairSharePool::kSteps;
+  const uint64_t claim_max = version <= kVersionOfWholeClaims ? kFairCapacityMax : kShareMax;
+  coder.Number(client.claim, claim_max);
+  coder.Number(client.late, kShareMax);
+  for (auto& late : client.late_now) coder.Number(late, kFairCapacityMax);
+  for (auto& late : client.late_at) coder.Number(late, claim_max);
+  const bool of_roots = version == kVersionOfRoots;
+  coder.Signed(client.pace, of_roots ? kPaceOwnMaxOfRoots : kPaceOwnMax);
+  coder.Number(client.cycles, of_roots ? 1 : FairSharePool::kLateCycles);
+  coder.Number(client.asked_once, 1);
+  coder.Number(client.obeys, 1);
+  coder.Number(client.came_back, 1);
+  coder.Number(client.insisted, 1);
+  coder.Number(client.told, static_cast<uint64_t>(FairSharePool::Told::kDenied));
+  if (client.told == FairSharePool::Told::kNothing) return;
+  coder.Time(client.told_at);
+  coder.Time(client.told_until);
 }
 
 void FairShareState::Append(const FairSharePool& pool, std::string& out) {
   out.push_back(static_cast<char>(kVersion));
   Writer writer(out);
-  CodePool(writer, pool);
+  CodePool(writer, pool, kVersion);
   writer.Number(pool.options_next_.has_value(), 1);
-  if (pool.options_next_) CodeSettings(writer, *pool.options_next_);
+  if (pool.options_next_) CodeSettings(writer, *pool.options_next_, kVersion);
   writer.Number(pool.clients_.size(), kFairClientsMax);
-  for (const Client& client : pool.clients_) CodeClient(writer, client);
+  for (const Client& client : pool.clients_) CodeClient(writer, client, kVersion);
 }
 
 std::optional<FairSharePool> FairShareState::Parse(std::string_view bytes) {
-  if (bytes.empty() || static_cast<uint8_t>(bytes.front()) != kVersion) return std::nullopt;
+  if (bytes.empty()) return std::nullopt;
+  const auto version = static_cast<uint8_t>(bytes.front());
+  if (version < kVersionFirst || version > kVersion) return std::nullopt;
   Reader reader(bytes.substr(1));
   FairSharePool pool{FairShareOptions{}};
-  CodePool(reader, pool);
+  CodePool(reader, pool, version);
   bool has_next = false;
   reader.Number(has_next, 1);
-  if (has_next) CodeSettings(reader, pool.options_next_.emplace());
+  if (has_next) CodeSettings(reader, pool.options_next_.emplace(), version);
   size_t count = 0;
   reader.Number(count, kFairClientsMax);
   for (size_t i = 0; i < count && reader.complete(); ++i) {
     Client& client = pool.clients_.emplace_back();
-    CodeClient(reader, client);
+    CodeClient(reader, client, version);
+    // It said whether the client was new.
+    if (version == kVersionOfRoots)
+      client.cycles = client.cycles > 0 ? 0 : FairSharePool::kLateCycles;
+    if (version <= kVersionOfWholeClaims) {
+      client.claim *= FairSharePool::kSteps;
+      for (uint64_t& late : client.late_at) late *= FairSharePool::kSteps;
+    }
     if (!pool.client_index_.emplace(client.name, i).second) return std::nullopt;
   }
   if (!reader.at_end() || !IsSound(pool) || !AreSound(pool)) return std::nullopt;
+  pool.FindWeights();
+  if (version <= kVersionOfWholeClaims) pool.FindLateSum();
+  pool.KeepAll();
   return pool;
 }
 
@@ -181,6 +239,7 @@ bool FairShareState::AreSound(const FairSharePool& pool) {
   for (const Client& client : pool.clients_) {
     if (client.name.empty() || client.weight == 0) return false;
     if (client.even_up < client.even || client.even_up - client.even > 1) return false;
+    if (client.told_until < client.told_at) return false;
     capacities += client.capacity;
   }
   return pool.clients_.empty() || capacities == pool.options_.capacity;

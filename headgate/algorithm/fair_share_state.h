@@ -1,11 +1,13 @@
 // The bytes of a pool (fair_share_pool.h), for instances that share it through a store: everything
 // that decisions need, without the counts.
 //
-//   version 1 · settings · times · amounts · clients, in order of arrival
+//   version 4 · settings · times · amounts · clients, in order of arrival
 //
 // Numbers are LEB128: seven bits per byte, the lowest first. Each pool has one form only. There is
-// no checksum; the envelope of a value has one. A pool of four clients takes about 150 bytes, one
-// of 1,024 clients whose names have 20 bytes about 45 KiB.
+// no checksum; the envelope of a value has one. A pool of four clients takes about 300 bytes, one
+// of 1,024 clients whose names have 20 bytes about 90 KiB. Versions 1 to 3 are read, too: the
+// first had nothing of what is kept for clients (fair_share_lending.cc), in the second a client
+// had three roots of its even share at once, and in the third a claim was a whole number.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +28,18 @@ class FairShareState {
   static void Append(const FairSharePool& pool, std::string& out);
 
   // A pool whose decisions are those of the stored one; its counts begin at 0. Nothing if `bytes`
-  // are not a pool of this version, or hold values outside the bounds. Stores are not trusted.
+  // are not a pool of a known version, or hold values outside the bounds. Stores are not trusted.
   static std::optional<FairSharePool> Parse(std::string_view bytes);
 
  private:
   using Client = FairSharePool::Client;
 
   template <typename Coder, typename Options>
-  static void CodeSettings(Coder& coder, Options& options);
+  static void CodeSettings(Coder& coder, Options& options, uint8_t version);
   template <typename Coder, typename Pool>
-  static void CodePool(Coder& coder, Pool& pool);
+  static void CodePool(Coder& coder, Pool& pool, uint8_t version);
   template <typename Coder, typename AnyClient>
-  static void CodeClient(Coder& coder, AnyClient& client);
+  static void CodeClient(Coder& coder, AnyClient& client, uint8_t version);
   static bool IsSound(const FairSharePool& pool);
   static bool AreSound(const FairSharePool& pool);
 };

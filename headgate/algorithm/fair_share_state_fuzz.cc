@@ -1,4 +1,4 @@
-// Any bytes: those that are a pool have one form, and the pool can decide.
+// Any bytes: those that are a pool have one form in each version, and the pool can decide.
 #include "headgate/algorithm/fair_share_state.h"
 
 #include <algorithm>
@@ -13,9 +13,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   auto pool = FairShareState::Parse(bytes);
   if (!pool) return 0;
-  std::string again;
-  FairShareState::Append(*pool, again);
-  HEADGATE_CHECK(again == bytes);
+  std::string written;
+  FairShareState::Append(*pool, written);
+  // A pool of an older version is written in the newest one.
+  if (written.front() == bytes.front()) {
+    HEADGATE_CHECK(written == bytes);
+  } else {
+    const auto upgraded = FairShareState::Parse(written);
+    HEADGATE_CHECK(upgraded.has_value());
+    std::string again;
+    FairShareState::Append(*upgraded, again);
+    HEADGATE_CHECK(again == written);
+  }
   base::Instant now = pool->cycle().start;
   for (int step = 0; step < 6; ++step) {
     const std::string_view name = step % 2 == 0 ? "a" : "new";

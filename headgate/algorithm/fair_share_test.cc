@@ -20,29 +20,95 @@ using ::testing::ElementsAre;
 
 using Random = std::mt19937_64;
 
-TEST(FairShare, EveryVectorIsAnsweredWithoutOneDifference) {
-  std::ifstream in(SourceDir() / "tests/vectors/fair_share.json");
-  const json vectors = json::parse(in);
-  int cycles_run = 0;
-  for (const json& cycle : vectors.at("cycles")) {
-    SCOPED_TRACE(cycle.dump());
-    std::vector<std::string> names;
-    for (const auto& item : cycle.at("demand").items()) names.push_back(item.key());
-    std::vector<ClientDemand> clients;
-    for (const std::string& name : names) {
-      clients.push_back({.name = name, .demand = cycle["demand"][name].get<uint64_t>()});
-    }
-    // Read the file's decimal 0.1 as exactly a tenth.
-    const auto thousandths =
-        static_cast<uint32_t>(std::lround(cycle.at("reservation").get<double>() * 1000));
-    const auto capacities =
-        Divide(cycle.at("capacity").get<uint64_t>(), {thousandths, 1000}, clients);
-    json divided = json::object();
-    for (size_t i = 0; i < names.size(); ++i) divided[names[i]] = capacities[i];
-    EXPECT_EQ(divided, cycle.at("capacity_next"));
-    ++cycles_run;
+json Vectors(const std::string& name) {
+  std::ifstream in(SourceDir() / "tests/vectors" / name);
+  return json::parse(in);
+}
+
+// Read the file's decimal 0.1 as exactly a tenth.
+Ratio RatioOf(const json& value) {
+  return {static_cast<uint32_t>(std::lround(value.get<double>() * 1000)), 1000};
+}
+
+// The capacities of one division in a file of vectors. `credits` are by name, from the last one.
+json DivideAs(const json& demand, uint64_t capacity, Ratio reservation, Lending lending,
+              std::map<std::string, FairCredit>& credits) {
+  std::vector<std::string> names;
+  for (const auto& item : demand.items()) names.push_back(item.key());
+  std::vector<ClientDemand> clients;
+  for (const std::string& name : names) {
+    clients.push_back(
+        {.name = name, .demand = demand[name].get<uint64_t>(), .credit = credits[name]});
   }
-  EXPECT_GE(cycles_run, 43);
+  std::vector<FairCredit> next;
+  const auto capacities = Divide(capacity, reservation, clients, lending, &next);
+  json divided = json::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    divided[names[i]] = capacities[i];
+    credits[names[i]] = next[i];
+  }
+  return divided;
+}
+
+TEST(FairShare, EveryVectorIsAnsweredWithoutOneDifference) {
+  int cycles_run = 0;
+  for (const auto& [name, lending] :
+       std::map<std::string, Lending>{{"fair_share.json", Lending::kProportional},
+                                      {"fair_share_max_min.json", Lending::kMaxMin}}) {
+    const json vectors = Vectors(name);
+    for (const json& cycle : vectors.at("cycles")) {
+      SCOPED_TRACE(cycle.dump());
+      std::map<std::string, FairCredit> credits;
+      EXPECT_EQ(DivideAs(cycle.at("demand"), cycle.at("capacity").get<uint64_t>(),
+                         RatioOf(cycle.at("reservation")), lending, credits),
+                cycle.at("capacity_next"));
+      ++cycles_run;
+    }
+  }
+  EXPECT_GE(cycles_run, 103);
+}
+
+TEST(FairShare, EveryVectorOfACrowdIsAnsweredWithoutOneDifference) {
+  int cycles_run = 0;
+  const json vectors = Vectors("fair_share_carried.json");
+  for (const json& sequence : vectors.at("sequences")) {
+    std::map<std::string, FairCredit> credits;
+    for (const json& cycle : sequence.at("cycles")) {
+      SCOPED_TRACE(cycle.dump());
+      EXPECT_EQ(DivideAs(cycle.at("demand"), sequence.at("capacity").get<uint64_t>(),
+                         RatioOf(sequence.at("reservation")), Lending::kProportional, credits),
+                cycle.at("capacity_next"));
+      ++cycles_run;
+    }
+  }
+  EXPECT_GE(cycles_run, 140);
+}
+
+TEST(FairShare, MoreClientsThanUnitsTakeTurns) {
+  std::map<std::string, FairCredit> credits;
+  std::map<std::string, uint64_t> sums;
+  json demand;
+  for (int i = 0; i < 11; ++i) demand["client " + std::to_string(i)] = 3;
+  for (int cycle = 0; cycle < 11; ++cycle) {
+    const json capacities = DivideAs(demand, 10, {1, 10}, Lending::kProportional, credits);
+    for (const auto& item : capacities.items()) sums[item.key()] += item.value().get<uint64_t>();
+  }
+  for (const auto& [name, sum] : sums) EXPECT_EQ(sum, 10u) << name;
+}
+
+TEST(FairShare, ADemandCountsAtMostAsTheCapacity) {
+  const std::vector<ClientDemand> storm{{"A", 0}, {"B", 20}, {"C", 1000}, {"D", 0}};
+  // A and D leave 9 each. B lacks 10 and C, who can have 40 at most, 30.
+  EXPECT_THAT(Divide(40, {1, 10}, storm), ElementsAre(1, 15, 23, 1));
+  EXPECT_THAT(Divide(40, {1, 10}, storm, Lending::kMaxMin), ElementsAre(1, 19, 19, 1));
+}
+
+TEST(FairShare, EqualLoansEndAtWhatAClientLacks) {
+  const std::vector<ClientDemand> clients{{"A", 0}, {"B", 12}, {"C", 30}, {"D", 1000}};
+  EXPECT_THAT(Divide(40, {}, clients, Lending::kMaxMin), ElementsAre(0, 12, 14, 14));
+  // A leaves 10. B lacks 2 and takes it. The other 8 go to weights of 3 and 1 by 6 and 2.
+  const std::vector<ClientDemand> weighted{{"A", 0, 1}, {"B", 12, 1}, {"C", 60, 3}, {"D", 60, 1}};
+  EXPECT_THAT(Divide(60, {}, weighted, Lending::kMaxMin), ElementsAre(0, 12, 36, 12));
 }
 
 constexpr Ratio kTenth{1, 10};
@@ -55,7 +121,7 @@ TEST(FairShare, TheWorkedExampleOfFourClientsSharingForty) {
   EXPECT_THAT(
       Divide(40, kTenth, std::vector<ClientDemand>{{"A", 3}, {"B", 15}, {"C", 50}, {"D", 10}}),
       ElementsAre(3, 11, 16, 10))
-      << "A gives 7; of that B, who lacks 5, takes 7/9, and C, who lacks 40, takes 56/9";
+      << "A gives 7; of that B, who lacks 5, takes 1, and C, who lacks 30, takes 6";
   EXPECT_THAT(
       Divide(40, kTenth, std::vector<ClientDemand>{{"A", 0}, {"B", 15}, {"C", 50}, {"D", 5}}),
       ElementsAre(1, 12, 22, 5))

@@ -1,27 +1,19 @@
 #include "headgate/algorithm/fixed_window.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "headgate/algorithm/calendar.h"
 #include "headgate/algorithm/token_bucket.h"
 
 namespace headgate::algorithm {
-namespace {
-
-// A denied hit that is counted must not overflow the counter and so empty the window.
-uint32_t SaturatingSum(uint32_t count, Cost cost) {
-  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
-  return cost > kMax - count ? kMax : count + static_cast<uint32_t>(cost);
-}
-
-}  // namespace
 
 base::Instant WindowEnd(const Limit& limit, base::Instant now) {
   switch (limit.spec().align) {
     case Align::kCalendarMonth:
     case Align::kCalendarYear:
-      return NextCalendarEdge(limit.spec().align, now);
+    case Align::kCalendarWeek:
+    case Align::kCalendarDay:
+      return NextCalendarEdge(limit.spec().align, limit.spec().zone, now);
     case Align::kFirstHit:
       return base::Instant::FromNanos(now.ns + static_cast<int64_t>(limit.period()));
     case Align::kEpoch:
@@ -40,7 +32,8 @@ Decision DecideFixedWindow(const Limit& limit, BucketState& state, Cost cost, ba
   const base::Instant end =
       open ? base::Instant::FromNanos(static_cast<int64_t>(state.edge)) : WindowEnd(limit, now);
   const uint32_t count = open ? state.count : 0;
-  const bool allowed = cost == 0 || (count <= capacity && cost <= capacity - count);
+  const bool overdraw = limit.spec().overdraw;
+  const bool allowed = cost == 0 || (count <= capacity && (overdraw || cost <= capacity - count));
 
   // Only an admitted hit opens a first_hit window; without an open window, a denied hit is not
   // counted.
@@ -55,10 +48,30 @@ Decision DecideFixedWindow(const Limit& limit, BucketState& state, Cost cost, ba
   Decision decision{.allowed = allowed,
                     .limit = capacity,
                     .remaining = count_after < capacity ? capacity - count_after : 0,
-                    .reset_after = end - now};
+                    .reset_after = end - now,
+                    .overdrawn = count_after > capacity};
   if (first_hit && !open && !opens) decision.reset_after = base::Duration(0);
-  if (!allowed) decision.retry_after = cost > capacity ? kNever : end - now;
+  if (!allowed) decision.retry_after = cost > capacity && !overdraw ? kNever : end - now;
   return decision;
+}
+
+void ChargeFixedWindow(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  if (cost == 0) return;
+  if (state.edge <= static_cast<uint64_t>(now.ns)) {
+    state.edge = static_cast<uint64_t>(WindowEnd(limit, now).ns);
+    state.count = 0;
+  }
+  state.count = SaturatingSum(state.count, cost);
+}
+
+void UndoFixedWindow(const Limit& limit, BucketState& state, Cost cost, base::Instant taken_at,
+                     base::Instant now) {
+  if (state.edge <= static_cast<uint64_t>(now.ns)) return;
+  const auto end = base::Instant::FromNanos(static_cast<int64_t>(state.edge));
+  // The end of the window that a take at `taken_at` counted in, or would have opened.
+  const bool same = limit.spec().align == Align::kFirstHit ? WindowEnd(limit, taken_at) >= end
+                                                           : WindowEnd(limit, taken_at) == end;
+  if (same) state.count -= static_cast<uint32_t>(std::min<Cost>(cost, state.count));
 }
 
 }  // namespace headgate::algorithm

@@ -22,6 +22,8 @@ Decision DecideLeakyQueue(const Limit& limit, BucketState& state, Cost cost, bas
   const ExactSpan wait = Ahead(state, now);
   Decision decision{
       .limit = limit.capacity(), .remaining = RoomFor(limit, wait), .reset_after = RoundUp(wait)};
+  // Admitted requests never make the wait longer than this; only charges do.
+  decision.overdrawn = wait > Sum(SpanOf(limit), IntervalOf(limit), n);
   if (cost == 0) return decision;
   if (cost - 1 > limit.capacity()) {
     decision.allowed = false;

@@ -1,9 +1,13 @@
 #include "headgate/algorithm/lease.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/no_hits.h"
+#include "headgate/algorithm/sliding_window_counter.h"
+#include "headgate/algorithm/token_bucket.h"
 
 namespace headgate::algorithm {
 namespace {
@@ -11,16 +15,11 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-// Granted and not reported, of all.
+// The sum over all leases of the requests that are granted and not reported.
 uint64_t OutstandingOf(const Leases& leases) {
   uint64_t sum = 0;
   for (const Lease& lease : leases) sum += lease.outstanding();
   return sum;
-}
-
-uint64_t Left(const Limit& limit, BucketState state, Instant now) {
-  NoHits no_hits;
-  return Decide(limit, state, no_hits, 0, now).remaining;
 }
 
 // The end of the window that holds `now`, which is also that of a window that would open now.
@@ -38,38 +37,138 @@ auto Find(Leases& leases, const LeaseId& id) {
                       [&](const Lease& lease) { return lease.id == id; });
 }
 
-// Takes in what a node reports; returns how much came back unspent.
-uint64_t Settle(Leases& leases, const LeaseAsk& ask) {
+// The start of the sliding counter's window that holds `now`.
+Instant StartOfWindow(const Limit& limit, Instant now) {
+  const uint64_t into = limit.period_divider().Remainder(static_cast<uint64_t>(now.ns));
+  return now - Duration(static_cast<int64_t>(into));
+}
+
+// Whether a report of this lease, which has ended, could still give something back.
+bool MattersStill(const Limit& limit, const BucketState& state, const Lease& lease, Instant now) {
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return Ahead(state, now) > ExactSpan{};
+    case Algorithm::kFixedWindow:
+      return state.edge > static_cast<uint64_t>(now.ns);
+    default: {
+      const Duration period(static_cast<int64_t>(limit.period()));
+      return lease.expires_at > StartOfWindow(limit, now) - period;
+    }
+  }
+}
+
+// Whether a token bucket has certainly refilled this many requests in that time.
+bool HasRefilled(const Limit& limit, uint64_t requests, Duration time) {
+  return Price(limit, std::min(requests, limit.capacity())) <=
+         ExactSpan{static_cast<uint64_t>(time.count()), 0};
+}
+
+void ForgetEndedLeases(const Limit& limit, const BucketState& state, Leases& leases, Instant now) {
+  std::erase_if(leases, [&](const Lease& lease) {
+    return lease.has_ended() && !MattersStill(limit, state, lease, now);
+  });
+}
+
+// Gives back `unspent` requests of a lease that ended at `ended_at`, when they were counted as
+// spent. The first instant of a window belongs to the one before, with which its leases ended. A
+// fixed window forgets ended leases when it is over.
+void GiveBackLate(const Limit& limit, BucketState& state, uint64_t unspent, Instant ended_at,
+                  Instant now) {
+  if (limit.algorithm() == Algorithm::kFixedWindow) {
+    state.count -= static_cast<uint32_t>(std::min<uint64_t>(state.count, unspent));
+    return;
+  }
+  const bool counter = IsWindow(limit.algorithm());
+  // A token bucket counted at most its capacity when the lease ended.
+  const uint64_t counted = counter ? unspent : std::min(unspent, limit.capacity());
+  NoHits no_hits;
+  static_cast<void>(
+      Undo(limit, state, no_hits, counted, ended_at - Duration(counter ? 1 : 0), now));
+}
+
+// Applies the report of a node.
+void TakeReports(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
+                 Instant now) {
   uint64_t unspent = 0;
   for (const LeaseReport& report : ask.reports) {
     const auto lease = Find(leases, {.node = ask.id.node, .number = report.number});
     if (lease == leases.end()) continue;
+    if (lease->has_ended()) {
+      if (!report.returned) continue;
+      GiveBackLate(limit, state, lease->granted - std::min<uint64_t>(lease->granted, report.spent),
+                   lease->expires_at, now);
+      leases.erase(lease);
+      continue;
+    }
     const uint64_t reported = std::max<uint64_t>(lease->reported, report.spent);
     lease->reported = static_cast<uint32_t>(std::min<uint64_t>(lease->granted, reported));
     if (!report.returned) continue;
     unspent += lease->outstanding();
     leases.erase(lease);
   }
-  return unspent;
+  NoHits no_hits;
+  static_cast<void>(Refund(limit, state, no_hits, unspent, now));
+  HoldLeases(limit, leases, state, no_hits, now);
+  ForgetEndedLeases(limit, state, leases, now);
 }
 
-// Nodes that hold leases, `node` counted in any case.
-uint32_t HoldersOf(const Leases& leases, uint64_t node) {
-  std::vector<uint64_t> nodes{node};
-  for (const Lease& lease : leases) nodes.push_back(lease.id.node);
-  std::sort(nodes.begin(), nodes.end());
-  return static_cast<uint32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
-}
+uint64_t Microseconds(Duration time) { return static_cast<uint64_t>(time.count() / 1000); }
 
 // How much may be granted of `left`. All leases together stay below 2^32, which is the overflow
 // argument here and in the scripts.
-uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Leases& leases,
-                   uint32_t holders) {
+uint32_t Grantable(const LeaseAsk& ask, uint64_t left, const Leases& leases,
+                   std::optional<Duration> window_left) {
+  uint64_t mine = 0;
+  uint64_t live = 0;
+  bool withholds = false;
+  for (const Lease& lease : leases) {
+    if (lease.id.node == ask.id.node) mine += lease.outstanding();
+    if (!lease.has_ended() && !lease.is_mark()) ++live;
+    withholds = withholds || lease.is_mark();
+  }
+  if (live >= kLeasesMax || ask.want == 0 || (withholds && ask.parts > 1)) return 0;
   left = std::min(left, kLeaseRequestsMax);
-  if (left < least || leases.size() >= kLeasesMax) return 0;
+  // A brief lease is no more than the node can spend until the window ends.
+  uint64_t brief = std::min(ask.brief, kLeaseRequestsMax);
+  if (window_left && *window_left < kBrief)
+    brief = brief * Microseconds(*window_left) / Microseconds(kBrief);
+  const uint64_t all = left + mine;
+  if (all < kFewLeft && ask.parts > 1) return 0;
+  const uint64_t holds = std::max(std::min(ask.want, all / kSmallShare),
+                                  std::min(brief, all / std::max<uint64_t>(1, ask.parts)));
   const uint64_t room = kLeaseRequestsMax - std::min(kLeaseRequestsMax, OutstandingOf(leases));
-  return static_cast<uint32_t>(std::min(
-      {ask.want, left, std::max({least, ask.share, left / (2 * uint64_t{holders})}), room}));
+  return static_cast<uint32_t>(std::min({left, holds - std::min(holds, mine), room}));
+}
+
+// The requests that other nodes hold and have not reported.
+struct HeldByOthers {
+  uint64_t requests = 0;
+  Instant until{0};  // when the last of these leases ends
+};
+
+HeldByOthers OthersOf(const Leases& leases, uint64_t node) {
+  HeldByOthers held;
+  for (const Lease& lease : leases) {
+    if (lease.id.node == node || lease.outstanding() == 0) continue;
+    held.requests += lease.outstanding();
+    held.until = std::max(held.until, lease.expires_at);
+  }
+  return held;
+}
+
+// Whether a request that the bucket denies would pass if nothing were out on lease. Costs that no
+// lease can have are skipped.
+bool IsWithheld(const Limit& limit, Cost cost, uint64_t left, uint64_t others) {
+  return others > 0 && cost <= std::min({limit.capacity(), left + others, kLeaseRequestsMax});
+}
+
+void MarkWithheld(Leases& leases, const HeldByOthers& others, std::optional<Instant> window_end) {
+  if (std::any_of(leases.begin(), leases.end(), [](const Lease& lease) { return lease.is_mark(); }))
+    return;
+  Instant until = base::Clamp(others.until + kWithheldLonger);
+  if (window_end) until = std::min(until, *window_end);
+  leases.push_back({.id = {}, .expires_at = until});
 }
 
 }  // namespace
@@ -82,9 +181,37 @@ void DropLeases(const Limit& limit, Leases& leases, Instant now) {
 void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, Instant now) {
   if (limit.denies_all()) return;
   now = std::max(now, state.seen);
+  // Nothing comes back into a window after the one in which a lease ended, not even if a lease of
+  // an earlier limit opens the next one.
+  const uint64_t edge = state.edge;
+  const bool window_is_over =
+      limit.algorithm() == Algorithm::kFixedWindow && edge <= static_cast<uint64_t>(now.ns);
+  const auto is_of_the_past = [&](const Lease& lease) {
+    return window_is_over && static_cast<uint64_t>(lease.expires_at.ns) <= edge;
+  };
   NoHits no_hits;
   HoldLeases(limit, leases, state, no_hits, now);
-  DropLeases(limit, leases, now);
+  bool some_end = false;
+  for (Lease& lease : leases) {
+    if (lease.IsLive(now) || lease.outstanding() == 0) continue;
+    lease.reported = Lease::kEnded;
+    some_end = true;
+  }
+  const auto live = std::stable_partition(leases.begin(), leases.end(),
+                                          [](const Lease& lease) { return lease.has_ended(); });
+  const auto ended = static_cast<size_t>(live - leases.begin());
+  const size_t forgotten = ended - std::min(ended, kEndedLeasesMax);
+  leases.erase(leases.begin(), leases.begin() + static_cast<ptrdiff_t>(forgotten));
+  std::erase_if(leases, [&](const Lease& lease) {
+    return !lease.IsLive(now) && (!lease.has_ended() || is_of_the_past(lease));
+  });
+  // A bucket that is never full would remember all of them.
+  if (some_end && IsTokenBucket(limit.algorithm())) {
+    std::erase_if(leases, [&](const Lease& lease) {
+      return lease.has_ended() && HasRefilled(limit, lease.granted, now - lease.expires_at);
+    });
+  }
+  ForgetEndedLeases(limit, state, leases, now);
 }
 
 Decision DecideLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
@@ -100,58 +227,107 @@ Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Co
   NoHits no_hits;
   const absl::StatusOr<Decision> refunded = Refund(limit, state, no_hits, cost, now);
   HoldLeases(limit, leases, state, no_hits, now);
+  ForgetEndedLeases(limit, state, leases, now);
   return refunded.ok() ? Decide(limit, state, no_hits, 0, now) : Decision{.allowed = false};
 }
 
-LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
-                    Instant now) {
-  if (limit.denies_all()) return {.retry_after = ask.want > 0 ? kNever : Duration(0)};
-  now = std::max(now, state.seen);
+Decision ChargeLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
+                      Instant now) {
   ExpireLeases(limit, state, leases, now);
-  RefundLeased(limit, state, leases, Settle(leases, ask), now);
-
-  LeaseGrant grant{.holders = HoldersOf(leases, ask.id.node)};
-  const uint64_t least = std::clamp<uint64_t>(ask.least, 1, kLeaseRequestsMax);
-  auto lease = Find(leases, ask.id);
-  if (lease == leases.end() && CanLease(limit)) {
-    const uint32_t granted = Grantable(ask, least, Left(limit, state, now), leases, grant.holders);
-    if (granted > 0) {
-      Instant expires_at = base::Clamp(now + std::clamp(ask.ttl, Duration(0), base::kDurationMax));
-      if (IsWindow(limit.algorithm()))
-        expires_at = std::min(expires_at, EndOfWindow(limit, state, now));
-      NoHits no_hits;
-      Decide(limit, state, no_hits, granted, now);
-      leases.push_back({.id = ask.id, .granted = granted, .reported = 0, .expires_at = expires_at});
-      lease = std::prev(leases.end());
-    }
-  }
-  grant.remaining = Left(limit, state, now);
-  if (lease != leases.end()) {
-    grant.granted = lease->granted;
-    grant.ttl = lease->expires_at - now;
-  } else if (ask.want > 0) {
-    NoHits no_hits;
-    BucketState copy = state;
-    const Duration retry_after = Decide(limit, copy, no_hits, least, now).retry_after;
-    // If enough is left, there are too many leases.
-    grant.retry_after = std::max(retry_after, Duration(1));
-  }
-  return grant;
+  NoHits no_hits;
+  return Charge(limit, state, no_hits, cost, now);
 }
 
-Cost Debit(const Limit& limit, BucketState& state, Leases& leases, Cost cost, Instant now) {
-  const uint64_t left = DecideLeased(limit, state, leases, 0, now).remaining;
-  const Cost taken = std::min<Cost>(cost, left);
+Decision UndoLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
+                    Instant taken_at, Instant now) {
+  ExpireLeases(limit, state, leases, now);
   NoHits no_hits;
-  Decide(limit, state, no_hits, limit.spec().count_denied ? cost : taken, now);
-  return taken;
+  const absl::StatusOr<Decision> undone = Undo(limit, state, no_hits, cost, taken_at, now);
+  HoldLeases(limit, leases, state, no_hits, now);
+  ForgetEndedLeases(limit, state, leases, now);
+  return undone.ok() ? Decide(limit, state, no_hits, 0, now) : Decision{.allowed = false};
+}
+
+Decision AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
+                  Instant now, LeaseGrant& grant) {
+  grant = {};
+  NoHits no_hits;
+  if (limit.denies_all()) {
+    grant.next_after = kNever;
+    return DenyAll(limit, ask.cost);
+  }
+  now = std::max(now, state.seen);
+  ExpireLeases(limit, state, leases, now);
+  TakeReports(limit, state, leases, ask, now);
+
+  const HeldByOthers others = OthersOf(leases, ask.id.node);
+  const auto again = Find(leases, ask.id);
+  Decision decision = Decide(limit, state, no_hits, again == leases.end() ? ask.cost : 0, now);
+  if (again != leases.end()) {
+    if (!again->has_ended()) {
+      grant.granted = again->granted;
+      grant.ttl = again->expires_at - now;
+    }
+  } else if (CanLease(limit)) {
+    std::optional<Instant> window_end;
+    if (IsWindow(limit.algorithm())) window_end = EndOfWindow(limit, state, now);
+    if (!decision.allowed && decision.remaining >= kFewLeft &&
+        IsWithheld(limit, ask.cost, decision.remaining, others.requests))
+      MarkWithheld(leases, others, window_end);
+    const uint32_t granted =
+        decision.allowed ? Grantable(ask, decision.remaining, leases,
+                                     window_end ? std::optional(*window_end - now) : std::nullopt)
+                         : 0;
+    if (granted > 0) {
+      Instant expires_at = base::Clamp(now + std::clamp(ask.ttl, Duration(0), base::kDurationMax));
+      if (window_end) expires_at = std::min(expires_at, *window_end);
+      Decide(limit, state, no_hits, granted, now);
+      leases.push_back({.id = ask.id, .granted = granted, .reported = 0, .expires_at = expires_at});
+      grant.granted = granted;
+      grant.ttl = expires_at - now;
+    }
+  }
+  grant.others = others.requests;
+  grant.others_until = others.until;
+  grant.next_after = NextAfter(limit, state, ask.cost, others.requests, others.until, now);
+  if (!decision.allowed) decision.retry_after = grant.next_after;
+  const Decision left = Decide(limit, state, no_hits, 0, now);
+  decision.remaining = left.remaining;
+  decision.reset_after = left.reset_after;
+  return decision;
+}
+
+Duration NextAfter(const Limit& limit, BucketState state, Cost cost, uint64_t others,
+                   Instant others_until, Instant now) {
+  NoHits no_hits;
+  cost = std::max<Cost>(1, cost);
+  // The request does not come before that moment, so it is not counted.
+  LimitSpec spec = limit.spec();
+  const bool counts_denied = std::exchange(spec.count_denied, false);
+  const Decision decision =
+      Decide(counts_denied ? *Limit::Make(spec) : limit, state, no_hits, cost, now);
+  Duration after = decision.retry_after;
+  if (decision.allowed || decision.never_fits() || others == 0) return after;
+  const Duration until = std::max(Duration(1), others_until - now);
+  if (IsTokenBucket(limit.algorithm()) && cost + others > limit.capacity()) {
+    // While others hold requests, the bucket refills only up to capacity − others. If they spend
+    // these, the requests refill from the end of the last lease on.
+    const Duration refills =
+        RoundUp(Price(limit, std::min(cost, cost + others - limit.capacity())));
+    after = std::max(after, std::min(until + refills, base::kDurationMax));
+  }
+  if (IsWithheld(limit, cost, decision.remaining, others))
+    after = std::min(after, until + kWithheldLonger / 2);
+  return after;
 }
 
 void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases,
-                   Instant& remembered_until, Instant now) {
+                   RememberedUntil& remembered_until, Instant now) {
   const Duration back = state.seen - now;
+  std::erase_if(leases, [](const Lease& lease) { return lease.has_ended(); });
   for (Lease& lease : leases) lease.expires_at = std::max(Instant{0}, lease.expires_at - back);
-  remembered_until = std::max(Instant{0}, remembered_until - back);
+  remembered_until.ns = std::max<int64_t>(0, (remembered_until - back).ns);
+  state.block = SetBack(state.block, back);
   bool open = true;
   if (limit.algorithm() == Algorithm::kFixedWindow) {
     open = state.count > 0 && state.edge > static_cast<uint64_t>(state.seen.ns);
@@ -171,11 +347,14 @@ void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases,
 
 Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& leases, Instant now) {
   const Instant fresh_at = FreshAt(limit, state, NoHits());
-  if (leases.empty()) return fresh_at;
-  const Instant last =
-      std::max_element(leases.begin(), leases.end(), [](const Lease& a, const Lease& b) {
-        return a.expires_at < b.expires_at;
-      })->expires_at;
+  // An ended lease does not need the bucket: its unreported part has been counted as spent.
+  std::optional<Instant> last_end;
+  for (const Lease& lease : leases) {
+    if (!lease.has_ended() && !lease.is_mark())
+      last_end = std::max(last_end.value_or(Instant{0}), lease.expires_at);
+  }
+  if (!last_end) return fresh_at;
+  const Instant last = *last_end;
   if (IsTokenBucket(limit.algorithm())) {
     // Outstanding requests are refilled only after the last lease expires.
     return std::max(
@@ -184,10 +363,17 @@ Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& le
   const Instant end = EndOfWindow(limit, state, now);
   if (limit.algorithm() == Algorithm::kFixedWindow && state.edge <= static_cast<uint64_t>(now.ns))
     return fresh_at;
-  // A lease of an earlier limit may outlive the window: what it leaves counts in the one in which
-  // it expires.
+  // A lease of an earlier limit may outlive the window: its unreported part counts in the window in
+  // which it expires.
   const Duration lasts = TimeToFull(limit);
   return std::max({fresh_at, end, last > end ? last + lasts : end});
+}
+
+Instant MarkedUntil(const Leases& leases) {
+  for (const Lease& lease : leases) {
+    if (lease.is_mark()) return lease.expires_at;
+  }
+  return Instant{0};
 }
 
 }  // namespace headgate::algorithm

@@ -13,10 +13,11 @@
 // joined with); tests/redis/lua_lease_twin_test.cc holds the two equal.
 //
 // A `now` earlier than state.seen counts as state.seen, as in Decide. Integers only. Not
-// thread-safe for one bucket. A limit of 0 requests leaves bucket and leases as they are, so that
-// what was consumed or leased under another limit stays so.
+// thread-safe for one bucket. A limit of 0 requests leaves bucket and leases as they are, so
+// requests that were consumed or leased under another limit stay so.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,7 +35,25 @@ namespace headgate::algorithm {
 inline constexpr size_t kLeasesMax = 512;
 
 // The most requests of one lease, because leases are stored with 32-bit counts.
-inline constexpr uint64_t kLeaseRequestsMax = 0xffff'ffff;
+inline constexpr uint64_t kLeaseRequestsMax = 0xffff'fffe;
+
+// The most ended leases that a bucket remembers, for late reports; beyond it the oldest is
+// forgotten.
+inline constexpr size_t kEndedLeasesMax = 128;
+
+// The time for which a brief lease is asked.
+inline constexpr base::Duration kBrief = std::chrono::milliseconds(100);
+
+// A small lease, which the other nodes do not miss, is at most this part of the rest of the bucket.
+inline constexpr uint64_t kSmallShare = 32;
+
+// If fewer are left, each request is decided by the store, until the key is overloaded. A small
+// lease would be one request.
+inline constexpr uint64_t kFewLeft = 64;
+
+// How long no lease is granted after the last one has ended that withheld a request: the request
+// comes again in the first half of it.
+inline constexpr base::Duration kWithheldLonger = std::chrono::milliseconds(500);
 
 // Names a lease. A node never uses a number twice for the same bucket; a process that restarts is
 // another node.
@@ -46,18 +65,27 @@ struct LeaseId {
 
 // A lease as the store records it.
 struct Lease {
+  // In `reported`: the lease has ended, and all that was not reported has been counted as spent.
+  static constexpr uint32_t kEnded = 0xffff'ffff;
+
   LeaseId id;
   uint32_t granted = 0;   // requests of cost 1
-  uint32_t reported = 0;  // of these, reported as spent; at most `granted`
+  uint32_t reported = 0;  // of these, reported as spent; at most `granted`, or kEnded
   base::Instant expires_at{
-      0};  // on the store's clock; from this instant on all of it counts as spent
+      0};  // on the store's clock; from this instant on the whole lease counts as spent
 
+  // Granted and not reported; of an ended lease, nothing.
   uint32_t outstanding() const { return granted > reported ? granted - reported : 0; }
+  bool has_ended() const { return reported == kEnded; }
   bool IsLive(base::Instant now) const { return expires_at > now; }
+  // A mark stands among the leases while no lease is granted, because leases withhold a request:
+  // see AskLease.
+  bool is_mark() const { return granted == 0; }
   bool operator==(const Lease&) const = default;
 };
 
-// All leases of one bucket, in the order in which they were granted.
+// All leases of one bucket: first the ended ones that may be reported late, then the live ones, in
+// the order in which they were granted.
 using Leases = std::vector<Lease>;
 
 // A node's report about one of its leases. Cumulative: a report that is repeated, late or out of
@@ -69,47 +97,67 @@ struct LeaseReport {
   bool operator==(const LeaseReport&) const = default;
 };
 
-// A node's request for a lease, together with its reports of older ones.
+// A node's message about a bucket: reports of its leases, a request that the bucket decides, and
+// the wish for a lease.
 struct LeaseAsk {
-  LeaseId id;             // of the new lease
-  uint64_t want = 0;      // requests of cost 1; 0 only reports
-  uint64_t least = 0;     // grant nothing rather than less than this; 0 counts as 1
-  uint64_t share = 0;     // grant this much even if others will need it; for an even share
+  LeaseId id;          // of the new lease
+  Cost cost = 0;       // of the request; 0: none
+  uint64_t want = 0;   // the node's demand for as long as a lease lives; 0: no lease
+  uint64_t brief = 0;  // its demand for about 100 ms
+  // A brief lease is at most one of this many parts of the rest. 1: of an overloaded key.
+  uint32_t parts = 1;
   base::Duration ttl{0};  // the longest that it may live at the store
   std::span<const LeaseReport> reports{};
 };
 
 struct LeaseGrant {
-  uint64_t granted = 0;    // 0: no lease
-  uint64_t remaining = 0;  // of the shared bucket, afterwards
-  uint32_t holders = 0;    // nodes with a live lease on this bucket, the asking one included
-  base::Duration ttl{0};   // less than asked for if a window ends before
-  base::Duration retry_after{
-      0};  // nothing granted: until `least` is there; kNever if that can never be
+  uint64_t granted = 0;           // requests of cost 1; 0: no lease
+  uint64_t others = 0;            // requests that other nodes hold and have not reported
+  base::Instant others_until{0};  // when the last of their leases ends
+  base::Duration ttl{0};          // of the lease; less than asked for if a window ends before
+  // When another request of this cost (at least 1) can pass if nobody takes anything; 0: now. The
+  // requests that others hold on lease come back when the last of their leases has ended. kNever if
+  // it can never pass.
+  base::Duration next_after{0};
   bool operator==(const LeaseGrant&) const = default;
 };
 
 // Whether a bucket of this limit records leases, be they granted under it or under an earlier
-// limit. The queue and the log do not: there, what is out on lease counts as spent when the last
+// limit. The queue and the log do not: there, all leased requests count as spent when the last
 // lease ends (HoldLeases).
 constexpr bool KeepsLeases(Algorithm algorithm) {
   return IsTokenBucket(algorithm) || IsWindow(algorithm);
 }
 
-// Whether leases are granted under this limit. Not of a sliding counter that counts denied
-// requests: a denial weighs on the next window, so every one of them has to reach the store. In a
-// fixed window the first counted denial uses up what is left, so a node may deny the rest of the
-// window by itself: no more than `requests` pass in it either way.
+// When the request of an ask was taken, if the answer at `at` has a lease of at most `ttl`. An ask
+// that arrives twice takes once, and the second answer names the lease of the first: its shorter
+// rest shows when the first answer was given. A lease that ends with its window does not show that,
+// but then both answers are in the same window.
+inline base::Instant TakenAt(const Limit& limit, const LeaseGrant& grant, base::Duration ttl,
+                             base::Instant at) {
+  if (grant.granted == 0 || IsWindow(limit.algorithm())) return at;
+  return base::Clamp(at - std::max(base::Duration(0), ttl - grant.ttl));
+}
+
+// Whether leases are granted under this limit. Not if the limit lets requests overdraw it, since
+// only the store knows whether it is overdrawn. Not if a denial begins a block, which has to hold
+// at once for all nodes. Not of a sliding counter that counts denied
+// requests: a denial weighs on the next window, so every denial has to reach the store. In a fixed
+// window the first counted denial uses up the rest, so a node may deny until the window ends by
+// itself: no more than `requests` pass in it either way.
 inline bool CanLease(const Limit& limit) {
   const bool counts_each_denial =
       limit.algorithm() == Algorithm::kSlidingWindowCounter && limit.spec().count_denied;
-  return KeepsLeases(limit.algorithm()) && !counts_each_denial;
+  return KeepsLeases(limit.algorithm()) && !counts_each_denial && !limit.spec().overdraw &&
+         !limit.blocks();
 }
 
 // ---- The life of a lease. For limits that keep leases.
 
-// Ends the leases that have expired at `now` and counts what they left unreported as spent: in a
-// token bucket as of the moment of expiry, in a window that this moment lies in.
+// Ends the leases that have expired at `now` and counts their unreported parts as spent: in a token
+// bucket as of the moment of expiry, in a window that this moment lies in. An ended lease is
+// remembered as long as a late report of it could give something back; in a token bucket perhaps
+// longer, until it is full or another lease ends.
 void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, base::Instant now);
 
 // As Decide, for a bucket with leases.
@@ -120,44 +168,72 @@ Decision DecideLeased(const Limit& limit, BucketState& state, Leases& leases, Co
 Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
                       base::Instant now);
 
-// Takes in the reports and then grants a lease, if CanLease and enough is left:
-//
-//   granted = min(want, left, max(least, share, left / (2·holders)))
-//
-// An ask that comes twice while its lease lives is answered with that lease. Nothing is granted
-// while kLeasesMax leases live. A lease of a window ends with it.
-LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
-                    base::Instant now);
+// As Charge and Undo, for a bucket with leases. An undo gives back at most what is consumed and not
+// out on lease.
+Decision ChargeLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
+                      base::Instant now);
+Decision UndoLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
+                    base::Instant taken_at, base::Instant now);
 
-// Takes `cost`, or what is left if that is less: for what was admitted while the store could not be
-// asked, or was learning. Returns how much was taken. A limit that counts denied requests counts
-// all of it.
-Cost Debit(const Limit& limit, BucketState& state, Leases& leases, Cost cost, base::Instant now);
+// Applies the reports, decides the request as Decide does, and then grants a lease, if CanLease and
+// the request was allowed. A lease is small or brief. With `left` after the request, and `mine`
+// held by the asking node:
+//
+//   holds = max(min(want, (left + mine) / 32), min(brief, (left + mine) / parts))
+//   granted = min(left, holds − mine)
+//
+// but nothing if left + mine < kFewLeft and parts > 1. In a window that ends before kBrief is over,
+// `brief` is the part for the time that is left.
+//
+// If a request is denied only because of the leases of others, although at least kFewLeft are left,
+// it leaves a mark: a lease of nothing. While a mark lives, leases are granted only to nodes for
+// which the key is overloaded. Otherwise requests of large costs would never pass beside small ones
+// that are always leased.
+//
+// Returns the decision, whose `remaining` is the rest after the grant. An ask that comes twice
+// while its lease lives is answered with that lease, and takes nothing again. Nothing is granted
+// while kLeasesMax leases live. A lease of a window ends with it.
+//
+// A report of a lease that has ended gives back its unspent part, as far as it is certainly still
+// missing. In a token bucket, that is the part that has not refilled since the end. In a window, it
+// is the part that counts in the window of that end, if this window is still open (in a sliding
+// counter: or is the previous one).
+Decision AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
+                  base::Instant now, LeaseGrant& grant);
+
+// LeaseGrant::next_after of a bucket in this state, while others hold `others` requests on leases
+// of which the last ends at `others_until`.
+base::Duration NextAfter(const Limit& limit, BucketState state, Cost cost, uint64_t others,
+                         base::Instant others_until, base::Instant now);
 
 // ---- When limits and clocks change.
 
-// Makes what is out on lease count as consumed under `limit`, whichever it is, at least: what live
-// leases have not reported, and what expired ones had not, up to when they expired. Call it before
-// and after algorithm::Change. Token buckets and windows go on counting the leases that live. A
-// queue or a log counts all of it as spent in the instant at which the last lease expires, and its
-// time moves on to that instant.
+// Makes all leased requests count as consumed under `limit`, of any kind: the unreported parts of
+// live leases, and of expired ones up to their expiry. Call it before and after algorithm::Change.
+// Token buckets and windows continue to count the live leases. A queue or a log counts all leased
+// requests as spent in the instant at which the last lease expires, and its time moves on to that
+// instant.
 void HoldLeases(const Limit& limit, const Leases& leases, BucketState& state, HitLog& hits,
                 base::Instant now);
 
-// Removes the leases that a bucket of `limit` does not keep: those that have expired at `now`, or
-// all.
+// Removes the leases that a bucket of `limit` does not keep: the ones that have ended or expired at
+// `now`, or all.
 void DropLeases(const Limit& limit, Leases& leases, base::Instant now);
 
 // Moves bucket and leases back to `now`, which is before state.seen because the store's clock was
 // set back: as much is left, and leases live as long, as at state.seen. A window becomes one of
-// `now`; its leases end with it. `remembered_until` keeps its distance from state.seen.
+// `now`; its leases end with it. Leases that have ended are forgotten: nobody could tell in which
+// window they count. `remembered_until` keeps its distance from state.seen.
 void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases,
-                   base::Instant& remembered_until, base::Instant now);
+                   RememberedUntil& remembered_until, base::Instant now);
 
 // Until when a store has to keep the bucket: until its last lease has expired and has been
-// refilled. Not after `now` if the bucket may be forgotten. (`remembered_until` of Change may ask
-// for longer.)
+// refilled. Not after `now` if the bucket may be forgotten. (`remembered_until` of Change and
+// MarkedUntil may ask for longer.)
 base::Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& leases,
                         base::Instant now);
+
+// The end of a mark; 0 if there is none.
+base::Instant MarkedUntil(const Leases& leases);
 
 }  // namespace headgate::algorithm

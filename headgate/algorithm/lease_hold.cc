@@ -18,18 +18,19 @@ using base::Instant;
 struct Outstanding {
   uint64_t all = 0;
   uint64_t live = 0;
-  std::optional<Instant> expired_at{};  // the latest expiry among those that are over
+  std::optional<Instant> expired_at{};  // the latest expiry among the expired ones
   Instant live_until{0};                // the latest among the others
 };
 
 Outstanding OutstandingOf(const Leases& leases, Instant now) {
   Outstanding sums;
   for (const Lease& lease : leases) {
+    if (lease.is_mark()) continue;
     sums.all += lease.outstanding();
     if (lease.IsLive(now)) {
       sums.live += lease.outstanding();
       sums.live_until = std::max(sums.live_until, lease.expires_at);
-    } else {
+    } else if (!lease.has_ended()) {
       sums.expired_at = std::max(sums.expired_at.value_or(lease.expires_at), lease.expires_at);
     }
   }
@@ -40,8 +41,8 @@ uint32_t Saturated(uint64_t count) {
   return static_cast<uint32_t>(std::min<uint64_t>(count, std::numeric_limits<uint32_t>::max()));
 }
 
-// The bucket is full again no earlier than at + outstanding·T, of which an empty bucket owes no
-// more than `most`.
+// Moves the edge, so that the bucket is full again no earlier than at + outstanding·T. The bucket
+// owes at most `most` requests.
 void HoldEdge(const Limit& limit, Instant at, uint64_t outstanding, uint64_t most,
               BucketState& state) {
   const ExactSpan price = Price(limit, std::min(outstanding, most));
@@ -83,7 +84,7 @@ void HoldCounter(const Limit& limit, const Outstanding& out, BucketState& state,
 }
 
 void HoldQueue(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
-  // Nothing drains before the store's clock is where the bucket's time is.
+  // Nothing drains before the store's clock has reached the bucket's time.
   if (state.edge > static_cast<uint64_t>(now.ns))
     state.edge += static_cast<uint64_t>((out.live_until - now).count());
   // With burst + 1 turns taken nobody may wait.

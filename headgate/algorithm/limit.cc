@@ -46,11 +46,27 @@ Problem CheckWords(const LimitSpec& spec) {
         fmt::format("only fixed_window can be aligned to its first hit or to the calendar, not {}",
                     Name(spec.algorithm))};
   }
+  if (!spec.zone.is_utc() && !IsCalendar(spec.align)) {
+    return LimitProblem{About::kTimeZone,
+                        "a time zone is for a fixed window of a calendar day, week, month or year"};
+  }
   if (spec.count_denied && !IsWindow(spec.algorithm)) {
     return LimitProblem{
         About::kCountDenied,
         fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}",
                     Name(spec.algorithm))};
+  }
+  if (spec.overdraw && spec.algorithm == Algorithm::kLeakyBucketQueue) {
+    return LimitProblem{About::kOverdraw,
+                        "a queue cannot be overdrawn: each request waits for its turn"};
+  }
+  if (!spec.block.empty() && (spec.count_denied || spec.overdraw)) {
+    return LimitProblem{
+        About::kBlock,
+        fmt::format("block and {} contradict each other: {}",
+                    spec.count_denied ? "count_denied" : "overdraw",
+                    spec.count_denied ? "requests during a block are not counted"
+                                      : "an overdrawn bucket denies until time has paid for it")};
   }
   if (!IsCalendar(spec.align) && spec.period.count() <= 0) {
     return LimitProblem{About::kPeriod, "the period must be longer than 0"};
@@ -76,6 +92,24 @@ std::optional<Algorithm> AlgorithmByName(std::string_view name) {
     if (known == name) return value;
   }
   return std::nullopt;
+}
+
+base::Duration ShortestCalendarPeriod(const LimitSpec& spec) {
+  // A change of clocks shortens a day by an hour or two; once, one shortened a week by a day.
+  const bool changes = spec.zone.changes().size() > 1;
+  if (spec.align == Align::kCalendarDay) return std::chrono::hours(changes ? 21 : 24);
+  const int days = spec.align == Align::kCalendarYear   ? 365
+                   : spec.align == Align::kCalendarWeek ? 7
+                                                        : 28;
+  return std::chrono::days(days) - std::chrono::hours(changes ? 27 : 0);
+}
+
+base::Duration LongestCalendarPeriod(const LimitSpec& spec) {
+  const int days = spec.align == Align::kCalendarYear    ? 366
+                   : spec.align == Align::kCalendarMonth ? 31
+                   : spec.align == Align::kCalendarWeek  ? 7
+                                                         : 1;
+  return std::chrono::days(days) + std::chrono::hours(spec.zone.changes().size() > 1 ? 27 : 0);
 }
 
 absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {

@@ -16,9 +16,11 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/algorithm/block.h"
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/base/time_zone.h"
 #include "headgate/base/wide.h"
 
 namespace headgate::algorithm {
@@ -33,7 +35,14 @@ enum class Algorithm : uint8_t {
 };
 
 // When the windows of a fixed window begin.
-enum class Align : uint8_t { kEpoch, kFirstHit, kCalendarMonth, kCalendarYear };
+enum class Align : uint8_t {
+  kEpoch,
+  kFirstHit,
+  kCalendarMonth,
+  kCalendarYear,
+  kCalendarWeek,
+  kCalendarDay
+};
 
 // Token bucket or meter: two names for the same arithmetic.
 constexpr bool IsTokenBucket(Algorithm algorithm) {
@@ -47,10 +56,8 @@ constexpr bool IsBucket(Algorithm algorithm) {
 constexpr bool IsWindow(Algorithm algorithm) {
   return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter;
 }
-// Windows that follow the UTC calendar, so their lengths differ.
-constexpr bool IsCalendar(Align align) {
-  return align == Align::kCalendarMonth || align == Align::kCalendarYear;
-}
+// Windows that follow the calendar. Months and years differ in length; weeks begin on Monday.
+constexpr bool IsCalendar(Align align) { return align >= Align::kCalendarMonth; }
 // Whether consumed capacity can be given back. A queue accepts no refunds: its requests have
 // already been promised their turns.
 constexpr bool TakesRefunds(Algorithm algorithm) {
@@ -73,19 +80,39 @@ struct LimitSpec {
   // Buckets only. Defaults to `requests`; 0 is allowed only for the queue.
   std::optional<uint64_t> burst{};
   Align align = Align::kEpoch;  // fixed windows only
+  base::TimeZone zone{};        // calendar alignments only
   bool count_denied = false;    // fixed window and sliding counter only: denied requests count too
+  // Not the queue: a request that does not fit is admitted all the same, unless the bucket is
+  // overdrawn already.
+  bool overdraw = false;
+  // After a denial the key stays denied for this long. Not together with count_denied or overdraw,
+  // which handle excess requests in other ways.
+  BlockLengths block{};
 
   bool operator==(const LimitSpec&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const LimitSpec& s) {
     return H::combine(std::move(h), s.algorithm, s.requests, s.period.count(), s.burst, s.align,
-                      s.count_denied);
+                      s.zone, s.count_denied, s.overdraw, s.block);
   }
 };
 
+// The length of the shortest window of a calendar alignment, and of the longest one.
+base::Duration ShortestCalendarPeriod(const LimitSpec& spec);
+base::Duration LongestCalendarPeriod(const LimitSpec& spec);
+
 // The reason why a spec is not a valid limit.
 struct LimitProblem {
-  enum class About : uint8_t { kRequests, kPeriod, kBurst, kAlign, kCountDenied };
+  enum class About : uint8_t {
+    kRequests,
+    kPeriod,
+    kBurst,
+    kAlign,
+    kTimeZone,
+    kCountDenied,
+    kOverdraw,
+    kBlock
+  };
   About about;          // the number or word to change
   std::string message;  // a message for the person who wrote it
 };
@@ -106,6 +133,8 @@ class Limit {
   // The value of Decision::limit: burst for the buckets, requests for the windows.
   uint64_t capacity() const { return capacity_; }
   bool denies_all() const { return spec_.requests == 0; }
+  // Whether a denial begins a block (block.h).
+  bool blocks() const { return !spec_.block.empty(); }
 
   // ---- For the algorithms. With N = requests and P = period, both after reduction:
   uint32_t requests() const { return requests_; }

@@ -39,10 +39,13 @@ inline constexpr std::array kKinds{
     Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
     Kind{"fixed_window_first_hit",
          {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_week",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarWeek}},
     Kind{"fixed_window_month",
          {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
     Kind{"fixed_window_year",
          {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
+    Kind{"fixed_window_day", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarDay}},
     Kind{"fixed_window_count_denied", {.algorithm = Algorithm::kFixedWindow, .count_denied = true}},
     Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
     Kind{"sliding_window_counter_count_denied",
@@ -57,6 +60,8 @@ inline constexpr std::array kLeasedKinds{
     Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
     Kind{"fixed_window_first_hit",
          {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_week",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarWeek}},
     Kind{"fixed_window_month",
          {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
     Kind{"fixed_window_year",
@@ -73,7 +78,8 @@ inline Cost LargestCost(const Limit& limit) { return limit.capacity() + (IsQueue
 
 // A typical time scale of the limit: an interval, or an eighth of a window.
 inline uint64_t PaceOf(const Limit& limit) {
-  if (IsCalendar(limit.spec().align)) return uint64_t{86'400'000'000'000} * 4;
+  if (IsCalendar(limit.spec().align))
+    return static_cast<uint64_t>(ShortestCalendarPeriod(limit.spec()).count()) / 8;
   return std::max<uint64_t>(1, IsBucket(limit.algorithm()) ? limit.interval() : limit.period() / 8);
 }
 
@@ -97,10 +103,14 @@ struct Bucket {
 
   Decision Ask(Cost cost) { return Decide(limit, state, hits, cost, now); }
   Decision Peek() { return Ask(0); }
+  Decision Charge(Cost cost) { return algorithm::Charge(limit, state, hits, cost, now); }
+  Decision Undo(Cost cost, base::Instant taken_at) {
+    return *algorithm::Undo(limit, state, hits, cost, taken_at, now);
+  }
   void Wait(base::Duration d) { now = base::Clamp(now + d); }
-  // The time from which the bucket is as if never used.
+  // The time from which the bucket is fresh.
   base::Instant FreshAt() const {
-    return std::max(algorithm::FreshAt(limit, state, hits), remembered_until);
+    return std::max<base::Instant>(algorithm::FreshAt(limit, state, hits), remembered_until);
   }
   void Become(const Limit& to) {
     Change(limit, to, state, hits, remembered_until, now);
@@ -110,7 +120,7 @@ struct Bucket {
   Limit limit;
   BucketState state{};
   testing::DequeHitLog hits{};
-  base::Instant remembered_until{0};
+  algorithm::RememberedUntil remembered_until{};
   base::Instant now{1'790'000'000'000'000'000};
 };
 
@@ -134,6 +144,8 @@ inline Bucket AnyBucket(const Kind& kind, Random& random) {
   bucket.Wait(AnyWait(bucket.limit, random));
   for (uint64_t left = random() % 20; left > 0; --left) {
     bucket.Ask(Between(random, 0, random() % 3 == 0 ? LargestCost(bucket.limit) : 2));
+    // Some buckets are overdrawn.
+    if (random() % 16 == 0) bucket.Charge(random() % (2 * LargestCost(bucket.limit)));
     bucket.Wait(AnyWait(bucket.limit, random));
   }
   return bucket;
@@ -146,8 +158,9 @@ inline uint64_t Bound(const Limit& limit, base::Duration length) {
     const base::uint128 refill = base::WideMul(ns, limit.requests()) / limit.period();
     return LargestCost(limit) + static_cast<uint64_t>(refill);
   }
-  const uint64_t period =
-      IsCalendar(limit.spec().align) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
+  const uint64_t period = IsCalendar(limit.spec().align)
+                              ? static_cast<uint64_t>(ShortestCalendarPeriod(limit.spec()).count())
+                              : limit.period();
   // An interval shorter than a window overlaps up to two windows, but contains at most `requests`
   // of the log's hits.
   const uint64_t edges = limit.algorithm() == Algorithm::kSlidingWindowLog ? 1 : 2;

@@ -227,6 +227,132 @@ TEST_P(Algorithms, GiveBackAtMostWhatIsConsumed) {
   });
 }
 
+TEST_P(Algorithms, UndoATakeAtOnceAsIfItHadNotBeen) {
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    if (IsQueue(bucket.limit)) return;
+    const Decision before = bucket.Peek();
+    const Cost cost = Between(random, 1, LargestCost(bucket.limit));
+    if (!bucket.Ask(cost).allowed) return;
+    const Decision undone = bucket.Undo(cost, bucket.now);
+    ASSERT_EQ(undone.remaining, before.remaining);
+    // The window that the take has opened stays open.
+    if (bucket.limit.spec().align == Align::kEpoch) {
+      ASSERT_EQ(undone, before);
+    }
+  });
+}
+
+// The requests of others are charged meanwhile, so that it is the same with and without the take. A
+// window that begins with its first hit has another end without the take.
+TEST_P(Algorithms, NeverUndoMoreThanATakeHasTaken) {
+  if (GetParam().spec.align == Align::kFirstHit) return;
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    if (IsQueue(bucket.limit)) return;
+    Bucket without = bucket;
+    const Cost cost = Between(random, 1, 2 * LargestCost(bucket.limit));
+    const Instant taken_at = bucket.now;
+    if (random() % 2 == 0) {
+      bucket.Charge(cost);
+    } else if (!bucket.Ask(cost).allowed) {
+      return;
+    }
+    for (uint64_t left = random() % 4; left > 0; --left) {
+      const Cost others = random() % 3;
+      for (Bucket* each : {&bucket, &without}) each->Charge(others);
+      const Duration wait = AnyWait(bucket.limit, random);
+      for (Bucket* each : {&bucket, &without}) each->Wait(wait);
+    }
+    const uint64_t untouched = bucket.Peek().remaining;
+    const Decision undone = bucket.Undo(cost, taken_at);
+    ASSERT_LE(undone.remaining, std::max(untouched, without.Peek().remaining));
+    ASSERT_GE(undone.remaining, untouched);
+  });
+}
+
+// The clock was set back: it does not show how much has been refilled since.
+TEST_P(Algorithms, UndoTheWholeOfATakeThatLiesAhead) {
+  if (!IsTokenBucket(GetParam().spec.algorithm)) return;
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    const Cost cost = Between(random, 1, LargestCost(bucket.limit));
+    const uint64_t before = bucket.Peek().remaining;
+    if (!bucket.Ask(cost).allowed) return;
+    const Instant ahead = base::Clamp(bucket.now + std::chrono::hours(1));
+    ASSERT_EQ(bucket.Undo(cost, ahead).remaining, before);
+  });
+}
+
+TEST_P(Algorithms, UndoNothingInAWindowThatHasBegunSince) {
+  if (!IsWindow(GetParam().spec.algorithm)) return;
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    const Instant taken_at = bucket.now;
+    const Cost cost = Between(random, 1, LargestCost(bucket.limit));
+    bucket.Charge(cost);
+    // Two windows later nothing of it is left.
+    bucket.Wait(2 * TimeToFull(bucket.limit));
+    bucket.Charge(cost);
+    const Decision before = bucket.Peek();
+    ASSERT_EQ(bucket.Undo(cost, taken_at), before);
+  });
+}
+
+// ---- Charges
+
+TEST_P(Algorithms, TakeAChargeLikeARequestThatFits) {
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    Bucket asked = bucket;
+    const Cost cost = Between(random, 0, LargestCost(bucket.limit));
+    if (!asked.Ask(cost).allowed) return;
+    ASSERT_EQ(bucket.Charge(cost), asked.Peek());
+  });
+}
+
+TEST_P(Algorithms, AreOverdrawnOnceMoreIsChargedThanRemains) {
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    const Decision before = bucket.Peek();
+    const Cost cost = Between(random, 0, 2 * LargestCost(bucket.limit));
+    const Decision charged = bucket.Charge(cost);
+    ASSERT_TRUE(charged.allowed);
+    ASSERT_EQ(charged.overdrawn, before.overdrawn || cost > before.remaining);
+    ASSERT_EQ(charged.remaining, cost < before.remaining ? before.remaining - cost : 0);
+  });
+}
+
+TEST_P(Algorithms, ThatMayBeOverdrawnAdmitAnyCostUntilTheyAre) {
+  if (GetParam().spec.algorithm == Algorithm::kLeakyBucketQueue) return;
+  ForAllBuckets([](Random& random, Bucket& bucket) {
+    LimitSpec spec = bucket.limit.spec();
+    spec.overdraw = true;
+    bucket.limit = *Limit::Make(spec);
+    Bucket charged = bucket;
+    const Decision before = bucket.Peek();
+    const Cost cost = Between(random, 1, 3 * bucket.limit.capacity());
+    const Decision decision = bucket.Ask(cost);
+    ASSERT_EQ(decision.allowed, !before.overdrawn);
+    if (decision.allowed) {
+      ASSERT_EQ(decision, charged.Charge(cost)) << "it is charged whether or not it fits";
+      return;
+    }
+    // The next one waits until it is paid.
+    ASSERT_FALSE(decision.never_fits());
+    Bucket earlier = bucket;
+    bucket.Wait(decision.retry_after);
+    ASSERT_TRUE(bucket.Ask(cost).allowed);
+    earlier.Wait(decision.retry_after - Duration(1));
+    ASSERT_FALSE(earlier.Ask(cost).allowed);
+  });
+}
+
+TEST_P(Algorithms, DoNotOverflowByCharges) {
+  ForAllBuckets([](Random&, Bucket& bucket) {
+    for (const Cost cost : {~Cost{0}, ~Cost{0}, Cost{1}}) bucket.Charge(cost);
+    const Decision denied = bucket.Ask(1);
+    ASSERT_FALSE(denied.allowed);
+    ASSERT_GT(denied.retry_after, Duration(0));
+    ASSERT_LT(denied.retry_after, kNever);
+    ASSERT_TRUE(denied.overdrawn);
+  });
+}
+
 // ---- 6. Clock backwards, clock far forwards
 
 TEST_P(Algorithms, CountAnEarlierTimeAsTheLatestSeen) {

@@ -1,8 +1,8 @@
 #include "headgate/algorithm/sliding_window_counter.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "headgate/algorithm/fixed_window.h"
 #include "headgate/algorithm/token_bucket.h"
 
 namespace headgate::algorithm {
@@ -59,30 +59,60 @@ Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost
   if (!allowed && cost <= capacity && counts.current <= capacity - cost) {
     allowed = carried <= WideMul(capacity - cost - counts.current, period);
   }
+  const bool overdraw = limit.spec().overdraw;
+  if (overdraw && counts.current <= capacity)
+    allowed = allowed || carried <= WideMul(capacity - counts.current, period);
   Decision decision{.allowed = allowed, .limit = capacity};
   if (allowed || limit.spec().count_denied) {
-    const uint64_t room = std::numeric_limits<uint32_t>::max() - counts.current;
-    counts.current += static_cast<uint32_t>(std::min<uint64_t>(cost, room));
+    counts.current = SaturatingSum(counts.current, cost);
     counts.StoreIn(state);
   }
   if (!allowed) {
     // Computed after counting: if a denied request counts, a retry has to wait for that hit as
     // well.
+    const Cost needed = overdraw ? 0 : cost;
     decision.retry_after =
-        cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);
+        needed > capacity ? kNever : RetryAfter(period, counts, offset, capacity, needed);
   }
   if (counts.current < capacity) {
     const uint64_t room = capacity - counts.current;
     const uint64_t carried_whole =
         carried == 0 ? 0 : static_cast<uint64_t>(base::CeilDiv(carried, period));
     decision.remaining = carried_whole < room ? room - carried_whole : 0;
+    decision.overdrawn = carried_whole > room;
+  } else {
+    decision.overdrawn = counts.current > capacity || carried > 0;
   }
   if (counts.current > 0) {
     decision.reset_after = base::Duration(static_cast<int64_t>(2 * period - offset));
   } else if (counts.previous > 0) {
     decision.reset_after = base::Duration(static_cast<int64_t>(period - offset));
   }
+  // The wait of the next request after the remaining ones.
+  if (decision.remaining < capacity)
+    decision.more_after = RetryAfter(period, counts, offset, capacity, decision.remaining + 1);
   return decision;
+}
+
+void ChargeSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
+                                base::Instant now) {
+  AdvanceWindows(limit, state, now);
+  WindowCounts counts = WindowCounts::Of(state);
+  counts.current = SaturatingSum(counts.current, cost);
+  counts.StoreIn(state);
+}
+
+void UndoSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
+                              base::Instant taken_at, base::Instant now) {
+  const uint64_t offset = AdvanceWindows(limit, state, now);
+  const auto ago = static_cast<uint64_t>((now - taken_at).count());
+  WindowCounts counts = WindowCounts::Of(state);
+  if (ago <= offset) {
+    counts.current -= static_cast<uint32_t>(std::min<Cost>(cost, counts.current));
+  } else if (ago - offset <= limit.period()) {
+    counts.previous -= static_cast<uint32_t>(std::min<Cost>(cost, counts.previous));
+  }
+  counts.StoreIn(state);
 }
 
 }  // namespace headgate::algorithm

@@ -30,4 +30,10 @@ uint64_t AdvanceWindows(const Limit& limit, BucketState& state, base::Instant no
 Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
                                     base::Instant now);
 
+// As Charge and Undo (decide.h). `now` is not before the latest time seen.
+void ChargeSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
+                                base::Instant now);
+void UndoSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
+                              base::Instant taken_at, base::Instant now);
+
 }  // namespace headgate::algorithm

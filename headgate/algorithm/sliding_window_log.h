@@ -14,6 +14,16 @@ namespace headgate::algorithm {
 Decision DecideSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
                                 base::Instant now);
 
+// The least number of hits that a log keeps when it is charged more than its limit. A log with a
+// larger limit keeps as many hits as its limit has requests, and the charge.
+inline constexpr uint64_t kChargedHitsMin = 64;
+
+// As Charge and Undo (decide.h). `now` is not before the latest time seen.
+void ChargeSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                            base::Instant now);
+void UndoSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                          base::Instant taken_at, base::Instant now);
+
 // Removes the hits that are at least one period old.
 void DropExpired(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now);
 

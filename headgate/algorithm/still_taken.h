@@ -1,6 +1,7 @@
-// How much of an earlier request a bucket still lacks. Whoever gives back more of it later than
-// this lets through more than a single bucket would: what has come back by itself is there for
-// everybody.
+// How much of an earlier request a bucket still lacks, computed without the bucket. An undo
+// (decide.h) gives back no more than this, but answers with the rest of the bucket, not with the
+// amount that came back. The answer to a settlement has to state this amount
+// (front/api/reserve_handler.h).
 #pragma once
 
 #include "headgate/algorithm/decision.h"

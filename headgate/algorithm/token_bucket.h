@@ -2,6 +2,7 @@
 // theoretical arrival time (TAT), at which the bucket would be full again.
 //
 //   full bucket: TAT ≤ now     a token costs T = period/requests     empty: TAT = now + burst·T
+//   overdrawn: TAT > now + burst·T
 //
 // T is a rational number. TAT is therefore stored as whole nanoseconds plus a fraction in units of
 // 1/requests ns. Every sum is exact, so no error accumulates at any rate. A decision needs no
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/decision.h"
@@ -20,7 +22,9 @@ namespace headgate::algorithm {
 struct ExactSpan {
   uint64_t ns = 0;
   uint32_t fraction = 0;
-  constexpr auto operator<=>(const ExactSpan&) const = default;
+  // Inlined in every decision: a call would make MemoryStore::TakeOne set up a stack frame before
+  // it takes the lock.
+  [[gnu::always_inline]] constexpr auto operator<=>(const ExactSpan&) const = default;
 };
 
 // Helpers for both bucket algorithms. `n` is the limit's requests.
@@ -49,6 +53,18 @@ inline ExactSpan Price(const Limit& limit, Cost cost) {
   const base::uint128 fractions = base::WideMul(cost, limit.interval_fraction());
   return {cost * limit.interval() + static_cast<uint64_t>(fractions / limit.requests()),
           static_cast<uint32_t>(fractions % limit.requests())};
+}
+
+// The longest time that a bucket owes. Charges beyond it are lost: it takes 146 years to pay.
+inline constexpr ExactSpan kOwedMost{static_cast<uint64_t>(base::kDurationMax.count()), 0};
+
+// As Price, for every cost; at most kOwedMost.
+inline ExactSpan PriceOfAny(const Limit& limit, Cost cost) {
+  if (cost <= limit.capacity()) return Price(limit, cost);
+  const base::uint128 fractions = base::WideMul(cost, limit.interval_fraction());
+  const base::uint128 ns = base::WideMul(cost, limit.interval()) + fractions / limit.requests();
+  if (ns >= kOwedMost.ns) return kOwedMost;
+  return {static_cast<uint64_t>(ns), static_cast<uint32_t>(fractions % limit.requests())};
 }
 
 inline base::Duration RoundUp(ExactSpan span) {
@@ -85,12 +101,60 @@ inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
   state.count = ahead.fraction;
 }
 
-// The decision of a limit of 0 requests: denied forever, except for a cost of 0. The bucket is left
-// unchanged, so what was consumed under another limit stays consumed.
+// The decision of a limit of 0 requests, whatever its burst: denied forever, except for a cost of
+// 0. The bucket is left unchanged, so what was consumed under another limit stays consumed.
 inline Decision DenyAll(const Limit& limit, Cost cost) {
   return {.allowed = cost == 0,
-          .limit = limit.capacity(),
+          .limit = limit.denies_all() ? 0 : limit.capacity(),
           .retry_after = cost == 0 ? base::Duration(0) : kNever};
+}
+
+// How long after a decision more than `remaining` is available: until the next token of a token
+// bucket or meter, until a queue or a fixed window is full again, until the block of a blocked key
+// ends. Absent if that is not known, as for a sliding window with leases.
+inline std::optional<base::Duration> MoreAfter(const Limit& limit, const Decision& decision) {
+  if (decision.blocked()) return decision.blocked_for;
+  if (limit.algorithm() == Algorithm::kSlidingWindowCounter ||
+      limit.algorithm() == Algorithm::kSlidingWindowLog) {
+    if (decision.more_after > base::Duration(0)) return decision.more_after;
+    return decision.reset_after == base::Duration(0) ? std::optional(base::Duration(0))
+                                                     : std::nullopt;
+  }
+  const uint64_t used = decision.limit - std::min(decision.limit, decision.remaining);
+  if (!IsTokenBucket(limit.algorithm()) || limit.denies_all() || decision.overdrawn || used == 0 ||
+      decision.limit > limit.capacity()) {
+    return decision.reset_after;
+  }
+  const auto others = base::Duration(static_cast<int64_t>(Price(limit, used - 1).ns));
+  return std::max(std::min(base::Duration(1), decision.reset_after), decision.reset_after - others);
+}
+
+// Requires debt > SpanOf(limit).
+[[gnu::noinline, gnu::cold]] inline Decision DecideOverdrawn(const Limit& limit, ExactSpan debt,
+                                                             Cost cost) {
+  Decision decision{.allowed = cost == 0,
+                    .limit = limit.capacity(),
+                    .reset_after = RoundUp(debt),
+                    .overdrawn = true};
+  if (limit.spec().overdraw && cost > 0) {
+    decision.retry_after = RoundUp(Difference(debt, SpanOf(limit), limit.requests()));
+  } else if (cost > limit.capacity()) {
+    decision.retry_after = kNever;
+  } else if (cost > 0) {
+    const ExactSpan needed = Sum(debt, Price(limit, cost), limit.requests());
+    decision.retry_after = RoundUp(Difference(needed, SpanOf(limit), limit.requests()));
+  }
+  return decision;
+}
+
+// A request that does not fit. Requires debt ≤ SpanOf(limit).
+[[gnu::noinline, gnu::cold]] inline Decision Overdraw(const Limit& limit, BucketState& state,
+                                                      ExactSpan debt, Cost cost,
+                                                      base::Instant now) {
+  const ExactSpan after = std::min(kOwedMost, Sum(debt, PriceOfAny(limit, cost), limit.requests()));
+  SetAhead(state, now, after);
+  return {
+      .limit = limit.capacity(), .reset_after = RoundUp(after), .overdrawn = after > SpanOf(limit)};
 }
 
 // With kWhole, both T and TAT are whole numbers of nanoseconds, the most common case, and all
@@ -103,13 +167,15 @@ template <bool kWhole>
   const ExactSpan span{limit.span(), kWhole ? 0 : limit.span_fraction()};
   ExactSpan debt = Ahead(state, now);
   if (kWhole) debt.fraction = 0;
-  debt = std::min(debt, span);
+  if (debt > span) [[unlikely]]
+    return DecideOverdrawn(limit, debt, cost);
   const ExactSpan free = Difference(span, debt, n);
   const auto whole_intervals = [&](ExactSpan s) {
     return kWhole ? WholeMultiples(limit, s.ns) : WholeIntervals(limit, s);
   };
   Decision decision{.limit = limit.capacity()};
   if (cost > limit.capacity()) [[unlikely]] {
+    if (limit.spec().overdraw) return Overdraw(limit, state, debt, cost, now);
     decision.allowed = false;
     decision.retry_after = kNever;
   } else if (const ExactSpan price =
@@ -121,6 +187,8 @@ template <bool kWhole>
     decision.reset_after = RoundUp(debt_after);
     return decision;
   } else {
+    if (limit.spec().overdraw) [[unlikely]]
+      return Overdraw(limit, state, debt, cost, now);
     decision.allowed = false;
     decision.retry_after = RoundUp(Difference(price, free, n));
   }

@@ -21,7 +21,7 @@ void RunCase(const std::string& algorithm, const json& test, int* steps_run) {
   LimitSpec spec = vectors::SpecOf(algorithm, test.at("limit"));
   Limit limit = *Limit::Make(spec);
   BucketState state;
-  Instant remembered_until{0};
+  RememberedUntil remembered_until{};
   testing::DequeHitLog hits;
   for (const json& step : test.at("steps")) {
     SCOPED_TRACE(fmt::format("{} {} step {}", algorithm, test.at("limit").dump(), step.dump()));
@@ -33,8 +33,16 @@ void RunCase(const std::string& algorithm, const json& test, int* steps_run) {
       limit = changed;
       continue;
     }
-    const Decision decision = Decide(limit, state, hits, step.at("cost").get<Cost>(), now);
-    ASSERT_EQ(vectors::ToJson(decision), vectors::ExpectedOf(step));
+    const vectors::Act act = vectors::ActOf(step);
+    Decision decision;
+    if (act.kind == vectors::Act::Kind::kTake) {
+      decision = Decide(limit, state, hits, act.cost, now);
+    } else if (act.kind == vectors::Act::Kind::kCharge) {
+      decision = Charge(limit, state, hits, act.cost, now);
+    } else {
+      decision = *Undo(limit, state, hits, act.cost, act.taken_at, now);
+    }
+    ASSERT_EQ(vectors::ToJson(act, decision), vectors::ExpectedOf(step));
     ++*steps_run;
   }
 }
@@ -51,6 +59,10 @@ TEST_P(Vectors, AreAnsweredExactly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Vectors, ::testing::ValuesIn(vectors::kFiles),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(OfBlocks, Vectors, ::testing::Values(vectors::kBlocks),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(OfCharges, Vectors, ::testing::Values(vectors::kCharges),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace vectors_test

@@ -105,8 +105,8 @@ int Version(const std::vector<std::string>& arguments, const Console& console) {
   return kExitUsage;
 }
 
-// A server serves also if nobody reads what it printed at its start. If it only prints settings or
-// a plan, it finishes its output itself.
+// A server continues to serve if nobody reads the lines that it printed at its start. A server
+// command that only prints settings or a plan checks its output itself.
 bool IsServer(const std::vector<std::string>& arguments) {
   return !arguments.empty() && (arguments[0] == "serve" || arguments[0] == "sidecar") &&
          std::none_of(arguments.begin(), arguments.end(), IsHelpFlag);

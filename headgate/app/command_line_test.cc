@@ -19,7 +19,7 @@
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/settings.h"
 #include "headgate/app/sidecar/flags.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "tests/source_dir.h"
 
 namespace headgate::app {
@@ -348,7 +348,7 @@ TEST_F(CommandLine, AsksAServer) {
   net::Server server({}, engine.clock(), spare_files);
   Fronts fronts(options, nullptr, server.loop(0), 0);
   ASSERT_TRUE(
-      server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());
+      server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All({}); }).ok());
   server.Start();
 
   const Result looked = Headgate(
@@ -417,7 +417,8 @@ TEST_F(CommandLine, SaysItsVersion) {
 
 // The page repeats the help word for word.
 TEST_F(CommandLine, IsWhatItsPageSays) {
-  const std::string page = *disk::ReadFile(SourceDir() / "docs/reference/command-line.md", 1 << 20);
+  const std::string page =
+      *files::ReadFile(SourceDir() / "docs/reference/command-line.md", 1 << 20);
   EXPECT_THAT(page, HasSubstr(std::string(Overview())));
   for (const std::string& command : CommandNames()) EXPECT_THAT(page, HasSubstr(HelpOf(command)));
 }

@@ -24,7 +24,8 @@ std::string Escaped(std::string_view text, std::string_view characters) {
   return escaped;
 }
 
-// In single quotes for a POSIX shell and zsh: a quote ends them, is escaped, and begins them again.
+// In single quotes for a POSIX shell and zsh. A quote in the text becomes '\'': it ends the quotes,
+// is escaped, and begins them again.
 std::string Quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -184,7 +185,7 @@ complete -c headgate -f -n __fish_use_subcommand -a help -d 'the help of a comma
   return script;
 }
 
-// A line of text: troff would take a point or a quote at its beginning for a request.
+// A line of text. troff would take a dot or an apostrophe at its beginning for a command.
 std::string TroffLine(std::string_view line) {
   std::string out = line.starts_with('.') || line.starts_with('\'') ? "\\&" : "";
   for (const char c : line) {

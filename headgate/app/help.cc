@@ -73,6 +73,7 @@ constexpr std::string_view kSidecar =
   headgate sidecar --listen :8080 --upstream http://127.0.0.1:9000 --capacity 40 --cycle 10s
   headgate sidecar --upstream h2c://127.0.0.1:50051 --capacity auto
   headgate sidecar --listen tls::443 --tls-certificate-file c.pem --tls-key-file k.pem --upstream http://a --capacity 40
+  headgate sidecar --config sidecar.yaml --print-config   every setting, its value and where the value came from
   headgate sidecar --plan access.log --capacity 40      what fair share would have done with these requests
 
 All clients begin with equal shares of the capacity. A client that needs more borrows what others leave, and they get
@@ -88,6 +89,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --client-from-certificate    a client is the name in its certificate; --client-header passes it on
   --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
   --credential-file PATH    the admin address asks everybody for its first line
+  --known-host NAME         the admin address may be asked by this name too, as in Kubernetes: *.NAME for all names below
+                            it, * for any; repeatable
   --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; with TLS https://HOST or
                             h2://HOST (HTTP/2); several with commas. Each address of a name is an upstream
   --upstream-resolve DURATION  between two lookups of a name in --upstream, from 100ms to 1h (5s)
@@ -99,6 +102,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --cycle DURATION          the shares are divided anew after this time (10s)
   --reservation PERCENT     the part of its even share that an idle client keeps (10%)
   --on-new-client redivide|restart  what happens to the running cycle (redivide)
+  --lending proportional|max_min  how clients that ask for more than an even share divide what
+                        others leave: in proportion to what they lack, or equally (proportional)
   --reclaim next_cycle|at_once  when a client gets its own back (next_cycle)
   --minimum-cycle DURATION  restart and at_once cut no cycle short before this time (a tenth of --cycle)
   --leave-after CYCLES      a client without a request for this many cycles leaves; 0: never (10)
@@ -110,6 +115,8 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --client-header NAME      the field with the client's id (X-Client-Id); none: its address is its id
   --anonymous NAME          requests without an id are one client of this name; else they are refused
   --clients N               the most clients that share (1024)
+  --cors-origin ORIGIN      pages of this origin may read refusals with their fields; * is every page; repeatable
+  --preflights pass|count   whether preflights of browsers, which name no client, pass without being counted (pass)
   --mode enforce|passthrough  passthrough decides and counts, and lets everything through (enforce)
   --rules PATH              rules in front of the pool: files, and directories of *.yaml; repeatable, followed live
   --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
@@ -126,11 +133,14 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --on-store-failure WORD   local, allow or deny (local; zk: deny)
                             TLS and the other settings of the store are flags too: `headgate help sidecar --all`
   --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
+  --refusal-file PATH       the content type and the body of refusals; without it: application/problem+json
   --x-forwarded append|replace|off  X-Forwarded-For, -Proto, -Host (append)
   --forwarded append|replace|off  the field Forwarded (off)
   --via NAME                this proxy in Via and Proxy-Status (headgate); a request that has it 8 times is answered 508.
                             none: Via is passed on, and a request that goes in circles is not noticed
   --no-reason               no Proxy-Status in answers about a failure of the upstream
+  --abandoned cancel|finish  requests over HTTP/1.1 whose client closes its direction before the answer begins (cancel).
+                            finish: for clients that send all, close their direction, and read the answer
   --connect-timeout DURATION  for a connection to the upstream (5s)
   --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
   --idle-timeout DURATION     without a byte in either direction, in a request or between two (5m)
@@ -149,6 +159,10 @@ address shows mode and upstream; PATCH changes them without a restart: {"mode":"
   --threads N               event loops (one for each core)
   --log-level debug|info|warning|error  the least important events that are logged (info)
   --log-format text|json    how an event is written (text)
+  --config PATH             a settings file: each flag is a setting (--drain-timeout is drain_timeout); HEADGATE_CONFIG names
+                            it too. HEADGATE_DRAIN_TIMEOUT in the environment comes before the file, and a flag before both
+  --print-config            serve nothing; print each setting, its value and where it came from
+  --json                    with --print-config: as JSON
   --plan PATH               serve nothing; say what the pool would have done with this access log (- is stdin)
   --plan-client PLACE       the client's id in a line: the word 1, 2, … or -1 (the last), or a member of JSON (1)
 
@@ -207,7 +221,7 @@ the rules. If somebody else was faster, nothing is changed.
   --tls-name NAME       the name that must be in the certificate (the host of --server)
   --key KEY             the limit of this API key
   --percent N           with rollout: the limits (rate_limit or rate_limits) in the file hold for N percent of the keys;
-                        without a file, the limits of the roll-out that is under way
+                        without a file, the limits of the present roll-out
   --shadow              with rollout: count what the limits would decide, beside the rule's own; they deny nothing
   --promote             with rollout: its limits become those of the rule
   --stop                with rollout: take it back; the rule keeps its limits
@@ -294,19 +308,25 @@ Exit status: 0 printed, 2 no password, or two different ones.
 )";
 
 constexpr std::string_view kStore =
-    R"(headgate store: prepare what a shared store needs
+    R"(headgate store: prepare what a shared store needs, and look into it
 
   headgate store create-table URL
   headgate store create-table 'dynamodb://limits?region=eu-west-1'
+  headgate store show URL NAME
+  headgate store show zk://127.0.0.1:2181/rate-limiter 'hg:{r|edge|api_key=k1#0}'
 
-Makes the table of strict buckets in DynamoDB if it is not there, waits until it is active, and turns on its time to
+show prints the bucket of this name: its limit, what remains, when it is full again by the clock of this machine, and
+what instances hold on lease. docs/reference/redis-state.md lists the names, which are the same in all stores.
+
+create-table makes the table of strict buckets in DynamoDB if it is not there, waits until it is active, and turns on its time to
 live, so that old buckets are removed. It is paid by request. The command can be repeated; it does not change a table
 that has another key. Credentials come from the environment, the shared credentials file or a role.
 
   --ca-file PATH       the authority of the server's certificate (the system's)
-  --timeout DURATION   how long to wait for the table (2m)
+  --timeout DURATION   how long to wait: for the table (2m), for the bucket (5s)
 
-Exit status: 0 the table is there, 2 wrong usage, missing rights, or a table with another key, 3 DynamoDB not reached.
+Exit status: 0 the table is there, or the bucket shown, 2 wrong usage, missing rights, a table with another key, or a
+damaged bucket, 3 the store not reached.
 )";
 
 constexpr std::string_view kBench =

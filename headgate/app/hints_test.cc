@@ -192,7 +192,7 @@ TEST_F(Hints, CompletesTheWordsBehindACommand) {
   };
   EXPECT_THAT(words_of("rules"), ElementsAre("list", "get", "put", "delete", "rollout", "history",
                                              "rollback", "confirm"));
-  EXPECT_THAT(words_of("store"), ElementsAre("create-table"));
+  EXPECT_THAT(words_of("store"), ElementsAre("create-table", "show"));
   EXPECT_THAT(words_of("completion"), ElementsAre("bash", "zsh", "fish"));
   for (const char* other : {"serve", "check", "explain", "validate", "bench", "man", "version"})
     EXPECT_THAT(words_of(other), ElementsAre()) << other;

@@ -1,5 +1,4 @@
-// The texts that a person gets for what goes wrong, word for word: what was tried, with what, and
-// what to do.
+// The texts of errors, word for word. Each says what was tried, with which input, and what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -94,7 +93,8 @@ TEST_F(Messages, AFileInTheWayOfAUnixSocket) {
   EXPECT_EQ(said,
             "error: cannot listen on unix:DIR/socket: Address already in use; the file there is "
             "not a socket\n"
-            "hint: choose another path, or remove the file if it is not needed\n");
+            "hint: choose another path in a directory that exists, or remove the file if it is not "
+            "needed\n");
 }
 
 TEST_F(Messages, AFlagWithoutItsValue) {
@@ -305,6 +305,19 @@ TEST_F(Messages, ExplainSaysTheSameAsJson) {
   EXPECT_EQ(nothing.at("nothing_passes"), true);
 }
 
+TEST_F(Messages, ValidateWarnsOfMappingsThatApplicationsReadOtherwise) {
+  const std::string auth =
+      File("auth.yaml",
+           "trusted_proxies: [127.0.0.1]\noriginal_request: x-forwarded\nmappings:\n"
+           "- {path: [/a, /a/], method: POST}\n- descriptors: [{entries: [{key: k, value: v}]}]\n");
+  EXPECT_THAT(Say({"validate", "--auth", auth}),
+              AllOf(HasSubstr("warning: DIR/auth.yaml:4:3: mappings[0]: "),
+                    HasSubstr("X-HTTP-Method-Override"), HasSubstr("valid: 2 mappings\n")));
+  const auto json = nlohmann::json::parse(Say({"validate", "--json", "--auth", auth}));
+  EXPECT_EQ(json.at("valid"), true);
+  EXPECT_EQ(json.at("warnings").size(), 1u);
+}
+
 TEST_F(Messages, ExplainNamesTheOutcomeOfARequest) {
   const std::string auth =
       File("auth.yaml",
@@ -323,16 +336,20 @@ TEST_F(Messages, ExplainNamesTheOutcomeOfARequest) {
             "  outcome missing, status 403\n");
   EXPECT_EQ(explain({"--request", "GET /a/x", "--header", key, "--header", key}),
             "request GET /a/x\n  mapping a\n"
-            "  header X-API-Key is malformed, ambiguous, or comes twice\n"
+            "  header X-API-Key is invalid: the header comes twice\n"
             "  outcome invalid, status 400\n");
   EXPECT_EQ(explain({"--request", "GET /a%2fx"}),
             "request GET /a%2fx\n  mapping a\n"
-            "  the original request is malformed, ambiguous, or comes twice\n"
+            "  the original request is invalid: an escape in the path stands for '/', '\\' or a "
+            "control character, which only some servers decode\n"
             "  outcome invalid, status 400\n");
   EXPECT_THAT(explain({"--request", "GET /a/x", "--header", "X-Team: red"}),
               ::testing::EndsWith("  outcome refused, status 403\n"));
   EXPECT_THAT(explain({"--request", "GET /b"}),
               ::testing::EndsWith("  outcome unmatched, status 200\n"));
+  EXPECT_THAT(explain({"--request", "GET /b HTTP/1.1"}),
+              ::testing::EndsWith("  outcome unmatched, status 200\n"))
+      << "a pasted request line";
   EXPECT_THAT(explain({"--request", "GET /a/x", "--header", key}),
               ::testing::EndsWith("  outcome no_rule, status 404\n"));
   const auto json = nlohmann::json::parse(explain({"--json", "--request", "GET /a/x"}));
@@ -461,7 +478,7 @@ TEST_F(Messages, ASnapshotThatCannotBe) {
   EXPECT_EQ(code_, 2);
 }
 
-// Answers the first connection so, and ends.
+// Sends `answer` on its first connection, and ends.
 class AnotherServer {
  public:
   explicit AnotherServer(const std::string& answer)

@@ -3,9 +3,9 @@
 
 namespace headgate::app {
 
-// A file that may not grow (`ulimit -f`) is an error of its write, and does not end the process. If
-// a standard stream is closed, no other file gets its number: what is written to the stream would
-// go into that file. Writing to the stream stays an error. Call it first.
+// If a file may not grow (`ulimit -f`), the write fails, and the process does not end. If a
+// standard stream is closed, no other file gets its number: otherwise output to the stream would go
+// into that file. Writing to the closed stream stays an error. Call it first.
 void PrepareProcess();
 
 }  // namespace headgate::app

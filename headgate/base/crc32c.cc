@@ -14,7 +14,7 @@ uint32_t Reversed(uint32_t bits) {
 }  // namespace
 
 uint32_t Crc32c(std::string_view bytes, uint32_t before) {
-  // Boost takes the state to begin with in the other order of bits.
+  // Boost expects the initial state with its bits reversed.
   boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc(Reversed(~before));
   crc.process_bytes(bytes.data(), bytes.size());
   return crc.checksum();

@@ -18,8 +18,8 @@ inline constexpr uint32_t kShortNumberMax = 99'999'999;
 
 static_assert(std::endian::native == std::endian::little);
 
-// The word of 1 to 8 characters, behind as many '0' as are missing. The same for texts that differ
-// only in leading zeros.
+// The word of 1 to 8 characters, padded with '0' at the front. So texts that differ only in leading
+// zeros have the same word.
 inline uint64_t WordOfDigits(std::string_view text) {
   constexpr uint64_t kZeros = 0x3030303030303030;
   const char* const begin = text.data();

@@ -1,5 +1,7 @@
 #include "headgate/base/hash.h"
 
+#include <type_traits>
+
 #include "headgate/base/check.h"
 
 #if defined(__x86_64__)
@@ -81,6 +83,8 @@ HEADGATE_AES __attribute__((noinline)) __m128i LoadLast(const char* bytes, size_
   return Load(block);
 }
 
+// `is_padded`: zeros follow the bytes up to a whole block.
+template <bool is_padded>
 HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
   const uint8_t* const keys = secret.bytes.data();
   const __m128i k1 = Load(keys + kBlock), k2 = Load(keys + 2 * kBlock);
@@ -98,7 +102,7 @@ HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::s
       Load(keys), _mm_set_epi64x(static_cast<int64_t>(left), static_cast<uint32_t>(kind)));
   for (; left >= kBlock; left -= kBlock, data += kBlock) state = mix(state, Load(data));
   if (left > 0) {
-    state = mix(state, LoadLast(data, left));
+    state = mix(state, is_padded ? Load(data) : LoadLast(data, left));
   } else if (bytes.empty()) {
     state = mix(state, _mm_setzero_si128());
   }
@@ -109,6 +113,19 @@ HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::s
 
 const bool kHasAes = __builtin_cpu_supports("aes") != 0;
 #endif
+
+// In moves of 16, 8 or 4 bytes, of which the last overlaps the one before: without a call.
+void CopyShort(std::string_view from, char* out) {
+  const auto move = [&]<size_t kSize>(std::integral_constant<size_t, kSize>) {
+    for (size_t i = 0; i + kSize < from.size(); i += kSize)
+      std::memcpy(out + i, from.data() + i, kSize);
+    std::memcpy(out + from.size() - kSize, from.data() + from.size() - kSize, kSize);
+  };
+  if (from.size() >= 16) return move(std::integral_constant<size_t, 16>{});
+  if (from.size() >= 8) return move(std::integral_constant<size_t, 8>{});
+  if (from.size() >= 4) return move(std::integral_constant<size_t, 4>{});
+  for (size_t i = 0; i < from.size(); ++i) out[i] = from[i];
+}
 
 }  // namespace
 
@@ -131,20 +148,34 @@ Hash128 HashBytesPortable(const HashSecret& secret, KeyKind kind, std::string_vi
   return hash;
 }
 
-Hash128 HashBytes(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
+namespace {
+
+template <bool is_padded>
+Hash128 HashAsHere(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
 #if defined(__x86_64__)
   if (kHasAes) [[likely]]
-    return HashBytesAes(secret, kind, bytes);
+    return HashBytesAes<is_padded>(secret, kind, bytes);
 #endif
   return HashBytesPortable(secret, kind, bytes);
 }
 
+}  // namespace
+
+Hash128 HashBytes(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
+  return HashAsHere</*is_padded=*/false>(secret, kind, bytes);
+}
+
+Hash128 KeyHasher::Finish() {
+  std::memset(buffer_.data() + size_, 0, kBlock);
+  return HashAsHere</*is_padded=*/true>(secret_, kind_, {buffer_.data(), size_});
+}
+
 void KeyHasher::Add(std::string_view part) {
-  HEADGATE_CHECK(size_ + kPartInline + 1 <= buffer_.size());
+  HEADGATE_CHECK(size_ + kPartInline + 1 + kBlock <= buffer_.size());
   if (part.size() < kPartInline) {
     // The byte before a part is its length; 255 marks a part that was replaced by its hash.
     buffer_[size_++] = static_cast<char>(part.size());
-    std::memcpy(buffer_.data() + size_, part.data(), part.size());
+    CopyShort(part, buffer_.data() + size_);
     size_ += part.size();
     return;
   }

@@ -50,9 +50,7 @@ class KeyHasher {
 
   // At most kPartsMax parts may be added.
   void Add(std::string_view part);
-  Hash128 Finish() const {
-    return HashBytes(secret_, kind_, std::string_view(buffer_.data(), size_));
-  }
+  Hash128 Finish();
 
  private:
   static constexpr size_t kPartInline = 48;
@@ -60,7 +58,7 @@ class KeyHasher {
   const HashSecret& secret_;
   KeyKind kind_;
   size_t size_ = 0;
-  std::array<char, kPartsMax*(kPartInline + 1)> buffer_;
+  std::array<char, (kPartsMax + 1) * (kPartInline + 1)> buffer_;  // and room for the padding
 };
 
 }  // namespace headgate::base

@@ -1,25 +1,14 @@
 #include "headgate/base/ip_network_set.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace headgate::base {
 
-IpNetworkSet::IpNetworkSet(std::vector<IpNetwork> networks) {
-  std::sort(networks.begin(), networks.end());
-  for (const IpNetwork& network : networks) {
-    if (!ranges_.empty() && network.first <= ranges_.back().last) {
-      ranges_.back().last = std::max(ranges_.back().last, network.last());
-    } else {
-      ranges_.push_back({network.first, network.last()});
-    }
-  }
-}
-
-bool IpNetworkSet::Contains(const IpAddress& address) const {
-  const auto after = std::upper_bound(
-      ranges_.begin(), ranges_.end(), address,
-      [](const IpAddress& value, const Range& range) { return value < range.first; });
-  return after != ranges_.begin() && address <= std::prev(after)->last;
+IpNetworkSet::IpNetworkSet(const std::vector<IpNetwork>& networks) {
+  std::vector<IpNetworkMap::Item> items;
+  items.reserve(networks.size());
+  for (const IpNetwork& network : networks) items.push_back({.network = network, .value = 0});
+  map_ = IpNetworkMap(std::move(items));
 }
 
 }  // namespace headgate::base

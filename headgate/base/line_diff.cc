@@ -33,7 +33,7 @@ void AppendMiddle(const std::vector<std::string_view>& a, const std::vector<std:
                   size_t begin, size_t a_end, size_t b_end, std::vector<Step>& steps) {
   const size_t rows = a_end - begin;
   const size_t columns = b_end - begin;
-  std::vector<uint32_t> common;  // of the rests that begin at row and column
+  std::vector<uint32_t> common;  // lengths for the rests of both texts that begin at row and column
   const auto at = [&](size_t row, size_t column) -> uint32_t& {
     return common[row * (columns + 1) + column];
   };
@@ -81,8 +81,7 @@ std::vector<Step> StepsBetween(const std::vector<std::string_view>& a,
   return steps;
 }
 
-// "10,3": three lines from line 10 on. If there are no lines, the number is that of the line
-// before.
+// "10,3": three lines from line 10 on. If there are no lines, the number is the line before them.
 std::string Place(size_t lines_before, size_t count) {
   return std::to_string(lines_before + (count > 0 ? 1 : 0)) + "," + std::to_string(count);
 }

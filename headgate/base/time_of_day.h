@@ -1,4 +1,4 @@
-// The time that people and protocols are told, in answers that are made at the time of decisions.
+// The time of day for people and protocols, in answers whose decisions use an Instant.
 #pragma once
 
 #include "headgate/base/clock.h"
@@ -6,8 +6,8 @@
 
 namespace headgate::base {
 
-// The time of decisions follows a step of the wall clock only within days; this follows at once.
-// Without a clock it is the time of decisions.
+// The time of decisions follows a step of the wall clock only slowly, over days; the time of day
+// follows at once. Without a clock, `now` is converted.
 inline WallTime TimeOfDay(const Clock* clock, Instant now) {
   return clock == nullptr ? WallTime::FromNanos(now.ns) : clock->WallNow();
 }

@@ -12,7 +12,7 @@ namespace headgate::bench {
 // Not thread-safe.
 class Latencies {
  public:
-  // Up to this value; larger ones count as this one.
+  // Larger values count as this one.
   static constexpr base::Duration kMax = std::chrono::minutes(10);
 
   void Add(base::Duration latency);

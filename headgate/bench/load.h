@@ -32,7 +32,7 @@ struct LoadOptions {
   TalkOptions talk{};
   uint32_t connections = 50;
   uint64_t rate = 0;      // requests per second; 0: closed loop
-  uint32_t pipeline = 1;  // closed loop: requests under way on each connection
+  uint32_t pipeline = 1;  // closed loop: requests in flight on each connection
   uint64_t keys = 1000;   // drawn evenly
   base::Duration timeout = std::chrono::seconds(10);  // to connect
 };
@@ -48,7 +48,7 @@ struct LoadCounts {
   uint64_t allowed = 0;
   uint64_t denied = 0;
   uint64_t errors = 0;  // answers that are errors
-  // The same by their status or first word. At most kErrorKindsMax; all others are "other".
+  // The errors by their status or first word. At most kErrorKindsMax; all others are "other".
   std::map<std::string, uint64_t, std::less<>> errors_by_kind{};
   std::string first_error{};  // "401: this request needs the login of a user"
 

@@ -66,7 +66,7 @@ std::string AsText(const Report& report) {
                  report.rate_asked > 0 ? "from the moment at which a request was due"
                                        : "of the answers alone; --rate shows what clients wait");
   for (const auto& [name, part] : kPercentiles) {
-    // A percentile of fewer latencies than it tells apart would be the largest.
+    // With too few latencies, a high percentile would just be the largest one.
     if (static_cast<double>(report.latencies.count()) * (1 - part) < 1 && part > 0.5) continue;
     fmt::format_to(out, "  {:>7} %  {}\n", name, ShowLatency(report.latencies.Quantile(part)));
   }

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "headgate/base/json.h"
-#include "headgate/http/client.h"
+#include "headgate/http/http1/client_session.h"
 #include "headgate/wire/json.h"
 #include "headgate/wire/resp_reader.h"
 #include "headgate/wire/resp_writer.h"
@@ -84,17 +83,20 @@ class RespTalk final : public Talk {
 // The first member of every decision.
 constexpr std::string_view kDecisionBegins = R"({"allowed":)";
 
+constexpr http::Bounds kAnswerBounds{.body_bytes_max = size_t{16} << 20};
+
 // The words of an answer that is not a decision.
-std::string WordsOf(const http::Reply& reply) {
-  const wire::Json problem = wire::Json::Parse(reply.body).value_or(nullptr);
+std::string WordsOf(std::string_view body) {
+  const wire::Json problem = wire::Json::Parse(body).value_or(nullptr);
   return std::string(problem["detail"].text("the answer is not from Headgate"));
 }
 
-class HttpTalk final : public Talk {
+class HttpTalk final : public Talk, private http::ResponseReceiver {
  public:
   explicit HttpTalk(const TalkOptions& options) {
+    head_.fields.Add("Content-Type", "application/json");
     if (!options.credential.empty())
-      authorization_ = fmt::format("Authorization: Bearer {}\r\n", options.credential);
+      head_.fields.Add("Authorization", "Bearer " + options.credential);
     body_begin_ = R"({"domain":)";
     base::AppendJsonString(options.domain, body_begin_);
     body_begin_ += R"(,"descriptors":[{"entries":[{"key":)";
@@ -104,35 +106,57 @@ class HttpTalk final : public Talk {
 
   void Ask(uint64_t key, std::string& output) override {
     const std::string body = fmt::format("{}{}\"}}]}}]}}", body_begin_, key);
-    fmt::format_to(std::back_inserter(output),
-                   "POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
-                   "application/json\r\n{}Content-Length: {}\r\n\r\n{}",
-                   authorization_, body.size(), body);
+    head_.body = {.kind = http::BodyLength::Kind::kSized, .bytes = body.size()};
+    exchange_ = &session_.Begin(head_, *this, {});
+    exchange_->SendData(body);
+    exchange_->SendEnd({});
+    output.append(session_.output());
+    session_.output().clear();
   }
 
   // One request at a time, so nothing follows an answer.
   absl::Status Take(std::string_view bytes,
                     const std::function<void(const Answer&)>& on_answer) override {
-    const absl::Status status = parser_->Take(bytes);
-    if (!status.ok() || !parser_->done()) return status;
-    const http::Reply reply = parser_->TakeReply();
-    parser_.emplace();
-    // A refused login has the status 429 too.
-    const bool is_decision = reply.body.starts_with(kDecisionBegins);
-    if (is_decision && reply.status == 200) {
-      on_answer({.kind = Answer::Kind::kAllowed});
-    } else if (is_decision && reply.status == 429) {
-      on_answer({.kind = Answer::Kind::kDenied});
-    } else {
-      on_answer({Answer::Kind::kError, std::to_string(reply.status), WordsOf(reply)});
-    }
-    return absl::OkStatus();
+    on_answer_ = &on_answer;
+    session_.OnBytes(bytes, {});
+    if (!failure_.ok() || !session_.finished()) return failure_;
+    return absl::UnavailableError("the server closes the connection after an answer");
   }
 
  private:
-  std::string authorization_;
+  void OnInformational(const http::ResponseHead&, base::Instant) override {}
+  void OnHead(http::ResponseHead head, base::Instant) override {
+    status_ = head.status;
+    body_.clear();
+  }
+  void OnData(std::string_view bytes, base::Instant) override {
+    body_.append(bytes);
+    exchange_->Consumed(bytes.size());
+  }
+  void OnEnd(const http::Fields&, base::Instant) override {
+    // A refused login has the status 429 too.
+    const bool is_decision = body_.starts_with(kDecisionBegins);
+    if (is_decision && status_ == 200) {
+      (*on_answer_)({.kind = Answer::Kind::kAllowed});
+    } else if (is_decision && status_ == 429) {
+      (*on_answer_)({.kind = Answer::Kind::kDenied});
+    } else {
+      (*on_answer_)({Answer::Kind::kError, std::to_string(status_), WordsOf(body_)});
+    }
+  }
+  void OnFailed(http::Failure, std::string_view detail, base::Instant) override {
+    failure_ = absl::DataLossError(fmt::format("the answer is not HTTP: {}", detail));
+  }
+  void OnWritable(base::Instant) override {}
+
+  http::RequestHead head_{.method = "POST", .target = "/v1/check", .authority = "localhost"};
   std::string body_begin_;
-  std::optional<http::ReplyParser> parser_{std::in_place};
+  http::http1::ClientSession session_{kAnswerBounds};
+  http::ClientExchange* exchange_ = nullptr;
+  const std::function<void(const Answer&)>* on_answer_ = nullptr;
+  int status_ = 0;
+  std::string body_;
+  absl::Status failure_;
 };
 
 }  // namespace

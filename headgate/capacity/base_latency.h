@@ -1,10 +1,10 @@
 // The mean latency of an upstream whose requests do not wait for each other.
 //
 // An upstream that is always loaded never shows it, so it is measured on purpose: for a moment the
-// limit is half of what the upstream works on at once, requests that were sent earlier drain, and
-// the next 200 are sampled (up to 600 if their latencies differ much). A sample counts if it was
-// *sent* in that moment, whenever its answer arrives; otherwise slow answers would be missing from
-// the mean.
+// limit is half of the requests that the upstream works on at once, requests that were sent earlier
+// drain, and the next 200 are sampled (up to 600 if their latencies differ much). A sample counts
+// if it was *sent* in that moment, whenever its answer arrives; otherwise slow answers would be
+// missing from the mean.
 //
 //   idle ──Begin──▶ draining ──in flight ≤ half──▶ sampling ──200 sent──▶ awaiting ──all back──▶
 //   idle
@@ -57,8 +57,9 @@ class BaseLatency {
  private:
   enum class Phase : uint8_t { kIdle, kDraining, kSampling, kAwaiting };
 
-  static constexpr uint32_t kSamples = 200;      // ±7 % at 1 σ if latencies are exponential
-  static constexpr uint32_t kSamplesMost = 600;  // if they differ more than that
+  static constexpr uint32_t kSamples = 200;  // ±7 % at 1 σ if latencies are exponential
+  static constexpr uint32_t kSamplesMost =
+      600;  // if latencies differ more than exponential ones do
   static constexpr uint32_t kSamplesLeast = 20;  // fewer are discarded
   static constexpr base::Duration kSampling = std::chrono::seconds(1);
   static constexpr base::Duration kSamplingMax = std::chrono::seconds(5);
@@ -67,7 +68,8 @@ class BaseLatency {
   static constexpr base::Duration kAwaitingMax = std::chrono::seconds(10);
   static constexpr base::Duration kFresh = std::chrono::seconds(10);
   static constexpr base::Duration kInterval = std::chrono::seconds(30);
-  static constexpr uint32_t kJitterPercent = 15;  // so that a fleet does not measure in step
+  static constexpr uint32_t kJitterPercent =
+      15;  // so that the instances of a fleet do not measure at the same time
 
   bool HasEnough() const;
   void StopSampling(base::Instant now);

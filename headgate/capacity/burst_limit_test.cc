@@ -14,7 +14,7 @@ constexpr uint32_t kLimit = 18;
 
 struct Load {
   bool in_bursts = true;
-  int latency_ms = 10;
+  int latency_ms = 10;  // of the last answer; they come at even distances
 };
 
 // In bursts, the limit binds for a quarter of the window and refuses half of the requests.
@@ -22,9 +22,9 @@ LoadWindow Window(const Load& load) {
   LoadWindow window(Instant{0});
   window.Advance(Instant{0} + milliseconds(250), kLimit, kLimit);
   window.Advance(Instant{0} + seconds(1), 0, kLimit);
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 1; i <= 100; ++i) {
     window.OnSent();
-    window.OnAnswer(milliseconds(load.latency_ms));
+    window.OnAnswer(milliseconds(load.latency_ms) * i / 100);
     if (load.in_bursts) window.OnRefusedByLimit();
   }
   return window;
@@ -61,10 +61,15 @@ TEST_F(BurstLimitTest, OneWindowWithoutBurstsBeginsTheCountAnew) {
   EXPECT_EQ(After({}), 18u);
 }
 
-TEST_F(BurstLimitTest, AnswersOfMoreThan300MillisecondsAreNotMadeLonger) {
-  After({.latency_ms = 301});
-  EXPECT_EQ(After({.latency_ms = 301}), 18u);
-  EXPECT_EQ(After({.latency_ms = 300}), 36u);
+// A limit that is twice as high makes the last answer take twice as long. It grows by quarters.
+TEST_F(BurstLimitTest, TheLastAnswerOfABurstMayTakeASecond) {
+  After({.latency_ms = 990});
+  EXPECT_EQ(After({.latency_ms = 990}), 18u);
+  EXPECT_EQ(After({.latency_ms = 790}), 22u) << "a quarter makes it 988 ms";
+  limit_ = 18;
+  EXPECT_EQ(After({.latency_ms = 650}), 27u);
+  limit_ = 18;
+  EXPECT_EQ(After({.latency_ms = 490}), 36u);
 }
 
 // 1.6 times the knee and 2.
@@ -99,6 +104,7 @@ TEST_F(BurstLimitTest, AWindowWithoutAnIdleWorkerAndWithRefusalsIsSaturated) {
     LoadWindow window(Instant{0}, BusyMark(kKnee));
     window.Advance(Instant{0} + seconds(1), in_flight, 100);
     for (int i = 0; i < refused; ++i) window.OnRefusedByLimit();
+    for (uint32_t i = 0; i < in_flight; ++i) window.OnAnswer(seconds(1));
     return window;
   };
   const auto busy = static_cast<uint32_t>(BusyMark(kKnee));

@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 constexpr uint64_t kAnswersLeast = 20;
 // A window that gets few answers ends after this many times its usual length.
 constexpr int kWindowStretch = 10;
-// How many windows a limit at which the upstream failed is remembered, or that it did not matter.
+// For this many windows, a limit at which the upstream failed is remembered, and also the fact that
+// a limit did not matter.
 constexpr uint32_t kFailedWindows = 30;
 // A window of bursts ends after this many times its usual length, even if it has few answers: the
 // limit is too low for more.
@@ -90,10 +91,18 @@ bool CapacityController::MayExceedPool(Instant now) {
   return !known_.is_known() || pool_probe_.Takes(known_.value(), now);
 }
 
+bool CapacityController::MakeRoom(Instant now) {
+  Advance(now);
+  if (known_.is_known() || cold_start_.had_queue() || base_.is_limiting()) return HasRoom();
+  SetLimit(std::min(std::max(limit_, in_flight_) * uint64_t{2}, uint64_t{LimitMost()}));
+  return HasRoom();
+}
+
 void CapacityController::OnSent(Instant now) {
   now = Advance(now);
   ++in_flight_;
   window_.OnSent();
+  cold_start_.OnSent(now);
   base_.OnSent(now);
 }
 
@@ -104,9 +113,24 @@ void CapacityController::OnEnd(Outcome outcome, Instant sent_at, Instant now) {
     if (outcome == Outcome::kAnswered) window->OnAnswer(now - sent_at);
     if (outcome == Outcome::kFailed) window->OnFailure();
   }
+  if (outcome == Outcome::kAnswered) OnPatience(now - sent_at);
+  if (outcome == Outcome::kAnswered && !known_.is_known() && cold_start_.OnAnswer(sent_at, now))
+    OnColdQueue();
   const bool was_limiting = base_.is_limiting();
   base_.OnEnd(outcome == Outcome::kAnswered, sent_at, in_flight_, now);
   if (was_limiting && !base_.is_limiting()) RestartWindows(now);
+}
+
+void CapacityController::OnLateAnswer(Instant sent_at, Instant now) {
+  now = Advance(now);
+  OnPatience(now - sent_at);
+}
+
+void CapacityController::OnPatience(Duration latency) {
+  const uint64_t rate = known_.value();
+  const uint64_t limit_time = rate == 0 ? 0 : limit_ * kMilliNanosPerSecond / rate;
+  patience_.OnAnswer(latency);
+  patience_.SetKnown(base_.value(), Duration(static_cast<int64_t>(limit_time)));
 }
 
 void CapacityController::OnRefused(RefusedBy by, Instant now) {
@@ -134,18 +158,26 @@ Instant CapacityController::Advance(Instant now) {
     OnFall(now);
     return now;
   }
-  const bool is_over = window_.Elapsed() >= options_.window &&
-                       (window_.ended() >= window_.AnswersNeeded(options_.window_answers) ||
-                        window_.Elapsed() >= options_.window * kWindowStretch ||
-                        (window_.IsInBursts() && window_.answered() >= kAnswersLeast &&
-                         window_.Elapsed() >= options_.window * kBurstWindow));
-  if (is_over) {
+  if (IsWindowOver()) {
     const LoadWindow ended = window_;
     last_rate_ = std::min(ended.RateMilli(), kPerSecondMax * kMilli);
     window_ = LoadWindow(now, BusyMark(KneeMilli(last_rate_)));
     EndWindow(ended, now);
   }
   return now;
+}
+
+bool CapacityController::IsWindowOver() const {
+  const Duration elapsed = window_.Elapsed();
+  if (elapsed < options_.window) return false;
+  const bool is_long = elapsed >= options_.window * kBurstWindow;
+  if (window_.IsInBursts()) {
+    // The answers of a whole burst are compared, so it should be over.
+    if (is_long ? window_.answered() >= kAnswersLeast : uint64_t{in_flight_} * 4 > limit())
+      return is_long;
+  }
+  return window_.ended() >= window_.AnswersNeeded(options_.window_answers) ||
+         elapsed >= options_.window * kWindowStretch;
 }
 
 void CapacityController::RestartWindows(Instant now) {
@@ -172,16 +204,35 @@ void CapacityController::EndWindow(const LoadWindow& window, Instant now) {
   if (window.IsFailing()) return OnFailing(window, rate);
   cut_from_ = 0;
   failing_windows_ = 0;
-  if (!base_.is_known()) base_.OnUpperBound(window.LatencyMean(), now);
+  if (!base_.is_known()) {
+    // If there was a queue, the first requests hardly waited in it.
+    base_.OnUpperBound(cold_start_.had_queue()
+                           ? std::min(cold_start_.latency(), window.LatencyMean())
+                           : window.LatencyMean(),
+                       now);
+  }
   SetLimit(bursts_.After(window, {.rate = rate,
                                   .knee_milli = KneeMilli(std::max(rate, known_.value())),
                                   .has_capacity = known_.is_known(),
                                   .limit = limit_,
                                   .limit_most = LimitMost()}));
+  // Otherwise the clients ask for no more than the limit lets through, and nothing shows that the
+  // upstream cannot do more.
+  const bool has_more =
+      window.IsRefusedByLimit() || window.IsRefusedByPool() || window.IsAboveLimit();
   const bool is_saturated =
-      window.IsSaturated() || BurstLimit::IsSaturated(window, KneeMilli(rate));
+      (window.IsSaturated() && has_more) || BurstLimit::IsSaturated(window, KneeMilli(rate));
   pool_probe_.OnWindow(window,
                        is_saturated ? OnSaturated(window, rate, now) : OnUnsaturated(window, rate));
+}
+
+// The limit was too high. It falls to twice what the first answers and the rate suggest, because
+// both are rough.
+void CapacityController::OnColdQueue() {
+  if (base_.is_known() || window_.answered() < kAnswersLeast) return;
+  const uint64_t rate = std::min(window_.RateMilli(), kPerSecondMax * kMilli);
+  const uint64_t limit = 2 * LimitFor(KneeMilli(rate, cold_start_.latency()));
+  SetLimit(std::max<uint64_t>(std::min<uint64_t>(limit_, limit), options_.limit_first));
 }
 
 // Failures say nothing about the capacity. They may come from a limit that is too high, so it is
@@ -268,8 +319,8 @@ void CapacityController::MeasureBase(uint64_t knee_milli, Instant now) {
 }
 
 // The requests that the upstream works on at once, in thousandths: rate·R (Little's law).
-uint64_t CapacityController::KneeMilli(uint64_t rate) const {
-  const auto knee = WideMul(rate, static_cast<uint64_t>(base_.value().count())) / 1'000'000'000;
+uint64_t CapacityController::KneeMilli(uint64_t rate, Duration latency) {
+  const auto knee = WideMul(rate, static_cast<uint64_t>(latency.count())) / 1'000'000'000;
   return static_cast<uint64_t>(std::min<base::uint128>(knee, kKneeMilliMax));
 }
 

@@ -1,4 +1,4 @@
-// Finds how much an upstream can do, from what it answered, and keeps the queue in it short.
+// Finds, from the answers of an upstream, how much it can do, and keeps the queue in it short.
 //
 //   limit      how many requests may be in flight (sent, first byte not yet received). It guards
 //              the upstream: about 1.6 times what it works on at once, which keeps it busy and
@@ -15,6 +15,9 @@
 // Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
 // admits only the capacity, the limit never binds. So while the pool refuses requests, one window
 // of eight sends half as much again, and the capacity rises if the answers follow (pool_probe.h).
+// Before a capacity is known, the limit doubles instead of refusing a request, until the answers
+// show that requests wait for each other (cold_start.h).
+//
 // The capacity is a mean over several windows (known_rate.h); a fall is noticed in shorter ones
 // (fall_watch.h). If requests come in bursts, the limit rises as long as it refuses some while the
 // upstream is idle in between (burst_limit.h).
@@ -33,10 +36,12 @@
 #include "headgate/base/time.h"
 #include "headgate/capacity/base_latency.h"
 #include "headgate/capacity/burst_limit.h"
+#include "headgate/capacity/cold_start.h"
 #include "headgate/capacity/fall_watch.h"
 #include "headgate/capacity/found_capacity.h"
 #include "headgate/capacity/known_rate.h"
 #include "headgate/capacity/load_window.h"
+#include "headgate/capacity/patience.h"
 #include "headgate/capacity/pool_probe.h"
 
 namespace headgate::capacity {
@@ -49,7 +54,7 @@ struct CapacityOptions {
   // flight would be worse than a queue. Below the smallest useful value, 2, nothing can be learned.
   uint32_t limit_min = 2;
   uint32_t limit_max = 4096;
-  // Before anything is known. If it is too small, the limit grows by three fifths per window.
+  // Before anything is known. While answers show no queue, it doubles whenever it is reached.
   uint32_t limit_first = 16;
   // The capacity is within these bounds, in requests per second.
   uint64_t per_second_min = 1;
@@ -93,6 +98,9 @@ class CapacityController {
   // Sent requests without OnEnd.
   uint32_t in_flight() const { return in_flight_; }
   bool HasRoom() const { return in_flight_ < limit(); }
+  // Doubles the limit if nothing is known about the upstream, and its answers do not show that
+  // requests wait in it (cold_start.h). Returns whether there is room then.
+  bool MakeRoom(base::Instant now);
 
   // How many requests a pool should admit per `cycle`, at least 1. Empty until the upstream has
   // been saturated once. `cycle` is from 1 ms to 1 day. Changes by more than 2.5 % or not at all.
@@ -104,6 +112,14 @@ class CapacityController {
 
   // The mean latency of requests that do not wait for each other; empty before the first window.
   std::optional<base::Duration> LatencyBase() const;
+
+  // How long a request may be in flight until it is no longer load. The caller should then call
+  // OnEnd with kLeft, and OnLateAnswer when it is answered.
+  base::Duration Patience() const { return patience_.value(); }
+
+  // How long the upstream may work on a request that is no longer waited for: as long as it needs
+  // for a full limit, if its rate is known.
+  base::Duration WorkTime() const { return patience_.work_time(); }
 
   // ---- A restart of the process that has the controller
 
@@ -118,6 +134,8 @@ class CapacityController {
   // A request that was sent at `sent_at` has its first byte, or has failed, or is no longer waited
   // for. Exactly once for each OnSent. The rest of the body does not count, however long it takes.
   void OnEnd(Outcome outcome, base::Instant sent_at, base::Instant now);
+  // An answer to a request whose end was told before.
+  void OnLateAnswer(base::Instant sent_at, base::Instant now);
   void OnRefused(RefusedBy by, base::Instant now);
 
  private:
@@ -125,16 +143,20 @@ class CapacityController {
 
   // Counts time and ends a window that is over.
   base::Instant Advance(base::Instant now);
+  bool IsWindowOver() const;
   // Forgets what was counted before `now`.
   void RestartWindows(base::Instant now);
   void OnFall(base::Instant now);
   void EndWindow(const LoadWindow& window, base::Instant now);
+  void OnColdQueue();
   void OnFailing(const LoadWindow& window, uint64_t rate);
   PoolProbe::Result OnUnsaturated(const LoadWindow& window, uint64_t rate);
   PoolProbe::Result OnSaturated(const LoadWindow& window, uint64_t rate, base::Instant now);
+  void OnPatience(base::Duration latency);
   void MeasureBase(uint64_t knee_milli, base::Instant now);
 
-  uint64_t KneeMilli(uint64_t rate) const;
+  static uint64_t KneeMilli(uint64_t rate, base::Duration latency);
+  uint64_t KneeMilli(uint64_t rate) const { return KneeMilli(rate, base_.value()); }
   // Within the bounds of the options, too.
   uint32_t LimitMost() const;
   void SetLimit(uint64_t limit);
@@ -156,12 +178,14 @@ class CapacityController {
   uint32_t failing_windows_ = 0;  // in a row
   uint32_t no_cut_windows_ = 0;   // failures do not come from the limit: it stays for this long
   uint32_t high_windows_ = 0;     // in a row, in which the limit was too high
+  ColdStart cold_start_;
   BurstLimit bursts_;
   BaseLatency base_;
+  capacity::Patience patience_;
 
   KnownRate known_;
-  uint64_t last_rate_ = 0;  // of the last window, whatever bound
-  uint64_t more_rate_ = 0;  // of the last window, if it was more than was known; else 0
+  uint64_t last_rate_ = 0;  // of the last window, even if the limit did not bind in it
+  uint64_t more_rate_ = 0;  // of the last window, if above the known rate; else 0
   PoolProbe pool_probe_;
 };
 

@@ -2,9 +2,9 @@
 //
 // The windows of the controller are long, so that the capacity is exact. A fall need not be known
 // exactly, but soon: until it is, the pool admits more than the upstream can do. So this class
-// looks at short windows, and believes a fall if three in a row have at most three quarters of the
-// known rate. A pause of the upstream (garbage collection) spoils two of them at most, and with
-// 100 answers that come at random (Poisson) three are that low by luck once in 10^7 windows.
+// examines short windows, and believes a fall if three in a row have at most three quarters of the
+// known rate. A pause of the upstream (garbage collection) spoils two of them at most, and with 100
+// answers that come at random (Poisson) three are that low by luck once in 10^7 windows.
 //
 // Pure and without allocation. Not thread-safe.
 #pragma once

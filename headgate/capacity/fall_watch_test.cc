@@ -21,7 +21,8 @@ struct Load {
   bool fails = false;
 };
 
-// Answers at even distances; returns how often a fall was noticed.
+// Answers at even distances, with the latency that follows from those in flight; returns how often
+// a fall was noticed.
 class Answers {
  public:
   int Run(const Load& load) {
@@ -30,7 +31,8 @@ class Answers {
     while (now_ < end) {
       now_ += Duration(seconds(1)) / load.per_second;
       watch.window().Advance(now_, load.in_flight, 18);
-      load.fails ? watch.window().OnFailure() : watch.window().OnAnswer(milliseconds(10));
+      load.fails ? watch.window().OnFailure()
+                 : watch.window().OnAnswer(Duration(seconds(1)) * load.in_flight / load.per_second);
       falls += watch.HasFallen(kKnown, now_) ? 1 : 0;
     }
     return falls;

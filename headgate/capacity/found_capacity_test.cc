@@ -1,4 +1,4 @@
-// A controller that begins with what another one has found.
+// A controller that begins with the capacity that another one has found.
 #include "headgate/capacity/found_capacity.h"
 
 #include <gtest/gtest.h>

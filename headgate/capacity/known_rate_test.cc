@@ -88,7 +88,7 @@ TEST(KnownRate, ReplaceForgetsEarlierWindows) {
   EXPECT_EQ(known.value(), 500u);
 }
 
-// The windows after it decide what it is exactly.
+// Later windows correct the raised rate.
 TEST(KnownRate, RaiseCountsAtOnceAndAsOneWindow) {
   KnownRate known = After({1000, 1000, 1000, 1000, 1000});
   known.Raise(1500);

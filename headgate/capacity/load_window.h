@@ -7,7 +7,7 @@
 //
 // If requests come in bursts, the limit is higher, and binds only at the beginning of each burst.
 // Then the window is *busy* if requests in flight were always above a mark that the caller chooses:
-// a bit more than what the upstream works on at once.
+// a bit more than the requests that the upstream works on at once.
 //
 // Pure and without allocation. Not thread-safe.
 #pragma once
@@ -46,6 +46,8 @@ class LoadWindow {
     advanced_ = now;
     binds_ = uint64_t{in_flight} * 5 >= uint64_t{limit} * 3;
     if (binds_) bound_ += passed;
+    in_flight_time_ += base::WideMul(in_flight, static_cast<uint64_t>(passed.count()));
+    if (in_flight > limit) above_ += passed;
     if (in_flight >= busy_mark_) busy_ += passed;
     in_flight_most_ = std::max(in_flight_most_, in_flight);
   }
@@ -70,13 +72,20 @@ class LoadWindow {
   base::Duration LatencyMean() const {
     return base::Duration(answered_ == 0 ? 0 : static_cast<int64_t>(latency_sum_ / answered_));
   }
+  // Whether answers take at most `longest`, if their latencies are evenly spread from 0 on, as
+  // those of a burst are. Then the mean of their squares is a third of that of the longest one. A
+  // part of a burst, or a few answers that take much longer, hardly change this.
+  bool TakesAtMost(base::Duration longest) const {
+    const auto most = static_cast<uint64_t>(longest.count());
+    return latency_squares_ * 3 <= base::WideMul(most, most) * answered_;
+  }
   uint64_t RateMilli() const {
     return IsSaturated() ? MilliPerSecond(answered_bound_, bound_)
                          : MilliPerSecond(answered_, Elapsed());
   }
 
-  // How many answers make the rate as exact as `count` answers that come at random. They are the
-  // more, the more the latencies differ, up to eight times `count`.
+  // How many answers make the rate as exact as `count` answers that come at random. The more the
+  // latencies differ, the more answers are needed, up to eight times `count`.
   uint64_t AnswersNeeded(uint64_t count) const {
     if (latency_sum_ == 0) return count;
     // answered·Σx² / (Σx)² = 1 + (deviation/mean)²
@@ -86,9 +95,18 @@ class LoadWindow {
     return std::clamp(count * (std::max<uint64_t>(spread, 16) - 8) / 8, count, count * 8);
   }
 
-  bool IsSaturated() const { return bound_ >= Elapsed() - Elapsed() / 8 && Elapsed().count() > 0; }
+  bool IsSaturated() const {
+    return bound_ >= Elapsed() - Elapsed() / 8 && Elapsed().count() > 0 && IsWorkedOn();
+  }
+  // Whether all requests in flight are being answered. By Little's law, their number is then the
+  // rate times the latency of the answers. It is larger if most of them wait for something else
+  // than the upstream's workers, as long polls do. The test allows a factor of four, because
+  // answers right after a fall of the capacity still have the earlier latency.
+  bool IsWorkedOn() const { return base::uint128{latency_sum_} * 4 >= in_flight_time_; }
   uint64_t busy_mark() const { return busy_mark_; }
-  bool IsBusy() const { return busy_mark_ > 0 && busy_ >= Elapsed() - Elapsed() / 8; }
+  bool IsBusy() const {
+    return busy_mark_ > 0 && busy_ >= Elapsed() - Elapsed() / 8 && IsWorkedOn();
+  }
   // Requests come together, and the upstream is idle in between: the limit refuses at least one of
   // eight, does not bind for three eighths of the time, and refuses more than it would if requests
   // came evenly.
@@ -104,19 +122,24 @@ class LoadWindow {
   bool IsOftenFailing() const { return failed_ > 0 && failed_ * 4 >= ended(); }
   // At least one of a hundred requests was refused for this reason.
   bool IsRefusedByLimit() const { return refused_by_limit_ * 100 > sent_ + refused_by_limit_; }
+  // For an eighth of the time, more requests than the limit were in flight, because everything
+  // passes (passthrough).
+  bool IsAboveLimit() const { return above_ > Elapsed() / 8; }
   bool IsRefusedByPool() const { return refused_by_pool_ * 100 > sent_ + refused_by_pool_; }
 
  private:
   base::Instant start_{0};
   base::Instant advanced_{0};
   bool binds_ = false;
-  base::Duration bound_{0};  // the time in which the limit bound
-  uint64_t busy_mark_ = 0;   // of requests in flight; 0 if there is none
-  base::Duration busy_{0};   // the time in which there were at least this many
+  base::Duration bound_{0};           // the time in which the limit bound
+  base::uint128 in_flight_time_ = 0;  // the sum of the times of all requests in flight, in ns
+  base::Duration above_{0};           // the time in which more than the limit was in flight
+  uint64_t busy_mark_ = 0;            // of requests in flight; 0 if there is none
+  base::Duration busy_{0};            // the time in which there were at least this many
   uint32_t in_flight_most_ = 0;
   uint64_t sent_ = 0;
   uint64_t answered_ = 0;
-  uint64_t answered_bound_ = 0;  // while the limit bound
+  uint64_t answered_bound_ = 0;  // answers that came while the limit held requests back
   uint64_t failed_ = 0;
   uint64_t refused_by_limit_ = 0;
   uint64_t refused_by_pool_ = 0;

@@ -20,7 +20,8 @@ class PoolProbe {
   // The result of a window that sent more requests.
   enum class Result : uint8_t {
     kFollowed,     // the answers have become more: send still more
-    kLimitTooLow,  // the limit bound before the upstream did: once more, with a larger limit
+    kLimitTooLow,  // the limit was reached before the upstream was saturated: repeat with a larger
+                   // limit
     kOver,         // the upstream is saturated, or the clients did not send more
   };
 
@@ -54,14 +55,15 @@ class PoolProbe {
   void Stop() { step_ = 0; }
 
  private:
-  // Windows of a small upstream are longer than usual, so it is tried in more of them; otherwise
-  // growth would be noticed after a minute.
+  // A probe is due after the time of this many usual windows in which the pool refused. Time
+  // counts, not windows: a small upstream has longer windows, and its growth would otherwise be
+  // noticed only after a minute.
   static constexpr int kWindows = 7;
   // 1.5 times the capacity at first, which saturates an upstream that cannot do more, then twice.
   static constexpr uint32_t kStepFirst = 2;
   static constexpr uint32_t kStepMax = 4;
-  // Requests may come this early. A pool refuses only in the last part of each cycle, after its
-  // share was used, so what was not sent before is sent then.
+  // Requests of a probe may come this early. A pool refuses only in the last part of each cycle, so
+  // the requests that a probe has not sent before may be sent then.
   static constexpr base::Duration kBurst = std::chrono::milliseconds(1000);
 
   base::Duration every_;

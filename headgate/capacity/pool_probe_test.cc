@@ -38,7 +38,7 @@ class PoolProbeTest : public ::testing::Test {
   Instant now_ = Instant{0} + seconds(100);
 };
 
-// 500 more, and what may come a second early.
+// A probe sends 500 more each second. 500 of the next second may come early.
 TEST_F(PoolProbeTest, AfterSevenSecondsOfRefusalsHalfAsMuchIsSentAgain) {
   Refused(6);
   EXPECT_EQ(Taken(), 0);

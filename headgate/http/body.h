@@ -1,9 +1,6 @@
-// Bodies that are transferred in parts, because they are too large for memory or have no end. A
-// source is asked for the next part of a response body when the client has taken the previous one.
-// A sink receives the body of a request as it arrives.
-//
-// Both may be destroyed at any time between two calls, because the client disconnected or was given
-// up.
+// Bodies of responses that are sent in parts, because they are too large for memory or have no end.
+// A source is asked for the next part when the client has taken the one before. It may be destroyed
+// at any time between two calls, because the client has gone or was given up.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +11,6 @@
 #include "headgate/base/time.h"
 
 namespace headgate::http {
-
-struct Response;
 
 // The body of a response.
 class BodySource {
@@ -58,23 +53,6 @@ class FixedBody final : public BodySource {
  private:
   const uint64_t size_bytes_;
   std::string_view rest_;
-};
-
-// The body of a request.
-class BodySink {
- public:
-  enum class Took : uint8_t {
-    kMore,   // ready for the next part
-    kLater,  // took this part, and wants the next one only after it has called the suspension's
-             // `wake`
-  };
-
-  virtual ~BodySink() = default;
-
-  virtual Took Write(std::string_view part, base::Instant now) = 0;
-  // Called after the last part; answers like Handler::Handle. If it sets `response.later`, it is
-  // called again after `wake`.
-  virtual void Finish(Response& response, base::Instant now) = 0;
 };
 
 }  // namespace headgate::http

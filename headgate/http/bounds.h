@@ -42,4 +42,11 @@ inline constexpr Refusal kBodyTooLarge{
     413, "the body is too large",
     "send less in one request; max_body_bytes can be raised for all but the admin address"};
 
+// Refusals of heads, the same in each version of HTTP.
+inline constexpr Refusal kNoConnect{501, "this server does not open tunnels by CONNECT",
+                                    "send the request to the server that it is for"};
+inline constexpr Refusal kOtherExpectation{
+    417, "100-continue is the only expectation that this server supports",
+    "send the request without Expect"};
+
 }  // namespace headgate::http

@@ -4,7 +4,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/http/handler.h"
-#include "headgate/http/request_parser.h"
+#include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 
 namespace headgate::http {

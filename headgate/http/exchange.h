@@ -18,16 +18,20 @@
 // sender stops while unsent_bytes() is at least kWindowBytes, until OnWritable.
 //
 // Calls of an exchange never call its receiver: they append output and wake the connection. The
-// receiver is called only while the connection processes input, output or its end.
+// receiver is called only while the connection processes input, output or its end. A receiver that
+// waits for something else asks for a call with CallAgain.
 //
 // Everything happens on one loop's thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "headgate/base/time.h"
+#include "headgate/http/bounds.h"
 #include "headgate/http/message.h"
 #include "headgate/net/peer.h"
 
@@ -37,6 +41,12 @@ namespace headgate::http {
 inline constexpr size_t kWindowBytes = size_t{64} << 10;
 
 // ---- Server
+
+// An application's state for all requests of one connection.
+class ConnectionState {
+ public:
+  virtual ~ConnectionState() = default;
+};
 
 // The response of one exchange, and the flow of its request. Valid until the receiver is destroyed.
 class ServerExchange {
@@ -62,9 +72,27 @@ class ServerExchange {
   virtual size_t unsent_bytes() const = 0;
   // In OnAbort: whether the reason is the body of the request, which violates the protocol.
   virtual bool request_is_malformed() const { return false; }
+  // OnCalledAgain of the receiver follows soon, once for all calls until then.
+  virtual void CallAgain() = 0;
+  // Empty until the application sets it.
+  virtual std::unique_ptr<ConnectionState>& connection_state() = 0;
 
  protected:
   ~ServerExchange() = default;
+};
+
+// How long a connection may take for one exchange.
+struct Patience {
+  enum class For : uint8_t {
+    kReceiver,    // the receiver has timeouts of its own
+    kRequest,     // the rest of the request: the connection's request timeout, from its head on
+    kAnswer,      // the answer, or the next part of it: the request timeout, from `since` on
+    kHeldAnswer,  // likewise. The answer is held back on purpose until `since`, and nobody wants it
+                  // any more once the client has closed its direction
+    kNothing,     // the answer has no end, and goes with its client
+  };
+  For what = For::kReceiver;
+  base::Instant since{};
 };
 
 // Receives one request. The session destroys it when both directions have ended, or after OnAbort.
@@ -84,17 +112,31 @@ class RequestReceiver {
   // The memory that the consumed data of this request still takes, for example on its way to an
   // upstream. Counts against the buffers of the client's connection.
   virtual size_t HeldBytes() const { return 0; }
+  // After ServerExchange::CallAgain.
+  virtual void OnCalledAgain(base::Instant /*now*/) {}
+  // The connection ends after the exchanges that are open: an answer without an end must end now.
+  virtual void OnDrain(base::Instant /*now*/) {}
+  virtual Patience patience() const { return {}; }
 };
 
 // One per loop.
 class Application {
  public:
   virtual ~Application() = default;
-  // A request whose head is complete and valid. Never returns null. The receiver may answer at
-  // once, from within this call. OnEnd or OnAbort follows, also if there is no body.
-  virtual std::unique_ptr<RequestReceiver> OnRequest(RequestHead head, const net::Peer& peer,
+  // A request whose head is complete and valid. Never returns null. The receiver may answer within
+  // this call. OnEnd or OnAbort follows, also for a request without a body. The session reads the
+  // next head into `head`: an application that swaps it with a used one saves the allocations.
+  virtual std::unique_ptr<RequestReceiver> OnRequest(RequestHead&& head, const net::Peer& peer,
                                                      ServerExchange& exchange,
                                                      base::Instant now) = 0;
+  // The session refuses a request because of its head, for example because it has too many fields.
+  // `head` has the method, the target and the fields that were read before. Returns whether
+  // `answer` and `body` replace the session's own answer.
+  virtual bool AnswerRefusedHead(const RequestHead& /*head*/, const net::Peer& /*peer*/,
+                                 const Refusal& /*refusal*/, ResponseHead& /*answer*/,
+                                 std::string& /*body*/, base::Instant /*now*/) {
+    return false;
+  }
 };
 
 // ---- Client

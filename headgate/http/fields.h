@@ -32,6 +32,9 @@ class Fields {
   std::optional<std::string_view> Find(std::string_view name) const;
   size_t CountOf(std::string_view name) const;
 
+  // The memory of the buffers.
+  size_t held_bytes() const { return text_.capacity() + places_.capacity() * sizeof(Place); }
+
   bool empty() const { return places_.empty(); }
   size_t size() const { return places_.size(); }
   // The view is valid until the fields change.

@@ -22,16 +22,18 @@ std::string_view Request::Field(std::string_view name) const {
 
 void Response::AddField(std::string_view name, std::string_view value) {
   for (const char end : {'\r', '\n', '\0'}) HEADGATE_CHECK(value.find(end) == value.npos);
-  fields.append(name).append(": ").append(value).append("\r\n");
+  fields.Add(name, value);
 }
 
 void Response::Clear() {
   status = 200;
-  fields.clear();
+  fields.Clear();
   body.clear();
   stream.reset();
   later = false;
   held_until.reset();
+  trailers.Clear();
+  closes = false;
 }
 
 }  // namespace headgate::http

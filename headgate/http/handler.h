@@ -1,5 +1,5 @@
-// HTTP/1.1 without sockets. A Session (session.h) parses and bounds requests and passes complete
-// ones to a Handler. A front implements the Handler, usually as routes of a Router (router.h).
+// Complete requests and their responses, for HTTP/1 and HTTP/2. A HandlerApplication collects a
+// request and passes it to a Handler, usually the routes of a Router (router.h).
 #pragma once
 
 #include <functional>
@@ -9,41 +9,36 @@
 #include <utility>
 #include <vector>
 
-#include "headgate/access/access.h"
 #include "headgate/base/text.h"
 #include "headgate/base/time.h"
 #include "headgate/http/body.h"
-#include "headgate/net/session.h"
+#include "headgate/http/bounds.h"
+#include "headgate/http/exchange.h"
+#include "headgate/http/fields.h"
+#include "headgate/net/peer.h"
 
 namespace headgate::http {
 
-// The login of a connection: whose Authorization field was verified last, or is being verified. The
-// connection's next requests with the same field need no other look.
-struct ConnectionLogin {
-  std::string field{};  // empty: none was verified
-  access::Identity identity{};
-  std::unique_ptr<access::PendingLogin> pending{};
-};
-
-// Per connection: the place for the state of a handler that waits for something.
+// The place for the state of a handler that waits for something. It is used again for later
+// requests, together with the state's memory.
 class Suspension {
  public:
   std::function<void()> wake;  // the handler calls it, on the loop's thread
-  ConnectionLogin login{};
   // The request has been allowed, and waits for its handler. It is not checked again, whatever has
   // become of its login: the answer that the handler waits for belongs to this request alone.
   bool allowed = false;
 
-  // The handler's state on this connection if it is of this type, otherwise null.
+  // The handler's state if it is of this type, otherwise null.
   template <typename T>
   T* Find() {
     auto* const kept = kept_ == nullptr ? nullptr : dynamic_cast<KeptAs<T>*>(kept_.get());
     return kept == nullptr ? nullptr : &kept->state;
   }
 
-  // The handler's state on this connection, constructed from `arguments` if there is none yet. It
-  // is destroyed when a handler asks for a state of another type, and with the connection at the
-  // latest.
+  // The handler's state, constructed from `arguments` if there is none of this type yet. It is
+  // destroyed when a handler asks for a state of another type, and if the client goes before the
+  // answer.
+  void Forget() { kept_.reset(); }
   template <typename T, typename... Arguments>
   T& Ensure(Arguments&&... arguments) {
     if (auto* const kept = dynamic_cast<KeptAs<T>*>(kept_.get())) return kept->state;
@@ -76,6 +71,9 @@ struct Request {
   net::Peer peer;
   // Null if nobody can ask again: then the handler must answer at once.
   Suspension* suspension = nullptr;
+  // The state that handlers keep for all requests of the connection. Null: there is no place for
+  // it.
+  std::unique_ptr<ConnectionState>* connection_state = nullptr;
 
   // The host of an absolute target, otherwise of the Host field; may be empty.
   std::string_view host{};
@@ -88,7 +86,7 @@ struct Request {
 // Reused for all responses, together with its memory.
 struct Response {
   int status = 200;
-  std::string fields;  // lines, each with its CRLF; Date, Content-Length and Connection are added
+  Fields fields;  // Date, Content-Length and Connection are added
   std::string body;
   // The rest of the body after `body`, in parts. Null if `body` is complete.
   std::unique_ptr<BodySource> stream{};
@@ -98,6 +96,12 @@ struct Response {
   // With `later`: the answer is held back on purpose until this time. If the client closes its end
   // meanwhile, the connection is closed.
   std::optional<base::Instant> held_until{};
+
+  // Sent behind the body, as gRPC has them. A client of HTTP/1 gets them only if it accepts
+  // trailers.
+  Fields trailers;
+  // Whether a connection of HTTP/1 closes after it.
+  bool closes = false;
 
   // `value` must be trusted or escaped: a line break in it stops the process.
   void AddField(std::string_view name, std::string_view value);
@@ -111,20 +115,12 @@ class Handler {
   // `response` is cleared. A response to HEAD may have a body, which is counted but not sent.
   virtual void Handle(const Request& request, Response& response, base::Instant now) = 0;
 
-  // How the body of a request is received.
-  struct Reception {
-    enum class Kind : uint8_t {
-      kWhole,    // Handle is called with the complete body
-      kInParts,  // `sink` receives the body and answers
-      kRefused,  // `response` is the answer; the body is not read, and the connection closes
-    };
-    Kind kind = Kind::kWhole;
-    std::unique_ptr<BodySink> sink{};
-  };
-  // Called for a request that has a body, with only the head, before any of the body is read.
-  virtual Reception Receive(const Request& /*head*/, Response& /*response*/,
-                            base::Instant /*now*/) {
-    return {};
+  // A request is refused because of its head, for example because it has too many fields. `head`
+  // has the method, the target and the fields up to there. Returns whether `response` is the
+  // answer, in place of the problem document. The connection closes.
+  virtual bool AnswerRefusedHead(const Request& /*head*/, const Refusal& /*refusal*/,
+                                 Response& /*response*/, base::Instant /*now*/) {
+    return false;
   }
 
   // Whether a request to this path may name any host. Otherwise the host must be a known one

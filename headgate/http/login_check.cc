@@ -15,18 +15,37 @@ namespace {
 // Longer fields are refused.
 constexpr size_t kFieldBytesMax = 2048;
 
+// The login of a request that waits for it.
+struct AwaitedLogin {
+  explicit AwaitedLogin(Suspension& suspension) : pending([&suspension] { suspension.wake(); }) {}
+  access::PendingLogin pending;
+};
+
+ConnectionLogin& EnsureLogin(const Request& request, ConnectionLogin& otherwise) {
+  if (request.connection_state == nullptr) return otherwise;
+  if (*request.connection_state == nullptr)
+    *request.connection_state = std::make_unique<ConnectionLogin>();
+  return static_cast<ConnectionLogin&>(**request.connection_state);
+}
+
 void AskForLogin(Response& response) {
   response.AddField("WWW-Authenticate", R"(Bearer realm="headgate", Basic realm="headgate")");
 }
 
 }  // namespace
 
+const ConnectionLogin* LoginOf(const Request& request) {
+  return request.connection_state == nullptr
+             ? nullptr
+             : static_cast<const ConnectionLogin*>(request.connection_state->get());
+}
+
 bool LoginCheck::Allows(access::Right right, const Request& request, Response& response,
                         base::Instant now) const {
   const bool without_login = access_.WithoutLogin(request.peer).Has(right);
   if (without_login && !MustVerify(right, request)) {
     // An earlier request of the connection had a login; this one has none.
-    if (request.suspension != nullptr) request.suspension->login = {};
+    if (request.connection_state != nullptr) request.connection_state->reset();
     return true;
   }
   if (!access_.has_logins()) {
@@ -37,7 +56,7 @@ bool LoginCheck::Allows(access::Right right, const Request& request, Response& r
     return false;
   }
   ConnectionLogin of_request;
-  ConnectionLogin& kept = request.suspension != nullptr ? request.suspension->login : of_request;
+  ConnectionLogin& kept = EnsureLogin(request, of_request);
   access::Identity* const identity = IdentityOf(request, response, now, kept);
   if (identity == nullptr) return false;
   const access::Rights rights = access_.RightsOf(request.peer, *identity);
@@ -88,8 +107,10 @@ access::Identity* LoginCheck::IdentityOf(const Request& request, Response& respo
                                          base::Instant now, ConnectionLogin& kept) const {
   const std::string_view field = request.Field("Authorization");
   std::optional<access::Login> login;
-  if (kept.pending != nullptr) {
-    login = kept.pending->result();
+  Suspension* const suspension = request.suspension;
+  AwaitedLogin* const awaited = suspension == nullptr ? nullptr : suspension->Find<AwaitedLogin>();
+  if (awaited != nullptr) {
+    login = awaited->pending.result();
   } else {
     if (!kept.field.empty() && wire::EqualSecrets(kept.field, field)) return &kept.identity;
     const std::optional<Presented> presented = Read(field);
@@ -97,17 +118,19 @@ access::Identity* LoginCheck::IdentityOf(const Request& request, Response& respo
       AnswerMissing(response);
       return nullptr;
     }
-    kept.pending = std::make_unique<access::PendingLogin>([suspension = request.suspension] {
-      if (suspension != nullptr) suspension->wake();
-    });
+    Suspension for_this_call;
+    for_this_call.wake = [] {};
+    AwaitedLogin& waiting =
+        (suspension == nullptr ? for_this_call : *suspension)
+            .Ensure<AwaitedLogin>(suspension == nullptr ? for_this_call : *suspension);
     login = access_.LogIn(presented->user, presented->password, request.peer, now, post_,
-                          *kept.pending);
+                          waiting.pending);
   }
-  // A request whose body comes in parts cannot wait.
-  if (!login && request.suspension == nullptr) login = {.result = access::Login::Result::kBusy};
+  // Without a suspension nobody could ask again.
+  if (!login && suspension == nullptr) login = {.result = access::Login::Result::kBusy};
   response.later = !login;
   if (response.later) return nullptr;
-  kept.pending.reset();
+  if (suspension != nullptr) suspension->Forget();
   if (login->result != access::Login::Result::kAccepted) {
     AnswerFailure(*login, response);
     return nullptr;

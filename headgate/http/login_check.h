@@ -19,6 +19,15 @@
 
 namespace headgate::http {
 
+// The login of a connection: whose Authorization field was verified last. The connection's next
+// requests with the same field need no comparison of passwords.
+struct ConnectionLogin final : ConnectionState {
+  std::string field{};  // empty: none was verified
+  access::Identity identity{};
+};
+// Null if the connection has none yet.
+const ConnectionLogin* LoginOf(const Request& request);
+
 // One per loop; not thread-safe.
 class LoginCheck {
  public:

@@ -24,6 +24,9 @@ struct BodyLength {
   };
   Kind kind = Kind::kNone;
   uint64_t bytes = 0;
+
+  // Whether it is known that no byte of a body comes.
+  bool is_empty() const { return kind == Kind::kNone || (kind == Kind::kSized && bytes == 0); }
   bool operator==(const BodyLength&) const = default;
 };
 
@@ -49,6 +52,8 @@ struct ResponseHead {
   Fields fields{};
   // kSized for an answer to HEAD and for 304 states the length of a body that is not sent.
   BodyLength body{};
+  // Whether a connection of HTTP/1 closes after the response.
+  bool closes = false;
 };
 
 }  // namespace headgate::http

@@ -1,4 +1,5 @@
 #include "headgate/http/problem.h"
+#include "headgate/http/test_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ TEST(Problem, IsADocumentOfRfc9457) {
   Response response;
   AnswerProblem(404, "no \"x\" here", "ask for y", response);
   EXPECT_EQ(response.status, 404);
-  EXPECT_EQ(response.fields, "Content-Type: application/problem+json\r\n");
+  EXPECT_EQ(http::Lines(response.fields), "Content-Type: application/problem+json\r\n");
   EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Not Found","status":404,)"
                            R"("detail":"no \"x\" here","hint":"ask for y"})"
                            "\n");

@@ -43,10 +43,7 @@ bool Contains(const std::vector<std::string>& methods, std::string_view method) 
 void Router::Add(Route route) {
   HEADGATE_CHECK(route.path.starts_with('/'));
   HEADGATE_CHECK(route.match == Route::Match::kExact || route.path.ends_with('/'));
-  HEADGATE_CHECK((route.handle == nullptr) != (route.receive == nullptr));
-  HEADGATE_CHECK(!route.receive ||
-                 std::all_of(route.methods.begin(), route.methods.end(), HasBody));
-  receives_ = receives_ || route.receive;
+  HEADGATE_CHECK(route.handle != nullptr);
   // Routes of the same path keep their order of registration.
   const auto more_specific = [](const Route& a, const Route& b) {
     if (a.match != b.match) return a.match == Route::Match::kExact;
@@ -76,20 +73,17 @@ void Router::Handle(const Request& request, Response& response, base::Instant no
   if (suspension != nullptr) suspension->allowed = response.later;
 }
 
-// If no route receives the body in parts, it is read completely before it is refused, so the
-// connection stays open.
-Handler::Reception Router::Receive(const Request& head, Response& response, base::Instant now) {
-  if (!receives_) return {};
-  const Route* const route = Find(head).route;
-  if (route == nullptr || !route->receive) return {};
-  if (!Passes(*route, head, response, now)) return {.kind = Reception::Kind::kRefused};
-  return {.kind = Reception::Kind::kInParts, .sink = route->receive(head, now)};
-}
-
 bool Router::TakesAnyHost(std::string_view path) const {
   if (FindTurnedOff(path) != nullptr) return true;
   return std::any_of(routes_.begin(), routes_.end(),
                      [&](const Route& route) { return route.any_host && Matches(route, path); });
+}
+
+bool Router::AnswerRefusedHead(const Request& head, const Refusal& refusal, Response& response,
+                               base::Instant now) {
+  const Route* const route = Find(head).route;
+  return route != nullptr && route->answer_refused_head &&
+         route->answer_refused_head(head, refusal, response, now);
 }
 
 Router::Found Router::Find(const Request& request) const {

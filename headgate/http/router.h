@@ -34,10 +34,12 @@ struct Route {
   // Whether requests may name any host. Only for routes that a web page cannot misuse.
   bool any_host = false;
 
-  // Exactly one of `handle` and `receive` is set. Called after all checks; `response` is cleared.
+  // Called after all checks; `response` is cleared.
   std::function<void(const Request& request, Response& response, base::Instant now)> handle{};
-  // Receives the body in parts; only for methods that have a body.
-  std::function<std::unique_ptr<BodySink>(const Request& head, base::Instant now)> receive{};
+  // See Handler::AnswerRefusedHead. Nothing is checked before. May be null.
+  std::function<bool(const Request& head, const Refusal& refusal, Response& response,
+                     base::Instant now)>
+      answer_refused_head{};
 };
 
 class Router final : public Handler {
@@ -59,8 +61,9 @@ class Router final : public Handler {
   const std::vector<Route>& routes() const { return routes_; }
 
   void Handle(const Request& request, Response& response, base::Instant now) override;
-  Reception Receive(const Request& head, Response& response, base::Instant now) override;
   bool TakesAnyHost(std::string_view path) const override;
+  bool AnswerRefusedHead(const Request& head, const Refusal& refusal, Response& response,
+                         base::Instant now) override;
 
  private:
   struct TurnedOff {
@@ -86,7 +89,6 @@ class Router final : public Handler {
   const LoginCheck login_;
   std::vector<Route> routes_;
   std::vector<TurnedOff> turned_off_;
-  bool receives_ = false;  // whether any route receives bodies in parts
 };
 
 }  // namespace headgate::http

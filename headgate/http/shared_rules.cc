@@ -48,6 +48,15 @@ bool IsOneOf(std::string_view text, const Names& names) {
 
 }  // namespace
 
+bool IsFramingField(std::string_view name) {
+  return EqualsIgnoreCase(name, "Content-Length") || EqualsIgnoreCase(name, "Transfer-Encoding");
+}
+
+bool LooksLikeFramingField(std::string_view name) {
+  return name.find('_') != name.npos &&
+         (IsName(name, "Content-Length") || IsName(name, "Transfer-Encoding"));
+}
+
 bool CarriesHttp(std::string_view protocol) {
   const std::string_view name = protocol.substr(0, protocol.find('/'));
   return std::any_of(kCarriers.begin(), kCarriers.end(),

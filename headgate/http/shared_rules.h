@@ -17,6 +17,12 @@ bool CarriesHttp(std::string_view protocol);
 // 3.2.2), without userinfo. A colon needs a port after it.
 bool IsAuthority(std::string_view text);
 
+// Content-Length or Transfer-Encoding: the fields that define where a body ends.
+bool IsFramingField(std::string_view name);
+// Whether a name differs from a framing field only in `_` instead of `-`. Many programs treat the
+// two as equal.
+bool LooksLikeFramingField(std::string_view name);
+
 // Whether a field is for every recipient: whoever removes it, or adds it late, changes the
 // request's meaning, its origin or its rights. `more` are further names. `_` counts as `-`.
 bool IsEndToEnd(std::string_view name, std::span<const std::string> more);

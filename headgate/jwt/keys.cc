@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "headgate/jwt/base64url.h"
-#include "headgate/jwt/json_members.h"
 #include "headgate/wire/json.h"
 
 namespace headgate::jwt {
@@ -162,7 +161,20 @@ std::optional<Algorithm> AlgorithmOf(const Json& object) {
   return std::nullopt;
 }
 
+// Whether an object, except for the items of the arrays in it, has two members of one name. Readers
+// differ in which of the two they take.
+bool HasNameTwice(const Json& object) {
+  std::vector<std::string_view> names;
+  for (const Json::Member& member : object.members()) {
+    if (HasNameTwice(member.value)) return true;
+    names.push_back(member.name);
+  }
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) != names.end();
+}
+
 absl::StatusOr<Key> ReadKey(const Json& object, Algorithm algorithm) {
+  if (HasNameTwice(object)) return absl::InvalidArgumentError("it has a member twice");
   Key key{.algorithm = algorithm, .id = std::string(object["kid"].text())};
   if (IsHmac(algorithm)) {
     HEADGATE_ASSIGN_OR_RETURN(std::string secret, Decoded(object, "k"));
@@ -178,33 +190,63 @@ absl::StatusOr<Key> ReadKey(const Json& object, Algorithm algorithm) {
   return key;
 }
 
+// Checks that no token fits more than kTriedMax keys, whatever key it names.
+absl::Status CheckNames(KeySet& set) {
+  size_t unnamed_count = 0;
+  for (const Key& key : set.keys) {
+    if (key.id.empty()) ++unnamed_count;
+    const auto fitting = std::count_if(set.keys.begin(), set.keys.end(), [&](const Key& other) {
+      return other.algorithm == key.algorithm && (other.id.empty() || other.id == key.id);
+    });
+    if (fitting > static_cast<std::ptrdiff_t>(kTriedMax)) {
+      return absl::InvalidArgumentError(
+          fmt::format("{} keys of {} fit a token that {}; at most {} are tried, so give each key a "
+                      "\"kid\" of its own",
+                      fitting, Name(key.algorithm),
+                      key.id.empty() ? std::string("names none by \"kid\"")
+                                     : fmt::format("has the \"kid\" '{}'", key.id),
+                      kTriedMax));
+    }
+  }
+  if (set.keys.size() > 1 && unnamed_count > 0) {
+    set.warnings.push_back(
+        fmt::format("{} of {} keys have no \"kid\": every one of them is tried for each token",
+                    unnamed_count, set.keys.size()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string_view Name(Algorithm algorithm) { return kNames[static_cast<size_t>(algorithm)]; }
 
-absl::StatusOr<std::vector<Key>> ReadKeySet(std::string_view text) {
-  JsonMembers members;  // refuses duplicate names
-  const Json set = members.Parse(text) ? Json::Parse(text).value_or(nullptr) : Json();
-  if (!set["keys"].is_array())
+absl::StatusOr<KeySet> ReadKeySet(std::string_view text) {
+  const Json set = Json::Parse(text).value_or(nullptr);
+  if (!set["keys"].is_array() || HasNameTwice(set))
     return absl::InvalidArgumentError("this is not a JSON Web Key Set: {\"keys\": […]}");
   const std::vector<Json>& keys = set["keys"].items();
   if (keys.size() > kKeysMax)
     return absl::InvalidArgumentError(fmt::format("a set has at most {} keys", kKeysMax));
-  std::vector<Key> usable;
+  KeySet usable;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!keys[i].is_object())
       return absl::InvalidArgumentError(fmt::format("keys[{}] is no object", i));
     const auto algorithm = AlgorithmOf(keys[i]);
     if (!algorithm) continue;
     auto key = ReadKey(keys[i], *algorithm);
-    if (!key.ok())
-      return absl::InvalidArgumentError(
-          fmt::format("keys[{}]: {}", i, std::string(key.status().message())));
-    usable.push_back(*std::move(key));
+    if (key.ok()) {
+      usable.keys.push_back(*std::move(key));
+    } else {
+      usable.warnings.push_back(
+          fmt::format("keys[{}] is not used: {}", i, std::string(key.status().message())));
+    }
   }
-  if (usable.empty())
+  if (usable.keys.empty() && !usable.warnings.empty())
+    return absl::InvalidArgumentError(fmt::format("{}", fmt::join(usable.warnings, "; ")));
+  if (usable.keys.empty())
     return absl::InvalidArgumentError(
         fmt::format("no key of the set verifies signatures of {}", fmt::join(kNames, ", ")));
+  HEADGATE_RETURN_IF_ERROR(CheckNames(usable));
   return usable;
 }
 

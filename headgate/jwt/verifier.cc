@@ -18,7 +18,26 @@ using Member = JsonMembers::Member;
 // The only members of a header that are read. Anybody can write a header, so the rest is skipped.
 constexpr std::array<std::string_view, 3> kOfHeader = {"alg", "kid", "crit"};
 
-absl::Status Refused(const char* reason) { return absl::UnauthenticatedError(reason); }
+struct Words {
+  std::string_view name;
+  std::string_view text;
+};
+constexpr std::array<Words, kRefusals> kWords = {{
+    {"", ""},
+    {"too_long", "the token is too long"},
+    {"not_three_parts", "the token is not header.claims.signature"},
+    {"not_base64", "a part of the token is not base64url"},
+    {"header", "the header of the token is not a JSON object"},
+    {"critical", "the token has critical extensions"},
+    {"unnamed_key", "the token names no key (kid), and more keys fit than are tried"},
+    {"signature", "no key verifies the token's signature"},
+    {"claims", "the claims of the token are not a JSON object"},
+    {"bad_time", "exp or nbf of the token is not a time"},
+    {"not_yet", "the token is not valid yet"},
+    {"issuer", "the token is of another issuer"},
+    {"audience", "the token is for another audience"},
+    {"expired", "the token has expired"},
+}};
 
 std::string_view TextOf(const std::optional<Member>& member) {
   return member && member->kind == Kind::kString ? member->text : std::string_view();
@@ -47,62 +66,70 @@ bool NamesAny(const JsonMembers& claims, const std::vector<std::string>& audienc
 
 }  // namespace
 
-absl::Status Verifier::Verify(std::string_view token, int64_t now_s, Token& result) const {
-  if (token.size() > kTokenBytesMax) return Refused("the token is too long");
+std::string_view Name(Refusal refusal) { return kWords[static_cast<size_t>(refusal)].name; }
+std::string_view Describe(Refusal refusal) { return kWords[static_cast<size_t>(refusal)].text; }
+
+Refusal Verifier::Verify(std::string_view token, int64_t now_s, Token& result) const {
+  if (token.size() > kTokenBytesMax) return Refusal::kTooLong;
   const size_t first = token.find('.');
   const size_t second = first == token.npos ? first : token.find('.', first + 1);
   if (second == token.npos || token.find('.', second + 1) != token.npos)
-    return Refused("the token is not header.claims.signature");
+    return Refusal::kNotThreeParts;
   std::string header_json;
   std::string claims_json;
   std::string signature;
   if (!DecodeBase64Url(token.substr(0, first), header_json) ||
       !DecodeBase64Url(token.substr(first + 1, second - first - 1), claims_json) ||
       !DecodeBase64Url(token.substr(second + 1), signature)) {
-    return Refused("a part of the token is not base64url");
+    return Refusal::kNotBase64;
   }
   JsonMembers header;
-  if (!header.ParseOnly(header_json, kOfHeader))
-    return Refused("the header of the token is not a JSON object");
+  if (!header.ParseOnly(header_json, kOfHeader)) return Refusal::kHeader;
   if (!options_.unverified) {
-    if (header.Find("crit")) return Refused("the token has critical extensions");
-    if (!HasSignature(token.substr(0, second), signature, header))
-      return Refused("no key verifies the token's signature");
+    if (header.Find("crit")) return Refusal::kCritical;
+    const Refusal refusal = CheckSignature(token.substr(0, second), signature, header);
+    if (refusal != Refusal::kNone) return refusal;
   }
-  if (!result.claims.Parse(claims_json))
-    return Refused("the claims of the token are not a JSON object");
+  if (!result.claims.Parse(claims_json)) return Refusal::kClaims;
   return CheckClaims(now_s, result);
 }
 
-bool Verifier::HasSignature(std::string_view message, std::string_view signature,
-                            const JsonMembers& header) const {
+Refusal Verifier::CheckSignature(std::string_view message, std::string_view signature,
+                                 const JsonMembers& header) const {
   const std::string_view algorithm = TextOf(header.Find("alg"));
   const std::string_view id = TextOf(header.Find("kid"));
-  return std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) {
-    const bool may_be = id.empty() || key.id.empty() || key.id == id;
-    return may_be && algorithm == Name(key.algorithm) && IsSignature(key, message, signature);
-  });
+  std::array<const Key*, kTriedMax> fitting{};
+  size_t count = 0;
+  for (const Key& key : keys_) {
+    if (!(id.empty() || key.id.empty() || key.id == id) || algorithm != Name(key.algorithm))
+      continue;
+    if (count == kTriedMax) return Refusal::kUnnamedKey;
+    fitting[count++] = &key;
+  }
+  return std::any_of(fitting.begin(), fitting.begin() + count,
+                     [&](const Key* key) { return IsSignature(*key, message, signature); })
+             ? Refusal::kNone
+             : Refusal::kSignature;
 }
 
-absl::Status Verifier::CheckClaims(int64_t now_s, Token& token) const {
+Refusal Verifier::CheckClaims(int64_t now_s, Token& token) const {
   const int64_t leeway_s = std::chrono::floor<std::chrono::seconds>(options_.leeway).count();
   token.valid_until_s = std::numeric_limits<int64_t>::max();
   if (const auto member = token.claims.Find("exp")) {
     const auto expires_s = SecondsOf(*member);
-    if (!expires_s) return Refused("\"exp\" of the token is not a time");
+    if (!expires_s) return Refusal::kBadTime;
     token.valid_until_s = *expires_s + leeway_s;
   }
   if (const auto member = token.claims.Find("nbf")) {
     const auto begins_s = SecondsOf(*member);
-    if (!begins_s) return Refused("\"nbf\" of the token is not a time");
-    if (now_s < *begins_s - leeway_s) return Refused("the token is not valid yet");
+    if (!begins_s) return Refusal::kBadTime;
+    if (now_s < *begins_s - leeway_s) return Refusal::kNotYet;
   }
   if (!options_.issuer.empty() && TextOf(token.claims.Find("iss")) != options_.issuer)
-    return Refused("the token is of another issuer");
+    return Refusal::kIssuer;
   if (!options_.audiences.empty() && !NamesAny(token.claims, options_.audiences))
-    return Refused("the token is for another audience");
-  if (now_s >= token.valid_until_s) return absl::OutOfRangeError("the token has expired");
-  return absl::OkStatus();
+    return Refusal::kAudience;
+  return now_s < token.valid_until_s ? Refusal::kNone : Refusal::kExpired;
 }
 
 }  // namespace headgate::jwt

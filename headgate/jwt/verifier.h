@@ -3,9 +3,12 @@
 //   token ──▶ a key with the token's `kid` ──▶ signature, by the key's algorithm ──▶ exp, nbf,
 //   iss, aud ──▶ claims
 //
-// The header of a token chooses nothing: its `alg` must be the key's, `kid` only looks up, and the
-// rest is skipped, such as `jku`, `x5u` and `jwk`. A token with `crit` is refused, because no
-// extension is understood (RFC 8725).
+// Anybody can send a token with a wrong signature, so each is compared with kTriedMax keys at most:
+// if more keys fit a token without `kid`, the token is refused without a comparison.
+//
+// The header of a token chooses nothing: its `alg` must be the key's, `kid` only selects the key,
+// and the rest is skipped, such as `jku`, `x5u` and `jwk`. A token with `crit` is refused, because
+// no extension is understood (RFC 8725).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/jwt/json_members.h"
 #include "headgate/jwt/keys.h"
@@ -33,25 +35,50 @@ struct VerifierOptions {
   bool unverified = false;
 };
 
+// Why a token is refused.
+enum class Refusal : uint8_t {
+  kNone,  // the token is valid
+  kTooLong,
+  kNotThreeParts,
+  kNotBase64,
+  kHeader,    // is not a JSON object
+  kCritical,  // has extensions that must be understood
+  kUnnamedKey,
+  kSignature,
+  kClaims,   // are not a JSON object
+  kBadTime,  // `exp` or `nbf` is not a time
+  kNotYet,
+  kIssuer,
+  kAudience,
+  kExpired,  // it was valid once
+};
+inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kExpired) + 1;
+
+// As metrics name it: "signature".
+std::string_view Name(Refusal refusal);
+// For people: "no key verifies the token's signature". It holds nothing of the token.
+std::string_view Describe(Refusal refusal);
+
 // Immutable, so any number of threads may use it.
 class Verifier {
  public:
   Verifier(VerifierOptions options, std::vector<Key> keys)
       : options_(std::move(options)), keys_(std::move(keys)) {}
 
+  bool is_unverified() const { return options_.unverified; }
+
   struct Token {
     JsonMembers claims;
     // The first second at which the token is no longer valid; the maximum if it has no `exp`.
     int64_t valid_until_s = 0;
   };
-  // OutOfRange if the token was valid once, and Unauthenticated otherwise; with the reason, which
-  // holds nothing of the token. `now_s`: Unix time.
-  absl::Status Verify(std::string_view token, int64_t now_s, Token& result) const;
+  // `now_s`: Unix time.
+  Refusal Verify(std::string_view token, int64_t now_s, Token& result) const;
 
  private:
-  bool HasSignature(std::string_view message, std::string_view signature,
-                    const JsonMembers& header) const;
-  absl::Status CheckClaims(int64_t now_s, Token& token) const;
+  Refusal CheckSignature(std::string_view message, std::string_view signature,
+                         const JsonMembers& header) const;
+  Refusal CheckClaims(int64_t now_s, Token& token) const;
 
   const VerifierOptions options_;
   const std::vector<Key> keys_;

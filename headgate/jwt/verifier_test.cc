@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +18,16 @@ using ::testing::HasSubstr;
 constexpr int64_t kNow = 1'800'000'000;
 
 std::vector<Key> Keys(std::string_view key_set) {
-  auto keys = ReadKeySet(key_set);
-  EXPECT_TRUE(keys.ok()) << keys.status();
-  return keys.ok() ? *std::move(keys) : std::vector<Key>();
+  auto set = ReadKeySet(key_set);
+  EXPECT_TRUE(set.ok()) << set.status();
+  return set.ok() ? std::move(set->keys) : std::vector<Key>();
 }
 
 // "ok", or the reason of the refusal.
 std::string Verdict(const Verifier& verifier, std::string_view token, int64_t now_s = kNow) {
   Verifier::Token result;
-  const absl::Status status = verifier.Verify(token, now_s, result);
-  return status.ok() ? "ok" : std::string(status.message());
+  const Refusal refusal = verifier.Verify(token, now_s, result);
+  return refusal == Refusal::kNone ? "ok" : std::string(Describe(refusal));
 }
 
 class EveryAlgorithm : public ::testing::TestWithParam<Algorithm> {};
@@ -41,7 +42,7 @@ TEST_P(EveryAlgorithm, AcceptsItsSignatureAndNoOther) {
   const Verifier verifier({}, Keys(signer.KeySet()));
   const std::string token = signer.Sign(R"({"sub":"ann"})");
   Verifier::Token result;
-  ASSERT_TRUE(verifier.Verify(token, kNow, result).ok());
+  ASSERT_EQ(verifier.Verify(token, kNow, result), Refusal::kNone);
   ASSERT_TRUE(result.claims.Find("sub"));
   EXPECT_EQ(result.claims.Find("sub")->text, "ann");
 
@@ -114,7 +115,7 @@ TEST(Verifier, ChecksTimesWithLeeway) {
   EXPECT_EQ(Verdict(verifier, token, 2010), "the token has expired");
   for (const std::string_view claims : {R"({"exp":"2000"})", R"({"exp":-1})", R"({"exp":1e10})",
                                         R"({"exp":null})", R"({"exp":99999999999999999999})"}) {
-    EXPECT_EQ(Verdict(verifier, signer.Sign(claims)), "\"exp\" of the token is not a time")
+    EXPECT_EQ(Verdict(verifier, signer.Sign(claims)), "exp or nbf of the token is not a time")
         << claims;
   }
 }
@@ -149,6 +150,41 @@ TEST(Verifier, ChoosesTheKeyByItsIdAndRefusesCriticalExtensions) {
             "no key verifies the token's signature");
   EXPECT_EQ(Verdict(verifier, b.Sign("{}", R"(,"crit":["exp"])")),
             "the token has critical extensions");
+}
+
+// Anybody can send a token with a wrong signature.
+TEST(Verifier, ComparesATokenWithFourKeysAtMost) {
+  const std::vector<TestSigner> signers = [] {
+    std::vector<TestSigner> made;
+    for (int i = 0; i < 5; ++i) made.emplace_back(Algorithm::kEs256);
+    return made;
+  }();
+  const auto with_keys = [&](size_t count) {
+    std::string set;
+    for (size_t i = 0; i < count; ++i)
+      set += (i == 0 ? "" : ",") + signers[i].PublicKey(R"(,"kid":"k)" + std::to_string(i) + "\"");
+    return Verifier({}, Keys("{\"keys\":[" + set + "]}"));
+  };
+  EXPECT_EQ(Verdict(with_keys(4), signers[3].Sign("{}")), "ok");
+  EXPECT_EQ(Verdict(with_keys(5), signers[0].Sign("{}")),
+            "the token names no key (kid), and more keys fit than are tried");
+  EXPECT_EQ(Verdict(with_keys(5), signers[4].Sign("{}", R"(,"kid":"k4")")), "ok");
+  const TestSigner rsa(Algorithm::kRs256);
+  std::vector<Key> keys = Keys(rsa.KeySet());
+  for (const TestSigner& signer : signers) {
+    for (const Key& key : Keys(signer.KeySet(R"(,"kid":"e")"))) keys.push_back(key);
+  }
+  EXPECT_EQ(Verdict(Verifier({}, keys), rsa.Sign("{}")), "ok") << "keys of others do not count";
+}
+
+TEST(Verifier, EachRefusalHasItsOwnName) {
+  std::set<std::string_view> names;
+  for (size_t i = 1; i < kRefusals; ++i) {
+    names.insert(Name(static_cast<Refusal>(i)));
+    EXPECT_FALSE(Describe(static_cast<Refusal>(i)).empty());
+  }
+  EXPECT_EQ(names.size(), kRefusals - 1);
+  EXPECT_FALSE(names.contains(""));
 }
 
 TEST(Verifier, ReadsOfTheHeaderOnlyWhatItNeeds) {
@@ -245,6 +281,42 @@ TEST(KeySet, SkipsKeysThatVerifyNothingAndRefusesASetWithoutAny) {
                                       R"({"keys":[],"keys":[]})", "{\"keys\":["}) {
     EXPECT_FALSE(ReadKeySet(text).ok()) << text;
   }
+}
+
+TEST(KeySet, AWeakKeyDoesNotSpoilTheOthers) {
+  const TestSigner signer(Algorithm::kEs256);
+  const std::string weak = R"({"kty":"RSA","n":"AQAB","e":"AQAB","kid":"w"})";
+  const auto set =
+      ReadKeySet("{\"keys\":[" + weak + "," + signer.PublicKey(R"(,"kid":"a")") + "]}");
+  ASSERT_TRUE(set.ok()) << set.status();
+  ASSERT_EQ(set->keys.size(), 1u);
+  EXPECT_EQ(set->keys.front().id, "a");
+  ASSERT_EQ(set->warnings.size(), 1u);
+  EXPECT_THAT(set->warnings.front(), HasSubstr("keys[0] is not used: an RSA modulus"));
+}
+
+TEST(KeySet, AKeyWithAMemberTwiceIsNotUsed) {
+  const TestSigner signer(Algorithm::kHs256);
+  EXPECT_THAT(ReadKeySet(signer.KeySet(R"(,"kid":"a","kid":"b")")).status().message(),
+              HasSubstr("a member twice"));
+  EXPECT_THAT(ReadKeySet(signer.KeySet(R"(,"x":{"a":1,"a":2})")).status().message(),
+              HasSubstr("a member twice"));
+  EXPECT_TRUE(ReadKeySet(signer.KeySet(R"(,"x":{"a":1,"b":2})")).ok());
+}
+
+TEST(KeySet, AFewKeysMayDoWithoutAnId) {
+  const auto set = [](int unnamed, int named) {
+    std::string keys;
+    for (int i = 0; i < unnamed + named; ++i) {
+      keys += (i == 0 ? "" : ",") +
+              TestSigner(Algorithm::kHs256).PublicKey(i < unnamed ? "" : R"(,"kid":"n")");
+    }
+    return ReadKeySet("{\"keys\":[" + keys + "]}");
+  };
+  EXPECT_THAT(set(1, 0)->warnings, ::testing::IsEmpty());
+  EXPECT_THAT(set(3, 1)->warnings, ::testing::ElementsAre(HasSubstr("3 of 4 keys have no")));
+  EXPECT_THAT(set(5, 0).status().message(), HasSubstr("5 keys of HS256 fit a token that names no"));
+  EXPECT_THAT(set(3, 2).status().message(), HasSubstr("5 keys of HS256 fit a token that has the"));
 }
 
 }  // namespace verifier_test

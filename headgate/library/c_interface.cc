@@ -96,7 +96,7 @@ headgate_verdict AsC(const Verdict& verdict) {
 
 constexpr std::string_view kNoMemory = "there is no memory";
 
-// No exception leaves the library; the only one that can occur says that there is no memory.
+// No exception leaves the library. Only std::bad_alloc can occur.
 template <typename Act>
 int Guarded(const Act& act) {
   try {

@@ -49,7 +49,7 @@ typedef struct {
   uint64_t limit;       // requests per window, or the burst of a bucket
   uint64_t remaining;   // requests that would still pass now
   int64_t retry_after;  // until the same request may pass; INT64_MAX: never
-  int64_t reset_after;  // until the bucket is as if never used
+  int64_t reset_after;  // until the bucket is full again
   int64_t wait;         // queue rules: how long to hold the request
 } headgate_verdict;
 
@@ -78,7 +78,7 @@ HEADGATE_API headgate_limiter* headgate_new_from(const char* rules, const char* 
                                                  size_t error_size);
 
 // The same with a clock that stands still at `now`, nanoseconds since 1970, until headgate_advance
-// moves it. For tests: nothing in them waits. `now` is from 0 to HEADGATE_TIME_MAX.
+// moves it. For tests, so that they need not sleep. `now` is from 0 to HEADGATE_TIME_MAX.
 HEADGATE_API headgate_limiter* headgate_new_at(int64_t now, const char* rules,
                                                const char* rule_file, uint64_t max_buckets,
                                                const void* snapshot, size_t snapshot_size,
@@ -113,7 +113,7 @@ HEADGATE_API int headgate_peek(headgate_limiter* limiter, const char* domain,
 // Gives back what a check took.
 HEADGATE_API int headgate_refund(headgate_limiter* limiter, const char* domain,
                                  const headgate_entry* entries, size_t count, uint64_t cost);
-// Makes the bucket as if never used.
+// Makes the bucket full, and forgets its past.
 HEADGATE_API int headgate_reset(headgate_limiter* limiter, const char* domain,
                                 const headgate_entry* entries, size_t count);
 

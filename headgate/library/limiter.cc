@@ -40,7 +40,7 @@ absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadRules(
   return absl::InvalidArgumentError(rule::Describe(loaded.problems));
 }
 
-// Only by mistake: no rule can name such a key, so that nothing would limit the request.
+// An empty key can only be a mistake. No rule can name it, so nothing would limit the request.
 bool HasEmptyKey(const rule::Descriptor& descriptor) {
   return std::any_of(descriptor.entries.begin(), descriptor.entries.end(),
                      [](const rule::Entry& entry) { return entry.key.empty(); });

@@ -39,8 +39,9 @@ struct LimiterOptions {
   std::vector<std::string> rules{};
   // Rule files, each with a domain of its own.
   std::vector<RuleText> files{};
-  // The most buckets in memory, 38 bytes each, resident once used; from 1 to kBucketsMax. Beyond
-  // it, those that lose least are forgotten.
+  // The most buckets in memory; from 1 to kBucketsMax. Their table grows with them: it takes 57 to
+  // 114 bytes for each while it grows, and 38 when it is full. Beyond max_buckets, the buckets that
+  // lose least are forgotten.
   uint64_t max_buckets = 1u << 20;
   static constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
   // The buckets that an earlier limiter saved; empty: none.
@@ -60,14 +61,14 @@ struct Verdict {
   uint64_t remaining = 0;  // requests that would still pass now
   // Until the same request may pass; 0 if it may now, the largest duration if it never will.
   std::chrono::nanoseconds retry_after{0};
-  std::chrono::nanoseconds reset_after{0};  // until the bucket is as if never used
+  std::chrono::nanoseconds reset_after{0};  // until the bucket is full again
   std::chrono::nanoseconds wait{0};         // queue rules: how long to hold the request
 
   explicit operator bool() const { return allowed; }
 };
 
-// Any number of threads may use one limiter at once. It starts no thread, and opens no file and no
-// socket.
+// Any number of threads may use one limiter at once. A limiter starts no thread, and opens no file
+// and no socket.
 class Limiter {
  public:
   // InvalidArgument with every problem of the rules, one per line. DataLoss or Unimplemented if the
@@ -80,8 +81,8 @@ class Limiter {
   // Takes `cost` if the request may pass; otherwise takes nothing.
   Verdict Check(std::string_view key, std::string_view value, uint64_t cost = 1);
   // The same for a descriptor of several entries: Check({{"api_key", key}, {"path", path}}).
-  // At most 32 entries: with more, with an empty key, and in a domain without a name, no request
-  // passes.
+  // A request with more than 32 entries, with an empty key, or in a domain without a name is
+  // refused.
   Verdict Check(std::span<const rule::Entry> entries, uint64_t cost = 1,
                 std::string_view domain = rule::kDefaultDomain);
   Verdict Check(std::initializer_list<rule::Entry> entries, uint64_t cost = 1,
@@ -109,7 +110,7 @@ class Limiter {
                       std::string_view domain = rule::kDefaultDomain) {
     return Refund(std::span(entries.begin(), entries.size()), cost, domain);
   }
-  // Makes the bucket as if never used. NotFound if no rule applies.
+  // Makes the bucket full, and forgets its past. NotFound if no rule applies.
   absl::Status Reset(std::span<const rule::Entry> entries,
                      std::string_view domain = rule::kDefaultDomain);
   absl::Status Reset(std::initializer_list<rule::Entry> entries,

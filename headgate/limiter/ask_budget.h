@@ -12,11 +12,13 @@ class AskBudget {
  public:
   // Asks that may follow each other at once; each pause gives one back.
   static constexpr int64_t kAtOnce = 8;
+  // A storm that has ended is forgotten after this many pauses.
+  static constexpr int64_t kOverspentMost = 4;
 
   // Records an ask. Returns the time up to which all asks so far use one ask per pause; the budget
   // is overspent if this is later than `now`. `even_at` is the previous result; any unit of time.
   static int64_t Spend(int64_t even_at, int64_t now, int64_t pause) {
-    return std::max(even_at, now - kAtOnce * pause) + pause;
+    return std::min(std::max(even_at, now - kAtOnce * pause) + pause, now + kOverspentMost * pause);
   }
 };
 

@@ -31,5 +31,12 @@ TEST(AskBudgetTest, OneAskInEachPauseNeverOverspends) {
   for (int i = 0; i < 1000; ++i, now += kPause) EXPECT_FALSE(IsOverspent(even_at, now)) << i;
 }
 
+TEST(AskBudgetTest, AStormIsForgottenAfterFourPauses) {
+  int64_t even_at = 0;
+  for (int i = 0; i < 1000; ++i) IsOverspent(even_at, kStart);
+  EXPECT_EQ(even_at, kStart + AskBudget::kOverspentMost * kPause);
+  EXPECT_FALSE(IsOverspent(even_at, kStart + 5 * kPause)) << "five pauses, one ask";
+}
+
 }  // namespace ask_budget_test
 }  // namespace headgate::limiter

@@ -5,12 +5,10 @@ namespace headgate::limiter {
 base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view domain,
                             std::span<const rule::Entry> entries, const rule::Match& match,
                             uint8_t limit_index) {
-  struct Shape {
-    uint32_t limit_index;
-    uint32_t shared;  // one bit per entry that a pattern of the rule replaces
-  } shape{limit_index, 0};
+  // The number of the limit, and one bit for each entry that a pattern of the rule replaces.
+  uint64_t shape = limit_index;
   for (uint32_t i = 0; i < match.step_count; ++i) {
-    if (match.steps[i].shared_pattern != nullptr) shape.shared |= 1u << i;
+    if (match.steps[i].shared_pattern != nullptr) shape |= uint64_t{1} << (32 + i);
   }
   base::KeyHasher hasher(secret, base::KeyKind::kRule);
   hasher.Add(domain);

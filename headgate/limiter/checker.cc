@@ -20,8 +20,6 @@ using algorithm::Decision;
 
 namespace {
 
-constexpr size_t kOverridesCachedMax = 1024;
-
 absl::Status Validate(const Request& request) {
   if (request.domain.empty())
     return absl::InvalidArgumentError("rate limit domain must not be empty");
@@ -40,23 +38,26 @@ absl::Status Validate(const Request& request) {
   return absl::OkStatus();
 }
 
-// The reason why there is no answer. `rule` is null for a limit that the request brought.
-std::string Unasked(Operation operation, const rule::Rule* rule) {
-  const std::string of =
-      rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
-  switch (operation) {
-    case Operation::kRefund:
-      return fmt::format("the shared store cannot be reached: nothing was refunded to {}", of);
-    case Operation::kReset:
-      return fmt::format("the shared store cannot be reached: no bucket of {} was reset", of);
-    default:
-      return fmt::format("the shared store cannot be reached, and {} then refuses requests", of);
-  }
+// A cost that the request states takes the place of its size. A turn in a queue is not given back.
+const rule::SizeCost* SizeOf(const Request& request, const rule::Descriptor& descriptor,
+                             const PublishedLimit& limit) {
+  static const rule::SizeCost kSent{.of = rule::SizeCost::Of::kSent};
+  // A stated cost is not a size. But it can be given back by status.
+  const bool is_later =
+      limit.cost && (!descriptor.cost || limit.cost->of == rule::SizeCost::Of::kCountedAnswers);
+  if (is_later) return &*limit.cost;
+  const bool takes_back = algorithm::TakesRefunds(limit.limit->limit.algorithm());
+  return request.may_stay_unsent && takes_back ? &kSent : nullptr;
 }
 
-// A cost that the request states takes the place of its size.
-const rule::SizeCost* SizeOf(const rule::Descriptor& descriptor, const PublishedLimit& limit) {
-  return limit.cost && !descriptor.cost ? &*limit.cost : nullptr;
+// The time that an undo names. The refill of a bucket first pays for the part that stays taken, so
+// the other part is as if taken when that one is paid.
+base::Instant TakenAt(const Request& request, uint32_t descriptor, const algorithm::Limit& limit) {
+  if (request.operation != Operation::kUndo) return base::Instant{0};
+  const Request::Undone& undone = request.undone[descriptor];
+  if (!IsTokenBucket(limit.algorithm()) || limit.denies_all()) return undone.taken_at;
+  return base::Clamp(undone.taken_at + base::Duration(static_cast<int64_t>(
+                                           algorithm::PriceOfAny(limit, undone.kept).ns)));
 }
 
 // The entries take nothing, each for itself.
@@ -74,19 +75,31 @@ void MakeRepeated(DescriptorAnswer& answer) {
   answer.decision.retry_after = base::Duration(0);
 }
 
+// Whatever was decided, the answer is that the request may pass.
+void PassThrough(bool unavailable, Response& response) {
+  if (unavailable || !response.allowed)
+    response.passed_despite = unavailable ? Outcome::kUnavailable : Outcome::kDenied;
+  response.allowed = true;
+  for (DescriptorAnswer& answer : response.descriptors) {
+    if (!answer.allowed()) answer.outcome = Outcome::kShadowDenied;
+    if (answer.has_decision()) answer.decision = PassedThrough(answer.decision);
+  }
+}
+
 }  // namespace
 
 std::string_view Name(Outcome outcome) {
   constexpr std::array<std::string_view, kOutcomeCount> kNames{
-      "allowed", "denied",    "shadow_denied", "never_fits",
-      "no_rule", "unlimited", "unavailable",   "repeated"};
+      "allowed",   "denied",      "shadow_denied", "never_fits", "no_rule",
+      "unlimited", "unavailable", "repeated",      "blocked"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
-Outcome OutcomeOf(const Settled& settled) {
-  if (settled.mode == Mode::kClosed) return Outcome::kUnavailable;
-  if (settled.decision.allowed) return Outcome::kAllowed;
-  return settled.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
+Outcome OutcomeOf(const Decision& decision, Mode mode) {
+  if (mode == Mode::kClosed) return Outcome::kUnavailable;
+  if (decision.allowed) return Outcome::kAllowed;
+  if (decision.never_fits()) return Outcome::kNeverFits;
+  return decision.blocked() ? Outcome::kBlocked : Outcome::kDenied;
 }
 
 Checker::Checker(Limiter& limiter, uint32_t worker)
@@ -142,12 +155,28 @@ absl::StatusOr<const PublishedRules*> Checker::BeginRound(const Request& request
 absl::Status Checker::Check(const Request& request, Response& response, base::Instant now,
                             Pending* pending) {
   response.waiting = response.repeated = false;
+  response.passed_despite.reset();
   response.sized.clear();
-  response.took.assign(request.tells_takes ? request.descriptors.size() : 0, false);
-  HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, BeginRound(request, pending));
+  response.took.clear();
+  response.taken_at.clear();
+  if (request.tells_takes || RefundsOnce(request)) {
+    response.took.resize(request.descriptors.size(), false);
+    response.taken_at.resize(request.descriptors.size(), base::Instant{0});
+  }
+  const absl::StatusOr<const PublishedRules*> rules = BeginRound(request, pending);
+  if (absl::IsFailedPrecondition(rules.status()) && AsksToPass(request.operation) &&
+      passthrough()) {
+    // There are no rules yet.
+    response.allowed = true;
+    response.passed_despite = Outcome::kUnavailable;
+    response.concurrency.reset();
+    response.descriptors.assign(request.descriptors.size(), DescriptorAnswer{});
+    return absl::OkStatus();
+  }
+  if (!rules.ok()) return rules.status();
   Pending* const asked = decider_.may_wait() ? pending : nullptr;
   const absl::Status status =
-      Decide({.request = request, .rules = *rules, .pending = asked, .now = now}, response);
+      Decide({.request = request, .rules = **rules, .pending = asked, .now = now}, response);
   if (response.waiting) return status;
   if (asked != nullptr) asked->Forget();
   if (request.permits != nullptr && (!status.ok() || !response.allowed))
@@ -157,11 +186,10 @@ absl::Status Checker::Check(const Request& request, Response& response, base::In
 
 absl::Status Checker::Decide(const Call& call, Response& response) {
   Match(call);
-  response.descriptors.assign(call.request.descriptors.size(), DescriptorAnswer{});
+  response.descriptors.clear();
+  response.descriptors.resize(call.request.descriptors.size());
   scratch_->permit_of.clear();
   response.concurrency.reset();
-  if (limiter_.size_debts_.any() && DenyByDebt(call, response)) [[unlikely]]
-    return absl::OkStatus();
   // Permits come first, because they can be given back exactly.
   if (call.rules.limits_concurrency && !call.request.skips_permits) [[unlikely]] {
     response.waiting = !AskPermits(call, nullptr);
@@ -172,34 +200,37 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   // all-or-nothing domain they consume only if the others allowed.
   const bool once = call.request.operation == Operation::kTake && !call.request.once.id.empty();
   const bool joined = once || (call.request.operation == Operation::kTake &&
-                               call.rules.rules->AllOrNothing(call.request.domain));
+                               scratch_->matched.front().match.all_or_nothing);
   std::vector<BatchEntry>& batch = scratch_->batch;
   batch.clear();
   scratch_->sources.clear();
+  scratch_->any_size = false;
   // Rules in quota mode do not belong to the group, because one of them may deny while the request
   // passes. They come first, so that the group is the last word.
-  if (joined) HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kQuotas));
+  if (joined && scratch_->any_quota) HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kQuotas));
   const size_t group = batch.size();
-  if (once) HEADGATE_RETURN_IF_ERROR(AddOnce(call));
+  const bool refunds_once = RefundsOnce(call.request);
+  if (once || refunds_once) HEADGATE_RETURN_IF_ERROR(AddOnce(call));
   HEADGATE_RETURN_IF_ERROR(AddRequests(call, joined ? Part::kGroup : Part::kEnforced));
   const size_t enforced = batch.size();
   for (size_t i = group + 1; joined && i < enforced; ++i) {
     if (batch[i].request.joined == store::Joined::kNo)
       batch[i].request.joined = store::Joined::kOtherRule;
   }
-  HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kShadow));
+  if (scratch_->any_shadow) HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kShadow));
   if (!scratch_->permit_of.empty()) [[unlikely]]
     SpareBuckets(call, joined);
-  const bool may_owe = call.rules.sizes_in_shadow && call.request.operation == Operation::kTake;
-  if (may_owe) [[unlikely]] {
-    response.waiting = !SpareDebtors(call, enforced);
-    if (response.waiting) return absl::OkStatus();
-  }
 
   bool denied = false;
-  response.waiting = !DecideQuotas(call, group, enforced, denied);
+  response.waiting = group > 0 && !DecideQuotas(call, group, enforced, denied);
   if (response.waiting) return absl::OkStatus();
-  response.waiting = !DecidePart(call, group, enforced - group);
+  if (refunds_once) [[unlikely]] {
+    HEADGATE_ASSIGN_OR_RETURN(const bool is_decided, UseUpRefundId(call, response));
+    response.waiting = !is_decided;
+    if (response.waiting) return absl::OkStatus();
+  }
+  const size_t first = refunds_once ? group + 1 : group;
+  response.waiting = !DecidePart(call, first, enforced - first);
   if (response.waiting) return absl::OkStatus();
   if (once) {
     const Settled& id = batch[group].settled;
@@ -221,23 +252,23 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     }
     response.waiting = !DecidePart(call, enforced, shadows.size());
     if (response.waiting) return absl::OkStatus();
-    if (may_owe) [[unlikely]]
-      DenyDebtors(enforced);
   }
   if (!scratch_->permit_of.empty()) [[unlikely]] {
     response.waiting = scratch_->may_repeat && !response.repeated && !AcquireFound(call, joined);
     if (response.waiting) return absl::OkStatus();
     ObservePermits(call);
   }
-  HEADGATE_RETURN_IF_ERROR(Conclude(call, response));
-  if (call.request.tells_takes) TellTakes(call, once ? &batch[group] : nullptr, response);
+  const absl::Status concluded = Conclude(call, response);
+  if (!concluded.ok() && refunds_once && !response.repeated) ReleaseRefundId(call);
+  HEADGATE_RETURN_IF_ERROR(concluded);
+  if (call.request.tells_takes || (refunds_once && !response.repeated))
+    TellTakes(call, once || refunds_once ? &batch[group] : nullptr, response);
   return absl::OkStatus();
 }
 
 // Decides the first requests of the batch, up to `group`. If all rules in quota mode deny, the
 // group, up to `enforced`, is only looked at. False if the answers come later.
 bool Checker::DecideQuotas(const Call& call, size_t group, size_t enforced, bool& denied) {
-  if (group == 0) return true;
   if (!DecidePart(call, 0, group)) return false;
   denied = !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
   if (denied) LookOnly(std::span(scratch_->batch).subspan(group, enforced - group));
@@ -278,13 +309,19 @@ void Checker::Match(const Call& call) {
   const Request& request = call.request;
   auto& matched = scratch_->matched;
   matched.resize(request.descriptors.size());
+  scratch_->given.clear();
+  scratch_->any_quota = scratch_->any_shadow = false;
   bool any_replaces = false;
   for (size_t i = 0; i < matched.size(); ++i) {
     const rule::Descriptor& descriptor = request.descriptors[i];
     Matched& m = matched[i];
     m.domain_known = call.rules.rules->Find(request.domain, descriptor.entries, m.match);
     m.rule = descriptor.override_limit ? nullptr : m.match.rule;
-    any_replaces = any_replaces || (m.rule != nullptr && !m.rule->replaces.empty());
+    if (m.rule == nullptr) continue;
+    any_replaces = any_replaces || !m.rule->replaces.empty();
+    scratch_->any_quota = scratch_->any_quota || m.rule->quota_mode;
+    scratch_->any_shadow =
+        scratch_->any_shadow || m.rule->shadow_mode || m.rule->rollout != nullptr;
   }
   if (any_replaces) [[unlikely]] {
     for (const Matched& replacing : matched) {
@@ -324,28 +361,14 @@ absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const
   const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
   const std::vector<PublishedLimit>& limits = LimitsOf(call.rules.published[matched.rule->index],
                                                        request.domain, descriptor, matched.match);
-  const SharedTerms terms = decider_.TermsOf(*matched.rule);
-  for (size_t k = 0; k < limits.size(); ++k) {
-    const algorithm::Limit& limit = limits[k].limit->limit;
-    if (request.operation == Operation::kRefund && !algorithm::TakesRefunds(limit.algorithm())) {
+  for (uint32_t k = 0; k < limits.size(); ++k) {
+    const LimitOfRequest chosen = LimitFor(limits[k], descriptor.given_limit);
+    if (GivesBack(request.operation) && !algorithm::TakesRefunds(chosen.limit->limit.algorithm())) {
       const std::string reason(algorithm::RefundRefused().message());
       return absl::FailedPreconditionError(
           fmt::format("rule {}: {}", matched.rule->label(), reason));
     }
-    scratch_->batch.push_back(
-        {.request = {.key =
-                         RuleBucketKey(limiter_.store_.hash_secret(), request.domain,
-                                       descriptor.entries, matched.match, static_cast<uint8_t>(k)),
-                     .limit = limits[k].limit.get(),
-                     .history = limits[k].history,
-                     .cost = CostOf(request, descriptor, limits[k].cost),
-                     .operation = request.operation,
-                     .joined = k > 0 && request.operation == Operation::kTake
-                                   ? store::Joined::kSameRule
-                                   : store::Joined::kNo},
-         .terms = terms});
-    scratch_->sources.push_back(
-        {descriptor_index, static_cast<uint32_t>(k), &limit, SizeOf(descriptor, limits[k])});
+    AddLimit(call, {.descriptor = descriptor_index, .limit_index = k}, limits[k], chosen, k > 0);
   }
   return absl::OkStatus();
 }
@@ -357,29 +380,44 @@ void Checker::AddShadowRollout(const Call& call, uint32_t descriptor_index,
   if (request.operation == Operation::kPeek) return;
   const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
   const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].shadow;
-  const SharedTerms terms = decider_.TermsOf(*matched.rule);
   bool first = true;
-  for (size_t k = 0; k < limits.size(); ++k) {
-    const algorithm::Limit& limit = limits[k].limit->limit;
-    if (request.operation == Operation::kRefund && !algorithm::TakesRefunds(limit.algorithm()))
+  for (uint32_t k = 0; k < limits.size(); ++k) {
+    const LimitOfRequest chosen = LimitFor(limits[k], descriptor.given_limit);
+    if (GivesBack(request.operation) && !algorithm::TakesRefunds(chosen.limit->limit.algorithm()))
       continue;
-    const size_t index = rule::kLimitsPerRuleMax + k;
-    scratch_->batch.push_back(
-        {.request = {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain,
-                                          descriptor.entries, matched.match,
-                                          static_cast<uint8_t>(index)),
-                     .limit = limits[k].limit.get(),
-                     .history = limits[k].history,
-                     .cost = CostOf(request, descriptor, limits[k].cost),
-                     .operation = request.operation,
-                     .joined = !first && request.operation == Operation::kTake
-                                   ? store::Joined::kSameRule
-                                   : store::Joined::kNo},
-         .terms = terms});
-    scratch_->sources.push_back(
-        {descriptor_index, static_cast<uint32_t>(index), &limit, SizeOf(descriptor, limits[k])});
+    const auto index = static_cast<uint32_t>(rule::kLimitsPerRuleMax + k);
+    AddLimit(call, {.descriptor = descriptor_index, .limit_index = index}, limits[k], chosen,
+             !first);
     first = false;
   }
+}
+
+// `follows`: it is not the first one of its rule. The entry is filled in its place in the batch: a
+// copy would wait until its parts have been written.
+void Checker::AddLimit(const Call& call, BucketOf of, const PublishedLimit& published,
+                       const LimitOfRequest& chosen, bool follows) {
+  const Request& request = call.request;
+  const rule::Descriptor& descriptor = request.descriptors[of.descriptor];
+  const Matched& matched = scratch_->matched[of.descriptor];
+  const algorithm::Limit& limit = chosen.limit->limit;
+  BatchEntry& entry = scratch_->batch.emplace_back();
+  entry.terms = TermsFor(published, decider_.TermsOf(*matched.rule));
+  entry.request.key =
+      RuleBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
+                    matched.match, static_cast<uint8_t>(of.limit_index));
+  entry.request.limit = chosen.limit;
+  entry.request.history = chosen.history;
+  entry.request.cost = CostOf(request, descriptor, published.cost);
+  entry.request.operation = request.operation;
+  entry.request.taken_at = TakenAt(request, of.descriptor, limit);
+  if (follows && request.operation == Operation::kTake)
+    entry.request.joined = store::Joined::kSameRule;
+  Scratch::Source& source = scratch_->sources.emplace_back();
+  source.descriptor = of.descriptor;
+  source.limit_index = of.limit_index;
+  source.limit = &limit;
+  source.size = SizeOf(request, descriptor, published);
+  scratch_->any_size = scratch_->any_size || source.size != nullptr;
 }
 
 absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, Matched& matched) {
@@ -391,7 +429,8 @@ absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, M
                                             descriptor.entries, descriptor.override_limit->unit),
                    .limit = matched.override_limit.get(),
                    .cost = descriptor.cost.value_or(request.operation == Operation::kPeek ? 0 : 1),
-                   .operation = request.operation},
+                   .operation = request.operation,
+                   .taken_at = TakenAt(request, descriptor_index, matched.override_limit->limit)},
        .terms = decider_.default_terms()});
   scratch_->sources.push_back({descriptor_index, 0, &matched.override_limit->limit});
   return absl::OkStatus();
@@ -415,9 +454,8 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
 }
 
 absl::Status Checker::Conclude(const Call& call, Response& response) {
-  ConcludeSizes(call, response);
-  if (limiter_.size_debts_.any()) [[unlikely]]
-    MarkDebts(call);
+  if (scratch_->any_size) [[unlikely]]
+    ConcludeSizes(call, response);
   if (!scratch_->permit_of.empty()) [[unlikely]]
     ConcludePermits(call, response);
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
@@ -430,15 +468,16 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
       outcome.limit = source.limit;
       outcome.decision = settled.decision;
       outcome.of_permits = false;
+      outcome.limit_index = source.limit_index;
     }
     outcome.decision.wait = wait;
     outcome.mode = std::max(outcome.mode, settled.mode);
   }
 
-  // The caller must learn that a refund or a reset failed, even for a rule in shadow.
+  // The caller must learn that, for example, a refund or a reset failed, even for a rule in shadow.
   const Operation operation = call.request.operation;
-  const bool changes = operation == Operation::kRefund || operation == Operation::kReset;
-  const DescriptorAnswer* unavailable = nullptr;
+  const bool changes = !AsksToPass(operation);
+  std::optional<uint32_t> unavailable;
   for (size_t i = 0; i < response.descriptors.size(); ++i) {
     DescriptorAnswer& outcome = response.descriptors[i];
     outcome.rule = scratch_->matched[i].rule;
@@ -446,19 +485,29 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     if (outcome.rule != nullptr && outcome.rule->unlimited) {
       outcome.outcome = Outcome::kUnlimited;
     } else if (outcome.limit != nullptr) {
-      outcome.outcome = OutcomeOf({.decision = outcome.decision, .mode = outcome.mode});
+      outcome.outcome = OutcomeOf(outcome.decision, outcome.mode);
       const bool must_be_known = changes && outcome.outcome == Outcome::kUnavailable;
       if (shadow && !outcome.decision.allowed && !must_be_known)
         outcome.outcome = Outcome::kShadowDenied;
       if (response.repeated) MakeRepeated(outcome);
-      if (outcome.outcome == Outcome::kUnavailable) unavailable = &outcome;
+      if (outcome.outcome == Outcome::kUnavailable) unavailable = static_cast<uint32_t>(i);
     }
-    if (operation == Operation::kTake) Observe(call, i, outcome.outcome);
   }
-  if (operation == Operation::kTake && !response.repeated) ObserveRollouts(call, response);
+  if (operation == Operation::kTake && limiter_.observer_ != nullptr) {
+    for (size_t i = 0; i < response.descriptors.size(); ++i) {
+      Observe(call, i, response.descriptors[i].outcome);
+      ObserveGiven(call, i);
+    }
+    if (scratch_->any_shadow && !response.repeated) ObserveRollouts(call, response);
+  }
   response.allowed = PassesBy(call, [&](size_t i) { return response.descriptors[i].allowed(); });
-  if (unavailable == nullptr) return absl::OkStatus();
-  return absl::UnavailableError(Unasked(operation, unavailable->rule));
+  if (!changes && passthrough()) [[unlikely]] {
+    PassThrough(unavailable.has_value(), response);
+    return absl::OkStatus();
+  }
+  if (!unavailable) return absl::OkStatus();
+  return absl::UnavailableError(Unasked(operation, response.descriptors[*unavailable].rule,
+                                        PerhapsDone(*unavailable), WhyUnasked(*unavailable)));
 }
 
 bool Checker::IsQuota(size_t descriptor) const {
@@ -469,6 +518,12 @@ bool Checker::IsQuota(size_t descriptor) const {
 // Whether a request passes by what its descriptors say. Rules in quota mode deny it only if all of
 // them do.
 bool Checker::PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows) const {
+  if (!scratch_->any_quota) [[likely]] {
+    for (size_t i = 0; i < call.request.descriptors.size(); ++i) {
+      if (!allows(i)) return false;
+    }
+    return true;
+  }
   size_t quota_count = 0;
   size_t quota_denied = 0;
   for (size_t i = 0; i < call.request.descriptors.size(); ++i) {
@@ -482,7 +537,6 @@ bool Checker::PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows)
 
 // Counts what each rule and its roll-out in shadow would do, if both could be asked.
 void Checker::ObserveRollouts(const Call& call, const Response& response) const {
-  if (limiter_.observer_ == nullptr) return;
   const auto& sources = scratch_->sources;
   for (size_t i = 0; i < sources.size();) {
     if (!sources[i].of_shadow_rollout()) {
@@ -509,7 +563,6 @@ void Checker::ObserveRollouts(const Call& call, const Response& response) const 
 }
 
 void Checker::Observe(const Call& call, size_t descriptor, Outcome outcome) const {
-  if (limiter_.observer_ == nullptr) return;
   const Matched& matched = scratch_->matched[descriptor];
   limiter_.observer_->OnDecision(
       worker_,

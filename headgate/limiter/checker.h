@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,9 +39,14 @@ namespace headgate::limiter {
 
 using store::Operation;
 
+// Clients retry and hedge within seconds.
+inline constexpr base::Duration kIdRemembered = std::chrono::minutes(10);
+
 // Makes a repeated request count once, also if another instance of a fleet gets the repetition. The
 // first request that passes is remembered; a later one with the same id passes and takes nothing. A
 // request with an id takes from all of its descriptors, or from none.
+//
+// A refund with an id is executed at most once: the id is used up before anything is refunded.
 struct Once {
   std::string_view id{};     // in its domain; empty: the request has none
   base::Duration window{0};  // how long it is remembered; at least 1 s if there is an id
@@ -51,9 +57,16 @@ struct Request {
   std::span<const rule::Descriptor> descriptors;
   // kPeek: the answer of kTake, without consuming; a descriptor without a cost is peeked at with
   // cost 0. kRefund: gives the costs back, at most what is consumed, and answers with the new rest.
-  // kReset: makes the buckets as if never used.
+  // kReset: makes the buckets as if never used. kCharge: takes the costs, whether or not they fit.
+  // kUndo: gives the costs back, as `undone` says.
   Operation operation = Operation::kTake;
-  Once once{};  // only for kTake
+  // A take of which a part is undone.
+  struct Undone {
+    base::Instant taken_at{0};  // Response::taken_at of the take
+    algorithm::Cost kept = 0;   // the part that stays taken
+  };
+  std::span<const Undone> undone{};  // of kUndo: one per descriptor, in order
+  Once once{};                       // only for kTake and kRefund
   // The size of the request's body, if it is known: a cost by size takes it, and not the reserve.
   std::optional<uint64_t> request_bytes{};
   // For rules that limit concurrency. If set, a request to pass takes one permit for each of them,
@@ -65,6 +78,9 @@ struct Request {
   bool skips_permits = false;
   // The answer says what was taken (Response::took), and an id remembers it for later requests.
   bool tells_takes = false;
+  // Response::sized has all that was taken, so that it can be given back if the request is not
+  // sent.
+  bool may_stay_unsent = false;
 };
 
 // The answer for one descriptor.
@@ -79,11 +95,13 @@ struct DescriptorAnswer {
   Mode mode = Mode::kMemory;
   // Whether `decision` is about requests in flight; `limit` then states them per ttl.
   bool of_permits = false;
+  // Otherwise, the place of `limit` among those of the rule, or of its roll-out.
+  uint32_t limit_index = 0;
 
   // Whether it may pass. Rules in shadow allow what they deny.
   bool allowed() const {
-    return outcome != Outcome::kDenied && outcome != Outcome::kNeverFits &&
-           outcome != Outcome::kUnavailable;
+    return outcome != Outcome::kDenied && outcome != Outcome::kBlocked &&
+           outcome != Outcome::kNeverFits && outcome != Outcome::kUnavailable;
   }
   bool has_decision() const { return limit != nullptr; }
 };
@@ -95,6 +113,9 @@ struct Response {
   // Not decided yet: call again with the same arguments when the Pending is ready. The other fields
   // have no meaning until then.
   bool waiting = false;
+  // Set if the request passes only because of passthrough: otherwise it would be kDenied or
+  // kUnavailable.
+  std::optional<Outcome> passed_despite{};
   bool repeated = false;             // a request with this id has passed before
   base::Instant first_passed_at{0};  // if `repeated`: when it did
   // For a request with an id: whether it will be remembered. Not while the store is unreachable.
@@ -110,14 +131,16 @@ struct Response {
   // If the request tells takes: whether the descriptor's limits gave its cost, to this request or
   // to the first one with its id. False if that is not known.
   std::vector<bool> took{};  // one per descriptor of the request, in order
+  // When it gave it, on the clock of the buckets' store, or a little earlier; 0 if that is not
+  // known.
+  std::vector<base::Instant> taken_at{};  // one per descriptor of the request, in order
   // The takes from limits with a cost by size, for a request to pass that may yet be denied by
   // others. The caller corrects them.
   std::vector<SizeTake> sized{};
 };
 
 // The charges of a request that was just decided, to be corrected when it has ended.
-std::vector<SizeCharge> KeepCharges(const Request& request, const Response& response,
-                                    base::Instant now);
+std::vector<SizeCharge> KeepCharges(const Request& request, const Response& response);
 
 // Whether a rule applied to at least one descriptor.
 inline bool AnyRule(const Response& response) {
@@ -137,8 +160,17 @@ struct Released {
   std::vector<OfDescriptor> descriptors{};  // one per descriptor of the request, in order
 };
 
+// The decision as it is told in passthrough: the request may pass at once.
+inline algorithm::Decision PassedThrough(algorithm::Decision decision) {
+  decision.allowed = true;
+  decision.retry_after = decision.wait = base::Duration(0);
+  return decision;
+}
+
+struct PublishedLimit;
+
 // The outcome that a decision counts as, judged by its limit alone.
-Outcome OutcomeOf(const Settled& settled);
+Outcome OutcomeOf(const algorithm::Decision& decision, Mode mode);
 
 // Not thread-safe.
 class Checker {
@@ -159,7 +191,8 @@ class Checker {
   // than the bounds of rule/descriptor.h; FailedPrecondition before the first rules, and for a
   // refund to a queue; nothing has changed in these cases. Unavailable if the shared store cannot
   // be asked and a rule refuses requests then: a request to pass has consumed nothing, a refund or
-  // reset failed for at least one descriptor.
+  // reset was not confirmed for at least one descriptor; the message says whether it may have been
+  // done.
   absl::Status Check(const Request& request, Response& response, base::Instant now,
                      Pending* pending = nullptr);
 
@@ -168,18 +201,19 @@ class Checker {
   absl::Status Release(const Request& request, const permit::Id& id, Released& released,
                        base::Instant now, Pending* pending = nullptr);
 
-  // Takes from, or gives back to, the bucket of one limit with a cost by size, whatever other
-  // limits say. Takes all of `cost` or nothing, at most the limit's capacity. Call it again with
-  // the same arguments if it waits.
-  Corrected Correct(const SizedLimit& place, Operation operation, algorithm::Cost cost,
-                    base::Instant now, Pending* pending);
-  // The debts of all checkers of the limiter.
-  SizeDebts& size_debts() const { return limiter_.size_debts(); }
+  // Does a step of a charge (SizeCharge::StepTo) in the bucket of its limit, whatever other limits
+  // say. Call it again with the same arguments if it waits.
+  Corrected Correct(const SizeCharge& charge, const SizeStep& step, base::Instant now,
+                    Pending* pending);
 
   // The rules that this checker uses now, and as they are in force; null before the first. Valid
   // until the next call that decides.
   const rule::RuleSet* rules();
   const PublishedRules* published();
+
+  // Whether requests are answered as if all of them were allowed. Answers of this checker are; the
+  // caller answers decisions of the decider so by PassedThrough.
+  bool passthrough() const { return limiter_.passthrough(); }
 
   // ---- For requests that bring their own limits.
   Decider& decider() const { return decider_; }
@@ -218,11 +252,8 @@ class Checker {
   void AddPermits(const Call& call, uint32_t descriptor, const Matched& matched,
                   const permit::Id* released);
   void ObservePermits(const Call& call) const;
-  bool DenyByDebt(const Call& call, Response& response);
-  void MarkDebts(const Call& call);
-  bool SpareDebtors(const Call& call, size_t enforced);
-  void DenyDebtors(size_t enforced);
   void ConcludeSizes(const Call& call, Response& response) const;
+  bool DoStep(const Call& call, const SizeCharge& charge, const SizeStep& step, Settled& settled);
   void SpareBuckets(const Call& call, bool joined);
   void ConcludePermits(const Call& call, Response& response) const;
   permit::Id NextPermitId();
@@ -231,6 +262,16 @@ class Checker {
   absl::Status AddOnce(const Call& call);
   void TellTakes(const Call& call, const BatchEntry* id, Response& response) const;
   void NoteTakes(const Call& call, const BatchEntry& id, const std::vector<bool>& took) const;
+  void GiveBackId(const Call& call, const BatchEntry& id, uint64_t amount) const;
+  static bool RefundsOnce(const Request& request) {
+    return request.operation == Operation::kRefund && !request.once.id.empty();
+  }
+  static std::string Unasked(Operation operation, const rule::Rule* rule, bool perhaps_done,
+                             NoAnswer why);
+  bool PerhapsDone(uint32_t descriptor) const;
+  NoAnswer WhyUnasked(uint32_t descriptor) const;
+  absl::StatusOr<bool> UseUpRefundId(const Call& call, Response& response);
+  void ReleaseRefundId(const Call& call) const;
   // The requests of a batch by the rules that they belong to.
   enum class Part : uint8_t {
     kEnforced,  // quotas and group
@@ -241,8 +282,20 @@ class Checker {
   absl::Status AddRequests(const Call& call, Part part);
   absl::Status AddRule(const Call& call, uint32_t descriptor, const Matched& matched);
   void AddShadowRollout(const Call& call, uint32_t descriptor, const Matched& matched);
+  struct LimitOfRequest;  // the limit of this request: the one that it brings, or the rule's own
+  // A limit of a rule for a descriptor: a bucket.
+  struct BucketOf {
+    uint32_t descriptor;
+    uint32_t limit_index;  // in its rule; those of a roll-out in shadow follow
+  };
+  void AddLimit(const Call& call, BucketOf of, const PublishedLimit& published,
+                const LimitOfRequest& chosen, bool follows);
   absl::Status AddOverride(const Call& call, uint32_t descriptor, Matched& matched);
   absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
+  LimitOfRequest LimitFor(const PublishedLimit& limit, std::string_view given);
+  LimitOfRequest GivenLimitFor(const PublishedLimit& limit, std::string_view given);
+  absl::StatusOr<store::LimitHandle> NumberLimit(const PublishedLimit& limit, uint32_t number);
+  void ObserveGiven(const Call& call, size_t descriptor) const;
   absl::StatusOr<store::LimitHandle> OnceLimit(const algorithm::LimitSpec& spec);
   bool DecidePart(const Call& call, size_t first, size_t count);
   bool DecideBuckets(const Call& call, std::span<BatchEntry> entries,

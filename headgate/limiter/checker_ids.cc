@@ -7,6 +7,8 @@
 //   the first one  gives back 2^i if the limits of descriptor i gave its cost
 //   a later one    is denied, and reads this in what the window has left
 //
+// A refund with an id does the same (checker_refunds.cc).
+//
 // Nobody waits for what is given back. If it is lost or late, a later request knows of no take.
 #include <algorithm>
 #include <string>
@@ -21,15 +23,18 @@ namespace headgate::limiter {
 namespace {
 
 constexpr size_t kOnceLimitsCachedMax = 64;
+// The most time that the takes of one request take, one after the other, if a later request asks.
+constexpr base::Duration kTakesLastAtMost = std::chrono::seconds(1);
 
 // With more descriptors, some share a bit, which then says that all of them took.
 constexpr size_t kNoteBitsMax = 16;
 
-size_t NoteBitsOf(const Request& request) {
-  return request.tells_takes ? std::min(request.descriptors.size(), kNoteBitsMax) : 0;
-}
-
 }  // namespace
+
+size_t NoteBitsOf(const Request& request) {
+  const bool is_told = request.tells_takes || request.operation == Operation::kRefund;
+  return is_told ? std::min(request.descriptors.size(), kNoteBitsMax) : 0;
+}
 
 // If the store is unreachable, it remembers nothing, and the request is decided like any other.
 absl::Status Checker::AddOnce(const Call& call) {
@@ -67,7 +72,15 @@ void Checker::TellTakes(const Call& call, const BatchEntry* id, Response& respon
   if (response.repeated) {
     const uint64_t note = id->settled.decision.remaining;
     const size_t bits = NoteBitsOf(call.request);
-    for (size_t i = 0; i < took.size(); ++i) took[i] = ((note >> (i % bits)) & 1) != 0;
+    // All takes were made before the id was used up, and each is one call to the store.
+    const base::Instant first_passed =
+        id->settled.decision.at + id->settled.decision.reset_after - call.request.once.window;
+    const base::Instant taken_at =
+        decider_.may_wait() ? first_passed - kTakesLastAtMost : first_passed;
+    for (size_t i = 0; i < took.size(); ++i) {
+      took[i] = ((note >> (i % bits)) & 1) != 0;
+      response.taken_at[i] = std::max(base::Instant{0}, taken_at);
+    }
     return;
   }
   if (!response.allowed) return;
@@ -76,8 +89,11 @@ void Checker::TellTakes(const Call& call, const BatchEntry* id, Response& respon
     const Scratch::Source& source = scratch_->sources[k];
     if (source.descriptor == kOfOnce || source.of_shadow_rollout()) continue;
     const BatchEntry& entry = scratch_->batch[k];
-    const bool gave = entry.request.operation == Operation::kTake && entry.request.cost > 0 &&
+    const bool gave = entry.request.operation == call.request.operation && entry.request.cost > 0 &&
                       entry.settled.decision.allowed && !IsDegraded(entry.settled.mode);
+    base::Instant& taken_at = response.taken_at[source.descriptor];
+    const base::Instant at = decider_.TakenAt(entry);
+    taken_at = took[source.descriptor] ? std::min(taken_at, at) : at;
     took[source.descriptor] = true;
     if (!gave) lacks[source.descriptor] = true;
   }
@@ -92,10 +108,14 @@ void Checker::NoteTakes(const Call& call, const BatchEntry& id,
   for (size_t i = 0; i < took.size(); ++i) {
     if (!took[i]) note &= ~(uint64_t{1} << (i % bits));
   }
-  if (note == 0) return;
+  if (note != 0) GiveBackId(call, id, note);
+}
+
+// Nobody waits for the answer.
+void Checker::GiveBackId(const Call& call, const BatchEntry& id, uint64_t amount) const {
   BatchEntry entry = id;
-  entry.request.operation = Operation::kRefund;
-  entry.request.cost = note;
+  entry.BecomeUndo();
+  entry.request.cost = amount;
   entry.request.joined = store::Joined::kNo;
   const auto name = [&](size_t, std::string& out) {
     AppendOnceBucket(naming_, call.request.domain, call.request.once.id, out);

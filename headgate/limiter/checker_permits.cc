@@ -25,8 +25,7 @@ bool HasPermit(const PermitEntry& permit) {
          permit.settled.mode != Mode::kOpen;
 }
 
-// The question of a request to the permits of a rule; none for a refund, which gives back to
-// buckets only.
+// The question of a request to the permits of a rule; none for what is about buckets only.
 std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descriptor) {
   switch (request.operation) {
     case Operation::kTake:
@@ -36,6 +35,8 @@ std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descr
     case Operation::kReset:
       return Kind::kClear;
     case Operation::kRefund:
+    case Operation::kCharge:
+    case Operation::kUndo:
       return std::nullopt;
   }
   __builtin_unreachable();

@@ -116,6 +116,18 @@ class PermitsTest : public ::testing::Test {
   Released released;
 };
 
+TEST_F(PermitsTest, ADeniedRequestIsToldToWaitAsLongAsTheOldestHasBeenInFlight) {
+  PermitHold first, second, third;
+  EXPECT_TRUE(Passes({"pool"}, &first));
+  EXPECT_TRUE(Passes({"pool"}, &second));
+  for (const auto& [passed, expected] : {std::pair{0s, 1s}, {4s, 4s}, {20s, 10s}}) {
+    now = kStart + passed;
+    EXPECT_FALSE(Passes({"pool"}, &third));
+    EXPECT_EQ(response.descriptors[0].decision.retry_after, expected)
+        << "at least a second, and no longer than until its permit ends";
+  }
+}
+
 TEST_F(PermitsTest, ARequestHoldsItsPermitUntilItEnds) {
   PermitHold first, second, third;
   EXPECT_TRUE(Passes({"pool"}, &first));
@@ -124,7 +136,7 @@ TEST_F(PermitsTest, ARequestHoldsItsPermitUntilItEnds) {
   EXPECT_FALSE(Passes({"pool"}, &third));
   EXPECT_TRUE(third.empty());
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kDenied);
-  EXPECT_EQ(response.descriptors[0].decision.retry_after, 30s);
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 1s) << "they have only just begun";
   EXPECT_EQ(response.concurrency->in_flight, 2u);
   first.Release(now);
   EXPECT_TRUE(Passes({"pool"}, &third));

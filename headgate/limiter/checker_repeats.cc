@@ -98,7 +98,7 @@ bool Checker::BucketsAllow(const Call& call) const {
 // Gives back what the request took from the buckets of these descriptors, as far as they take it
 // back.
 bool Checker::GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor) {
-  std::vector<BatchEntry> refunds;
+  std::vector<BatchEntry> undos;
   std::vector<size_t> places;
   for (size_t k = 0; k < scratch_->batch.size(); ++k) {
     const BatchEntry& entry = scratch_->batch[k];
@@ -108,15 +108,17 @@ bool Checker::GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> 
         !algorithm::TakesRefunds(entry.request.limit->limit.algorithm()) ||
         !of_descriptor(descriptor))
       continue;
-    refunds.push_back(entry);
-    refunds.back().request.operation = Operation::kRefund;
-    refunds.back().request.joined = store::Joined::kNo;
+    undos.push_back(entry);
+    undos.back().BecomeUndo();
     places.push_back(k);
   }
-  if (!DecideBuckets(call, refunds, [&](size_t index) { return places[index]; })) return false;
+  if (!DecideBuckets(call, undos, [&](size_t index) { return places[index]; })) return false;
   for (size_t k = 0; k < places.size(); ++k) {
-    if (!IsDegraded(refunds[k].settled.mode))
-      scratch_->batch[places[k]].settled.decision.remaining = refunds[k].settled.decision.remaining;
+    BatchEntry& entry = scratch_->batch[places[k]];
+    if (!IsDegraded(undos[k].settled.mode))
+      entry.settled.decision.remaining = undos[k].settled.decision.remaining;
+    // Nothing of it is there to be given back again.
+    entry.request.operation = Operation::kPeek;
   }
   return true;
 }

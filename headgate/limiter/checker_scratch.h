@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,11 +16,15 @@ namespace headgate::limiter {
 // The request of a batch that remembers the id belongs to no descriptor.
 inline constexpr uint32_t kOfOnce = UINT32_MAX;
 
+// The limits of one kind that a checker keeps at hand, besides those of the rules.
+inline constexpr size_t kOverridesCachedMax = 1024;
+
 // Whether `a` is tighter than `b`: a denial is tighter than an allowance, then the longer wait,
-// then the smaller rest.
+// then a block, then the smaller rest.
 inline bool Tighter(const algorithm::Decision& a, const algorithm::Decision& b) {
   if (a.allowed != b.allowed) return !a.allowed;
   if (!a.allowed) return a.retry_after > b.retry_after;
+  if (a.blocked_for != b.blocked_for) return a.blocked_for > b.blocked_for;
   if (a.remaining != b.remaining) return a.remaining < b.remaining;
   return a.reset_after > b.reset_after;
 }
@@ -28,6 +33,9 @@ inline bool Tighter(const algorithm::Decision& a, const algorithm::Decision& b) 
 algorithm::Cost CostOf(const Request& request, const rule::Descriptor& descriptor,
                        const std::optional<rule::SizeCost>& size);
 
+// How many bits of an id's window note what the first request with it did.
+size_t NoteBitsOf(const Request& request);
+
 struct Checker::Matched {
   rule::Match match;
   const rule::Rule* rule = nullptr;  // what applies after `replaces`
@@ -35,25 +43,52 @@ struct Checker::Matched {
   store::LimitHandle override_limit;
 };
 
+// The limit of this request: the one that it brings, or the rule's own.
+struct Checker::LimitOfRequest {
+  const store::LimitEntry* limit = nullptr;
+  std::span<const store::LimitChange> history{};
+};
+
+inline Checker::LimitOfRequest Checker::LimitFor(const PublishedLimit& limit,
+                                                 std::string_view given) {
+  if (limit.given != nullptr && !given.empty()) [[unlikely]]
+    return GivenLimitFor(limit, given);
+  return {.limit = limit.limit.get(), .history = limit.history};
+}
+
+// If requests may bring a limit, also for the requests that bring none: leases by two limits would
+// be spent side by side.
+inline SharedTerms TermsFor(const PublishedLimit& limit, SharedTerms terms) {
+  if (limit.given != nullptr && terms.sharing == rule::Sharing::kLeased)
+    terms.sharing = rule::Sharing::kExact;
+  return terms;
+}
+
 // Scratch space for working out one request; kept so that its memory is reused.
 struct Checker::Scratch {
   // The descriptor that a request of the batch belongs to.
   struct Source {
-    uint32_t descriptor;
-    uint32_t limit_index;  // in its rule; those of a roll-out in shadow follow
-    const algorithm::Limit* limit;
+    uint32_t descriptor = 0;
+    uint32_t limit_index = 0;  // in its rule; those of a roll-out in shadow follow
+    const algorithm::Limit* limit = nullptr;
     const rule::SizeCost* size = nullptr;  // if the request costs as much as its size
 
     bool of_shadow_rollout() const { return limit_index >= rule::kLimitsPerRuleMax; }
   };
 
   std::vector<Matched> matched;  // by descriptor
+  // Features of the matched rules. A request pays only for those that a rule has.
+  bool any_quota = false;
+  bool any_shadow = false;  // also a roll-out in shadow
+  bool any_size = false;    // of `sources`
   std::vector<BatchEntry> batch;
   std::vector<Source> sources;  // by position in the batch
   absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
+  // Limits of numbers that requests have brought, by limit of a rule; those of this request.
+  absl::flat_hash_map<std::pair<uint64_t, uint32_t>, store::LimitHandle> numbers;
+  std::vector<store::LimitHandle> given;
   absl::flat_hash_map<algorithm::LimitSpec, store::LimitHandle> once_limits;
   store::LimitHandle once_limit;  // of this request
-  std::vector<Settled> debtors;   // for the part of the batch in shadow: denied if a debt denies it
   std::vector<PermitEntry> permits;
   // By descriptor: its place in `permits`. Descriptors with one key share it.
   std::vector<std::optional<uint32_t>> permit_of;

@@ -44,7 +44,24 @@ struct SizesTest : ::testing::Test {
   uint64_t Left() { return Ask(0, Operation::kPeek).descriptors[0].decision.remaining; }
   std::vector<SizeCharge> Charges() {
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
-    return KeepCharges({.domain = "d", .descriptors = {&descriptor, 1}}, response, now);
+    return KeepCharges({.domain = "d", .descriptors = {&descriptor, 1}}, response);
+  }
+  // The mode in which the last step was done.
+  Mode Correct(SizeCharge& charge, uint64_t bytes) {
+    Mode mode = Mode::kOpen;
+    for (SizeStep step = charge.StepTo(bytes); step.cost > 0; step = charge.StepTo(bytes)) {
+      const Settled settled = checker.Correct(charge, step, now, nullptr).settled;
+      charge.OnStep(step, settled);
+      mode = settled.mode;
+    }
+    return mode;
+  }
+  // Makes the key's bucket owe `units` beyond its limit of 100.
+  void Overdraw(uint64_t units) {
+    Ask();
+    ASSERT_THAT(response.sized, SizeIs(1));
+    SizeCharge charge = Charges().at(0);
+    EXPECT_EQ(Correct(charge, (100 + units) * 1024), Mode::kMemory);
   }
 
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
@@ -100,17 +117,9 @@ TEST_F(SizesTest, ItSaysWhatMayBeCorrected) {
   EXPECT_EQ(response.sized[0].taken, 4u);
   EXPECT_EQ(response.sized[0].cost.per_bytes, 1024u);
   SizeCharge charge = Charges().at(0);
-  const SizeCharge::Correction more = charge.CorrectTo(10'240, now);
-  EXPECT_EQ(more.missing, 6u);
-  const Corrected taken =
-      checker.Correct(charge.place(), Operation::kTake, more.missing, now, nullptr);
-  EXPECT_TRUE(taken.known && taken.settled.decision.allowed);
+  EXPECT_EQ(Correct(charge, 10'240), Mode::kMemory);
   EXPECT_EQ(Left(), 90u);
-  const SizeCharge::Correction less = charge.CorrectTo(1, now);
-  EXPECT_EQ(less.surplus, 9u);
-  EXPECT_EQ(less.returnable, 9u);
-  EXPECT_TRUE(
-      checker.Correct(charge.place(), Operation::kRefund, less.returnable, now, nullptr).known);
+  EXPECT_EQ(Correct(charge, 1), Mode::kMemory);
   EXPECT_EQ(Left(), 99u);
 }
 
@@ -133,115 +142,105 @@ TEST_F(SizesTest, ARollOutHasItsOwnCost) {
   Ask();
   ASSERT_THAT(response.sized, SizeIs(1));
   EXPECT_EQ(response.sized[0].limit_index, rule::kLimitsPerRuleMax);
-  const SizeCharge charge = Charges().at(0);
-  EXPECT_TRUE(checker.Correct(charge.place(), Operation::kTake, 1, now, nullptr).known);
+  SizeCharge charge = Charges().at(0);
+  EXPECT_EQ(Correct(charge, 5 * 1024), Mode::kMemory);
   EXPECT_EQ(Left(), 99u) << "the rule counts requests";
 }
 
 TEST_F(SizesTest, ALimitThatIsGoneIsNotCorrected) {
   SetLimit(kBytes);
   Ask();
-  const SizeCharge charge = Charges().at(0);
+  SizeCharge charge = Charges().at(0);
   SetLimit("{unit: hour, requests_per_unit: 100}");
-  EXPECT_FALSE(checker.Correct(charge.place(), Operation::kRefund, 4, now, nullptr).known);
+  EXPECT_EQ(Correct(charge, 0), Mode::kClosed);
+  EXPECT_EQ(Left(), 96u);
 }
 
-TEST_F(SizesTest, ADebtDeniesItsKeyAndTakesNothing) {
+// Both limits decide how much has come back by itself since the take.
+TEST_F(SizesTest, ALimitThatHasChangedIsChargedButGetsNothingBack) {
+  SetLimit(kBytes);
+  Ask();
+  SizeCharge less = Charges().at(0);
+  Ask();
+  SizeCharge more = Charges().at(0);
+  SetLimit(
+      "{unit: hour, requests_per_unit: 200, cost: {of: response_bytes, per: 1KiB, reserve: 4KiB}}");
+  const uint64_t left = Left();
+  EXPECT_EQ(Correct(less, 0), Mode::kClosed);
+  EXPECT_EQ(Left(), left);
+  EXPECT_EQ(Correct(more, 6 * 1024), Mode::kMemory);
+  EXPECT_EQ(Left(), left - 2);
+}
+
+TEST_F(SizesTest, AnOverdrawnBucketDeniesAndNothingIsTaken) {
   SetRule("  rate_limits:\n  - {unit: day, requests_per_unit: 5, algorithm: fixed_window}\n  - " +
           std::string(kBytes) + "\n");
-  Ask();
-  limiter.size_debts().Add(response.sized[0].key, 10);
-  limiter.size_debts().Deny(response.sized[0].key, now + 5s);
+  Overdraw(10);
   EXPECT_FALSE(Ask().allowed);
   const algorithm::Decision& decision = response.descriptors[0].decision;
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kDenied);
   EXPECT_EQ(decision.remaining, 0u);
-  EXPECT_EQ(decision.retry_after, 5s + 4 * 36s) << "the debt, and then the reserve";
-  EXPECT_TRUE(Ask(3).allowed) << "a request that states its cost does not depend on sizes";
-}
-
-TEST_F(SizesTest, ADebtOfARuleInShadowDeniesNobody) {
-  SetRule("  shadow_mode: true\n  rate_limit: " + std::string(kBytes) + "\n");
-  Ask();
-  limiter.size_debts().Add(response.sized[0].key, 10);
-  limiter.size_debts().Deny(response.sized[0].key, now + 5s);
+  EXPECT_TRUE(decision.overdrawn);
+  EXPECT_EQ(decision.retry_after, (10 + 4) * 36s) << "what is owed, and then the reserve";
+  EXPECT_FALSE(Ask(1).allowed) << "so is a request that states its cost";
+  now += 14 * 36s;
   EXPECT_TRUE(Ask().allowed);
-  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
+  EXPECT_EQ(response.sized.size(), 1u);
 }
 
 // As if the rule denied in earnest: nothing is taken from any of its limits.
-TEST_F(SizesTest, ARuleInShadowTakesNothingWhileItOwes) {
+TEST_F(SizesTest, ARuleInShadowTakesNothingWhileItIsOverdrawn) {
   SetRule(
       "  shadow_mode: true\n  rate_limits:\n"
       "  - {unit: day, requests_per_unit: 5, algorithm: fixed_window}\n  - " +
       std::string(kBytes) + "\n");
-  Ask();
-  ASSERT_THAT(response.sized, SizeIs(1));
-  const base::Hash128 key = response.sized[0].key;
-  EXPECT_EQ(Left(), 4u);
-  limiter.size_debts().Add(key, 10);
-  limiter.size_debts().Deny(key, now + 5s);
+  Overdraw(10);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(Ask().allowed);
+    EXPECT_THAT(response.sized, IsEmpty());
+    EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
+    EXPECT_EQ(response.descriptors[0].decision.retry_after, 14 * 36s);
+  }
+  now += 14 * 36s;
   EXPECT_TRUE(Ask().allowed);
-  EXPECT_THAT(response.sized, IsEmpty());
-  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
-  EXPECT_EQ(response.descriptors[0].decision.retry_after, 5s + 4 * 36s);
-  EXPECT_EQ(limiter.size_debts().Forget(key), 10u);
-  EXPECT_EQ(Left(), 4u) << "neither limit has counted the request";
-  EXPECT_TRUE(Ask().allowed);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kAllowed) << "neither limit has counted them";
   EXPECT_THAT(response.sized, SizeIs(1));
-  EXPECT_EQ(Left(), 3u);
 }
 
-// The roll-out owes, the rule does not.
-TEST_F(SizesTest, ARollOutInShadowTakesNothingWhileItOwes) {
+// The roll-out is overdrawn, the rule is not.
+TEST_F(SizesTest, ARollOutInShadowTakesNothingWhileItIsOverdrawn) {
   SetRule(
       "  rate_limit: {unit: hour, requests_per_unit: 100}\n"
       "  rollout:\n    shadow: true\n    rate_limit: " +
       std::string(kBytes) + "\n");
-  Ask();
-  ASSERT_THAT(response.sized, SizeIs(1));
-  limiter.size_debts().Add(response.sized[0].key, 10);
-  limiter.size_debts().Deny(response.sized[0].key, now + 5s);
+  Overdraw(10);
   EXPECT_TRUE(Ask().allowed);
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kAllowed);
   EXPECT_THAT(response.sized, IsEmpty());
   EXPECT_EQ(Left(), 98u) << "the rule counts both requests";
 }
 
-// ---- How much of a charge may go back
-
-TEST_F(SizesTest, ABucketKeepsWhatHasComeBackByItself) {
-  SetLimit("{unit: minute, requests_per_unit: 60, cost: {of: response_bytes, reserve: 20B}}");
-  Ask();
-  SizeCharge charge = Charges().at(0);
-  const SizeCharge::Correction correction = charge.CorrectTo(5, now + 8s);
-  EXPECT_EQ(correction.surplus, 15u);
-  EXPECT_EQ(correction.returnable, 12u) << "20 less the 8 that have come back";
+TEST_F(SizesTest, AQuotaThatIsOverdrawnTakesNothing) {
+  SetRule("  quota_mode: true\n  rate_limit: " + std::string(kBytes) + "\n");
+  Overdraw(10);
+  EXPECT_FALSE(Ask().allowed);
+  EXPECT_THAT(response.sized, IsEmpty());
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 14 * 36s);
 }
 
-// 10 units are taken, and 40 more after 5 s; 5 of the first have come back by then.
-TEST_F(SizesTest, EachPartOfAChargeHasItsOwnTime) {
-  SetLimit("{unit: minute, requests_per_unit: 60, cost: {of: response_bytes, reserve: 10B}}");
-  Ask();
-  SizeCharge charge = Charges().at(0);
-  EXPECT_EQ(charge.CorrectTo(50, now + 5s).missing, 40u);
-  const SizeCharge::Correction correction = charge.CorrectTo(0, now + 7s);
-  EXPECT_EQ(correction.surplus, 50u);
-  EXPECT_EQ(correction.returnable, 43u);
-}
-
-TEST_F(SizesTest, NothingGoesBackToALaterWindow) {
-  now = base::Instant::FromNanos(1'790'000'040'000'000'000);  // a whole minute
-  for (const std::string_view align : {"epoch", "first_hit"}) {
-    SetLimit("{unit: minute, requests_per_unit: 60, algorithm: fixed_window, align: " +
-             std::string(align) + ", cost: {of: response_bytes, reserve: 20B}}");
-    Ask();
-    SizeCharge within = Charges().at(0);
-    EXPECT_EQ(within.CorrectTo(5, now + 59s).returnable, 15u) << align;
-    SizeCharge later = Charges().at(0);
-    EXPECT_EQ(later.CorrectTo(5, now + 60s).returnable, 0u) << align;
-    EXPECT_EQ(later.CorrectTo(5, now + 60s).surplus, 0u) << "it counts as corrected";
+// The group denies, so the quota has got its reserve back. It must not get it twice.
+TEST_F(SizesTest, AQuotaThatWasGivenBackIsNotCorrected) {
+  SetRule("  quota_mode: true\n  rate_limit: " + std::string(kBytes) +
+              "\n- key: other\n  rate_limit: {unit: hour, requests_per_unit: 1}\n",
+          "all_or_nothing: true\n");
+  const rule::Entry other{.key = "other", .value = "v"};
+  const rule::Descriptor both[] = {{.entries = {&entry, 1}}, {.entries = {&other, 1}}};
+  for (const bool passes : {true, false}) {
+    ASSERT_TRUE(checker.Check({.domain = "d", .descriptors = both}, response, now).ok());
+    EXPECT_EQ(response.allowed, passes);
+    EXPECT_THAT(response.sized, SizeIs(passes ? 1 : 0));
   }
+  EXPECT_EQ(Left(), 96u);
 }
 
 }  // namespace checker_sizes_test

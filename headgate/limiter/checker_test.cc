@@ -37,6 +37,7 @@ class FirstKeyRules final : public rule::RuleSet {
   bool Find(std::string_view domain, std::span<const rule::Entry> entries,
             rule::Match& match) const override {
     match.rule = nullptr;
+    match.all_or_nothing = all_or_nothing;
     match.step_count = static_cast<uint32_t>(entries.size());
     for (size_t i = 0; i < entries.size(); ++i) match.steps[i] = {};
     if (domain != "d") return false;
@@ -45,7 +46,6 @@ class FirstKeyRules final : public rule::RuleSet {
     }
     return true;
   }
-  bool AllOrNothing(std::string_view) const override { return all_or_nothing; }
   std::span<const rule::Rule> rules() const override { return rules_; }
 
   bool all_or_nothing = false;
@@ -140,6 +140,45 @@ TEST_F(LimiterTest, AllowsDescriptorsWithoutARule) {
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
   EXPECT_EQ(response.descriptors[0].rule, nullptr);
   EXPECT_FALSE(response.descriptors[0].has_decision());
+}
+
+TEST_F(LimiterTest, InPassthroughRequestsAreDecidedAndCountedAndPass) {
+  FirstKeyRules rules;
+  rules.Add("user", {{.requests = 1, .period = 1h}});
+  rules.Add("other", {{.requests = 5, .period = 1h}});
+  Publish(rules);
+  EXPECT_FALSE(limiter.SetPassthrough(true));
+  EXPECT_TRUE(Check({{"user"}, {"other"}}).allowed);
+  EXPECT_FALSE(response.passed_despite) << "it would have passed anyway";
+  EXPECT_TRUE(Check({{"user"}, {"other"}}).allowed);
+  EXPECT_EQ(response.passed_despite, Outcome::kDenied);
+  EXPECT_TRUE(response.descriptors[0].allowed());
+  EXPECT_TRUE(response.descriptors[0].decision.allowed);
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 0s);
+  EXPECT_TRUE(Peek({{"user", "v", 1}}).allowed);
+  EXPECT_TRUE(Check({{"user", "v", 7}}).allowed) << "it can never fit";
+  EXPECT_EQ(observer.count(Outcome::kAllowed), 3u);
+  EXPECT_EQ(observer.count(Outcome::kDenied), 1u);
+  EXPECT_EQ(observer.count(Outcome::kNeverFits), 1u);
+  EXPECT_TRUE(limiter.SetPassthrough(false));
+  EXPECT_FALSE(Check({{"user"}}).allowed) << "what passed was counted";
+  EXPECT_EQ(Remaining("other"), 3u);
+}
+
+TEST_F(LimiterTest, InPassthroughNothingWaitsAndRulesNeedNotBeThere) {
+  limiter.SetPassthrough(true);
+  EXPECT_TRUE(Check({{"user"}}).allowed);
+  EXPECT_EQ(response.passed_despite, Outcome::kUnavailable);
+  EXPECT_EQ(Call(store::Operation::kReset, {{"user"}}, kStart).code(),
+            absl::StatusCode::kFailedPrecondition)
+      << "it asks for no pass";
+  EXPECT_EQ(Call(store::Operation::kTake, {}, kStart).code(), absl::StatusCode::kInvalidArgument);
+  FirstKeyRules rules;
+  rules.Add("user", {{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 1, .period = 1h}});
+  Publish(rules);
+  Check({{"user"}});
+  EXPECT_TRUE(Check({{"user"}}).allowed);
+  EXPECT_EQ(response.descriptors[0].decision.wait, 0s);
 }
 
 TEST_F(LimiterTest, EachValueHasItsOwnBucket) {

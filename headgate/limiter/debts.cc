@@ -1,11 +1,13 @@
 #include "headgate/limiter/debts.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/no_hits.h"
 #include "headgate/base/check.h"
+#include "headgate/base/wide.h"
 
 namespace headgate::limiter {
 
@@ -20,23 +22,35 @@ namespace {
 // The number of oldest debts to look at when a new one finds no place.
 constexpr size_t kLooksForRoom = 8;
 
-// A log would need its hits. A window of the same length that begins with the first hit admits the
-// same number.
+constexpr uint64_t kWindowMost = std::numeric_limits<uint32_t>::max();
+
+// The rate or the windows of the share, with room for whatever is charged. A log would need its
+// hits. A window of the same length that begins with the first hit admits the same number.
 Limit TermsOf(const Limit& share) {
-  if (share.algorithm() != Algorithm::kSlidingWindowLog) return share;
-  algorithm::LimitSpec spec = share.spec();
-  spec.algorithm = Algorithm::kFixedWindow;
-  spec.align = algorithm::Align::kFirstHit;
+  if (share.denies_all()) return share;
+  const algorithm::LimitSpec& from = share.spec();
+  algorithm::LimitSpec spec{.algorithm = from.algorithm,
+                            .requests = kWindowMost,
+                            .period = from.period,
+                            .align = from.align,
+                            .zone = from.zone};
+  if (algorithm::IsBucket(from.algorithm)) {
+    const base::uint128 room =
+        base::WideMul(static_cast<uint64_t>(base::kDurationMax.count()), share.requests()) /
+        share.period();
+    spec.requests = from.requests;
+    spec.burst =
+        static_cast<uint64_t>(std::min<base::uint128>(room, std::numeric_limits<int64_t>::max()));
+  } else if (from.algorithm == Algorithm::kSlidingWindowLog) {
+    spec.algorithm = Algorithm::kFixedWindow;
+    spec.align = algorithm::Align::kFirstHit;
+  }
   return *Limit::Make(spec);
 }
 
-// Takes the whole cost, or as much as the terms have room for.
 void Owe(Debts::Debt& debt, Cost cost, Instant now) {
   algorithm::NoHits no_hits;  // the terms never keep hits
-  const algorithm::Decision decision =
-      algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
-  if (!decision.allowed)
-    algorithm::Decide(debt.terms, debt.state, no_hits, decision.remaining, now);
+  algorithm::Charge(debt.terms, debt.state, no_hits, cost, now);
 }
 
 }  // namespace
@@ -82,13 +96,13 @@ void Debts::Add(const base::Hash128& key, std::string_view name, const store::Li
   Owe(debt, cost, now);
 }
 
-void Debts::GiveBack(const base::Hash128& key, Cost cost, Instant now) {
+void Debts::Undo(const base::Hash128& key, Cost cost, Instant taken_at, Instant now) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return;
   algorithm::NoHits no_hits;
-  // Only a queue refuses a refund.
-  HEADGATE_CHECK(
-      algorithm::Refund(found->second->terms, found->second->state, no_hits, cost, now).ok());
+  Debt& debt = *found->second;
+  // Only a queue refuses to undo.
+  HEADGATE_CHECK(algorithm::Undo(debt.terms, debt.state, no_hits, cost, taken_at, now).ok());
 }
 
 std::optional<Debts::Debt> Debts::Take(Instant now) {

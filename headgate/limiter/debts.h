@@ -1,10 +1,10 @@
 // Records the requests that this node admitted while the shared store was unreachable, so that they
-// are taken from the shared buckets once the store answers again.
+// are charged to the shared buckets once the store answers again.
 //
-// A debt is a bucket of its own, under this node's share of the limit. It begins full, each
-// admitted request takes from it, and time refills it. The missing part is owed. So requests
-// admitted 15 s ago at 20 a second are paid by time, and requests admitted in a window are
-// forgotten with the window.
+// A debt is a bucket of its own, at the rate of this node's share of the limit. It begins full,
+// each admitted request takes from it, and time refills it. The missing part is owed: also what was
+// charged beyond the share, so the bucket has room for anything. So requests admitted 15 s ago at
+// 20 a second are paid by time, and requests admitted in a window are forgotten with the window.
 //
 // Each debt is settled once, oldest first, by the caller of Take. The table is bounded: a debt that
 // time has paid gives up its place, and requests that find no place are counted and forgotten. Not
@@ -41,8 +41,7 @@ class Debts {
   // In requests. Readable from any thread.
   struct Counters {
     base::Counter owed;       // admitted without the store
-    base::Counter settled;    // taken from the shared bucket; includes calls without an answer
-    base::Counter forgiven;   // no longer in the bucket when taken
+    base::Counter settled;    // charged to the shared bucket; includes calls without an answer
     base::Counter forgotten;  // found no place
     base::Counter keys;       // debts now
   };
@@ -55,8 +54,9 @@ class Debts {
   void Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
            std::span<const store::LimitChange> history, const algorithm::Limit& share,
            algorithm::Cost cost, base::Instant now);
-  // The admission was undone.
-  void GiveBack(const base::Hash128& key, algorithm::Cost cost, base::Instant now);
+  // An admission at `taken_at` was undone.
+  void Undo(const base::Hash128& key, algorithm::Cost cost, base::Instant taken_at,
+            base::Instant now);
 
   bool empty() const { return debts_.empty(); }
   size_t size() const { return debts_.size(); }

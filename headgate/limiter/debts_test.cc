@@ -65,10 +65,33 @@ TEST_F(DebtsTest, AQueueOwesNothing) {
   EXPECT_TRUE(debts.empty());
 }
 
-TEST_F(DebtsTest, RefundedRequestsAreNotOwed) {
+TEST_F(DebtsTest, UndoneRequestsAreNotOwed) {
   Add(1, 10, kTwentyASecond);
-  debts.GiveBack({1, 1}, 4, now);
+  debts.Undo({1, 1}, 4, now, now);
   EXPECT_EQ(Owed(), 6u);
+}
+
+// A response turned out larger than the share.
+TEST_F(DebtsTest, AllOfAChargeIsOwed) {
+  Add(1, 100'000, kTwentyASecond);
+  EXPECT_EQ(Owed(), 100'000u);
+  now += 1h;
+  EXPECT_EQ(Owed(), 28'000u);
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+    const auto key = static_cast<uint64_t>(algorithm) + 10;
+    debts.Take(now);
+    Add(key, 100'000, {.algorithm = algorithm, .requests = 10, .period = 60s});
+    EXPECT_EQ(Owed(), 100'000u);
+  }
+}
+
+TEST_F(DebtsTest, TheSlowestAndTheFastestRateHaveRoom) {
+  Add(1, 5, {.requests = 1, .period = 24h * 365 * 100});
+  EXPECT_GE(Owed(), 1u);
+  debts.Take(now);
+  Add(2, uint64_t{1} << 36, {.requests = uint64_t{1} << 36, .period = 1ms});
+  EXPECT_EQ(Owed(), uint64_t{1} << 36);
 }
 
 TEST_F(DebtsTest, TheOldestIsSettledFirstAndOnce) {
@@ -93,7 +116,7 @@ TEST_F(DebtsTest, AnUnsettledDebtIsAddedToTheNewerOne) {
 TEST_F(DebtsTest, AChangeOfLimitKeepsTheDebt) {
   Add(1, 60, kTwentyASecond);
   Add(1, 1, {.requests = 10, .period = 1s, .burst = 50});
-  EXPECT_EQ(Owed(), 50u) << "at most its capacity";
+  EXPECT_EQ(Owed(), 61u) << "also beyond its capacity";
 }
 
 TEST_F(DebtsTest, AFullTableReusesPaidPlacesAndCountsRequestsWithoutAPlace) {

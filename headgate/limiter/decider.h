@@ -31,11 +31,18 @@ struct SharedTerms {
   bool remembers_id = false;
 };
 
-// A request of a batch, and its answer.
+// A request of a batch, and its answer. For an undo, `settled` says first how the cost was taken.
 struct BatchEntry {
   store::TakeRequest request;
   SharedTerms terms{};
   Settled settled{};
+
+  // Makes it an undo of what it has taken.
+  void BecomeUndo() {
+    request.operation = store::Operation::kUndo;
+    request.taken_at = settled.decision.at;
+    request.joined = store::Joined::kNo;
+  }
 };
 
 // A request of a batch about the permits of a key (permit/permit.h), and its answer.
@@ -86,6 +93,10 @@ class Decider {
   // as for Decide.
   virtual bool AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
                           base::Instant now) = 0;
+
+  // When the entry took its cost, on the clock of its bucket's store, or a little earlier. 0 if
+  // that is not known: nothing can be undone then.
+  virtual base::Instant TakenAt(const BatchEntry& entry) const { return entry.settled.decision.at; }
 
   const SharedTerms& default_terms() const { return default_terms_; }
   SharedTerms TermsOf(const rule::Rule& rule) const {

@@ -1,57 +1,87 @@
-// The demand for one key: requests and their costs, per interval. Uses integers: at the end of each
-// interval the average is halved and the interval's demand added, so a key is forgotten after a
-// few.
+// The demand for one key, in intervals of 100 ms: what comes now, what came in the last few
+// intervals, and what comes in the long run. Integers only; the averages have a fixed point.
 //
 //   in the interval    |   8   |   4   |   0   |   0   |
-//   expected           0 ..... 8 ..... 6 ..... 3 ..... 2
+//   brief              0 ..... 8 ..... 6 ..... 3 ..... 1      half of the average, half of the last
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
+#include "headgate/algorithm/lease.h"
 #include "headgate/base/clock.h"
 
 namespace headgate::limiter {
 
 class Demand {
  public:
-  void Add(uint64_t cost, base::Duration interval, base::BootTime now) {
-    if (now >= interval_end_) [[unlikely]]
-      Roll(interval, now);
-    cost_now_ += static_cast<uint32_t>(std::min<uint64_t>(cost, kMax - cost_now_));
-    requests_now_ += requests_now_ < kMax ? 1 : 0;
+  static constexpr base::Duration kInterval = algorithm::kBrief;
+
+  void Add(uint64_t cost, base::BootTime now) {
+    AdvanceTo(now);
+    cost_now_ += static_cast<uint32_t>(std::min<uint64_t>(cost, kCostMax - cost_now_));
+    requests_now_ += requests_now_ < kCostMax ? 1 : 0;
   }
 
-  // The expected demand per interval, from the last intervals and the present one: a burst counts
-  // at once.
-  uint64_t cost() const { return std::max(cost_average_, cost_now_); }
-  uint64_t requests() const { return std::max(requests_average_, requests_now_); }
+  // Nothing has come since the last Add.
+  void AdvanceTo(base::BootTime now) {
+    const auto interval = static_cast<uint32_t>(now.ns / kInterval.count());
+    if (interval != interval_) [[unlikely]]
+      Roll(interval);
+  }
+
+  // The cost to expect within one interval. A burst counts at once.
+  uint64_t brief() const { return std::max<uint64_t>(brief_ / kOne, cost_now_); }
+  // The cost, and the requests, to expect within `time`, which is a multiple of the interval.
+  uint64_t CostIn(base::Duration time) const {
+    const uint64_t each = std::max<uint64_t>({slow_cost_, brief_, cost_now_ * kOne});
+    return (each * Intervals(time) + kOne - 1) / kOne;
+  }
+  uint64_t RequestsIn(base::Duration time) const {
+    return std::max<uint64_t>(slow_requests_ * Intervals(time) / kOne, requests_now_);
+  }
 
  private:
-  void Roll(base::Duration interval, base::BootTime now) {
-    // The very first request begins the first interval.
-    const int64_t ended = interval_end_.ns == 0 ? 64 : 1 + (now - interval_end_) / interval;
-    const auto halvings = static_cast<int>(std::min<int64_t>(ended - 1, 63));
-    cost_average_ = static_cast<uint32_t>(Average(cost_average_, cost_now_) >> halvings);
-    requests_average_ =
-        static_cast<uint32_t>(Average(requests_average_, requests_now_) >> halvings);
+  static constexpr uint64_t kOne = 256;
+  static constexpr uint32_t kCostMax = std::numeric_limits<uint32_t>::max() / kOne;
+  // The slow averages follow a change within this many intervals.
+  static constexpr uint32_t kSlow = 16;
+
+  static uint64_t Intervals(base::Duration time) {
+    return static_cast<uint64_t>(time.count() / kInterval.count());
+  }
+
+  // A new key has no past: its averages begin with the first interval.
+  void Roll(uint32_t interval) {
+    const uint32_t ended = interval - interval_;
+    const auto cost = static_cast<uint32_t>(cost_now_ * kOne);
+    const auto requests = static_cast<uint32_t>(requests_now_ * kOne);
+    if (interval_ != 0) {
+      const bool is_new = slow_requests_ == 0;
+      brief_ = brief_ == 0 ? cost : brief_ / 2 + cost / 2;
+      slow_cost_ = is_new ? cost : Followed(slow_cost_, cost);
+      slow_requests_ = is_new ? requests : Followed(slow_requests_, requests);
+      for (uint32_t i = 1; i < std::min(ended, 8 * kSlow); ++i) {
+        brief_ /= 2;
+        slow_cost_ = Followed(slow_cost_, 0);
+        slow_requests_ = Followed(slow_requests_, 0);
+      }
+      if (ended >= 8 * kSlow) brief_ = slow_cost_ = slow_requests_ = 0;
+    }
     cost_now_ = requests_now_ = 0;
-    interval_end_ = ended == 64 ? now + interval : interval_end_ + ended * interval;
+    interval_ = interval;
+  }
+  static uint32_t Followed(uint32_t average, uint32_t last) {
+    return average - average / kSlow + last / kSlow;
   }
 
-  static uint64_t Average(uint64_t before, uint64_t last) {
-    return before == 0 ? last : (before + last + 1) / 2;
-  }
-
-  static constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
-
-  base::BootTime interval_end_{0};
-  // Saturates instead of overflowing.
+  uint32_t interval_ = 0;
   uint32_t cost_now_ = 0;
-  uint32_t cost_average_ = 0;
   uint32_t requests_now_ = 0;
-  uint32_t requests_average_ = 0;
+  uint32_t brief_ = 0;
+  uint32_t slow_cost_ = 0;
+  uint32_t slow_requests_ = 0;
 };
 
 }  // namespace headgate::limiter

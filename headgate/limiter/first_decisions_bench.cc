@@ -31,14 +31,15 @@ void BM_FirstDecisions(benchmark::State& state) {
   std::vector<double> took_us;
   for (auto _ : state) {
     base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
-    store::MemoryStore stored({.max_buckets = 1u << 20}), local({.max_buckets = 1u << 20});
-    testing::ManualSharedStore shared(stored, now);
+    // One store for both, because they share one table of limits.
+    store::MemoryStore local({.max_buckets = 1u << 21});
+    testing::ManualSharedStore shared(local, now);
     shared.at_once = true;
     if (way == Way::kLocal) shared.failure = absl::UnavailableError("away");
     LeaseBooks leases({.node = 1});
     SharedDecider fleet(shared, local, {.leases = &leases});
     const store::LimitHandle limit = *local.limits().Intern(
-        *algorithm::Limit::Make({.requests = 100, .period = std::chrono::seconds(1)}));
+        *algorithm::Limit::Make({.requests = 1000, .period = std::chrono::seconds(10)}));
     Pending pending([] {});
     for (size_t i = 0; i < kDecisions; ++i) {
       // Five requests for each key are enough for a lease.

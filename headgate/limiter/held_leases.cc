@@ -31,12 +31,18 @@ void HeldLeases::CloseSpent() {
                         [](const HeldLease& lease) { return !lease.closed; });
 }
 
-uint64_t HeldLeases::GiveBack(uint64_t cost) {
+uint64_t HeldLeases::newest() const {
+  uint64_t newest = 0;
+  for (const HeldLease& lease : *this) newest = std::max(newest, lease.number);
+  return newest;
+}
+
+uint64_t HeldLeases::GiveBack(uint64_t cost, uint64_t newest, BootTime until) {
   uint64_t given = 0;
   // Refunds go to open leases first, which are stored before the closed ones.
   for (uint32_t i = 0; i < size_ && given < cost; ++i) {
     HeldLease& lease = leases_[i];
-    if (lease.spent <= lease.reported) continue;
+    if (lease.number > newest || lease.deadline <= until || lease.spent <= lease.reported) continue;
     const auto part =
         static_cast<uint32_t>(std::min<uint64_t>(cost - given, lease.spent - lease.reported));
     lease.spent -= part;
@@ -46,10 +52,10 @@ uint64_t HeldLeases::GiveBack(uint64_t cost) {
   return given;
 }
 
-uint64_t HeldLeases::DropExpired(BootTime now) {
+uint64_t HeldLeases::DropEnded(BootTime before) {
   uint64_t lost = 0;
   for (uint32_t i = size_; i-- > 0;) {
-    if (leases_[i].deadline > now) continue;
+    if (leases_[i].deadline > before) continue;
     lost += leases_[i].unspent();
     left_ -= leases_[i].left();
     Erase(i);
@@ -83,7 +89,7 @@ bool HeldLeases::Add(HeldLease lease, uint64_t& lost) {
 void HeldLeases::Close(BootTime until) {
   for (uint32_t i = 0; i < size_; ++i) {
     HeldLease& lease = leases_[i];
-    if (lease.closed || lease.deadline >= until) continue;
+    if (lease.closed || (lease.deadline >= until && lease.unspent() > 0)) continue;
     left_ -= lease.left();
     lease.closed = true;
   }
@@ -122,6 +128,14 @@ uint32_t HeldLeases::Report(std::array<store::LeaseReport, kMax>& reports) {
     lease.told = lease.closed;
   }
   return count;
+}
+
+uint64_t HeldLeases::Returned(BootTime now) const {
+  uint64_t returned = 0;
+  for (const HeldLease& lease : *this) {
+    if (lease.told && lease.deadline > now) returned += lease.unspent();
+  }
+  return returned;
 }
 
 uint64_t HeldLeases::OnTold(bool arrived) {

@@ -3,7 +3,7 @@
 //   granted ── Spend ──> spent ──────┐
 //      ├────── Close (idle, …) ──────┴──> closed: reported as returned with the next ask
 //      │                                     └── until one such report has arrived ──> gone
-//      └────── its deadline passes ──────────────────────────────────────────────────> gone
+//      └────── its deadline passes ────┘
 //
 // A closed lease is never spent from again, whether or not the message about it arrives.
 #pragma once
@@ -39,7 +39,7 @@ class HeldLeases {
   const HeldLease* begin() const { return leases_.data(); }
   const HeldLease* end() const { return leases_.data() + size_; }
 
-  // The requests that may be spent, as of the last SpendFromFirst that succeeded, or DropExpired.
+  // The requests that may be spent, as of the last SpendFromFirst that succeeded, or Close.
   // Their sum is below 2^32.
   uint32_t left() const { return left_; }
 
@@ -53,22 +53,28 @@ class HeldLeases {
     left_ -= static_cast<uint32_t>(cost);
     return true;
   }
-  // The same from all leases, after DropExpired: the whole cost or nothing.
+  // The same from all leases, after Close(now): the whole cost or nothing.
   bool Spend(uint64_t cost);
 
   // Undoes up to `cost` of the spending that the store has not been told of; others may have taken
-  // the room of reported requests. The store gets back the part that goes into a closed lease when
-  // that lease is returned. Call DropExpired first. Returns the cost undone.
-  uint64_t GiveBack(uint64_t cost);
+  // the room of reported requests. Not from leases with numbers above `newest`: they were granted
+  // later, perhaps in another window. Not into leases that have ended by `until` either: a window
+  // may have ended with them. The store gets back the part that goes into a closed lease when that
+  // lease is returned. Call Close(now) first. Returns the cost undone.
+  uint64_t GiveBack(uint64_t cost, uint64_t newest = ~uint64_t{0},
+                    base::BootTime until = base::BootTime{0});
+  // The highest number of a lease that is held; 0: none is.
+  uint64_t newest() const;
 
-  // Drops expired leases; returns the number of their unspent requests.
-  uint64_t DropExpired(base::BootTime now);
+  // Drops leases that ended before `before`: no report of them brings anything back. Returns the
+  // number of their unspent requests.
+  uint64_t DropEnded(base::BootTime before);
 
   // Adds a lease that can be spent from at once, or must be returned, but only as much of it as
   // keeps the sum below 2^32. If all places are in use, drops a closed lease, which then counts as
   // spent at the store; `lost` is its unspent rest. Returns false if no lease is closed.
   bool Add(HeldLease lease, uint64_t& lost);
-  // Closes leases that end before `until`.
+  // Closes leases that end before `until`, or are used up.
   void Close(base::BootTime until);
   void CloseFirst();
 
@@ -78,6 +84,8 @@ class HeldLeases {
   // The reports about live leases that the store needs; marks them as reported. Returns the number
   // of reports.
   uint32_t Report(std::array<store::LeaseReport, kMax>& reports);
+  // The unspent requests of the leases that the last report returned, and that had not ended.
+  uint64_t Returned(base::BootTime now) const;
   // The ask with the reports has arrived or failed. Returns the number of requests that went back.
   uint64_t OnTold(bool arrived);
   // Drops all leases; returns the number of their unspent requests.

@@ -57,6 +57,40 @@ TEST_F(HeldLeasesTest, CloseLeavesTheLeasesThatEndLater) {
   EXPECT_TRUE(held.Spend(13));
 }
 
+TEST_F(HeldLeasesTest, CloseAlsoClosesWhatIsUsedUp) {
+  Add(1, 10ms, 5);
+  Add(2, 20ms, 6);
+  EXPECT_TRUE(held.SpendFromFirst(5, At(1ms)));
+  held.Close(At(2ms));
+  EXPECT_THAT(Numbers(/*closed=*/true), ElementsAre(1u));
+  EXPECT_FALSE(held.HasUnspentReturns());
+  EXPECT_TRUE(held.HasReturns());
+  EXPECT_TRUE(held.SpendFromFirst(6, At(3ms)));
+}
+
+// A report of an ended lease still gives back at the store, until its bucket is full again.
+TEST_F(HeldLeasesTest, AnEndedLeaseIsReportedUntilItIsDropped) {
+  Add(1, 10ms, 5);
+  Add(2, 20ms, 6);
+  held.Close(At(10ms) + 1ns);
+  EXPECT_EQ(held.DropEnded(At(10ms) - 1ns), 0u);
+  EXPECT_THAT(Returned(), ElementsAre(1u));
+  EXPECT_EQ(held.OnTold(/*arrived=*/false), 0u);
+  EXPECT_EQ(held.DropEnded(At(10ms)), 5u);
+  EXPECT_THAT(Returned(), IsEmpty());
+  EXPECT_EQ(held.left(), 6u);
+}
+
+// The rest of an ended lease may have refilled already, so nobody counts on it.
+TEST_F(HeldLeasesTest, OnlyReturnsOfLeasesThatLiveAreCertainToComeBack) {
+  Add(1, 10ms, 5);
+  Add(2, 20ms, 6);
+  held.Close(At(30ms));
+  EXPECT_THAT(Returned(), ElementsAre(1u, 2u));
+  EXPECT_EQ(held.Returned(At(9ms)), 11u);
+  EXPECT_EQ(held.Returned(At(10ms)), 6u);
+}
+
 TEST_F(HeldLeasesTest, AReturnThatArrivedIsNotReportedAgain) {
   Add(1, 10ms, 5);
   held.Close(At(20ms));
@@ -85,6 +119,17 @@ TEST_F(HeldLeasesTest, AnOpenLeaseStaysWhenItsReportHasArrived) {
   EXPECT_EQ(held.OnTold(/*arrived=*/true), 0u);
   EXPECT_EQ(held.left(), 3u);
   EXPECT_EQ(held.GiveBack(2), 0u) << "the store knows that it is spent";
+}
+
+TEST_F(HeldLeasesTest, NothingIsGivenBackToALaterLease) {
+  Add(1, 10ms, 5);
+  EXPECT_TRUE(held.SpendFromFirst(4, At(1ms)));
+  EXPECT_EQ(held.newest(), 1u);
+  Add(2, 20ms, 5);
+  EXPECT_TRUE(held.Spend(4));
+  EXPECT_EQ(held.newest(), 2u);
+  EXPECT_EQ(held.GiveBack(8, /*newest=*/1), 5u);
+  EXPECT_EQ(held.GiveBack(8), 3u);
 }
 
 }  // namespace held_leases_test

@@ -18,12 +18,6 @@ using base::Hash128;
 
 namespace {
 
-// In a bucket that holds less than this for each of its holders, most requests would lie unused on
-// lease. Such a bucket is exact for this many TTLs, and costs a message for each request that
-// passes. Since it takes `fill_least` to fill, these are few.
-constexpr uint64_t kEachLeast = 3;
-constexpr int64_t kExactTtls = 4;
-
 // One thread writes at a time.
 void Count(std::atomic<uint64_t>& counter, uint64_t by = 1) {
   counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
@@ -33,7 +27,9 @@ void Count(std::atomic<uint64_t>& counter, uint64_t by = 1) {
 bool PerhapsDone(const absl::Status& status) {
   return status.code() != absl::StatusCode::kUnavailable &&
          status.code() != absl::StatusCode::kResourceExhausted &&
+         status.code() != absl::StatusCode::kCancelled &&
          status.code() != absl::StatusCode::kPermissionDenied &&
+         status.code() != absl::StatusCode::kDataLoss &&
          status.code() != absl::StatusCode::kFailedPrecondition &&
          status.code() != absl::StatusCode::kUnimplemented;
 }
@@ -42,9 +38,9 @@ bool PerhapsDone(const absl::Status& status) {
 
 LeaseBook::LeaseBook(const LeaseBookOptions& options, void* records)
     : options_(options),
-      idle_after_(options.ttl / 4),
-      look_every_(options.ttl / 16),
-      first_look_late_(12 * look_every_),
+      look_every_(std::min<Duration>(Demand::kInterval / 2, options.ttl / 16)),
+      first_look_late_(options.ttl * 3 / 4),
+      tiny_look_late_(std::max(first_look_late_, sizing_.Life(options.tiny_ttl) - options.ttl)),
       table_(options.keys_max, options.ttl, records) {}
 
 LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit, Cost cost,
@@ -59,7 +55,6 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
       return verdict;
     }
     SetTerms(*found);
-    if (options_.instances) found->holders = std::max(1u, options_.instances());
   }
   LeaseRecord& record = *found;
   record.taken_at = now;
@@ -77,38 +72,67 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     if (unknown || limit.limit.spec().count_denied) return verdict;
     return {.kind = LeaseVerdict::Kind::kDenied, .decision = denials_.Denied(record, cost, now)};
   }
-  record.demand.Add(cost, sizing_.interval(), now);
-  const bool spent = Spend(record, cost, now);
-  const LeaseAction* action = nullptr;
-  if (now >= record.ask_from && (record.leases.left() <= record.renew_below ||
-                                 now >= record.renew_at || !spent)) [[unlikely]] {
-    action = MaybeAsk(record, cost, spent, name, now);
-  }
-  verdict = VerdictOf(record, cost, spent, now);
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr &&
-      denials_.IsDeniedLately(record, cost, now)) [[unlikely]] {
-    // This request finds out whether something is left again. A bucket that fills within a few
-    // calls has something for certain, so others may ask too.
-    if (record.pause >= options_.timeout) record.denied_until = now + sizing_.PauseOf(record, now);
-  }
-  verdict.action = action;
-  if (!spent && action != nullptr) {
-    // Also if the key had nothing left: this request finds out whether it has now, and others are
-    // denied meanwhile.
-    verdict.kind = LeaseVerdict::Kind::kAwaitLease;
-  } else if (verdict.kind == LeaseVerdict::Kind::kAskStore && record.leasable &&
-             now < record.ask_from) [[unlikely]] {
-    sizing_.SpendBudget(record, now);
+  record.demand.Add(cost, now);
+  return Decide(record, cost, name, now);
+}
+
+LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                                  Namer name, BootTime now) {
+  LeaseRecord* const record = table_.Find(key, limit);
+  if (record == nullptr || cost > limit.limit.capacity()) return {};
+  return Decide(*record, cost, name, now);
+}
+
+LeaseVerdict LeaseBook::Decide(LeaseRecord& record, Cost cost, Namer name, BootTime now) {
+  const uint64_t lease = Spend(record, cost, now);
+  if (lease == 0) [[unlikely]]
+    return AskFor(record, cost, name, now);
+  LeaseVerdict verdict{.kind = LeaseVerdict::Kind::kAllowed,
+                       .decision = LeaseDenials::Allowed(record, now),
+                       .lease = lease};
+  if (record.leases.left() <= record.renew_below || now >= record.renew_at) [[unlikely]] {
+    if (IsRenewalDue(record, now)) {
+      verdict.action = Renew(record, now);
+    } else if (record.leases.left() == 0) {
+      // Reported soon, so that the bucket refills.
+      Enqueue(record, now);
+    }
   }
   return verdict;
 }
 
-LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost,
-                                  BootTime now) {
-  LeaseRecord* const record = table_.Find(key, limit);
-  if (record == nullptr) return {};
-  const bool spent = Spend(*record, cost, now);
-  return VerdictOf(*record, cost, spent, now);
+// The leases do not suffice. If something is held, or was spent and not yet reported, the message
+// returns it, so that the store decides with the whole bucket.
+LeaseVerdict LeaseBook::AskFor(LeaseRecord& record, Cost cost, Namer name, BootTime now) {
+  if (denials_.IsDenied(record, cost, now)) {
+    record.refused_at = now;
+    return {.kind = LeaseVerdict::Kind::kDenied, .decision = denials_.Denied(record, cost, now)};
+  }
+  if (record.asked_number != 0) {
+    LeaseVerdict verdict{.kind = LeaseVerdict::Kind::kAwait};
+    if (denials_.IsDeniedBeside(record, cost, now))
+      verdict.decision = denials_.Denied(record, cost, now);
+    return verdict;
+  }
+  if (closing_) return {};
+  EndExpired(record, now);
+  const bool few_left = LeaseSizing::IsNearExhaustion(record);
+  const bool exact = record.exact || few_left;
+  if (!few_left || !LeaseSizing::IsOverBudget(record, now)) record.few_left_asks = 0;
+  record.few_left_asks += few_left ? 1 : 0;
+  const LeaseWish wish = WishOf(record, now);
+  const bool lease =
+      now >= record.ask_from && wish.want > 0 && (!exact || sizing_.IsOverloaded(record, now));
+  if (!lease && record.leases.empty()) {
+    sizing_.SpendBudget(record, now);
+    record.asked_at = now;
+    return {};
+  }
+  record.leases.Close(kNeverAt);
+  if (record.name.empty()) name(record.name);
+  return {.kind = LeaseVerdict::Kind::kAwait,
+          .decision = {},
+          .action = Ask(record, cost, lease ? wish : sizing_.NoWish(record, now), now)};
 }
 
 std::optional<Decision> LeaseBook::Peek(const Hash128& key, const store::LimitEntry& limit,
@@ -124,49 +148,52 @@ uint64_t LeaseBook::Spendable(const Hash128& key, const store::LimitEntry& limit
 }
 
 uint64_t LeaseBook::LeftIn(LeaseRecord& record, BootTime now) {
-  DropExpired(record, now);
+  EndExpired(record, now);
   return record.leases.left();
 }
 
-LeaseVerdict LeaseBook::VerdictOf(const LeaseRecord& record, Cost cost, bool spent,
-                                  BootTime now) const {
-  if (spent) [[likely]]
-    return {.kind = LeaseVerdict::Kind::kAllowed, .decision = LeaseDenials::Allowed(record, now)};
-  if (now < record.denied_until && denials_.IsDeniedLately(record, cost, now)) {
-    return {.kind = LeaseVerdict::Kind::kDenied, .decision = denials_.Denied(record, cost, now)};
+uint64_t LeaseBook::Spend(LeaseRecord& record, Cost cost, BootTime now) {
+  uint64_t lease = 0;
+  if (record.leases.SpendFromFirst(cost, now)) {
+    lease = record.leases.begin()->number;
+  } else if (!record.leases.empty()) {
+    EndExpired(record, now);
+    if (record.leases.Spend(cost)) lease = record.leases.newest();
   }
-  return {};
-}
-
-bool LeaseBook::Spend(LeaseRecord& record, Cost cost, BootTime now) {
-  bool spent = record.leases.SpendFromFirst(cost, now);
-  if (!spent && !record.leases.empty()) {
-    DropExpired(record, now);
-    spent = record.leases.Spend(cost);
-  }
-  if (spent) Count(counters_.spent, cost);
-  return spent;
+  if (lease != 0) Count(counters_.spent, cost);
+  return lease;
 }
 
 // ---- The store has answered
 
-void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost,
-                        const Decision& decision, BootTime asked_at, BootTime now) {
+bool LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                        const store::SharedAnswer& answer, BootTime now) {
   LeaseRecord* const record = table_.Find(key, limit);
-  if (record == nullptr) return;
-  denials_.OnExact(*record, cost, decision, asked_at, now);
+  if (record == nullptr) return true;
+  if (record->asked_number == 0 && record->leases.empty()) {
+    denials_.OnDecided(*record, cost, answer, now);
+    return true;
+  }
+  record->shared_rest = answer.decision.remaining;
+  return answer.decision.allowed;
 }
 
-void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
+void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining) {
   LeaseRecord* const record = table_.Find(key);
-  if (record != nullptr) denials_.OnRefunded(*record, remaining, now);
+  if (record == nullptr) return;
+  LeaseDenials::HearRest(*record, remaining);
 }
 
-Duration LeaseBook::DeniedFor(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+bool LeaseBook::IsDenied(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                         BootTime now) const {
+  const LeaseRecord* const record = table_.Find(key, limit);
+  return record != nullptr && denials_.IsDenied(*record, cost, now);
+}
+
+Duration LeaseBook::DeniedFor(const Hash128& key, const store::LimitEntry& limit,
                               BootTime now) const {
   const LeaseRecord* const record = table_.Find(key, limit);
-  if (record == nullptr) return Duration(0);
-  return denials_.DeniedFor(*record, cost, now);
+  return record == nullptr ? Duration(0) : denials_.DeniedFor(*record, now);
 }
 
 const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
@@ -178,44 +205,39 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
   }
   LeaseRecord& record = *found;
   record.asked_number = 0;
-  // First what has expired: if its return came too late, the store has counted it as spent.
-  DropExpired(record, now);
+  EndExpired(record, now);
   Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
   if (!answer.status.ok()) {
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
-    record.shared_rest = answer.grant.remaining;
-    const bool refused = answer.grant.granted == 0 && record.asked_want > 0;
-    sizing_.HearHolders(record, answer.grant.holders, refused, now);
-    if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
-      record.exact_until = now + kExactTtls * options_.ttl;
+    if (record.asked_cost > 0) {
+      denials_.OnDecided(record, record.asked_cost, answer, now);
+    } else {
+      LeaseDenials::HearRest(record, answer.decision.remaining);
     }
     if (answer.grant.granted > 0) {
       OnGranted(record, answer.grant, number, now);
     } else if (record.asked_want > 0) {
-      denials_.OnRefused(record, answer.grant, now);
-    } else {
-      LeaseDenials::HearRest(record, answer.grant.remaining, now);
-      record.MayAskFrom(now);
+      record.renew_at = kNeverAt;
     }
+    record.renew_below = static_cast<uint32_t>(record.leases.left() / 2);
   }
   if (!record.leases.empty()) Enqueue(record, now);
   // After a failure nothing is sent at once, because it would fail again and again.
   const bool returns_now = answer.status.ok() && record.asked_before_change && !closing_;
   record.asked_before_change = false;
-  return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
+  return returns_now && record.leases.HasReturns() ? Return(record, now) : nullptr;
 }
 
 void LeaseBook::OnFailure(LeaseRecord& record, uint64_t number, bool perhaps_done, BootTime now) {
-  // The lease is never spent. If it was granted nevertheless, it is returned before it expires.
+  // The lease is never spent. If it was granted nevertheless, it is returned.
   if (perhaps_done && record.asked_want > 0) {
     Hold(record, {.number = number,
-                  .deadline = record.asked_at + sizing_.Life(options_.ttl),
+                  .deadline = record.asked_at + sizing_.Life(record.asked_ttl),
                   .closed = true});
     record.shared_rest -= std::min(record.shared_rest, record.asked_want);
   }
-  if (record.asked_exhausted) record.denied_until = now;
-  // A store that does not answer does not mean that the key is scarce.
+  // A store that does not answer does not mean that the key is asked for too often.
   record.budget_even_at = std::min(record.budget_even_at, now.ns);
   record.MayAskFrom(now + record.pause);
 }
@@ -224,29 +246,18 @@ void LeaseBook::OnGranted(LeaseRecord& record, const store::LeaseGrant& grant, u
                           BootTime now) {
   // The life is counted from the ask, so that it ends at the store later than here.
   const BootTime deadline = record.asked_at + sizing_.Life(grant.ttl);
-  record.MayAskFrom(now);
-  if (now >= deadline) {
-    Count(counters_.late_grants);
-    return;
-  }
+  // A lease that comes too late is not spent, but returned.
+  if (now >= deadline) Count(counters_.late_grants);
   const HeldLease lease{
       .number = number,
       .deadline = deadline,
       .granted = static_cast<uint32_t>(std::min(grant.granted, kLeaseRequestsMax)),
-      .closed = closing_ || record.asked_before_change};
+      .closed = closing_ || record.asked_before_change || now >= deadline};
   if (!Hold(record, lease) || lease.closed) return;
-  record.renew_below = lease.granted / 2;
-  record.renew_at = sizing_.RenewAt(record, grant, deadline, number);
-  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) {
-    if (record.asked_at >= record.reset_at) record.granted_in_window = 0;
-    record.granted_in_window += static_cast<uint32_t>(grant.granted);
-    record.reset_at = now + grant.ttl;
-  }
-  if (sizing_.IsScarce(record, grant)) {
-    denials_.OnScarce(record, grant, now);
-  } else {
-    record.denied_cost = 0;
-  }
+  // Leases that were granted together are not renewed together for ever.
+  record.renew_at = deadline - grant.ttl / 8 -
+                    Duration(static_cast<int64_t>(static_cast<uint64_t>(grant.ttl.count() / 16) *
+                                                  (number % 8) / 8));
 }
 
 // ---- Refunds and resets
@@ -256,22 +267,33 @@ const HeldLeases* LeaseBook::Held(const Hash128& key) const {
   return record != nullptr ? &record->leases : nullptr;
 }
 
-Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
+Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, uint64_t lease, BootTime now) {
   LeaseRecord* record = table_.Find(key);
-  if (record == nullptr) return 0;
-  DropExpired(*record, now);
-  const Cost given_back = record->leases.GiveBack(cost);
+  return record != nullptr ? GiveBack(*record, cost, lease, BootTime{0}, now) : 0;
+}
+
+Cost LeaseBook::GiveBack(LeaseRecord& record, Cost cost, uint64_t newest, BootTime until,
+                         BootTime now) {
+  EndExpired(record, now);
+  const Cost given_back = record.leases.GiveBack(cost, newest, until);
   Count(counters_.spent, -given_back);
   return given_back;
 }
 
 Cost LeaseBook::Refund(const Hash128& key, const store::LimitEntry& limit, Cost cost,
                        Decision& decision, BootTime now) {
-  const LeaseRecord* const record = table_.Find(key, limit);
+  LeaseRecord* const record = table_.Find(key, limit);
   if (record == nullptr) return 0;
-  const Cost given_back = GiveBack(key, cost, now);
+  const Cost given_back = GiveBack(*record, cost, /*newest=*/~uint64_t{0}, /*until=*/now, now);
   if (given_back > 0) decision = LeaseDenials::Allowed(*record, now);
   return given_back;
+}
+
+void LeaseBook::OnOverdrawn(const Hash128& key, BootTime now) {
+  LeaseRecord* const record = table_.Find(key);
+  if (record == nullptr || record->leases.empty()) return;
+  record->leases.Close(kNeverAt);
+  Enqueue(*record, now);
 }
 
 void LeaseBook::OnReset(const Hash128& key) {
@@ -283,64 +305,60 @@ void LeaseBook::DropAll() {
 }
 
 void LeaseBook::DropLeases(LeaseRecord& record) {
-  record.denied_cost = 0;
+  LeaseDenials::Forget(record);
   Count(counters_.expired_unspent, record.leases.Clear());
   record.asked_number = 0;
   record.MayAskFrom(record.taken_at);
 }
 
-// ---- Asks
+// ---- Messages
 
-const LeaseAction* LeaseBook::MaybeAsk(LeaseRecord& record, Cost cost, bool spent, Namer name,
-                                       BootTime now) {
-  if (closing_ || !sizing_.IsWorthLease(record)) return nullptr;
-  const bool exhausted = denials_.IsDeniedLately(record, cost, now);
-  if (exhausted) {
-    if (now < record.denied_until) return nullptr;
-    // Until the answer arrives, other requests do not ask.
-    record.denied_until = now + options_.timeout;
-  }
-  DropExpired(record, now);
-  // The held requests may be enough only together with those left at the store.
-  if (!spent) record.leases.Close(kNeverAt);
+bool LeaseBook::IsRenewalDue(const LeaseRecord& record, BootTime now) const {
+  // Near exhaustion the store is asked when there is need, with all that is held.
+  return record.asked_number == 0 && !closing_ && !record.exact && now >= record.ask_from &&
+         !LeaseSizing::IsOverBudget(record, now) && !LeaseSizing::IsNearExhaustion(record) &&
+         WishOf(record, now).want > 0;
+}
+
+// Tiny leases fill a quarter of the table at most: a key that holds one keeps its place.
+LeaseWish LeaseBook::WishOf(const LeaseRecord& record, BootTime now) const {
+  const bool tiny = looks_[kTinyLooks].size() < options_.keys_max / 4;
+  return sizing_.WishOf(record, tiny, now);
+}
+
+// In the background: what is held is spent meanwhile.
+const LeaseAction* LeaseBook::Renew(LeaseRecord& record, BootTime now) {
+  EndExpired(record, now);
+  // A lease that ends soon is replaced, not added to.
+  record.leases.Close(now + options_.ttl / 4);
   if (record.leases.size() + 1 >= HeldLeases::kMax) record.leases.CloseFirst();
-  if (record.name.empty()) name(record.name);
-  const Cost least = std::max<Cost>(cost, 1);
-  record.asked_exhausted = exhausted;
-  return Ask(record, sizing_.WantOf(record, least), least, now);
+  return Ask(record, 0, WishOf(record, now), now);
 }
 
-const LeaseAction* LeaseBook::Ask(LeaseRecord& record, uint64_t want, Cost least, BootTime now) {
-  DropExpired(record, now);
-  if (want == 0) record.asked_exhausted = false;
-  record.asked_want = want;
-  record.asked_least = least;
+const LeaseAction* LeaseBook::Ask(LeaseRecord& record, Cost cost, const LeaseWish& wish,
+                                  BootTime now) {
+  if (cost > 0 || wish.want > 0) sizing_.SpendBudget(record, now);
+  record.asked_number = ++last_number_;
+  record.asked_cost = cost;
+  record.asked_want = wish.want;
   record.asked_at = now;
+  record.asked_ttl = wish.ttl;
   record.asked_before_change = false;
-  if (want > 0) sizing_.SpendBudget(record, now);
-  record.asked_over_budget = want > 0 && record.budget_even_at > now.ns;
-  record.ask_from = kNeverAt;
-  const LeaseAction* action = Message(record, want, least);
-  record.asked_number = action->ask.id.number;
-  return action;
-}
-
-const LeaseAction* LeaseBook::Message(LeaseRecord& record, uint64_t want, Cost least) {
-  const uint64_t most =
-      std::min({want, kLeaseRequestsMax, std::max(least, LeaseSizing::EvenShare(record))});
-  record.asked_all =
-      want > 0 && LeaseSizing::MayHaveAll(record) && std::min(most, record.shared_rest) > least;
-  if (record.asked_all) least = std::min(most, record.shared_rest);
   const uint32_t report_count = record.leases.Report(reports_);
+  if (const uint64_t returned = record.leases.Returned(now); returned > 0) {
+    record.shared_rest += returned;
+    LeaseDenials::Forget(record);
+  }
   Count(counters_.asked);
   action_ = {.key = record.key,
              .name = record.name,
              .limit = record.limit,
-             .ask = {.id = {.node = options_.node, .number = ++last_number_},
-                     .want = most,
-                     .least = least,
-                     .share = sizing_.ShareLeft(record),
-                     .ttl = options_.ttl,
+             .ask = {.id = {.node = options_.node, .number = record.asked_number},
+                     .cost = cost,
+                     .want = wish.want,
+                     .brief = wish.brief,
+                     .parts = wish.parts,
+                     .ttl = wish.ttl,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
 }
@@ -355,18 +373,24 @@ bool LeaseBook::Hold(LeaseRecord& record, const HeldLease& lease) {
   return true;
 }
 
-void LeaseBook::DropExpired(LeaseRecord& record, BootTime now) {
-  Count(counters_.expired_unspent, record.leases.DropExpired(now));
+// The unspent rest is reported nevertheless: the store gives it back as far as it is still missing.
+// Nothing of it is missing once the bucket is full, or the window over.
+void LeaseBook::EndExpired(LeaseRecord& record, BootTime now) {
+  if (record.leases.empty()) return;
+  record.leases.Close(now + Duration(1));
+  const Limit& limit = record.limit->limit;
+  const Duration remembered = IsSlidingCounter(limit) ? 2 * FillOf(limit) : FillOf(limit);
+  Count(counters_.expired_unspent,
+        record.leases.DropEnded(now - std::min(remembered, now - BootTime{0})));
 }
 
 // ---- Limits
 
 void LeaseBook::SetTerms(LeaseRecord& record) const {
   const Limit& limit = record.limit->limit;
-  const Duration fill = FillOf(limit);
-  record.leasable = algorithm::CanLease(limit) && fill >= options_.fill_least &&
-                    limit.capacity() >= options_.capacity_least;
-  record.pause = std::min({options_.pause, fill / 8, options_.ttl});
+  record.leasable = algorithm::CanLease(limit) && sizing_.IsLargeEnough(limit);
+  record.exact = sizing_.IsExact(limit);
+  record.pause = sizing_.PauseOf(limit);
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
   record.renew_below = ~uint32_t{0};
 }
@@ -377,16 +401,12 @@ void LeaseBook::OnChange(LeaseRecord& record, const store::LimitEntry& limit, Bo
   LeaseTable::SetLimit(record, limit);
   SetTerms(record);
   record.exact_until = now + options_.ttl;
-  record.denied_cost = 0;
+  LeaseDenials::Forget(record);
   record.shared_rest = 0;
   record.asked_before_change = record.asked_number != 0;
-  DropExpired(record, now);
+  EndExpired(record, now);
   record.leases.Close(kNeverAt);
-  if (record.asked_number != 0) {
-    record.ask_from = kNeverAt;
-  } else {
-    record.MayAskFrom(now);
-  }
+  record.MayAskFrom(now);
 }
 
 }  // namespace headgate::limiter

@@ -1,29 +1,27 @@
 // The leases that this node holds on shared buckets. The idea, the proof and an example:
 // docs/internals/leases.md.
 //
-//            demand is worth a lease          granted
-//     cold ─────────────────────────> asking ──────────> leased ──┐ renewed in the background when
-//     each request   ^                 │  ^ a request      │  ^   │ half is spent or half of its
-//     asks the store │        refused  │  │ after the      │  └───┘ life is over
-//                    │                 v  │ pause          │ spent, and the key is scarce
-//                    ├────────────── exhausted <───────────┤
-//                    │               denied here           │
-//                    └─ no demand (leases are returned), ──┘
-//                       another limit (returned, then exact for one ttl), or no answer
+//   a request comes          →  spent from what is held
+//   not enough is held       →  one message returns all that is held, and asks: the store decides
+//                               with the whole bucket, and may grant a lease with its answer
+//   a message is under way   →  the request awaits its answer
+//   the key is overloaded    →  for one pause after a call, what exceeds all that is held and the
+//                               rest that the store has named is denied here
 //
-// A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been
-// asked for more often than once per pause without getting what it wants. A scarce key is asked for
-// at most once per pause, and requests are denied in between: it costs the store the same however
-// often it is asked for.
+// The next lease is asked for in the background when half of one is spent, or when its end is near.
+// A rest that is not spent within about 100 ms is returned, unless nobody misses so little.
+//
+// A key that is asked for less often holds a tiny lease for the next request, and reports each one
+// in the background.
 //
 //   lease_table.h     the records of the keys
 //   lease_sizing.h    how much a lease is asked for, and how often
 //   lease_denials.h   denials without the store, and what decisions tell the client
 //
-// A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends
-// nothing and never allocates on the way of a decision (the first ask for a key keeps the bucket's
-// name). Not thread-safe; the event loops of an instance share lease_books.h, which splits the keys
-// over several books.
+// A state machine: events and the time come in, verdicts and messages go out. It reads no clock,
+// sends nothing and never allocates on the way of a decision (the first message about a key keeps
+// the bucket's name). Not thread-safe; the event loops of an instance share lease_books.h, which
+// splits the keys over several books.
 #pragma once
 
 #include <array>
@@ -61,11 +59,16 @@ struct LeaseAction {
 std::ostream& operator<<(std::ostream& out, const LeaseAction& action);
 
 struct LeaseVerdict {
-  // kAwaitLease: `action` asks for a lease that this request needs too. When it has been answered,
-  // TakeAgain.
-  enum class Kind : uint8_t { kAskStore, kAwaitLease, kAllowed, kDenied };
+  // kAskStore: nothing is held that the store does not know of; it is asked for this request alone.
+  // kAwait: `action` asks for this request, or, without an action, the message that is under way
+  // has to be answered first: then TakeAgain. A loop that cannot wait for it, because it is another
+  // loop's, gives the `decision` if it has a limit: the key is overloaded. Otherwise it
+  // asks the store too.
+  enum class Kind : uint8_t { kAskStore, kAwait, kAllowed, kDenied };
   Kind kind = Kind::kAskStore;
   algorithm::Decision decision{};
+  // If it was allowed from leases: the newest of them, for GiveBack. Otherwise 0.
+  uint64_t lease = 0;
   // To be performed; good until the book is asked the next time.
   const LeaseAction* action = nullptr;
 };
@@ -109,9 +112,9 @@ class LeaseBook {
   // denies not all; it is pinned by the caller until the call returns.
   LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                     Namer name, base::BootTime now);
-  // The same for a request that awaited a lease, once OnGrant has heard of it. Never waits again.
+  // The same for a request that has awaited an answer, and has been counted as demand.
   LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
-                         algorithm::Cost cost, base::BootTime now);
+                         algorithm::Cost cost, Namer name, base::BootTime now);
   // The decision about a Take of this cost, if a lease can pay it. Takes nothing, and does not
   // count as demand.
   std::optional<algorithm::Decision> Peek(const base::Hash128& key, const store::LimitEntry& limit,
@@ -122,34 +125,41 @@ class LeaseBook {
   void PrefetchSet(const base::Hash128& key) const { table_.PrefetchSet(key); }
   void PrefetchRecord(const base::Hash128& key) const { table_.PrefetchRecord(key); }
 
-  // Applies the answer of the store to a Take that returned kAskStore, if there is one.
-  void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
-               const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
+  // Applies the answer of the store to a Take that returned kAskStore. False: it was denied while
+  // this node holds, or has asked for, what the store counted as taken: TakeAgain.
+  [[nodiscard]] bool OnExact(const base::Hash128& key, const store::LimitEntry& limit,
+                             algorithm::Cost cost, const store::SharedAnswer& answer,
+                             base::BootTime now);
 
-  // For how long a request of this cost, which the store has denied, is denied here whatever the
-  // store would say: a client that comes earlier comes in vain.
+  // Whether a request of this cost is denied here without asking the store.
+  bool IsDenied(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
+                base::BootTime now) const;
+  // The least time that a client is told when the store has denied its request: a client that comes
+  // earlier may come in vain.
   base::Duration DeniedFor(const base::Hash128& key, const store::LimitEntry& limit,
-                           algorithm::Cost cost, base::BootTime now) const;
+                           base::BootTime now) const;
 
-  // Applies the answer to an action, or its failure: every action gets one. Returns null, or the
-  // action to send at once.
+  // Applies the answer to an action, or its failure: every action gets one. The decision in it is
+  // that of the request for which the action was made. Returns null, or the action to send at once.
   [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number,
                                            const store::SharedAnswer& answer, base::BootTime now);
 
-  // Undoes an allowed Take, as far as the store has not been told of it; the rest must be refunded
-  // at the store.
-  algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
+  // Undoes a Take that was allowed from leases up to `lease` (LeaseVerdict), as far as the store
+  // has not been told of it; the rest must be undone at the store. Returns how much was undone.
+  algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, uint64_t lease,
+                           base::BootTime now);
 
-  // A refund of `cost`: undoes spending from leases of this limit as GiveBack does, and returns how
-  // much. The store has to be asked for the rest. `decision` is what is left, if something was
-  // undone.
+  // A refund of `cost`: undoes spending from leases of this limit that have not ended, as GiveBack
+  // does, and returns how much. The store has to be asked for the rest: a refund lowers the window
+  // of its own time. `decision` is what is left, if something was undone.
   algorithm::Cost Refund(const base::Hash128& key, const store::LimitEntry& limit,
                          algorithm::Cost cost, algorithm::Decision& decision, base::BootTime now);
 
-  // The bucket was refunded at the store, which has said what is left now: the next request asks.
-  // If the key has been asked for more often than its budget allows, the next one behind a pause
-  // does.
-  void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
+  // The bucket was refunded at the store, which has said what is left now.
+  void OnRefunded(const base::Hash128& key, uint64_t remaining);
+  // A charge has overdrawn the bucket: nothing that is held of it is spent any more. The next
+  // message returns it.
+  void OnOverdrawn(const base::Hash128& key, base::BootTime now);
   // The bucket was reset at the store, its leases with it: nothing of them is spent from now on.
   void OnReset(const base::Hash128& key);
   // Our clock has missed a pause: nothing that is held, or has been asked for, is spent any more.
@@ -183,38 +193,46 @@ class LeaseBook {
   void OnChange(LeaseRecord& record, const store::LimitEntry& limit, base::BootTime now);
 
   uint64_t LeftIn(LeaseRecord& record, base::BootTime now);
-  bool Spend(LeaseRecord& record, algorithm::Cost cost, base::BootTime now);
-  LeaseVerdict VerdictOf(const LeaseRecord& record, algorithm::Cost cost, bool spent,
-                         base::BootTime now) const;
+  // Returns the newest lease that it may have spent from; 0 if it has not.
+  uint64_t Spend(LeaseRecord& record, algorithm::Cost cost, base::BootTime now);
+  LeaseVerdict Decide(LeaseRecord& record, algorithm::Cost cost, Namer name, base::BootTime now);
+  LeaseVerdict AskFor(LeaseRecord& record, algorithm::Cost cost, Namer name, base::BootTime now);
 
-  const LeaseAction* MaybeAsk(LeaseRecord& record, algorithm::Cost cost, bool spent, Namer name,
-                              base::BootTime now);
-  const LeaseAction* Ask(LeaseRecord& record, uint64_t want, algorithm::Cost least,
-                         base::BootTime now);
+  bool IsRenewalDue(const LeaseRecord& record, base::BootTime now) const;
+  LeaseWish WishOf(const LeaseRecord& record, base::BootTime now) const;
+  const LeaseAction* Renew(LeaseRecord& record, base::BootTime now);
   const LeaseAction* Return(LeaseRecord& record, base::BootTime now) {
-    return Ask(record, 0, 0, now);
+    return Ask(record, 0, sizing_.NoWish(record, now), now);
   }
-  const LeaseAction* Message(LeaseRecord& record, uint64_t want, algorithm::Cost least);
+  const LeaseAction* Ask(LeaseRecord& record, algorithm::Cost cost, const LeaseWish& wish,
+                         base::BootTime now);
 
   void OnFailure(LeaseRecord& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(LeaseRecord& record, const store::LeaseGrant& grant, uint64_t number,
                  base::BootTime now);
   bool Hold(LeaseRecord& record, const HeldLease& lease);
   void DropLeases(LeaseRecord& record);
-  void DropExpired(LeaseRecord& record, base::BootTime now);
+  void EndExpired(LeaseRecord& record, base::BootTime now);
+  algorithm::Cost GiveBack(LeaseRecord& record, algorithm::Cost cost, uint64_t newest,
+                           base::BootTime until, base::BootTime now);
 
   const LeaseAction* Look(LeaseRecord& record, base::BootTime now);
+  bool IsMissedByNobody(const LeaseRecord& record, uint64_t left, base::BootTime now) const;
   void Enqueue(LeaseRecord& record, base::BootTime now);
+
+  static constexpr size_t kTinyLooks = 2;
 
   const LeaseBookOptions options_;
   const LeaseSizing sizing_{options_};
-  const LeaseDenials denials_{options_, sizing_};
-  const base::Duration idle_after_;  // without a request
+  const LeaseDenials denials_{sizing_};
   const base::Duration look_every_;
   const base::Duration first_look_late_;  // if only the end matters
+  const base::Duration tiny_look_late_;   // the same of a tiny lease
   LeaseTable table_;
-  // Records that hold something; the second counts those whose small share has just begun.
-  std::array<TimerQueue, 2> looks_{TimerQueue(look_every_), TimerQueue(first_look_late_)};
+  // Records that hold something; the second has those whose small lease has just begun, and the
+  // third those of tiny leases.
+  std::array<TimerQueue, 3> looks_{TimerQueue(look_every_), TimerQueue(first_look_late_),
+                                   TimerQueue(tiny_look_late_)};
   uint64_t last_number_ = 0;
   bool closing_ = false;
   LeaseAction action_;

@@ -8,7 +8,11 @@
 namespace headgate::limiter {
 namespace lease_book_test {
 
+// Every lease is at most this one.
+constexpr uint64_t kAnyLease = ~uint64_t{0};
+
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
@@ -17,174 +21,223 @@ using LeaseBookTest = testing::LeaseDialogue;
 TEST_F(LeaseBookTest, AColdKeyIsAskedOfTheStoreEachTime) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(Says(), "ask the store");
-    at += 500ms;  // two within the second that a lease would be for
+    Exact(1, Allowed(999));
+    at += 5s;  // fewer than one while a lease lives
   }
+}
+
+TEST_F(LeaseBookTest, TheSecondRequestAsksForALeaseToo) {
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_TRUE(Exact(1, Allowed(999)));
+  EXPECT_EQ(Says(), "await the answer; ask #1 of k, taking 1, for 40 or 2 of a part of 2")
+      << "two in 100 ms are 40 in 2 s";
+  EXPECT_EQ(Grant(1, 31, 967), "");
+  EXPECT_EQ(Says(), "allowed, 997 left") << "30 here, 967 there";
+  EXPECT_EQ(Says(), "allowed, 996 left");
+}
+
+TEST_F(LeaseBookTest, RequestsThatComeMeanwhileAwaitTheSameAnswer) {
+  Says();
+  EXPECT_THAT(Says(), StartsWith("await the answer; ask #1 of k, taking 1"));
+  EXPECT_EQ(Says(), "await the answer");
+  EXPECT_EQ(Says(7), "await the answer");
+  EXPECT_EQ(SaysAgain(), "await the answer") << "nobody has answered";
+  EXPECT_EQ(Grant(1, 4, 50), "");
+  EXPECT_EQ(SaysAgain(), "allowed, 53 left");
+  EXPECT_THAT(SaysAgain(7), StartsWith("await the answer; ask #2 of k, taking 7"))
+      << "more than is held";
+  EXPECT_EQ(SaysAgain(), "await the answer");
+}
+
+// If the store grants no lease, it has not denied the other requests.
+TEST_F(LeaseBookTest, TheNextOfThoseThatWaitAsksIfNothingWasGranted) {
+  Says();
+  Says();
+  EXPECT_EQ(Says(), "await the answer");
+  EXPECT_EQ(Says(), "await the answer");
+  EXPECT_EQ(Grant(1, 0, 64), "");
+  EXPECT_THAT(SaysAgain(), StartsWith("await the answer; ask #2 of k, taking 1"));
+  EXPECT_EQ(SaysAgain(), "await the answer");
+}
+
+TEST_F(LeaseBookTest, EachOfThoseThatWaitAsksTheStoreIfFewAreLeft) {
+  Says();
+  Says();
+  EXPECT_EQ(Says(), "await the answer");
+  EXPECT_EQ(Says(), "await the answer");
+  EXPECT_EQ(Grant(1, 0, 63), "");
+  EXPECT_EQ(SaysAgain(), "ask the store");
+  EXPECT_EQ(SaysAgain(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, AnAnswerForAnotherLimitDecidesNothing) {
+  Says();
+  Says();
+  EXPECT_EQ(Grant(1, 4), "");
+  limit = Intern({.requests = 2000, .period = 10s});
+  EXPECT_EQ(SaysAgain(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, ARequestForMoreThanIsHeldReturnsAllThatIsHeld) {
+  Lease(31);
+  EXPECT_EQ(Says(5), "allowed, 526 left");
+  EXPECT_THAT(Says(30), StartsWith("await the answer; ask #2 of k, taking 30, for "));
+  EXPECT_EQ(Held(), 0u) << "it is given up from the moment of that message";
+  EXPECT_EQ(Says(), "await the answer");
+}
+
+TEST_F(LeaseBookTest, TheMessageReportsWhatWasSpent) {
+  Lease(31);
+  Says(5);
+  EXPECT_THAT(Says(30), EndsWith("; #1 spent 5, returned"));
+}
+
+// The store counts as taken what this node holds, or is about to be granted.
+TEST_F(LeaseBookTest, ADenialBesideALeaseIsDecidedAgain) {
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_THAT(Says(), StartsWith("await the answer; ask #1"));
+  EXPECT_FALSE(Exact(1, Denied(10ms))) << "a message is under way";
+  EXPECT_EQ(Grant(1, 4, 0), "");
+  EXPECT_FALSE(Exact(1, Denied(10ms))) << "the lease can pay it";
+  EXPECT_EQ(SaysAgain(), "allowed, 3 left");
+  EXPECT_TRUE(Exact(1, Allowed(7))) << "the store has allowed it";
+  EXPECT_THAT(SaysAgain(), StartsWith("allowed, 9 left")) << "2 here, 7 there";
+}
+
+TEST_F(LeaseBookTest, ADenialWithoutALeaseIsFinal) {
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_TRUE(Exact(1, Denied(10ms)));
 }
 
 // Our clock has missed a pause: neither what is held nor what has been asked for is spent.
 TEST_F(LeaseBookTest, DroppingEverythingAlsoDropsLeasesThatWereAskedFor) {
   Lease(4);
   EXPECT_THAT(Says(), StartsWith("allowed"));
-  const auto held = book.counters().held();
-  EXPECT_GT(held, 0u);
+  EXPECT_EQ(book.counters().held(), 3u);
   book.DropAll();
   EXPECT_EQ(book.counters().held(), 0u);
-  EXPECT_EQ(book.counters().expired_unspent, held);
-  ASSERT_THAT(Says(), ::testing::HasSubstr("ask #2 of k")) << "and anew";
+  EXPECT_EQ(book.counters().expired_unspent, 3u);
+  EXPECT_THAT(Says(), StartsWith("await the answer; ask #2 of k")) << "and anew";
   book.DropAll();
   EXPECT_EQ(Grant(2, 10), "") << "it was asked for before";
   EXPECT_EQ(book.counters().held(), 0u);
 }
 
-TEST_F(LeaseBookTest, AHotKeyAsksForALeaseAndSpendsIt) {
-  EXPECT_EQ(Says(), "ask the store");
-  EXPECT_EQ(Says(), "ask the store");
-  EXPECT_EQ(Says(), "ask the store");
-  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 4 (at least 1)");
-  EXPECT_EQ(Says(), "ask the store") << "one ask is enough";
-  at = 1ms;
-  EXPECT_EQ(Grant(1, 4, 50), "");
-  EXPECT_EQ(Says(), "allowed, 53 left") << "3 here, 50 there";
-  EXPECT_EQ(Says(), "allowed, 52 left; ask #2 of k for 7 (at least 1); #1 spent 2")
-      << "half is spent";
-  EXPECT_EQ(Says(), "allowed, 51 left");
-  EXPECT_EQ(Says(), "allowed, 50 left");
-  EXPECT_EQ(Says(), "ask the store")
-      << "nothing is left here, and nobody said that there is nothing there";
-  EXPECT_EQ(Grant(2, 7, 40), "");
-  EXPECT_EQ(Says(3), "allowed, 44 left");
-  EXPECT_EQ(Says(),
-            "allowed, 43 left; ask #3 of k for 14 (at least 1); #2 spent 4; #1 spent 4, returned");
-}
-
-TEST_F(LeaseBookTest, ARequestIsDecidedByTheLeaseThatItAwaited) {
-  for (int i = 0; i < 3; ++i) Take();
-  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 4 (at least 1)");
-  at = 1ms;
-  EXPECT_EQ(SaysAgain(), "ask the store") << "nobody has answered";
-  EXPECT_EQ(Grant(1, 4, 50), "");
-  EXPECT_EQ(SaysAgain(), "allowed, 53 left");
-  EXPECT_EQ(SaysAgain(4), "ask the store") << "nor does it wait again";
-}
-
-TEST_F(LeaseBookTest, ARequestIsDeniedByTheRefusalThatItAwaited) {
-  for (int i = 0; i < 4; ++i) Take();
-  at = 1ms;
-  EXPECT_EQ(Refuse(1, 80ms), "");
-  EXPECT_EQ(SaysAgain(), "denied for 80ms");
-}
-
-TEST_F(LeaseBookTest, AnAwaitedLeaseOfAnotherLimitDecidesNothing) {
-  for (int i = 0; i < 4; ++i) Take();
-  EXPECT_EQ(Grant(1, 4), "");
-  limit = Intern({.requests = 200, .period = 1s});
-  EXPECT_EQ(SaysAgain(), "ask the store");
-}
-
 TEST_F(LeaseBookTest, EachGrantedRequestIsSpentReturnedLostOrHeld) {
   const LeaseCounters& counters = book.counters();
   Lease(50);
-  Take(10);
+  EXPECT_EQ(Says(10), "allowed, 540 left");
   EXPECT_EQ(counters.granted, 50u);
   EXPECT_EQ(counters.spent, 10u);
   EXPECT_EQ(counters.held(), 40u);
-  EXPECT_EQ(book.GiveBack(kKey, 3, now()), 3u);
+  EXPECT_EQ(book.GiveBack(kKey, 3, kAnyLease, now()), 3u);
   EXPECT_EQ(counters.held(), 43u);
-  at = 1s;
-  EXPECT_THAT(Says(), StartsWith("allowed, 42 left; ask #2"));
-  EXPECT_EQ(Grant(2, 20), "");
-  EXPECT_EQ(counters.held(), 62u);
-  at = 1900ms;
-  Take();
-  EXPECT_EQ(counters.expired_unspent, 42u);
-  EXPECT_EQ(counters.held(), 19u);
-  at = 2500ms;
-  EXPECT_THAT(Time(), ElementsAre("ask #3 of k; #2 spent 1, returned"));
-  EXPECT_EQ(counters.held(), 19u) << "not before the store has heard of it";
-  EXPECT_EQ(Grant(3, 0), "");
-  EXPECT_EQ(counters.returned, 19u);
+  at = 100ms;
+  EXPECT_THAT(Time(), ElementsAre("ask #2 of k; #1 spent 7, returned"));
+  EXPECT_EQ(counters.held(), 43u) << "not before the store has heard of it";
+  EXPECT_EQ(Grant(2, 0), "");
+  EXPECT_EQ(counters.returned, 43u);
   EXPECT_EQ(counters.held(), 0u);
 }
 
 TEST_F(LeaseBookTest, ALeaseIsSpentUpToItsDeadlineAndNotAfter) {
   Lease(50);
-  at = 1s;
-  EXPECT_THAT(Says(), StartsWith("allowed, 49 left; ask #2"));
   at = 1900ms - 1ns;
-  EXPECT_EQ(Says(), "allowed, 48 left");
+  EXPECT_THAT(Says(), StartsWith("allowed, 549 left"));
+}
+
+TEST_F(LeaseBookTest, NothingIsSpentFromTheDeadlineOn) {
+  Lease(50);
   at = 1900ms;
-  EXPECT_EQ(Says(), "ask the store");
-  EXPECT_EQ(book.counters().expired_unspent, 48u);
+  EXPECT_THAT(Says(), StartsWith("await the answer; ask #2 of k, taking 1"));
 }
 
 TEST_F(LeaseBookTest, TheLifeOfALeaseBeginsWhenItIsAskedFor) {
-  for (int i = 0; i < 4; ++i) Take();
-  at = 1800ms;
+  Says();
+  Says();
+  at = 1600ms;
   EXPECT_EQ(Grant(1, 50), "");
-  EXPECT_THAT(Says(), StartsWith("allowed, 49 left"));
-  at = 1900ms;
-  EXPECT_EQ(Says(), "ask the store");
+  at = 1900ms - 1ns;
+  EXPECT_THAT(Says(), StartsWith("allowed, 549 left"));
 }
 
-TEST_F(LeaseBookTest, AGrantAfterItsDeadlineIsDropped) {
-  for (int i = 0; i < 4; ++i) Take();
+TEST_F(LeaseBookTest, AGrantAfterItsDeadlineIsNotSpentButReturned) {
+  Says();
+  Says();
   at = 1900ms;
   EXPECT_EQ(Grant(1, 50), "");
-  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
   EXPECT_EQ(book.counters().late_grants, 1u);
+  EXPECT_THAT(Says(), EndsWith("; #1 spent 0, returned"));
 }
 
 TEST_F(LeaseBookTest, ALeaseOfAWindowEndsWithTheWindow) {
-  for (int i = 0; i < 4; ++i) Take();
+  Says();
+  Says();
   EXPECT_EQ(Grant(1, 50, 0, 100ms), "");
   at = 95ms - 1ns;
   EXPECT_THAT(Says(), StartsWith("allowed"));
   at = 95ms;
-  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_THAT(Says(), StartsWith("await the answer"));
 }
 
 TEST_F(LeaseBookTest, ARepeatedOrUnknownAnswerChangesNothing) {
-  Lease(4);
+  Lease(4, 0);
   EXPECT_EQ(Grant(1, 4), "");
   EXPECT_EQ(Grant(77, 4), "");
   for (int i = 0; i < 4; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
-  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_THAT(Says(), StartsWith("await the answer"));
   EXPECT_EQ(book.counters().late_grants, 2u);
 }
 
 TEST_F(LeaseBookTest, RequestsAreTakenFromSeveralLeases) {
   Lease(10);
-  EXPECT_EQ(Says(6), "allowed, 4 left; ask #2 of k for 10 (at least 6); #1 spent 6");
+  EXPECT_THAT(Says(6), StartsWith("allowed, 504 left; ask #2 of k, for "));
   EXPECT_EQ(Grant(2, 10), "");
-  EXPECT_EQ(Says(8), "allowed, 6 left");
-  EXPECT_EQ(
-      Says(7),
-      "await a lease; ask #3 of k for 25 (at least 7); #2 spent 4, returned; #1 spent 10, returned")
-      << "more than there is here: together with what is there it may be enough";
+  EXPECT_THAT(Says(8), StartsWith("allowed, 506 left"));
+  EXPECT_EQ(Held(), 6u);
 }
 
 TEST_F(LeaseBookTest, RemainingLeavesOutALeaseThatMayHaveBeenGranted) {
   Lease(4);
-  Exact(1, {.allowed = true, .limit = 100, .remaining = 50, .reset_after = 500ms});
-  EXPECT_EQ(Says(), "allowed, 53 left");
-  EXPECT_THAT(Says(), StartsWith("allowed, 52 left; ask #2 of k for 6"));
+  EXPECT_EQ(Says(), "allowed, 503 left");
+  EXPECT_EQ(Says(), "allowed, 502 left; ask #2 of k, for 80 or 4 of a part of 2; #1 spent 2");
   EXPECT_EQ(Fail(2, absl::DeadlineExceededError("no answer")), "");
-  EXPECT_THAT(Says(), StartsWith("allowed, 45 left"));
+  EXPECT_EQ(Says(), "allowed, 421 left") << "80 may have been granted";
 }
 
 TEST_F(LeaseBookTest, AResetForgetsTheLeases) {
   Lease(50);
   book.OnReset(kKey);
-  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2 of k for 5 (at least 1)"))
+  EXPECT_EQ(Says(), "await the answer; ask #2 of k, taking 1, for 60 or 3 of a part of 2")
       << "and no word of the first";
+}
+
+TEST_F(LeaseBookTest, AfterAChargeThatOverdrawsTheBucketTheNextRequestReturnsTheLeases) {
+  Lease(50);
+  EXPECT_EQ(Says(10), "allowed, 540 left");
+  book.OnOverdrawn(kKey, now());
+  EXPECT_EQ(Says(),
+            "await the answer; ask #2 of k, taking 1, for 260 or 13 of a part of 2; "
+            "#1 spent 10, returned");
 }
 
 TEST_F(LeaseBookTest, ARefundGoesBackIntoTheLeaseUnlessItWasReported) {
   Lease(50);
-  Take(10);
-  EXPECT_EQ(book.GiveBack(kKey, 4, now()), 4u);
-  EXPECT_EQ(Says(20), "allowed, 24 left; ask #2 of k for 34 (at least 20); #1 spent 26");
-  EXPECT_EQ(book.GiveBack(kKey, 4, now()), 0u);
+  EXPECT_EQ(Says(10), "allowed, 540 left");
+  EXPECT_EQ(book.GiveBack(kKey, 4, kAnyLease, now()), 4u);
+  EXPECT_THAT(Says(20), EndsWith("; #1 spent 26"));
+  EXPECT_EQ(book.GiveBack(kKey, 4, kAnyLease, now()), 0u);
+}
+
+// A window may have ended with the lease, and a refund lowers the window of its own time.
+TEST_F(LeaseBookTest, ARefundAfterTheEndOfALeaseIsForTheStore) {
+  Lease(50);
+  EXPECT_EQ(Says(10), "allowed, 540 left");
+  algorithm::Decision decision;
+  EXPECT_EQ(book.Refund(kKey, *limit, 4, decision, now()), 4u);
+  at += 2s;
+  EXPECT_EQ(book.Refund(kKey, *limit, 4, decision, now()), 0u);
+  EXPECT_EQ(book.GiveBack(kKey, 4, kAnyLease, now()), 4u) << "an undo knows the time of the take";
 }
 
 TEST_F(LeaseBookTest, AFullTableEvictsKeysWithoutLeases) {

@@ -40,6 +40,7 @@ void LeaseMessage::Keep(const LeaseAction& action) {
 // One mapping for all, so that it is large enough for huge pages.
 LeaseBooks::LeaseBooks(const LeaseBookOptions& options, uint32_t parts)
     : ttl_(options.ttl),
+      node_(options.node),
       records_bytes_(InPages(LeaseBook::BytesOf(KeysOfPart(options.keys_max, parts)))),
       records_(static_cast<std::byte*>(
           store::MapPages(parts * records_bytes_, store::HugePages::kLater))) {
@@ -58,11 +59,10 @@ LeaseBooks::~LeaseBooks() {
   store::UnmapPages(records_, bytes);
 }
 
-LeaseVerdict LeaseBooks::Take(const Hash128& key, const LimitEntry& limit, Cost cost, Namer name,
-                              BootTime now, Keep keep) {
-  Part& part = PartOf(key);
-  const Lock lock(part.lock);
-  LeaseVerdict verdict = part.book.Take(key, limit, cost, name, now);
+namespace {
+
+// The action is kept, to be sent when the lock is released.
+LeaseVerdict Kept(LeaseVerdict verdict, LeaseBooks::Keep keep) {
   if (verdict.action != nullptr) [[unlikely]] {
     keep(*verdict.action);
     verdict.action = nullptr;
@@ -70,11 +70,20 @@ LeaseVerdict LeaseBooks::Take(const Hash128& key, const LimitEntry& limit, Cost 
   return verdict;
 }
 
-LeaseVerdict LeaseBooks::TakeAgain(const Hash128& key, const LimitEntry& limit, Cost cost,
-                                   BootTime now) {
+}  // namespace
+
+LeaseVerdict LeaseBooks::Take(const Hash128& key, const LimitEntry& limit, Cost cost, Namer name,
+                              BootTime now, Keep keep) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
-  return part.book.TakeAgain(key, limit, cost, now);
+  return Kept(part.book.Take(key, limit, cost, name, now), keep);
+}
+
+LeaseVerdict LeaseBooks::TakeAgain(const Hash128& key, const LimitEntry& limit, Cost cost,
+                                   Namer name, BootTime now, Keep keep) {
+  Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  return Kept(part.book.TakeAgain(key, limit, cost, name, now), keep);
 }
 
 std::optional<algorithm::Decision> LeaseBooks::Peek(const Hash128& key, const LimitEntry& limit,
@@ -90,18 +99,25 @@ uint64_t LeaseBooks::Spendable(const Hash128& key, const LimitEntry& limit, Boot
   return part.book.Spendable(key, limit, now);
 }
 
-void LeaseBooks::OnExact(const Hash128& key, const LimitEntry& limit, Cost cost,
-                         const algorithm::Decision& decision, BootTime asked_at, BootTime now) {
+bool LeaseBooks::OnExact(const Hash128& key, const LimitEntry& limit, Cost cost,
+                         const store::SharedAnswer& answer, BootTime now) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
-  part.book.OnExact(key, limit, cost, decision, asked_at, now);
+  return part.book.OnExact(key, limit, cost, answer, now);
 }
 
-base::Duration LeaseBooks::DeniedFor(const Hash128& key, const LimitEntry& limit, Cost cost,
+bool LeaseBooks::IsDenied(const Hash128& key, const LimitEntry& limit, Cost cost,
+                          BootTime now) const {
+  const Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  return part.book.IsDenied(key, limit, cost, now);
+}
+
+base::Duration LeaseBooks::DeniedFor(const Hash128& key, const LimitEntry& limit,
                                      BootTime now) const {
   const Part& part = PartOf(key);
   const Lock lock(part.lock);
-  return part.book.DeniedFor(key, limit, cost, now);
+  return part.book.DeniedFor(key, limit, now);
 }
 
 void LeaseBooks::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
@@ -111,10 +127,10 @@ void LeaseBooks::OnGrant(const Hash128& key, uint64_t number, const store::Share
   if (const LeaseAction* next = part.book.OnGrant(key, number, answer, now)) keep(*next);
 }
 
-Cost LeaseBooks::GiveBack(const Hash128& key, Cost cost, BootTime now) {
+Cost LeaseBooks::GiveBack(const Hash128& key, Cost cost, uint64_t lease, BootTime now) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
-  return part.book.GiveBack(key, cost, now);
+  return part.book.GiveBack(key, cost, lease, now);
 }
 
 Cost LeaseBooks::Refund(const Hash128& key, const LimitEntry& limit, Cost cost,
@@ -124,10 +140,16 @@ Cost LeaseBooks::Refund(const Hash128& key, const LimitEntry& limit, Cost cost,
   return part.book.Refund(key, limit, cost, decision, now);
 }
 
-void LeaseBooks::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
+void LeaseBooks::OnRefunded(const Hash128& key, uint64_t remaining) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
-  part.book.OnRefunded(key, remaining, now);
+  part.book.OnRefunded(key, remaining);
+}
+
+void LeaseBooks::OnOverdrawn(const Hash128& key, BootTime now) {
+  Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  part.book.OnOverdrawn(key, now);
 }
 
 void LeaseBooks::OnReset(const Hash128& key) {

@@ -81,22 +81,27 @@ class LeaseBooks {
   LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                     Namer name, base::BootTime now, Keep keep);
   LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
-                         algorithm::Cost cost, base::BootTime now);
+                         algorithm::Cost cost, Namer name, base::BootTime now, Keep keep);
   std::optional<algorithm::Decision> Peek(const base::Hash128& key, const store::LimitEntry& limit,
                                           algorithm::Cost cost, base::BootTime now);
   uint64_t Spendable(const base::Hash128& key, const store::LimitEntry& limit, base::BootTime now);
   void PrefetchSet(const base::Hash128& key) const { PartOf(key).book.PrefetchSet(key); }
   void PrefetchRecord(const base::Hash128& key) const { PartOf(key).book.PrefetchRecord(key); }
-  void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
-               const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
+  [[nodiscard]] bool OnExact(const base::Hash128& key, const store::LimitEntry& limit,
+                             algorithm::Cost cost, const store::SharedAnswer& answer,
+                             base::BootTime now);
+  bool IsDenied(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
+                base::BootTime now) const;
   base::Duration DeniedFor(const base::Hash128& key, const store::LimitEntry& limit,
-                           algorithm::Cost cost, base::BootTime now) const;
+                           base::BootTime now) const;
   void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
                base::BootTime now, Keep keep);
-  algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
+  algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, uint64_t lease,
+                           base::BootTime now);
   algorithm::Cost Refund(const base::Hash128& key, const store::LimitEntry& limit,
                          algorithm::Cost cost, algorithm::Decision& decision, base::BootTime now);
-  void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
+  void OnRefunded(const base::Hash128& key, uint64_t remaining);
+  void OnOverdrawn(const base::Hash128& key, base::BootTime now);
   void OnReset(const base::Hash128& key);
   void DropAll();
 
@@ -110,6 +115,7 @@ class LeaseBooks {
   bool ReturnNext(size_t& part, base::BootTime now, Keep keep);
 
   base::Duration ttl() const { return ttl_; }
+  uint64_t node() const { return node_; }
 
   LeaseTotals totals() const;
   // Not thread-safe: for tests.
@@ -131,6 +137,7 @@ class LeaseBooks {
   const Part& PartOf(const base::Hash128& key) const { return *parts_[IndexOf(key)]; }
 
   const base::Duration ttl_;
+  const uint64_t node_;
   const uint64_t records_bytes_;  // of each part
   std::byte* const records_;
   std::vector<std::unique_ptr<Part>> parts_;

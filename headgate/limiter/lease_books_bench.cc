@@ -46,7 +46,8 @@ void BM_Leased(benchmark::State& state) {
     for (int k = 0; k < 4; ++k)
       benchmark::DoNotOptimize(books.Take(hash, *limit, 1, name, now, keep));
     store::SharedAnswer answer;
-    answer.grant = {.granted = 0xffff'ffff, .remaining = 5, .ttl = std::chrono::seconds(2)};
+    answer.decision.remaining = 5;
+    answer.grant = {.granted = 0xffff'ffff, .ttl = std::chrono::seconds(2)};
     books.OnGrant(hash, asked, answer, now, keep);
   }
   size_t i = 0;

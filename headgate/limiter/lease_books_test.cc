@@ -23,26 +23,28 @@ class LeaseBooksTest : public ::testing::Test {
     return {i * 0x9e3779b97f4a7c15, (i + 1) * 0xc2b2ae3d27d4eb4f};
   }
 
-  // A loop's work for one request, with a store that grants everything.
+  // A loop's work for one request, with a store that grants everything. kAwait: the store has
+  // decided it.
   LeaseVerdict Request(uint64_t key, BootTime now, uint64_t remaining = 1'000'000) {
-    std::vector<uint64_t> asked;
-    std::vector<uint64_t> wanted;
-    LeaseVerdict verdict = books.Take(
-        KeyOf(key), *limit, 1, [](std::string& name) { name += "k"; }, now,
-        [&](const LeaseAction& action) {
-          asked.push_back(action.ask.id.number);
-          wanted.push_back(action.ask.want);
-        });
-    EXPECT_EQ(verdict.action, nullptr);
-    for (size_t i = 0; i < asked.size(); ++i) {
-      ++asks;
-      store::SharedAnswer answer;
-      answer.grant = {.granted = wanted[i], .remaining = remaining, .holders = 1, .ttl = 2s};
-      books.OnGrant(KeyOf(key), asked[i], answer, now, [](const LeaseAction&) {});
+    store::LeaseAsk asked;
+    const auto keep = [&](const LeaseAction& action) { asked = action.ask; };
+    const auto name = [](std::string& out) { out += "k"; };
+    LeaseVerdict verdict = books.Take(KeyOf(key), *limit, 1, name, now, keep);
+    while (true) {
+      EXPECT_EQ(verdict.action, nullptr);
+      const bool sends = asked.id.number != 0;
+      if (sends) Grant(KeyOf(key), asked, now, remaining);
+      if (sends || verdict.kind != LeaseVerdict::Kind::kAwait) return verdict;
+      // Another loop's message is under way.
+      verdict = books.TakeAgain(KeyOf(key), *limit, 1, name, now, keep);
     }
-    if (verdict.kind == LeaseVerdict::Kind::kAwaitLease)
-      verdict = books.TakeAgain(KeyOf(key), *limit, 1, now);
-    return verdict;
+  }
+  void Grant(const Hash128& key, const store::LeaseAsk& asked, BootTime now, uint64_t remaining) {
+    ++asks;
+    store::SharedAnswer answer;
+    answer.decision = {.allowed = true, .limit = 1'000'000, .remaining = remaining};
+    answer.grant = {.granted = asked.want, .ttl = 2s};
+    books.OnGrant(key, asked.id.number, answer, now, [](const LeaseAction&) {});
   }
 
   store::LimitTable limits;
@@ -65,9 +67,13 @@ TEST_F(LeaseBooksTest, ThreadsSpendFromTheSameLeases) {
         if (Request(static_cast<uint64_t>(i % kKeys), now).kind == LeaseVerdict::Kind::kAllowed)
           ++allowed;
         if (i % 1000 == 0) {
-          while (
-              !books.OnTime(static_cast<uint32_t>(t), kThreads, now, [](const LeaseAction&) {})) {
+          std::vector<std::pair<Hash128, store::LeaseAsk>> sent;
+          const auto keep = [&](const LeaseAction& action) {
+            sent.emplace_back(action.key, action.ask);
+          };
+          while (!books.OnTime(static_cast<uint32_t>(t), kThreads, now, keep)) {
           }
+          for (const auto& [key, asked] : sent) Grant(key, asked, now, 1'000'000);
         }
       }
     });
@@ -108,7 +114,7 @@ TEST_F(LeaseBooksTest, TheLoopsTogetherReturnWhatIsIdle) {
       }
       by_loop += sent.size();
       store::SharedAnswer answer;
-      answer.grant = {.remaining = 10, .holders = 1};
+      answer.decision.remaining = 10;
       for (const auto& [key, number] : sent)
         books.OnGrant(key, number, answer, kStart + at, [](const LeaseAction&) {});
     }
@@ -129,7 +135,8 @@ TEST_F(LeaseBooksTest, AFewKeysAreLookedAtUnderOneLock) {
           KeyOf(key), *limit, 1, [](std::string& name) { name += "k"; }, kStart,
           [&](const LeaseAction& action) { asked = action.ask.id.number; });
       store::SharedAnswer answer;
-      answer.grant = {.granted = 9, .remaining = 10, .holders = 1, .ttl = 2s};
+      answer.decision = {.allowed = true, .limit = 1'000'000, .remaining = 10};
+      answer.grant = {.granted = 9, .ttl = 2s};
       if (asked != 0) one.OnGrant(KeyOf(key), asked, answer, kStart, [](const LeaseAction&) {});
     }
   }

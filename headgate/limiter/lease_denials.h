@@ -1,11 +1,12 @@
-// Denials without the store: a key that was refused, or was given too little, is denied here until
-// the store may be asked again. Also what decisions made here tell the client.
+// Denials without the store. While a key is overloaded, the rest that the store has named stands
+// for one pause: a request that costs more than that and all that is held is denied here. Also what
+// decisions made here tell the client.
 //
-// `remaining` is what is held plus what the store said was left, less what it may have granted to a
-// message whose answer was lost. So it is never above what the store could grant at its last
-// answer; others may have taken some since. A denial never says that its own cost remains.
-// `retry_after` is the first moment at which the cost can pass if nobody else takes anything and
-// nothing is returned.
+// `remaining` is what is held plus what the store said was left. So it is never above what the
+// store could grant at its last answer; others may have taken some since. A denial never says that
+// its own cost remains. `retry_after` is a moment at which the cost passes at any instance if
+// nobody else takes anything: another instance may have taken all that was left, and may deny for a
+// pause.
 #pragma once
 
 #include <cstdint>
@@ -21,54 +22,55 @@ namespace headgate::limiter {
 
 class LeaseDenials {
  public:
-  // Both must outlive this object.
-  LeaseDenials(const LeaseBookOptions& options, const LeaseSizing& sizing)
-      : options_(options), sizing_(sizing), denied_most_(options.ttl * 3 / 4) {}
+  // Must outlive this object.
+  explicit LeaseDenials(const LeaseSizing& sizing) : sizing_(sizing) {}
 
   // ---- What the store has said
 
-  // No lease was granted.
-  void OnRefused(LeaseRecord& record, const store::LeaseGrant& grant, base::BootTime now) const;
-  // A lease was granted, and the key has to pause when it is spent.
-  void OnScarce(LeaseRecord& record, const store::LeaseGrant& grant, base::BootTime now) const;
-  // The store decided a request of this cost itself.
-  void OnExact(LeaseRecord& record, algorithm::Cost cost, const algorithm::Decision& decision,
-               base::BootTime asked_at, base::BootTime now) const;
-  // The store took a refund.
-  void OnRefunded(LeaseRecord& record, uint64_t remaining, base::BootTime now) const;
-  static void HearRest(LeaseRecord& record, uint64_t remaining, base::BootTime now);
+  // The store has decided a request of this cost, with all that this instance had held before.
+  void OnDecided(LeaseRecord& record, algorithm::Cost cost, const store::SharedAnswer& answer,
+                 base::BootTime now) const;
+  // Any other answer has said how much is left now.
+  static void HearRest(LeaseRecord& record, uint64_t remaining) { record.shared_rest = remaining; }
+  // Something has come back: the next request asks the store.
+  static void Forget(LeaseRecord& record) { record.rest_until = base::BootTime{0}; }
 
   // ---- Decisions
 
-  // False for a denial of long ago: the bucket may have filled since.
-  bool IsDeniedLately(const LeaseRecord& record, algorithm::Cost cost, base::BootTime now) const {
-    return record.IsDenied(cost) && now < record.denied_at + options_.ttl;
+  // Only of an overloaded key: of any other, the store knows what others have taken or given back
+  // since.
+  bool IsDenied(const LeaseRecord& record, algorithm::Cost cost, base::BootTime now) const {
+    return now < record.rest_until && LacksRest(record, cost, now);
   }
-  // For how long a request of this cost, which the store has denied, is denied here whatever the
-  // store would say.
-  base::Duration DeniedFor(const LeaseRecord& record, algorithm::Cost cost,
-                           base::BootTime now) const;
+  // The same while a message is under way, which finds out what is left now.
+  bool IsDeniedBeside(const LeaseRecord& record, algorithm::Cost cost, base::BootTime now) const {
+    return now < record.rest_until + record.pause && !LeaseSizing::IsWindowOver(record, now) &&
+           LacksRest(record, cost, now);
+  }
+  // The least time that a denial of the store is told for: during it, this or another instance may
+  // deny the request without asking again.
+  base::Duration DeniedFor(const LeaseRecord& record, base::BootTime now) const;
   static algorithm::Decision Allowed(const LeaseRecord& record, base::BootTime now);
+  algorithm::Decision Denied(const LeaseRecord& record, algorithm::Cost cost,
+                             base::BootTime now) const;
   // The store's answer to a look or a refund, for which it counts the `held` requests as taken.
   static algorithm::Decision WithHeld(const algorithm::Limit& limit, algorithm::Cost cost,
                                       const algorithm::Decision& decision, uint64_t held);
-  algorithm::Decision Denied(const LeaseRecord& record, algorithm::Cost cost,
-                             base::BootTime now) const;
 
  private:
-  base::Duration RetryAfter(const LeaseRecord& record, algorithm::Cost cost, uint64_t remaining,
+  bool LacksRest(const LeaseRecord& record, algorithm::Cost cost, base::BootTime now) const {
+    return cost > record.leases.left() + record.shared_rest && sizing_.IsOverloaded(record, now);
+  }
+  base::Duration RetryAfter(const LeaseRecord& record, algorithm::Cost cost,
                             base::BootTime now) const;
+  static base::Duration AsLastTime(const LeaseRecord& record, algorithm::Cost cost);
   static base::Duration WholeAfter(const LeaseRecord& record, algorithm::Cost cost,
                                    base::BootTime now);
   static base::Duration WindowEndsAfter(const LeaseRecord& record, base::BootTime now);
   static base::Duration ResetAfter(const LeaseRecord& record, uint64_t remaining,
                                    base::BootTime now);
 
-  const LeaseBookOptions& options_;
   const LeaseSizing& sizing_;
-  // A denial is remembered for this long; then the key asks again before the denial loses its
-  // meaning.
-  const base::Duration denied_most_;
 };
 
 }  // namespace headgate::limiter

@@ -25,7 +25,7 @@ inline base::Duration PeriodOf(const algorithm::Limit& limit) {
 
 // The time in which an empty bucket fills; of a calendar window, its shortest period.
 inline base::Duration FillOf(const algorithm::Limit& limit) {
-  if (IsCalendar(limit)) return std::chrono::hours(24 * 28);
+  if (IsCalendar(limit)) return algorithm::ShortestCalendarPeriod(limit.spec());
   return IsWindow(limit) ? PeriodOf(limit) : base::Duration(static_cast<int64_t>(limit.span()));
 }
 

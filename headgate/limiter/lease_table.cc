@@ -89,17 +89,14 @@ LeaseRecord* LeaseTable::Victim(size_t set, const store::LimitClass& incoming, B
   for (uint32_t way = 0; way < kWays; ++way) {
     LeaseRecord& record = records_[set * kWays + way];
     if (sets_[set].prints[way] == 0) return &record;
-    if (record.queued || record.asked_number != 0 || !record.leases.empty()) continue;
-    // A key that is being denied is worth remembering.
-    const BootTime last =
-        record.denied_cost != 0 ? std::max(record.taken_at, record.denied_until) : record.taken_at;
-    if (last + idle_after_ < now) {
+    if (record.look_at.ns != 0 || record.asked_number != 0 || !record.leases.empty()) continue;
+    if (record.taken_at + idle_after_ < now) {
       if (idle == nullptr || record.taken_at < idle->taken_at) idle = &record;
       continue;
     }
     const store::LimitClass& owner = *record.limit_pin->owner;
     if (choice.Offer(owner, owner.lease_records.load(std::memory_order_relaxed),
-                     static_cast<uint64_t>(last.ns))) {
+                     static_cast<uint64_t>(record.taken_at.ns))) {
       victim = &record;
     }
   }

@@ -5,8 +5,10 @@ namespace headgate::limiter {
 
 std::ostream& operator<<(std::ostream& out, const LeaseAction& action) {
   out << "ask #" << action.ask.id.number << " of " << action.name;
+  if (action.ask.cost > 0) out << ", taking " << action.ask.cost;
   if (action.ask.want > 0)
-    out << " for " << action.ask.want << " (at least " << action.ask.least << ')';
+    out << ", for " << action.ask.want << " or " << action.ask.brief << " of a part of "
+        << action.ask.parts;
   for (const store::LeaseReport& report : action.ask.reports) {
     out << "; #" << report.number << " spent " << report.spent
         << (report.returned ? ", returned" : "");
@@ -19,8 +21,8 @@ std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict) {
     case LeaseVerdict::Kind::kAskStore:
       out << "ask the store";
       break;
-    case LeaseVerdict::Kind::kAwaitLease:
-      out << "await a lease";
+    case LeaseVerdict::Kind::kAwait:
+      out << "await the answer";
       break;
     case LeaseVerdict::Kind::kAllowed:
       out << "allowed, " << verdict.decision.remaining << " left";

@@ -9,7 +9,6 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/observer.h"
-#include "headgate/limiter/size_debts.h"
 #include "headgate/permit/permit_table.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
@@ -33,8 +32,10 @@ class Limiter {
   std::shared_ptr<const rule::RuleSet> rules() const;
 
   store::Store& store() const { return store_; }
-  // The debts of requests that were larger than what their buckets contained.
-  SizeDebts& size_debts() { return size_debts_; }
+  // In passthrough, requests are decided and counted as always, and the answer to each is that it
+  // may pass at once. Returns whether it was on. From any thread.
+  bool SetPassthrough(bool on) { return passthrough_.exchange(on, std::memory_order_relaxed); }
+  bool passthrough() const { return passthrough_.load(std::memory_order_relaxed); }
   // The permits of this process: all of them, or those given while a shared store is unreachable.
   permit::PermitTable& permits() { return permits_; }
 
@@ -44,11 +45,11 @@ class Limiter {
 
   store::Store& store_;
   Observer* const observer_;
-  SizeDebts size_debts_;
   permit::PermitTable permits_;
   mutable std::mutex mutex_;
   std::shared_ptr<const PublishedRules> published_;
   std::atomic<uint64_t> generation_{0};  // counts publications
+  std::atomic<bool> passthrough_{false};
 };
 
 }  // namespace headgate::limiter

@@ -53,7 +53,10 @@ LimitSpec OneInALongerWindow(const LimitSpec& whole, Fraction fraction) {
 
 }  // namespace
 
-LimitSpec PartOf(const LimitSpec& whole, Fraction fraction) {
+LimitSpec PartOf(const LimitSpec& all, Fraction fraction) {
+  // A client that an outage denies has done nothing wrong.
+  LimitSpec whole = all;
+  whole.block = {};
   if (whole.requests == 0 || fraction.numerator == fraction.denominator) return whole;
   const bool less_than_one =
       base::WideMul(whole.requests, fraction.numerator) < fraction.denominator;
@@ -74,7 +77,7 @@ LimitSpec PartOf(const LimitSpec& whole, Fraction fraction) {
 }
 
 store::LimitHandle LocalShares::Of(const store::LimitHandle& whole, Fraction fraction) {
-  if (fraction.numerator == fraction.denominator) return whole;
+  if (fraction.numerator == fraction.denominator && !whole->limit.blocks()) return whole;
   const auto found = parts_.find(whole->id);
   if (found != parts_.end() && found->second.fraction.numerator == fraction.numerator &&
       found->second.fraction.denominator == fraction.denominator) {

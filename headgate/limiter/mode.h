@@ -24,6 +24,9 @@ inline std::string_view Name(Mode mode) {
   return kNames[static_cast<size_t>(mode)];
 }
 
+// Whether a bucket has counted the request.
+inline bool IsCounted(Mode mode) { return mode != Mode::kOpen && mode != Mode::kClosed; }
+
 // Whether the store could not be asked.
 inline bool IsDegraded(Mode mode) { return mode >= Mode::kLocal; }
 

@@ -21,8 +21,9 @@ enum class Outcome : uint8_t {
   kUnlimited,
   kUnavailable,  // the store is unreachable, and the rule refuses requests then
   kRepeated,     // passed before, with the same id
+  kBlocked,      // denied, and the key stays denied until a block ends
 };
-inline constexpr int kOutcomeCount = 8;
+inline constexpr int kOutcomeCount = 9;
 std::string_view Name(Outcome outcome);
 
 struct DecisionEvent {
@@ -76,6 +77,8 @@ class Observer {
   // The same for decisions by limits that requests bring (CL.THROTTLE), `count` of one outcome.
   virtual void OnOwnLimits(uint32_t worker, Outcome outcome, uint64_t count) = 0;
   virtual void OnShadowRollout(uint32_t /*worker*/, const RolloutEvent& /*event*/) {}
+  // A request has brought a limit for its rule.
+  virtual void OnGivenLimit(uint32_t /*worker*/, rule::Given /*given*/) {}
   virtual void OnPermits(uint32_t /*worker*/, const PermitEvent& /*event*/) {}
 };
 

@@ -28,9 +28,13 @@ class Pending {
     state_->on_ready = std::move(on_ready);
   }
   // Drops calls in flight; the requests that they consume stay consumed.
-  ~Pending() { state_->on_ready = nullptr; }
+  ~Pending() { state_->on_ready = state_->on_resumed = nullptr; }
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
+
+  // Calls `on_resumed` whenever the decider goes on with this request after an answer to another
+  // one: for a caller that records what each request causes.
+  void TellResumed(std::function<void()> on_resumed) { state_->on_resumed = std::move(on_resumed); }
 
   bool waiting() const { return state_->open > 0; }
   // Whether nothing was asked, or everything that was has been forgotten.
@@ -78,6 +82,7 @@ class Pending {
   // Shared with the calls in flight.
   struct State {
     std::function<void()> on_ready;
+    std::function<void()> on_resumed;
     std::vector<Settled> settled;  // of this request, in the order in which its takes are asked
     size_t asked_again = 0;        // how many of them the present round has used
     size_t open = 0;               // the number of outstanding answers

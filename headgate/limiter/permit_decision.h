@@ -13,10 +13,19 @@ namespace headgate::limiter {
 // A client that was refused because this process keeps too many permits should not retry at once.
 inline constexpr base::Duration kNoRoomRetryAfter = std::chrono::seconds(1);
 
+// How long a client that was refused should wait. Nobody knows when a request ends. One that has
+// been in flight for some time is expected to take as long again; that may be less than a second,
+// but no longer than until its permit ends by itself. `ttl` is that of the rule.
+inline base::Duration RetryAfterFull(base::Duration first_end_after, base::Duration ttl) {
+  const base::Duration in_flight_for = std::max(base::Duration(0), ttl - first_end_after);
+  const base::Duration expected = std::max<base::Duration>(std::chrono::seconds(1), in_flight_for);
+  return std::clamp(first_end_after, base::Duration(1), expected);
+}
+
 // `remaining` is the number of requests that the rule lets go in flight now, also if this process
-// has no room for one more. A denial lasts at most until
-// the earliest end of a permit, but usually ends sooner, when a request ends.
-inline algorithm::Decision DecisionOf(const permit::Answer& answer, uint32_t max) {
+// has no room for one more.
+inline algorithm::Decision DecisionOf(const permit::Answer& answer, uint32_t max,
+                                      base::Duration ttl) {
   using PermitOutcome = permit::Answer::Outcome;
   algorithm::Decision decision{
       .allowed = answer.passes() || answer.outcome == PermitOutcome::kReleased,
@@ -29,13 +38,13 @@ inline algorithm::Decision DecisionOf(const permit::Answer& answer, uint32_t max
   } else if (answer.outcome == PermitOutcome::kNoRoom) {
     decision.retry_after = kNoRoomRetryAfter;
   } else {
-    decision.retry_after = std::max(base::Duration(1), answer.first_end_after);
+    decision.retry_after = RetryAfterFull(answer.first_end_after, ttl);
   }
   return decision;
 }
 
 inline Settled SettledOf(const permit::Answer& answer, const permit::Ask& ask, Mode mode) {
-  Settled settled{.decision = DecisionOf(answer, ask.max),
+  Settled settled{.decision = DecisionOf(answer, ask.max, ask.ttl),
                   .mode = mode,
                   .was_held = answer.outcome == permit::Answer::Outcome::kHeld,
                   .in_flight = answer.in_flight};

@@ -20,14 +20,6 @@ constexpr size_t kHistoriesMax = 65'536;
 // Each change of a roll-out's percentage divides the keys further.
 constexpr size_t kPartsMax = 16;
 
-bool HasSizes(const std::vector<rule::RuleLimit>& limits) {
-  return std::any_of(limits.begin(), limits.end(),
-                     [](const rule::RuleLimit& limit) { return limit.cost.has_value(); });
-}
-bool HasSizes(const rule::Rule& rule) {
-  return HasSizes(rule.limits) || (rule.rollout != nullptr && HasSizes(rule.rollout->limits));
-}
-
 using ByIdentity = absl::flat_hash_map<absl::string_view, uint32_t>;
 
 ByIdentity IndexByIdentity(const PublishedRules* set) {
@@ -83,6 +75,13 @@ class LimitPublisher {
         out.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
       }
       out.back().cost = next[i].cost;
+      out.back().given = next[i].given;
+      out.back().plans.clear();
+      if (next[i].given == nullptr) continue;
+      for (const rule::GivenLimits::Plan& plan : next[i].given->plans) {
+        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit, table_.Intern(plan.limit, 0, owner_));
+        out.back().plans.push_back(std::move(limit));
+      }
     }
     return out;
   }
@@ -113,7 +112,7 @@ bool HaveOneHistory(const PublishedPart& a, const PublishedPart& b) {
   return std::equal(a.limits.begin(), a.limits.end(), b.limits.begin(), b.limits.end(),
                     [](const PublishedLimit& one, const PublishedLimit& other) {
                       return one.limit.get() == other.limit.get() && one.cost == other.cost &&
-                             one.history == other.history;
+                             AreAlike(one.given, other.given) && one.history == other.history;
                     });
 }
 
@@ -182,17 +181,13 @@ size_t LimitCount(const rule::RuleSet& rules, const PublishedRules* before) {
 
 // Which part a key belongs to depends on the key alone, so it is the same on every instance and
 // after a restart; it needs no secret.
-const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
-                                            const rule::Descriptor& descriptor,
-                                            const rule::Match& match) {
-  if (rule.parts.size() == 1) [[likely]]
-    return rule.parts.front().limits;
+const PublishedPart& PartOf(const PublishedRule& rule, std::string_view domain,
+                            const rule::Descriptor& descriptor, const rule::Match& match) {
   const uint64_t hash =
       RuleBucketKey(base::HashSecret{}, domain, descriptor.entries, match, 0).high;
   const uint64_t place_ppm = base::MulHigh(hash, PublishedPart::kAllKeysPpm);
-  return std::find_if(rule.parts.begin(), rule.parts.end(),
-                      [&](const PublishedPart& part) { return place_ppm < part.end_ppm; })
-      ->limits;
+  return *std::find_if(rule.parts.begin(), rule.parts.end(),
+                       [&](const PublishedPart& part) { return place_ppm < part.end_ppm; });
 }
 
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
@@ -219,8 +214,6 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
                                   .requests = rule.concurrency->max,
                                   .period = rule.concurrency->ttl}));
     }
-    if (rule.shadow_mode || rule.rollout != nullptr)
-      next->sizes_in_shadow = next->sizes_in_shadow || HasSizes(rule);
     if (rule.rollout == nullptr || !rule.rollout->shadow()) continue;
     HEADGATE_ASSIGN_OR_RETURN(published.shadow,
                               publisher.Replace(was.shadow, rule.rollout->limits));

@@ -21,6 +21,8 @@ namespace headgate::limiter {
 struct PublishedLimit {
   store::LimitHandle limit;
   std::optional<rule::SizeCost> cost{};
+  std::shared_ptr<const rule::GivenLimits> given{};
+  std::vector<store::LimitHandle> plans{};  // of `given`
   std::vector<store::LimitChange> history;  // oldest first
   std::vector<store::LimitHandle> pinned;   // the history's limits
 };
@@ -49,14 +51,20 @@ struct PublishedRules {
   std::shared_ptr<const rule::RuleSet> rules;
   std::vector<PublishedRule> published;  // by Rule::index
   bool limits_concurrency = false;       // any of them
-  // Any that may be in shadow, or have a roll-out there, has a limit with a cost by size.
-  bool sizes_in_shadow = false;
 };
 
+// The part of the keys that this key of a rule belongs to.
+const PublishedPart& PartOf(const PublishedRule& rule, std::string_view domain,
+                            const rule::Descriptor& descriptor, const rule::Match& match);
+
 // The limits of this key of a rule.
-const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule, std::string_view domain,
-                                            const rule::Descriptor& descriptor,
-                                            const rule::Match& match);
+inline const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule,
+                                                   std::string_view domain,
+                                                   const rule::Descriptor& descriptor,
+                                                   const rule::Match& match) {
+  const bool is_whole = rule.parts.size() == 1;
+  return (is_whole ? rule.parts.front() : PartOf(rule, domain, descriptor, match)).limits;
+}
 
 // Prepares `rules` for decisions. `before` may be null. `observer` may be null.
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(

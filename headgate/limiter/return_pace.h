@@ -4,7 +4,7 @@
 //     next message go.
 //   - After a failure it sends nothing for 10 ms, because other messages would probably fail too.
 //   - It stops if the store has answered nothing for one timeout, in which cut connections can come
-//     back, or after one ttl, when every lease has expired.
+//     back, or after one ttl, when every lease has expired that is not tiny.
 //
 // Pure: events and the time come in. Not thread-safe; one per event loop.
 #pragma once

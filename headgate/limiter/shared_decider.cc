@@ -57,12 +57,12 @@ bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pen
       continue;
     }
     const auto name_it = [&](std::string& out) { name(i, out); };
-    LeaseMessage* awaited = nullptr;
+    Await await;
     Settled& here = asks ? state->settled[first + i] : batch[i].settled;
-    if (!SettleHere(batch[i].request, batch[i].terms, name_it, boot_now, here, awaited)) {
+    if (!SettleHere(batch[i].request, batch[i].terms, name_it, boot_now, here, await)) {
       begin_asking(i);
       ++state->open;
-      Ask(MemberOf(batch[i], now), name_it, awaited, {.state = state, .index = first + i});
+      Ask(MemberOf(batch[i], now), name_it, await, {.state = state, .index = first + i});
     }
     ++i;
   }
@@ -80,6 +80,11 @@ void SharedDecider::Prefetch(std::span<const BatchEntry> batch) const {
 
 SharedDecider::Member SharedDecider::MemberOf(const BatchEntry& entry, base::Instant now) {
   const TakeRequest& request = entry.request;
+  Settled taken;
+  if (request.operation == Operation::kUndo) {
+    taken = entry.settled;
+    taken.decision.at = request.taken_at;
+  }
   return {.key = request.key,
           .limit = store::LimitHandle::Pin(*request.limit),
           .cost = request.cost,
@@ -87,7 +92,8 @@ SharedDecider::Member SharedDecider::MemberOf(const BatchEntry& entry, base::Ins
           .terms = entry.terms,
           .now = now,
           .history = request.history,
-          .joined = request.joined};
+          .joined = request.joined,
+          .taken = taken};
 }
 
 TakeRequest SharedDecider::TakeOf(const Member& member) {
@@ -95,7 +101,8 @@ TakeRequest SharedDecider::TakeOf(const Member& member) {
           .limit = member.limit.get(),
           .history = member.history,
           .cost = member.cost,
-          .operation = member.operation};
+          .operation = member.operation,
+          .taken_at = member.taken.decision.at};
 }
 
 store::SharedRequest SharedDecider::RequestOf(const Member& member, std::string_view name) const {
@@ -103,6 +110,7 @@ store::SharedRequest SharedDecider::RequestOf(const Member& member, std::string_
           .limit = member.limit,
           .cost = member.cost,
           .operation = member.operation,
+          .taken_at = member.taken.decision.at,
           .leased = IsLeased(*member.limit, member.terms),
           .locked = member.terms.sharing == rule::Sharing::kLocked,
           .timeout = options_.timeout,
@@ -117,13 +125,12 @@ bool SharedDecider::IsLeased(const store::LimitEntry& limit, const SharedTerms& 
 
 bool SharedDecider::IsDeniedHere(const Member& member) const {
   return member.operation == Operation::kTake && IsLeased(*member.limit, member.terms) &&
-         leases_->DeniedFor(member.key, *member.limit, member.cost, shared_.Now()) >
-             base::Duration(0);
+         leases_->IsDenied(member.key, *member.limit, member.cost, shared_.Now());
 }
 
 bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& terms,
                                LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
-                               LeaseMessage*& awaited) {
+                               Await& await) {
   const algorithm::Limit& limit = request.limit->limit;
   if (limit.denies_all() && request.operation != Operation::kReset) {
     // The answer is known without the store, and the bucket stays unchanged.
@@ -152,14 +159,22 @@ bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& te
     message->history = KeptHistory::Of(request.history);
     message->now = InstantAt(boot_now);
   }
-  if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) {
-    awaited = message;
+  if (verdict.kind == LeaseVerdict::Kind::kAwait) {
+    await = {.message = message, .joins = message == nullptr, .beside = verdict.decision};
+    if (message == nullptr && verdict.decision.limit > 0 && !waiting_.contains(request.key)) {
+      Count(Mode::kLeased);
+      settled = {verdict.decision, Mode::kLeased};
+      return true;
+    }
     return false;
   }
   if (message != nullptr) Send(*message);
   if (verdict.kind == LeaseVerdict::Kind::kAskStore) return false;
   Count(Mode::kLeased);
-  settled = {verdict.decision, Mode::kLeased};
+  settled = {.decision = verdict.decision,
+             .mode = Mode::kLeased,
+             .lease = verdict.lease,
+             .spent_at = boot_now};
   return true;
 }
 
@@ -169,18 +184,37 @@ void SharedDecider::Receiver::operator()(const Settled& settled) const {
   state->Close();
 }
 
-void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited,
+void SharedDecider::Ask(Member member, LeaseBook::Namer name, const Await& await,
                         Receiver receiver) {
   if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms))
     leases_->OnReset(member.key);
   PendingDecision& pending = pending_.Take();
   pending.member = std::move(member);
   pending.receiver = std::move(receiver);
-  if (awaited != nullptr) return AwaitLease(pending, *awaited);
-  if (pending.member.operation == Operation::kRefund && RefundHere(pending)) return;
+  pending.denied.reset();
+  pending.decided_again = 0;
+  pending.partly_done = false;
+  if (await.message == nullptr) {
+    if (pending.member.operation == Operation::kRefund && RefundHere(pending)) return;
+    if (pending.member.operation == Operation::kUndo && UndoHere(pending)) return;
+  }
   pending.name.clear();
   name(pending.name);
+  if (await.message != nullptr) return Send(*await.message, &pending);
+  if (await.joins) return Join(pending, await.beside);
   AskStore(pending);
+}
+
+// The request waits for the answer to the message about its key, in the order in which it came. A
+// message of another loop of this instance is not waited for: the store is asked beside it.
+void SharedDecider::Join(PendingDecision& pending, const Decision& beside) {
+  const auto found = waiting_.find(pending.member.key);
+  if (found == waiting_.end()) {
+    if (beside.limit == 0) return AskStore(pending);
+    return pending.denied ? Settle(pending, {*pending.denied, Mode::kExact})
+                          : Settle(pending, {beside, Mode::kLeased});
+  }
+  found->second->others.push_back(&pending);
 }
 
 // The store counts leased requests as taken until they are reported, and refunds none of them. So a
@@ -189,46 +223,166 @@ bool SharedDecider::RefundHere(PendingDecision& pending) {
   Member& member = pending.member;
   if (!IsLeased(*member.limit, member.terms) || member.cost == 0) return false;
   Decision decision;
-  member.cost -= leases_->Refund(member.key, *member.limit, member.cost, decision, shared_.Now());
+  const algorithm::Cost refunded =
+      leases_->Refund(member.key, *member.limit, member.cost, decision, shared_.Now());
+  member.cost -= refunded;
+  pending.partly_done = refunded > 0;
   if (member.cost > 0) return false;
   Settle(pending, {decision, Mode::kLeased});
   return true;
 }
 
+base::Instant SharedDecider::TakenAt(const BatchEntry& entry) const {
+  if (entry.settled.lease == 0) return entry.settled.decision.at;
+  return rests_.StoreTimeAt(entry.request.key, entry.settled.spent_at).value_or(base::Instant{0});
+}
+
+void SharedDecider::BecomeUndo(Member& member, const Settled& taken) const {
+  member.operation = Operation::kUndo;
+  member.taken = taken;
+}
+
+// The part that goes back into the leases that gave it is in the bucket as before. The rest is
+// undone at the store, at the time of its clock; if that is not known, the rest stays consumed.
+void SharedDecider::UndoFromLeases(Member& member) {
+  const Settled& taken = member.taken;
+  if (taken.lease == 0 || leases_ == nullptr) return;
+  member.cost -= leases_->GiveBack(member.key, member.cost, taken.lease, shared_.Now());
+  if (member.cost == 0) return;
+  const auto at = rests_.StoreTimeAt(member.key, taken.spent_at);
+  if (!at) member.cost = 0;
+  member.taken.decision.at = at.value_or(base::Instant{0});
+}
+
+bool SharedDecider::UndoHere(PendingDecision& pending) {
+  Member& member = pending.member;
+  if (member.taken.mode == Mode::kLocal) {
+    pending.name.clear();
+    Settle(pending, {DecideLocally(member, pending.name), Mode::kLocal});
+    return true;
+  }
+  Settled settled = member.taken;
+  if (!IsDegraded(settled.mode)) {
+    if (settled.lease == 0) return false;
+    UndoFromLeases(member);
+    if (member.cost > 0) return false;
+    const auto left = leases_->Peek(member.key, *member.limit, 0, shared_.Now());
+    if (left) settled.decision = *left;
+  }
+  Settle(pending, settled);
+  return true;
+}
+
 void SharedDecider::AskStore(PendingDecision& pending) {
   const Member& member = pending.member;
-  pending.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
   pending.held = HeldFor(member);
-  shared_.Ask(RequestOf(member, pending.name),
+  store::SharedRequest request = RequestOf(member, pending.name);
+  // Without a lease and without a report: the answer says what others hold, too.
+  if (member.takes() && IsLeased(*member.limit, member.terms))
+    request.lease = store::LeaseAsk{.id = {.node = leases_->node()}, .cost = member.cost};
+  shared_.Ask(request,
               [this, &pending](const store::SharedAnswer& answer) { OnAnswered(pending, answer); });
 }
 
 void SharedDecider::OnAnswered(PendingDecision& pending, const store::SharedAnswer& answer) {
   const Member& member = pending.member;
-  if (!answer.status.ok()) {
-    return Settle(pending, Degraded(member, pending.name, answer.status, OwedAfter(answer.status)));
+  if (!answer.status.ok()) return SettleWithout(pending, answer.status, OwedAfter(answer.status));
+  OnAnswer(member, answer.decision);
+  if (member.takes() && IsLeased(*member.limit, member.terms) &&
+      !leases_->OnExact(member.key, *member.limit, member.cost, answer, shared_.Now()) &&
+      pending.decided_again < kDecidedAgainMost) {
+    pending.denied = ToldOf(member, answer.decision, 0);
+    return DecideAgain(pending);
   }
-  OnAnswer(member, answer.decision, pending.asked_at);
   Settle(pending, {ToldOf(member, answer.decision, pending.held), Mode::kExact});
 }
 
-// One message asks for the lease and lets the store decide the request.
-void SharedDecider::AwaitLease(PendingDecision& pending, LeaseMessage& message) {
-  pending.name.assign(message.name);
-  Send(message, &pending);
+void SharedDecider::OnMessageAnswered(Waiting& waiting, const store::SharedAnswer& answer) {
+  // Freed before anybody is told, because they may ask again at once.
+  PendingDecision* const asker = std::exchange(waiting.asker, nullptr);
+  const std::vector<PendingDecision*> others = std::exchange(waiting.others, {});
+  waitings_.Release(waiting);
+  if (asker != nullptr) {
+    const Member& member = asker->member;
+    if (answer.status.ok()) {
+      // The lease that was granted with the answer remains, too.
+      const algorithm::Limit& limit = member.limit->limit;
+      Decision told =
+          answer.decision.allowed
+              ? LeaseDenials::WithHeld(limit, member.cost, answer.decision,
+                                       leases_->Spendable(member.key, *member.limit, shared_.Now()))
+              : ToldOf(member, answer.decision, 0);
+      told.at = algorithm::TakenAt(limit, answer.grant, leases_->ttl(), answer.decision.at);
+      Settle(*asker, {told, Mode::kExact});
+    } else {
+      SettleWithout(*asker, answer.status, OwedAfter(answer.status));
+    }
+  }
+  for (PendingDecision* const pending : others) {
+    pending->receiver.TellResumed();
+    if (answer.status.ok()) {
+      DecideAgain(*pending);
+    } else {
+      SettleWithout(*pending, answer.status, Owed::kYes);
+    }
+  }
 }
 
-void SharedDecider::OnLease(PendingDecision& pending, const store::SharedAnswer& answer) {
+NoAnswer SharedDecider::NoAnswerOf(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return NoAnswer::kBusy;
+    case absl::StatusCode::kCancelled:
+      return NoAnswer::kLocked;
+    case absl::StatusCode::kPermissionDenied:
+      return NoAnswer::kRefused;
+    case absl::StatusCode::kDataLoss:
+      return NoAnswer::kDamaged;
+    case absl::StatusCode::kOutOfRange:
+      return NoAnswer::kNotStorable;
+    default:
+      return NoAnswer::kUnreachable;
+  }
+}
+
+// An earlier answer of the store holds if it does not answer any more.
+void SharedDecider::SettleWithout(PendingDecision& pending, const absl::Status& why, Owed owed) {
+  if (pending.denied) return Settle(pending, {*pending.denied, Mode::kExact});
+  Settled settled = Degraded(pending.member, pending.name, why, owed);
+  settled.perhaps_done = pending.partly_done || (owed == Owed::kNo && !absl::IsDataLoss(why));
+  settled.no_answer = NoAnswerOf(why);
+  Settle(pending, settled);
+}
+
+// The message that the request waited for has been answered. A request that has waited for a few
+// asks the store itself, beside all others: if each waited for each, a crowd would take its time
+// squared.
+void SharedDecider::DecideAgain(PendingDecision& pending) {
   const Member& member = pending.member;
-  // A lease that may have been granted is returned completely.
-  if (!answer.status.ok())
-    return Settle(pending, Degraded(member, pending.name, answer.status, Owed::kYes));
-  const LeaseVerdict verdict =
-      leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
-  if (verdict.kind != LeaseVerdict::Kind::kAskStore)
-    return Settle(pending, {verdict.decision, Mode::kExact});
-  // The lease came too late, belongs to another limit, or was spent by other loops.
-  AskStore(pending);
+  ++pending.decided_again;
+  LeaseMessage* message = nullptr;
+  const LeaseVerdict verdict = leases_->TakeAgain(
+      member.key, *member.limit, member.cost, [&](std::string& out) { out += pending.name; },
+      shared_.Now(), [&](const LeaseAction& action) { message = &Kept(action); });
+  if (message != nullptr) {
+    message->history = KeptHistory::Of(member.history);
+    message->now = InstantAt(shared_.Now());
+  }
+  switch (verdict.kind) {
+    case LeaseVerdict::Kind::kAllowed:
+    case LeaseVerdict::Kind::kDenied:
+      if (message != nullptr) Send(*message);
+      return Settle(pending, {.decision = verdict.decision,
+                              .mode = pending.denied ? Mode::kExact : Mode::kLeased,
+                              .lease = verdict.lease,
+                              .spent_at = shared_.Now()});
+    case LeaseVerdict::Kind::kAwait:
+      if (message != nullptr) return Send(*message, &pending);
+      return pending.decided_again < kDecidedAgainMost ? Join(pending, verdict.decision)
+                                                       : AskStore(pending);
+    case LeaseVerdict::Kind::kAskStore:
+      return AskStore(pending);
+  }
 }
 
 void SharedDecider::Settle(PendingDecision& pending, const Settled& settled) {
@@ -240,16 +394,13 @@ void SharedDecider::Settle(PendingDecision& pending, const Settled& settled) {
   receiver(settled);
 }
 
-void SharedDecider::OnAnswer(const Member& member, const Decision& decision,
-                             base::BootTime asked_at) {
+void SharedDecider::OnAnswer(const Member& member, const Decision& decision) {
   settle_pace_.OnAnswer();
-  NoteRest(member.key, decision.remaining, decision.reset_after);
+  NoteAnswer(member.key, decision.remaining, decision.reset_after, decision.at);
   if (!IsLeased(*member.limit, member.terms)) return;
-  if (member.operation == Operation::kTake) {
-    leases_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
-  } else if (member.operation == Operation::kRefund) {
-    leases_->OnRefunded(member.key, decision.remaining, shared_.Now());
-  }
+  if (GivesBack(member.operation)) leases_->OnRefunded(member.key, decision.remaining);
+  if (member.operation == Operation::kCharge && decision.overdrawn)
+    leases_->OnOverdrawn(member.key, shared_.Now());
 }
 
 uint64_t SharedDecider::HeldFor(const Member& member) {
@@ -268,8 +419,8 @@ Decision SharedDecider::ToldOf(const Member& member, const Decision& decision, u
                                   std::min(held, HeldFor(member)));
   }
   if (told.allowed) return told;
-  told.retry_after = std::max(
-      told.retry_after, leases_->DeniedFor(member.key, *member.limit, member.cost, shared_.Now()));
+  told.retry_after =
+      std::max(told.retry_after, leases_->DeniedFor(member.key, *member.limit, shared_.Now()));
   return told;
 }
 
@@ -279,9 +430,12 @@ LeaseMessage& SharedDecider::Kept(const LeaseAction& action) {
   return message;
 }
 
-void SharedDecider::Send(LeaseMessage& message, PendingDecision* awaiting) {
+void SharedDecider::Send(LeaseMessage& message, PendingDecision* asker) {
   ++lease_messages_;
-  const bool only_returns = message.ask.want == 0;
+  const bool only_returns = message.ask.want == 0 && message.ask.cost == 0;
+  Waiting& waiting = waitings_.Take();
+  waiting.asker = asker;
+  waiting_[message.key] = &waiting;
   // The store reads the history until it has answered.
   shared_.Ask(
       {.name = message.name,
@@ -292,17 +446,20 @@ void SharedDecider::Send(LeaseMessage& message, PendingDecision* awaiting) {
        .history = message.history.changes(),
        .now = message.now},
       [this, history = message.history, key = message.key, limit = message.limit,
-       number = message.ask.id.number, only_returns, awaiting](const store::SharedAnswer& answer) {
+       number = message.ask.id.number, only_returns, &waiting](const store::SharedAnswer& answer) {
         --lease_messages_;
         if (answer.status.ok()) {
           settle_pace_.OnAnswer();
-          NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
+          NoteAnswer(key, answer.decision.remaining, FullAfter(*limit, answer.decision.remaining),
+                     answer.decision.at);
         }
+        const auto last = waiting_.find(key);
+        if (last != waiting_.end() && last->second == &waiting) waiting_.erase(last);
         LeaseMessage* next = nullptr;
         leases_->OnGrant(key, number, answer, shared_.Now(),
                          [&](const LeaseAction& action) { next = &Kept(action); });
         if (next != nullptr) Send(*next);
-        if (awaiting != nullptr) OnLease(*awaiting, answer);
+        OnMessageAnswered(waiting, answer);
         if (returns_) OnReturned(only_returns, answer.status.ok());
       });
   message.limit = {};

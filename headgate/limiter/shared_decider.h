@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "headgate/base/pool.h"
 #include "headgate/base/time.h"
@@ -85,6 +86,8 @@ class SharedDecider final : public Decider {
   bool AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
                   base::Instant now) override;
 
+  base::Instant TakenAt(const BatchEntry& entry) const override;
+
   // Periodic work for leases and debts: call it at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;
@@ -118,6 +121,7 @@ class SharedDecider final : public Decider {
     base::Instant now;
     std::span<const store::LimitChange> history;  // kept by the request's State
     store::Joined joined;
+    Settled taken{};  // of an undo: how the cost was taken
 
     bool takes() const { return operation == store::Operation::kTake && cost > 0; }
   };
@@ -149,37 +153,62 @@ class SharedDecider final : public Decider {
   static Member MemberOf(const BatchEntry& entry, base::Instant now);
   static store::TakeRequest TakeOf(const Member& member);
 
-  // The receiver of an answer: a place in a request's State, or the continuation of a group.
+  // The receiver of an answer: a place in a request's State, or the continuation of its group.
   struct Receiver {
     State state{};
     size_t index = 0;
     std::function<void(const Settled&)> goes_on{};
 
     void operator()(const Settled& settled) const;
+    void TellResumed() const {
+      if (state->on_resumed) state->on_resumed();
+    }
   };
+  // Whether admissions of a local share must be taken from the shared bucket later. Not if the
+  // store may have counted them already.
+  enum class Owed : bool { kNo, kYes };
   // The state of a pending call to the store until it is answered. Reused.
   struct PendingDecision {
     Member member;
     Receiver receiver;
-    base::BootTime asked_at{0};
-    uint64_t held = 0;  // by this instance when the store was asked
-    std::string name;   // of the bucket
+    uint64_t held = 0;         // by this instance when the store was asked
+    std::string name;          // of the bucket
+    bool partly_done = false;  // a part of the refund went to leases
+    // The store has denied it, and is asked once more with all that this instance held meanwhile.
+    std::optional<algorithm::Decision> denied{};
+    uint32_t decided_again = 0;  // how often
+  };
+  static constexpr uint32_t kDecidedAgainMost = 3;
+  // The requests that wait for the answer to a message about a key: first the one that the message
+  // asks for, if it asks for one.
+  struct Waiting {
+    PendingDecision* asker = nullptr;
+    std::vector<PendingDecision*> others{};
   };
 
   void Prefetch(std::span<const BatchEntry> batch) const;
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
-  // Decides without the store if possible; sets `awaited` to the lease that the request has to wait
-  // for, if any. `name` appends the bucket's name.
+  // How a request goes on that cannot be settled at once.
+  struct Await {
+    LeaseMessage* message = nullptr;  // that asks for this request, to be sent
+    bool joins = false;               // a message about its key is under way
+    algorithm::Decision beside{};     // if it has a limit: where that is another loop's message
+  };
+  // Decides without the store if possible; else sets `await`. `name` appends the bucket's name.
   bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms,
-                  LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
-                  LeaseMessage*& awaited);
-  void Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver);
+                  LeaseBook::Namer name, base::BootTime boot_now, Settled& settled, Await& await);
+  void Ask(Member member, LeaseBook::Namer name, const Await& await, Receiver receiver);
   bool RefundHere(PendingDecision& pending);
+  void BecomeUndo(Member& member, const Settled& taken) const;
+  void UndoFromLeases(Member& member);
+  bool UndoHere(PendingDecision& pending);
   void AskStore(PendingDecision& pending);
   void OnAnswered(PendingDecision& pending, const store::SharedAnswer& answer);
-  void AwaitLease(PendingDecision& pending, LeaseMessage& message);
-  void OnLease(PendingDecision& pending, const store::SharedAnswer& answer);
+  void OnMessageAnswered(Waiting& waiting, const store::SharedAnswer& answer);
+  void Join(PendingDecision& pending, const algorithm::Decision& beside);
+  void DecideAgain(PendingDecision& pending);
   void Settle(PendingDecision& pending, const Settled& settled);
+  void SettleWithout(PendingDecision& pending, const absl::Status& why, Owed owed);
   // Settled in `state`, from `first` on.
   void AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now,
                 const State& state, size_t first);
@@ -187,12 +216,12 @@ class SharedDecider final : public Decider {
   // Whether the store has denied this lately, so that it is denied here without asking.
   bool IsDeniedHere(const Member& member) const;
   LeaseMessage& Kept(const LeaseAction& action);
-  // Releases the message. If a request waits for it, the answer is stored in its Pending.
-  void Send(LeaseMessage& message, PendingDecision* awaiting = nullptr);
+  // Releases the message. The answer decides the asker's request, and is told to all who wait.
+  void Send(LeaseMessage& message, PendingDecision* asker = nullptr);
   void SendOutbox();
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
-  void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
+  void OnAnswer(const Member& member, const algorithm::Decision& decision);
   // The requests that this instance holds and may spend, for a look or a refund; 0 for a take,
   // whose answer does not state them.
   uint64_t HeldFor(const Member& member);
@@ -209,14 +238,14 @@ class SharedDecider final : public Decider {
   // All members have been asked.
   void ConcludeGroup(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  // Whether admissions of a local share must be taken from the shared bucket later. Not if the
-  // store may have counted them already.
-  enum class Owed : bool { kNo, kYes };
   static Owed OwedAfter(const absl::Status& why);
+  static NoAnswer NoAnswerOf(const absl::Status& why);
   Settled Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed);
+  void UseUp(store::TakeRequest request, uint64_t left, base::Instant now, base::Instant full_at);
   algorithm::Decision DecideLocally(const Member& member, std::string_view name,
                                     Owed owed = Owed::kYes);
-  void NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after);
+  void NoteAnswer(const base::Hash128& key, uint64_t remaining, base::Duration full_after,
+                  base::Instant at);
   // The longest time in which a bucket of this limit, which is leased, refills without requests. A
   // grant does not contain this time.
   base::Duration FullAfter(const store::LimitEntry& limit, uint64_t remaining) const;
@@ -246,6 +275,12 @@ class SharedDecider final : public Decider {
   base::Pool<LeaseMessage> messages_;
   std::vector<LeaseMessage*> outbox_;
   uint32_t lease_messages_ = 0;  // in flight
+  // The requests that wait for the last message of this loop about a key, while it is under way.
+  struct HashOfKey {
+    size_t operator()(const base::Hash128& key) const { return key.low; }
+  };
+  base::Pool<Waiting> waitings_;
+  absl::flat_hash_map<base::Hash128, Waiting*, HashOfKey> waiting_;
   // Set when the process ends.
   struct Returns {
     ReturnPace pace;

@@ -28,17 +28,18 @@ bool IsNotDone(const absl::Status& status) {
 
 }  // namespace
 
+// Nothing is owed to a damaged bucket, because it can only begin anew.
 SharedDecider::Owed SharedDecider::OwedAfter(const absl::Status& why) {
-  return IsNotDone(why) ? Owed::kYes : Owed::kNo;
+  return IsNotDone(why) && !absl::IsDataLoss(why) ? Owed::kYes : Owed::kNo;
 }
 
 Settled SharedDecider::Degraded(const Member& member, std::string_view name,
                                 const absl::Status& why, Owed owed) {
-  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kPeek;
   const algorithm::Limit& limit = member.limit->limit;
-  // A refund or reset was not executed: the caller has to know. The same if the store rejects the
-  // call as invalid: this is a bug, not an outage, and should not be hidden.
-  if (!asks || absl::IsUnimplemented(why) ||
+  // A refund, undo or reset was not confirmed: the caller has to know. The same if the store
+  // rejects the call as invalid: this is a bug, not an outage, and should not be hidden.
+  const bool decides = AsksToPass(member.operation) || member.operation == Operation::kCharge;
+  if (!decides || absl::IsUnimplemented(why) ||
       member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
     return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
   }
@@ -62,31 +63,72 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
     // The local bucket begins with at most this share of the last known rest.
-    local_.TakeOne(request, decision, now);
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
     const auto left = static_cast<uint64_t>(
-        base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
-    if (decision.remaining > left) {
-      request.cost = decision.remaining - left;
-      request.operation = Operation::kTake;
-      local_.TakeOne(request, decision, now);
-    }
+        base::WideMul(share->limit.capacity(), std::min(rest->remaining, capacity)) / capacity);
+    UseUp(request, left, now, InstantAt(rest->full_at));
   }
   request.cost = member.cost;
   request.operation = member.operation;
+  request.taken_at = member.taken.decision.at;
   local_.TakeOne(request, decision, now);
-  if (member.operation == Operation::kTake && decision.allowed && owed == Owed::kYes) {
+  const bool took = member.operation == Operation::kCharge ||
+                    (member.operation == Operation::kTake && decision.allowed);
+  if (took && owed == Owed::kYes) {
     if (debts_.empty()) settle_pace_.OnAway(boot_now);
     debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost, now);
-  } else if (member.operation == Operation::kRefund) {
-    debts_.GiveBack(member.key, member.cost, now);
+  } else if (member.operation == Operation::kUndo && !member.taken.perhaps_done) {
+    debts_.Undo(member.key, member.cost, member.taken.decision.at, now);
   }
   return decision;
 }
 
-void SharedDecider::NoteRest(const base::Hash128& key, uint64_t remaining,
-                             base::Duration full_after) {
-  rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
+// Leaves at most `left` in the local bucket of a request that peeks. The missing requests were used
+// at some time, which decides when they are there again:
+//
+//   sliding log          evenly over the last period
+//   sliding counter      evenly: as much in the window before this one, and the rest in this one
+//   from the first hit   when the window began, which ends at `full_at`
+//   otherwise            now: a bucket refills at its rate, and the epoch ends a window
+void SharedDecider::UseUp(TakeRequest request, uint64_t left, base::Instant now,
+                          base::Instant full_at) {
+  constexpr int64_t kSteps = 16;
+  const algorithm::LimitSpec& spec = request.limit->limit.spec();
+  Decision decision;
+  const auto missing = [&] {
+    request.operation = Operation::kPeek;
+    request.cost = 0;
+    local_.TakeOne(request, decision, now);
+    return decision.remaining - std::min(decision.remaining, left);
+  };
+  const auto use = [&](uint64_t cost, base::Instant at) {
+    if (cost == 0) return;
+    request.operation = Operation::kTake;
+    request.cost = cost;
+    local_.TakeOne(request, decision, at);
+  };
+  const uint64_t all = missing();
+  if (spec.algorithm == algorithm::Algorithm::kSlidingWindowLog) {
+    const auto part = [&](int64_t step) {
+      return static_cast<uint64_t>(base::WideMul(all, static_cast<uint64_t>(step)) / kSteps);
+    };
+    for (int64_t step = 1; step <= kSteps; ++step)
+      use(part(step) - part(step - 1), now - spec.period / kSteps * (kSteps - step));
+  } else if (spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter) {
+    use(all, now - base::Duration(now.ns % spec.period.count() + 1));
+  } else if (spec.align == algorithm::Align::kFirstHit) {
+    use(all, std::min(now, full_at - spec.period));
+  }
+  use(missing(), now);
+}
+
+void SharedDecider::NoteAnswer(const base::Hash128& key, uint64_t remaining,
+                               base::Duration full_after, base::Instant at) {
+  const base::BootTime now = shared_.Now();
+  rests_.OnAnswer(key, {.remaining = remaining,
+                        .full_at = now + std::min(full_after, base::kDurationMax / 2),
+                        .at = at,
+                        .heard_at = now});
 }
 
 // The reset time of a bucket that was just used for the first time; a window may end sooner if it
@@ -117,15 +159,14 @@ void SharedDecider::SettleDebts() {
   }
 }
 
-// Takes the whole debt, or in a second call the rest of the bucket: requests taken by others in the
-// meantime are forgiven. A call that may have been executed counts as executed, so that no debt is
-// taken twice.
+// The bucket may be overdrawn by it: others may have taken since what this instance let through. A
+// call that may have been executed counts as executed, so that no debt is charged twice.
 void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
   const store::SharedRequest request{
       .name = debt.name,
       .limit = debt.limit,
       .cost = cost,
-      .operation = Operation::kTake,
+      .operation = Operation::kCharge,
       .leased = leases_ != nullptr && algorithm::CanLease(debt.limit->limit),
       .keeps_limit = true,
       .timeout = options_.timeout,
@@ -134,22 +175,17 @@ void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
   // The store may use the name until Ask returns, and may answer before that.
   auto kept = std::make_shared<Debts::Debt>(debt);  // its history is that of `debt`
   shared_.Ask(request, [this, kept, cost](const store::SharedAnswer& answer) {
-    Debts::Counters& counters = debts_.counters();
+    if (absl::IsDataLoss(answer.status)) return;  // the debt is forgotten: OwedAfter
     if (!answer.status.ok()) {
       settle_pace_.OnAway(shared_.Now());
       if (IsNotDone(answer.status))
         return debts_.PutBack(std::move(*kept), InstantAt(shared_.Now()));
-      return counters.settled.Add(cost);
+    } else {
+      const algorithm::Decision& decision = answer.decision;
+      NoteAnswer(kept->key, decision.remaining, decision.reset_after, decision.at);
+      if (leases_ != nullptr && decision.overdrawn) leases_->OnOverdrawn(kept->key, shared_.Now());
     }
-    const algorithm::Decision& decision = answer.decision;
-    NoteRest(kept->key, decision.remaining, decision.reset_after);
-    if (decision.allowed) return counters.settled.Add(cost);
-    const algorithm::Cost left = std::min(cost, decision.remaining);
-    counters.forgiven.Add(cost - left);
-    // A limit that counts denied requests has counted this request.
-    if (left == 0 || left == cost || kept->limit->limit.spec().count_denied)
-      return counters.settled.Add(left);
-    Settle(std::move(*kept), left);
+    debts_.counters().settled.Add(cost);
   });
 }
 

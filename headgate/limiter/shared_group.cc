@@ -106,7 +106,7 @@ void SharedDecider::AskId(const std::shared_ptr<Group>& group, Operation operati
     group->id_is_used = !settled.decision.allowed;
     then();
   };
-  Ask(std::move(member), name, nullptr, {.goes_on = done});
+  Ask(std::move(member), name, {}, {.state = group->state, .goes_on = done});
 }
 
 void SharedDecider::ConcludeGroup(const std::shared_ptr<Group>& group) {
@@ -138,13 +138,13 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
     AskNext(group);
   };
   Settled settled;
-  LeaseMessage* awaited = nullptr;
-  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited))
+  Await await;
+  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, await))
     return done(settled);
-  Ask(std::move(member), name, awaited, {.goes_on = done});
+  Ask(std::move(member), name, await, {.state = group->state, .goes_on = done});
 }
 
-// Costs that members took go back, and members that were peeked at report their rest. Members that
+// The takes of members are undone, and members that were peeked at report their rest. Members that
 // count requests denied by their rule are different: one that has not counted the request does so
 // now; one that has, and has too little left for another such request, is asked when it would allow
 // one.
@@ -164,17 +164,19 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
     if (!counts && !took && settled.mode == Mode::kLeased) continue;
     const bool gives_back = took && !counts;
     if (gives_back && !TakesRefunds(*member.limit)) continue;
-    if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kPeek;
+    if (gives_back) {
+      BecomeUndo(member, settled);
+    } else if (!counts_now) {
+      member.operation = Operation::kPeek;
+    }
     if (!took && !counts) member.cost = 0;
     if (counts_now && settled.mode == Mode::kLeased) group->settled[index].mode = Mode::kExact;
     if (settled.mode == Mode::kLocal) {
       group->settled[index].decision = DecideLocally(member, group->names[index]);
       continue;
     }
-    if (gives_back && settled.mode == Mode::kLeased) {
-      // The part that goes back into a lease is in the bucket as before; the rest is refunded at
-      // the store.
-      member.cost -= leases_->GiveBack(member.key, member.cost, shared_.Now());
+    if (gives_back) {
+      UndoFromLeases(member);
       if (member.cost == 0) continue;
     }
     ++group->answers_open;
@@ -183,17 +185,17 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
   if (--group->answers_open == 0) group->Finish();
 }
 
-// A refund, a peek, or a request that is counted although another limit of its rule denied it.
+// An undo, a peek, or a request that is counted although another limit of its rule denied it.
 void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t index,
                                 const Member& member) {
   const bool gives_back =
-      member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
+      member.operation == Operation::kUndo && IsLeased(*member.limit, member.terms);
   shared_.Ask(RequestOf(member, group->names[index]), [this, group, index, gives_back,
                                                        held = HeldFor(member), asked = member](
                                                           const store::SharedAnswer& answer) {
-    // If the refund fails, the cost stays consumed: too few admissions rather than too many.
+    // If the undo fails, the cost stays consumed: too few admissions rather than too many.
     if (answer.status.ok()) {
-      if (gives_back) leases_->OnRefunded(asked.key, answer.decision.remaining, shared_.Now());
+      if (gives_back) leases_->OnRefunded(asked.key, answer.decision.remaining);
       group->settled[index].decision = ToldOf(asked, answer.decision, held);
       Member look = group->members[index];
       if (asked.operation == Operation::kTake && answer.decision.remaining < look.cost) {

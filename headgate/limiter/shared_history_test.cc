@@ -33,7 +33,7 @@ class FleetHistory : public ::testing::Test, protected testing::DirectFleet {
 };
 
 TEST_F(FleetHistory, IsPartOfAnAskThatARequestWaitsFor) {
-  for (int i = 0; i < 2; ++i) Ask(1, after, changes);
+  Ask(1, after, changes);
   Begin(1, after, changes, 1, fleet);
   ASSERT_TRUE(shared.oldest().lease.has_value());
   ExpectHistory();

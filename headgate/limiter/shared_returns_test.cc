@@ -49,7 +49,7 @@ TEST_F(FleetReturns, CountTheReturnsThatTheStoreHasConfirmed) {
 }
 
 TEST_F(FleetReturns, IncludeALeaseThatWasAskedForBefore) {
-  for (int i = 0; i < 2; ++i) Ask(1, limit);
+  Ask(1, limit);
   Begin(1, limit, {}, 1, fleet);
   Return();
   EXPECT_FALSE(done);

@@ -1,37 +1,17 @@
 #include "headgate/limiter/size_charge.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "headgate/algorithm/still_taken.h"
-#include "headgate/base/random.h"
-#include "headgate/base/wide.h"
+#include "headgate/algorithm/token_bucket.h"
 
 namespace headgate::limiter {
 
 using algorithm::Cost;
-
-namespace {
-
-// The part of `cost` that a bucket still lacks. It has refilled by whole units and a part of one.
-// The part counts as a whole unit, or not at all, by a chance of its size: so what goes back is
-// right in the mean, however many requests end early. To round it up each time would cost a whole
-// unit for each.
-Cost StillLacked(const algorithm::Limit& limit, Cost cost, base::Duration elapsed,
-                 uint64_t chance_seed) {
-  if (limit.denies_all()) return 0;
-  const auto period = static_cast<uint64_t>(limit.spec().period.count());
-  const base::uint128 refilled =
-      base::WideMul(static_cast<uint64_t>(elapsed.count()), limit.spec().requests);
-  const auto part = static_cast<uint64_t>(refilled % period);
-  const bool counts = base::Random(chance_seed).Below(period) < part;
-  const base::uint128 back = refilled / period + (counts ? 1 : 0);
-  return back < cost ? cost - static_cast<Cost>(back) : 0;
-}
-
-}  // namespace
+using store::Operation;
 
 KeptDescriptor::KeptDescriptor(std::string_view domain, const rule::Descriptor& descriptor)
-    : domain_(domain) {
+    : domain_(domain), given_limit_(descriptor.given_limit) {
   size_t bytes = 0;
   for (const rule::Entry& entry : descriptor.entries)
     bytes += entry.key.size() + entry.value.size();
@@ -46,31 +26,57 @@ KeptDescriptor::KeptDescriptor(std::string_view domain, const rule::Descriptor& 
     entries_.push_back({.key = kept(entry.key), .value = kept(entry.value)});
 }
 
-SizeCharge::Correction SizeCharge::CorrectTo(uint64_t bytes, base::Instant now) {
-  now = std::max(now, corrected_at_);
-  const bool first_hit = take_.limit.spec().align == algorithm::Align::kFirstHit;
-  if (first_hit) {
-    still_taken_ = now < take_.window_end ? still_taken_ : 0;
-  } else if (algorithm::IsBucket(take_.limit.algorithm())) {
-    // The hash of the key is secret, so no client knows which times are to its advantage.
-    still_taken_ = StillLacked(take_.limit, still_taken_, now - corrected_at_,
-                               take_.key.low ^ static_cast<uint64_t>(now.ns));
-  } else {
-    still_taken_ = algorithm::StillTaken(take_.limit, still_taken_, corrected_at_, now);
+SizeCharge::SizeCharge(std::shared_ptr<const KeptDescriptor> descriptor, const SizeTake& take)
+    : descriptor_(std::move(descriptor)),
+      limit_index_(take.limit_index),
+      key_(take.key),
+      cost_(take.cost),
+      limit_(take.limit) {
+  Add(take.taken, take.settled);
+}
+
+SizeStep SizeCharge::StepTo(uint64_t bytes) const {
+  const Cost wanted = cost_.UnitsOf(bytes);
+  if (wanted > taken_) return {.operation = Operation::kCharge, .cost = wanted - taken_};
+  if (wanted == taken_ || parts_.empty()) return {};
+  const Part& part = parts_.back();
+  const Cost surplus = std::min(part.cost, taken_ - wanted);
+  return {.operation = Operation::kUndo,
+          .cost = surplus,
+          .taken = part.settled,
+          .taken_at = base::Clamp(part.from + RefillOf(part.cost - surplus))};
+}
+
+void SizeCharge::OnStep(const SizeStep& step, const Settled& settled) {
+  if (step.operation == Operation::kCharge) return Add(step.cost, settled);
+  taken_ -= step.cost;
+  parts_.back().cost -= step.cost;
+  if (parts_.back().cost == 0) parts_.pop_back();
+}
+
+void SizeCharge::Add(Cost cost, const Settled& settled) {
+  taken_ += cost;
+  if (cost == 0) return;
+  const base::Instant at = settled.decision.at;
+  Part* const last = parts_.empty() ? nullptr : &parts_.back();
+  const bool is_one_bucket = last != nullptr && algorithm::IsTokenBucket(limit_.algorithm()) &&
+                             last->settled.mode == settled.mode && last->settled.lease == 0 &&
+                             settled.lease == 0;
+  if (is_one_bucket) {
+    // The first part may have refilled completely before `at`; no more than all of it has.
+    const base::Duration whole = RefillOf(last->cost) + base::Duration(1);  // rounded up
+    last->from = std::max(last->from, base::Clamp(at - whole));
+    last->cost += cost;
+    return;
   }
-  corrected_at_ = now;
-  const Cost wanted = take_.cost.UnitsOf(bytes);
-  Correction correction;
-  if (wanted > take_.taken) {
-    correction.missing = wanted - take_.taken;
-    still_taken_ += correction.missing;
-  } else {
-    correction.surplus = take_.taken - wanted;
-    correction.returnable = std::min(correction.surplus, still_taken_);
-    still_taken_ -= correction.returnable;
-  }
-  take_.taken = wanted;
-  return correction;
+  if (parts_.size() == kPartsMax) parts_.erase(parts_.begin());
+  parts_.push_back({.cost = cost, .settled = settled, .from = at});
+}
+
+base::Duration SizeCharge::RefillOf(Cost cost) const {
+  if (!algorithm::IsTokenBucket(limit_.algorithm()) || limit_.denies_all())
+    return base::Duration(0);
+  return base::Duration(static_cast<int64_t>(algorithm::PriceOfAny(limit_, cost).ns));
 }
 
 }  // namespace headgate::limiter

@@ -1,10 +1,12 @@
-// The charges of a request by limits with a cost by size (rule/size_cost.h). The size is known
-// when the request has ended; then the charge is corrected.
+// The charges of a request by limits with a cost that is known only later (rule/size_cost.h): when
+// the request has ended, or its answer has a status. Then the charge is corrected.
 //
 //   Check ──▶ Response::sized: the reserve is taken
-//   the request ends with n bytes ──▶ less than reserved: Checker::Correct gives the rest back
-//                                     more: Correct takes the rest; what is missing is owed
-//                                     (size_debts.h)
+//   the request ends with n bytes ──▶ less than taken: the surplus is undone
+//                                     more: the rest is charged, whether or not the bucket has it
+//
+//   bucket 10 of 10, 1 per s; a response of 25 units, 1 of them reserved
+//   ──▶ 24 are charged, the bucket is at −15 ──▶ every instance denies a request of 1 for 16 s
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include "headgate/limiter/settled.h"
 #include "headgate/rule/descriptor.h"
 #include "headgate/rule/size_cost.h"
+#include "headgate/store/store.h"
 
 namespace headgate::limiter {
 
@@ -27,11 +30,11 @@ namespace headgate::limiter {
 struct SizeTake {
   uint32_t descriptor = 0;   // of the request
   uint32_t limit_index = 0;  // in its rule; those of a roll-out in shadow follow
-  base::Hash128 key;         // of the bucket
+  base::Hash128 key{};       // of the bucket
   rule::SizeCost cost{};
-  algorithm::Limit limit;
+  algorithm::Limit limit{};
   algorithm::Cost taken = 0;
-  base::Instant window_end{0};  // of a window: the end of the one that was taken from
+  Settled settled{};  // how it was taken
 };
 
 // A descriptor that outlives its request.
@@ -42,57 +45,74 @@ class KeptDescriptor {
 
   std::string_view domain() const { return domain_; }
   std::span<const rule::Entry> entries() const { return entries_; }
+  std::string_view given_limit() const { return given_limit_; }
 
  private:
   std::string domain_;
+  std::string given_limit_;
   std::string texts_;
   std::vector<rule::Entry> entries_;
 };
 
-// A limit of a kept descriptor.
-struct SizedLimit {
-  std::shared_ptr<const KeptDescriptor> descriptor;
-  uint32_t limit_index = 0;
-  base::Hash128 key;
+// A step that brings a charge nearer to its size.
+struct SizeStep {
+  store::Operation operation = store::Operation::kCharge;  // or kUndo
+  algorithm::Cost cost = 0;                                // 0: there is nothing to do
+  // Only of an undo: how the cost was taken, and the time that the undo names.
+  Settled taken{};
+  base::Instant taken_at{0};
 };
 
-// One limit's charge for one request, until it is corrected for the last time.
+// One limit's charge for one request. It was taken in parts: the reserve, and what was charged
+// later. The newest part is undone first.
 class SizeCharge {
  public:
-  SizeCharge(SizedLimit place, const SizeTake& take, base::Instant now)
-      : place_(std::move(place)), take_(take), still_taken_(take.taken), corrected_at_(now) {}
+  // Older parts stay taken. Parts of a token bucket that one store gave count as one.
+  static constexpr size_t kPartsMax = 4;
 
-  const SizedLimit& place() const { return place_; }
-  rule::SizeCost::Of of() const { return take_.cost.of; }
+  SizeCharge(std::shared_ptr<const KeptDescriptor> descriptor, const SizeTake& take);
+
+  const KeptDescriptor& descriptor() const { return *descriptor_; }
+  // The limit of the take was under this place of its rule, and its bucket has this key.
+  uint32_t limit_index() const { return limit_index_; }
+  const base::Hash128& key() const { return key_; }
+  const algorithm::Limit& limit() const { return limit_; }
+  const rule::SizeCost& cost() const { return cost_; }
 
   // Whether this many bytes cost more.
-  bool IsLessThan(uint64_t bytes) const { return take_.cost.UnitsOf(bytes) > take_.taken; }
+  bool IsLessThan(uint64_t bytes) const { return cost_.UnitsOf(bytes) > taken_; }
 
-  // The work that makes the charge that of `bytes`. The charge counts it as done.
-  struct Correction {
-    algorithm::Cost missing = 0;  // to take
-    algorithm::Cost surplus = 0;  // taken or owed in excess
-    // The part of `surplus` that may go back to the bucket. The rest has come back by itself; to
-    // give it back again would let through more than the limit.
-    algorithm::Cost returnable = 0;
-  };
-  Correction CorrectTo(uint64_t bytes, base::Instant now);
+  // What to do next, until the charge is that of `bytes`.
+  SizeStep StepTo(uint64_t bytes) const;
+  // The step was done, or given up. `settled` is the answer to it.
+  void OnStep(const SizeStep& step, const Settled& settled);
 
  private:
-  SizedLimit place_;
-  SizeTake take_;
-  // The part of what was taken that the bucket surely still lacks.
-  algorithm::Cost still_taken_;
-  base::Instant corrected_at_;
+  struct Part {
+    algorithm::Cost cost = 0;
+    Settled settled{};
+    // The refill of a bucket pays for this part from here on: what was taken before is paid first.
+    base::Instant from{0};
+  };
+
+  void Add(algorithm::Cost cost, const Settled& settled);
+  base::Duration RefillOf(algorithm::Cost cost) const;
+
+  std::shared_ptr<const KeptDescriptor> descriptor_;
+  uint32_t limit_index_;
+  base::Hash128 key_;
+  rule::SizeCost cost_;
+  algorithm::Limit limit_;
+  algorithm::Cost taken_ = 0;
+  std::vector<Part> parts_;  // oldest first
 };
 
 // The answer of Checker::Correct.
 struct Corrected {
   bool waiting = false;  // not decided yet: call again when the Pending is ready
-  // False if no such limit is in force any more. Nothing has changed then.
-  bool known = false;
-  algorithm::Cost asked = 0;  // at most the limit's capacity
-  Settled settled{};
+  // Its mode is kClosed if nothing was asked: no such limit is in force any more, or not as it was
+  // for an undo, or there is nothing to undo.
+  Settled settled{.decision = {}, .mode = Mode::kClosed};
 };
 
 }  // namespace headgate::limiter

@@ -22,12 +22,14 @@ class TimerQueue {
   void Add(uint32_t index, base::BootTime now) { entries_.push_back({index, now + delay_}); }
 
   bool empty() const { return entries_.empty(); }
+  size_t size() const { return entries_.size(); }
+  base::BootTime DueOf(base::BootTime now) const { return now + delay_; }
   // For a queue that is not empty: the time at which its first entry is due, and the entry.
   base::BootTime due() const { return entries_.front().at; }
-  uint32_t Take() {
-    const uint32_t index = entries_.front().index;
+  Entry Take() {
+    const Entry entry = entries_.front();
     entries_.pop_front();
-    return index;
+    return entry;
   }
 
   auto begin() const { return entries_.begin(); }

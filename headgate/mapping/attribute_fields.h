@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headgate/mapping/mapping.h"
+#include "headgate/mapping/network_lists.h"
 #include "headgate/mapping/yaml_fields.h"
 
 namespace headgate::mapping {
@@ -23,6 +24,7 @@ std::vector<std::string_view> WordsWithAttributes(std::initializer_list<std::str
 struct AttributeContext {
   OriginalRequest original_request = OriginalRequest::kNone;
   std::span<const TokenIssuer> issuers{};
+  NetworkLists* networks = nullptr;
 };
 
 // The attribute that the fields name. Reports a problem unless it is exactly one.

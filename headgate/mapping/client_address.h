@@ -26,8 +26,8 @@ struct ClientAddressOptions {
   ForwardingHeader header = ForwardingHeader::kXForwardedFor;
   // The proxies whose word is believed.
   base::IpNetworkSet trusted_proxies{};
-  // If not 0: how many proxies stand in front of Headgate. The client is then that many places from
-  // the right, whatever the addresses.
+  // If not 0: how many proxies stand in front of Headgate. The client is then the address at this
+  // position from the right, whatever the addresses are.
   uint32_t trusted_hops = 0;
 };
 
@@ -38,10 +38,14 @@ enum class ClientAddressProblem : uint8_t {
 
 struct ClientAddress {
   std::optional<base::IpAddress> address{};
+  std::optional<base::IpAddress>
+      sent{};  // as proxies state it; may be IPv6 that contains `address`
   ClientAddressProblem problem = ClientAddressProblem::kMissing;  // if there is no address
 };
 
-// The client of a request from a trusted proxy.
+// The client of a request from a trusted proxy. If the IPv6 address contains an IPv4 address, the
+// IPv4 address counts. Clients behind a translator (NAT64, SIIT) or a Teredo server share one IPv6
+// network, and a 6to4 site has 65,536 networks.
 ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressOptions& options);
 
 }  // namespace headgate::mapping

@@ -1,7 +1,5 @@
 #include "headgate/mapping/host_pattern.h"
 
-#include <algorithm>
-
 #include "headgate/base/ip_address.h"
 #include "headgate/base/text.h"
 #include "headgate/wire/request_host.h"
@@ -10,11 +8,6 @@ namespace headgate::mapping {
 namespace {
 
 constexpr std::string_view kBelow = "*.";
-
-// Stricter than the grammar of URLs, which allows `*`, `,` and `(` in a host. No host has them.
-bool IsNameCharacter(char c) {
-  return base::IsLetterOrDigit(c) || c == '-' || c == '.' || c == '_';
-}
 
 }  // namespace
 
@@ -27,7 +20,6 @@ std::optional<std::string> ParseHostPattern(std::string_view text) {
     return std::nullopt;
   const bool is_address = is_bracketed || base::ParseIpAddress(host);
   if (is_address && is_below) return std::nullopt;
-  if (!is_address && !std::all_of(host.begin(), host.end(), IsNameCharacter)) return std::nullopt;
   return is_below ? std::string(kBelow) + host : host;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "headgate/mapping/host_pattern.h"
+#include "headgate/wire/preflight.h"
 
 namespace headgate::mapping {
 namespace {
@@ -31,8 +32,11 @@ void Mapper::Use(const MappingSet& set) {
 MappedRequest Mapper::Map(const RequestHead& request, int64_t now_s) {
   attributes_.Begin(request, set_->attributes, tokens_, now_s);
   texts_used_ = 0;
+  why_ = {};
   MappedRequest mapped = MapByFirst();
+  if (mapped.as == MappedAs::kInvalid) mapped.why = why_.empty() ? attributes_.why() : why_;
   mapped.has_read_path = attributes_.has_read_path();
+  mapped.token_refusal = tokens_.refusal();
   return mapped;
 }
 
@@ -48,14 +52,7 @@ MappedRequest Mapper::MapByFirst() {
 }
 
 bool Mapper::Fits(const Mapping& mapping, Problem& problem) {
-  if (!mapping.paths.empty()) {
-    std::string_view path;
-    problem = attributes_.Path(path);
-    if (problem != Problem::kNone || std::none_of(mapping.paths.begin(), mapping.paths.end(),
-                                                  [&](const auto& p) { return p.Matches(path); })) {
-      return false;
-    }
-  }
+  if (!mapping.paths.empty() && !FitsPath(mapping, problem)) return false;
   if (!mapping.hosts.empty()) {
     std::string_view host;
     problem = attributes_.Host(host);
@@ -69,29 +66,71 @@ bool Mapper::Fits(const Mapping& mapping, Problem& problem) {
   std::string_view method;
   problem = attributes_.Method(method);
   return problem == Problem::kNone &&
-         std::find(mapping.methods.begin(), mapping.methods.end(), method) != mapping.methods.end();
+         std::any_of(mapping.methods.begin(), mapping.methods.end(),
+                     [&](const std::string& m) { return MethodFits(m, method); });
 }
 
-// A missing attribute is in no list. But a client whose address nobody states must not slip past a
-// list that refuses addresses, nor a client that spoils its token past one that refuses claims.
+// A server that does not resolve dot segments must find the same, and so must one that runs a
+// script in the path.
+bool Mapper::FitsPath(const Mapping& mapping, Problem& problem) {
+  const auto fits = [&](std::string_view path) {
+    return std::any_of(mapping.paths.begin(), mapping.paths.end(),
+                       [&](const PathPattern& pattern) { return pattern.Matches(path); });
+  };
+  std::string_view path;
+  problem = attributes_.Path(path);
+  if (problem != Problem::kNone) return false;
+  const bool is_fit = fits(path);
+  const std::string_view unresolved = attributes_.unresolved_path();
+  if (!unresolved.empty() && fits(unresolved) != is_fit) {
+    why_ = "a server that does not resolve dot segments finds another mapping";
+  } else if (!is_fit && attributes_.FitsBehindScript(fits)) {
+    why_ = "a server that runs the script in the path finds another mapping";
+  } else {
+    return is_fit;
+  }
+  problem = Problem::kInvalid;
+  return false;
+}
+
+// A list of refusals also names a path with dot segments or a script that leads to one of its
+// values.
+bool Mapper::IsIn(const AttributeList& list, MappedAs as, Problem& problem) {
+  std::string_view value;
+  problem = attributes_.Read(list.attribute, NextText(), value);
+  const bool is_ambiguous = problem == Problem::kInvalid &&
+                            !attributes_.unresolved_path().empty() && IsOfPath(list.attribute.kind);
+  if (problem != Problem::kNone && (as != MappedAs::kRefused || !is_ambiguous)) return false;
+  const auto contains = [&](std::string_view text) {
+    return list.values.contains(absl::string_view(text.data(), text.size()));
+  };
+  if (contains(value)) return true;
+  if (as == MappedAs::kRefused && IsOfPath(list.attribute.kind) &&
+      attributes_.IsInBehindScript(list.attribute, contains)) {
+    return true;
+  }
+  return list.attribute.kind == AttributeKind::kMethod && contains(attributes_.request().method);
+}
+
+// A missing attribute is in no list. But a client with an unknown address must not slip past a list
+// that refuses addresses, nor a client that spoils its token past a list that refuses claims.
 bool Mapper::IsInAny(std::span<const AttributeList> lists, MappedAs as, Problem& problem,
                      const Attribute*& attribute) {
   for (const AttributeList& list : lists) {
     attribute = &list.attribute;
     bool is_needed = false;
     if (list.attribute.kind == AttributeKind::kClientAddress) {
-      base::IpAddress address;
-      problem = attributes_.ClientIp(address);
-      if (problem == Problem::kNone && list.networks.Contains(address)) return true;
+      bool is_in = false;
+      problem = attributes_.IsClientIn(list.networks, is_in);
+      if (is_in) return true;
       is_needed = as == MappedAs::kRefused;
     } else {
-      std::string_view value;
-      problem = attributes_.Read(list.attribute, NextText(), value);
-      if (problem == Problem::kNone &&
-          list.values.contains(absl::string_view(value.data(), value.size())))
-        return true;
+      if (IsIn(list, as, problem)) return true;
       if (as == MappedAs::kRefused && problem == Problem::kNotValid) problem = Problem::kInvalid;
-      is_needed = as == MappedAs::kRefused && problem == Problem::kExpired;
+      const bool is_nobody = list.attribute.kind == AttributeKind::kNetwork &&
+                             problem == Problem::kMissing &&
+                             attributes_.FindClient() != Problem::kNone;
+      is_needed = as == MappedAs::kRefused && (problem == Problem::kExpired || is_nobody);
     }
     if (problem == Problem::kInvalid || (problem != Problem::kNone && is_needed)) return false;
   }
@@ -99,9 +138,35 @@ bool Mapper::IsInAny(std::span<const AttributeList> lists, MappedAs as, Problem&
   return false;
 }
 
+bool Mapper::IsFreePreflight(const Mapping& mapping) const {
+  const RequestHead& request = attributes_.request();
+  if (!request.is_preflight &&
+      (!set_->passes_preflights || !wire::IsPreflight(request.method, request.fields))) {
+    return false;
+  }
+  return std::none_of(mapping.descriptors.begin(), mapping.descriptors.end(),
+                      [&](const MappedDescriptor& descriptor) {
+                        return std::any_of(
+                            descriptor.entries.begin(), descriptor.entries.end(),
+                            [&](const MappedEntry& entry) { return NamesClient(entry.attribute); });
+                      });
+}
+
+bool Mapper::NamesClient(const Attribute& attribute) const {
+  std::string_view name;
+  if (attribute.kind == AttributeKind::kHeader) name = attribute.name;
+  if (attribute.kind == AttributeKind::kClaim && set_->issuers[attribute.issuer].cookie.empty())
+    name = set_->issuers[attribute.issuer].header;
+  if (name.empty() || wire::IsOfBrowsers(name)) return false;
+  std::string_view value;
+  return attributes_.request().FindHeader(name, value) != wire::Lookup::kAbsent;
+}
+
 MappedRequest Mapper::MapBy(const Mapping& mapping) {
   for (const auto& [lists, as] : {std::pair(std::span(mapping.refuse), MappedAs::kRefused),
                                   std::pair(std::span(mapping.exempt), MappedAs::kExempt)}) {
+    if (as == MappedAs::kExempt && IsFreePreflight(mapping))
+      return {.as = MappedAs::kPreflight, .mapping = &mapping, .descriptors = {}, .attribute = {}};
     Problem problem = Problem::kNone;
     const Attribute* attribute = nullptr;
     if (IsInAny(lists, as, problem, attribute))
@@ -123,14 +188,22 @@ MappedRequest Mapper::MapBy(const Mapping& mapping) {
         return ProblemWith(mapping, problem, entry.key, &entry.attribute);
       entries_.push_back({.key = entry.key, .value = value});
     }
+    std::string_view given;
+    if (problem == Problem::kNone && descriptor.limit_from) {
+      const Attribute& from = *descriptor.limit_from;
+      problem = attributes_.GivenLimit(from, NextText(), given);
+      if (problem == Problem::kMissing) problem = Problem::kNone;
+      if (problem != Problem::kNone) return ProblemWith(mapping, problem, "limit_from", &from);
+    }
     if (problem == Problem::kNone) {
       entry_counts_.push_back(entries_.size() - begin);
-      descriptors_.push_back({.entries = {}, .cost = descriptor.cost, .override_limit = {}});
+      descriptors_.push_back(
+          {.entries = {}, .cost = descriptor.cost, .override_limit = {}, .given_limit = given});
     } else {
       entries_.resize(begin);
     }
   }
-  // The entries do not move any more.
+  // All entries are added, so pointers to them stay valid from here on.
   std::span<const rule::Entry> rest = entries_;
   for (size_t i = 0; i < descriptors_.size(); ++i) {
     descriptors_[i].entries = rest.first(entry_counts_[i]);
@@ -149,12 +222,43 @@ std::string& Mapper::NextText() {
   return text;
 }
 
+void SetHeaders(MappingSet& set) {
+  set.headers.clear();
+  const auto add = [&](const std::string& name) {
+    if (std::find(set.headers.begin(), set.headers.end(), name) == set.headers.end())
+      set.headers.push_back(name);
+  };
+  const auto add_attribute = [&](const Attribute& attribute) {
+    if (attribute.kind == AttributeKind::kHeader || attribute.kind == AttributeKind::kGeohash)
+      add(attribute.name);
+    if (attribute.kind == AttributeKind::kGeohash) add(attribute.second_name);
+  };
+  for (const TokenIssuer& issuer : set.issuers) {
+    if (issuer.cookie.empty()) add(issuer.header);
+  }
+  for (const Mapping& mapping : set.mappings) {
+    for (const auto& lists : {std::span(mapping.refuse), std::span(mapping.exempt)}) {
+      for (const AttributeList& list : lists) add_attribute(list.attribute);
+    }
+    for (const MappedDescriptor& descriptor : mapping.descriptors) {
+      for (const MappedEntry& entry : descriptor.entries) add_attribute(entry.attribute);
+      if (descriptor.limit_from) add_attribute(*descriptor.limit_from);
+    }
+  }
+}
+
+bool MethodFits(std::string_view condition, std::string_view method) {
+  return condition == method || (condition == "GET" && method == "HEAD");
+}
+
 std::string Describe(const Attribute& attribute) {
   switch (attribute.kind) {
     case AttributeKind::kValue:
       return "a fixed value";
     case AttributeKind::kHeader:
       return fmt::format("header {}", attribute.name);
+    case AttributeKind::kBearer:
+      return "the token in Authorization";
     case AttributeKind::kCookie:
       return fmt::format("cookie {}", attribute.name);
     case AttributeKind::kQuery:
@@ -171,6 +275,8 @@ std::string Describe(const Attribute& attribute) {
       return fmt::format("segment {} of the path", attribute.count);
     case AttributeKind::kClientAddress:
       return "the client's address";
+    case AttributeKind::kNetwork:
+      return "the network of the client's address";
     case AttributeKind::kClaim:
       return fmt::format("claim {} of the token", fmt::join(attribute.claim, "."));
     case AttributeKind::kGeohash:
@@ -182,10 +288,10 @@ std::string Describe(const Attribute& attribute) {
 std::string DescribeProblem(const MappedRequest& mapped) {
   const std::string name =
       mapped.source == nullptr ? std::string(mapped.attribute) : Describe(*mapped.source);
-  if (mapped.as == MappedAs::kInvalid)
-    return fmt::format("{} is malformed, ambiguous, or comes twice", name);
-  const bool of_token = mapped.source != nullptr && mapped.source->kind == AttributeKind::kClaim;
-  return fmt::format("{} is missing{}", name, of_token ? ", or the token is not valid" : "");
+  if (mapped.lacks_valid_token())
+    return fmt::format("{} cannot be read: {}", name, jwt::Describe(mapped.token_refusal));
+  if (mapped.as == MappedAs::kInvalid) return fmt::format("{} is invalid: {}", name, mapped.why);
+  return fmt::format("{} is missing", name);
 }
 
 }  // namespace headgate::mapping

@@ -25,6 +25,8 @@ namespace headgate::mapping {
 struct LoadedMappings {
   std::shared_ptr<const MappingSet> set;  // null if there are problems
   std::vector<rule::Problem> problems;
+  // Valid, but perhaps not as intended. Only if there are no problems.
+  std::vector<rule::Problem> warnings{};
   // The files that the mappings name: lists, key sets and secrets. Complete even if there are
   // problems, as far as the names could be read.
   std::vector<std::string> files;

@@ -213,10 +213,10 @@ TEST(MappingFile, RefusesAListValueThatNoRequestHas) {
   }
   EXPECT_THAT(problems_with("host: true", "Example.com."), HasSubstr("normalized: example.com\n"));
   EXPECT_THAT(problems_with("path: true", "/a/./b"), HasSubstr("normalized: /a/b\n"));
-  EXPECT_THAT(problems_with("path: true", "//50%25"), HasSubstr("normalized: /50%\n"));
+  EXPECT_THAT(problems_with("path: true", "/./50%25"), HasSubstr("normalized: /50%\n"));
   EXPECT_THAT(problems_with("path: true", "/%61"), HasSubstr("normalized: /a\n"));
-  EXPECT_THAT(problems_with("path: true", "//%2541"), HasSubstr("normalized: /%2541\n"));
-  EXPECT_THAT(problems_with("cookie: sid", "%20a"), HasSubstr("decoded; write  a\n"));
+  EXPECT_THAT(problems_with("path: true", "/./%2541"), HasSubstr("normalized: /%2541\n"));
+  EXPECT_THAT(problems_with("cookie: sid", "%20a"), HasSubstr("decoded; write +a\n"));
 }
 
 TEST(MappingFile, RefusesAMappingThatNoRequestReaches) {
@@ -227,12 +227,10 @@ TEST(MappingFile, RefusesAMappingThatNoRequestReaches) {
   using Pair = std::pair<std::string_view, std::string_view>;
   for (const auto& [earlier, later] :
        std::vector<Pair>{{"descriptors: []", "path: /a"},
-                         {"descriptors: []", "descriptors: []"},
                          {"path: '*'", "method: GET"},
                          {"path: /*", "path: /"},
                          {"path: /api/*", "path: /api/login"},
                          {"path: /api/*", "path: [/api/, /api/users/*, /api/a/*/b]"},
-                         {"path: /users/*/posts", "path: /users/*/posts"},
                          {"path: /users/*/posts", "path: /users/7/posts"},
                          {"method: [GET, POST]", "method: POST, path: /a"},
                          {"host: '*.example.com'", "host: ['*.a.example.com', b.example.com]"},
@@ -242,6 +240,13 @@ TEST(MappingFile, RefusesAMappingThatNoRequestReaches) {
         AllOf(HasSubstr("auth.yaml:5:3: no request reaches 'last': 'first' fits all of its"),
               HasSubstr("hint: the first mapping that fits decides; move this one before")))
         << earlier << " / " << later;
+  }
+  // Neither could stand in front of the other.
+  for (const std::string_view same : {"descriptors: []", "path: /users/*/posts", "path: '*'"}) {
+    EXPECT_THAT(problems_with(same, same),
+                AllOf(HasSubstr("no request reaches 'last': 'first' fits all of its"),
+                      HasSubstr("hint: both fit the same requests")))
+        << same;
   }
   for (const auto& [earlier, later] :
        std::vector<Pair>{{"path: /api/login", "path: /api/*"},
@@ -350,6 +355,57 @@ TEST(MappingFile, AListHasItemsOfItsKind) {
   EXPECT_THAT(Problems(With("mappings:\n- exempt: [{client_address: true, networks_file: f}]\n"),
                        {{"f", "10.0.0.0/8\n# office\nten\n"}}),
               HasSubstr("line 3 of 'f': 'ten' is not a network"));
+}
+
+std::string Warnings(std::string_view text, const Files& files = {}) {
+  const LoadedMappings loaded = Load(text, files);
+  EXPECT_NE(loaded.set, nullptr) << Describe(loaded.problems);
+  return Describe(loaded.warnings);
+}
+
+TEST(MappingFile, APlaceholderOfAFrameworkIsAProblem) {
+  for (const std::string_view path :
+       {"/users/{id}", "/users/:id", "/users/<int:id>/posts", "/users/[id]"}) {
+    const std::string file = "mappings:\n- path: \"" + std::string(path) + "\"\n";
+    EXPECT_THAT(Problems(With(file)),
+                AllOf(HasSubstr("has a placeholder"), HasSubstr("write * for one segment")));
+    const std::string list =
+        "mappings:\n- refuse: [{path: true, values: [\"" + std::string(path) + "\"]}]\n";
+    EXPECT_THAT(Problems(With(list)), HasSubstr("no placeholders"));
+  }
+  EXPECT_EQ(Problems(With("mappings:\n- path: [\"/users:batch\", \"/a{b\", \"/:\"]\n")), "");
+}
+
+TEST(MappingFile, WarnsOfRequestsThatPassUncounted) {
+  EXPECT_THAT(Warnings(With("mappings: []\n")),
+              HasSubstr("auth.yaml:3:11: there are no mappings: every request passes"));
+  EXPECT_THAT(Warnings(With("mappings:\n- path: /login\n- path: /a\n  method: GET\n")),
+              HasSubstr("auth.yaml:5:3: requests that fit no mapping pass and are not counted"));
+  for (const std::string_view all : {"- path: \"*\"\n", "- descriptors: []\n"}) {
+    EXPECT_EQ(Warnings(With("mappings:\n- path: [/login, /login/]\n" + std::string(all))), "")
+        << all;
+  }
+}
+
+TEST(MappingFile, WarnsIfStrangersAreTrusted) {
+  const auto warnings = [](std::string_view network) {
+    return Warnings("trusted_proxies: [127.0.0.1, \"" + std::string(network) +
+                    "\"]\nmappings:\n- descriptors: []\n");
+  };
+  for (const std::string_view wide : {"0.0.0.0/0", "::/0", "128.0.0.0/1", "2000::/3", "8.0.0.0/7"})
+    EXPECT_THAT(warnings(wide), HasSubstr("auth.yaml:1:30: trusted_proxies has '" +
+                                          std::string(wide) + "': strangers"));
+  for (const std::string_view own : {"10.0.0.0/8", "fc00::/16", "192.0.2.1", "unix"})
+    EXPECT_EQ(warnings(own), "") << own;
+}
+
+TEST(MappingFile, WarnsOfKeysThatAreNotUsed) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  const std::string keys = R"({"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"w"},)" +
+                           signer.PublicKey(R"(,"kid":"a")") + "]}";
+  EXPECT_THAT(
+      Warnings(With("jwt:\n- {jwks_file: k}\nmappings:\n- descriptors: []\n"), {{"k", keys}}),
+      HasSubstr("auth.yaml:4:15: keys[0] is not used: an RSA modulus"));
 }
 
 TEST(MappingFile, NamesTheFilesThatItReads) {
@@ -517,7 +573,7 @@ TEST(MappingFile, AValidTokenOfAnotherIssuerIsNone) {
   EXPECT_EQ(map(theirs.Sign(R"({"sub":"eve"})") + "="), "invalid an attribute of a list");
 }
 
-// A proxy of this process has the requests at hand, and nobody else asks.
+// The proxy in this process sees the requests itself, so no other proxy has to describe them.
 TEST(MappingFile, OfTheOwnProxyNeedsNeitherTrustNorADescription) {
   const auto load = [](Asker asker) {
     return LoadMappings(

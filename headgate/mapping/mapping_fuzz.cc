@@ -21,6 +21,7 @@ std::shared_ptr<const MappingSet> EveryAttribute() {
 trusted_proxies: [10.0.0.0/8]
 original_request: x-forwarded
 jwt: [{unverified: true}]
+networks: [{name: n, networks: [203.0.113.0/24]}]
 mappings:
 - path: [/a/*, /b/*/c]
   host: "*.example.com"
@@ -28,7 +29,8 @@ mappings:
   - entries: [{key: path, path: true}, {key: prefix, path_prefix: 2}, {key: host, host: true}]
 - refuse: [{client_address: true, networks: [192.0.2.0/24]}, {query: q, values: [x]}]
   descriptors:
-  - entries: [{key: client, client_address: true}]
+  - entries: [{key: client, client_address: true}, {key: network, network: true}]
+  - {entries: [{key: auth, header: Authorization}, {key: bearer, bearer: true}], optional: true}
   - {entries: [{key: header, header: X-Key}, {key: segment, path_segment: 1}], optional: true}
   - {entries: [{key: cookie, cookie: sid}, {key: query, query: q}], optional: true}
   - {entries: [{key: claim, claim: [a, b]}, {key: method, method: true}], optional: true}
@@ -65,6 +67,8 @@ void MapRequest(std::string_view text) {
   const RequestHead request{
       .method = lines[0], .host = lines[1], .target = lines[2], .fields = fields};
   const MappedRequest mapped = mapper.Map(request, 1'800'000'000);
+  HEADGATE_CHECK(mapped.as != MappedAs::kInvalid || mapped.lacks_valid_token() ||
+                 !mapped.why.empty());
   for (const headgate::rule::Descriptor& descriptor : mapped.descriptors) {
     HEADGATE_CHECK(!descriptor.entries.empty());
     for (const headgate::rule::Entry& entry : descriptor.entries) {

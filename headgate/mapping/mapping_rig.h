@@ -52,6 +52,8 @@ struct MappingRig {
         return "unmatched";
       case MappedAs::kExempt:
         return "exempt";
+      case MappedAs::kPreflight:
+        return "preflight";
       case MappedAs::kRefused:
         return "refused";
       case MappedAs::kMissing:

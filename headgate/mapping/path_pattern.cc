@@ -32,6 +32,7 @@ std::optional<PathPattern> PathPattern::Parse(std::string_view text) {
 }
 
 bool PathPattern::Matches(std::string_view path) const {
+  if (!path.starts_with('/')) return text_ == "/*";  // "*", of OPTIONS
   std::string_view pattern = text_;
   while (!pattern.empty()) {
     if (path.empty()) return false;

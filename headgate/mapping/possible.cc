@@ -9,6 +9,8 @@
 #include "headgate/mapping/host_pattern.h"
 #include "headgate/mapping/written_path.h"
 #include "headgate/rule/problem.h"
+#include "headgate/wire/credentials.h"
+#include "headgate/wire/field_value.h"
 #include "headgate/wire/named_values.h"
 
 namespace headgate::mapping {
@@ -80,16 +82,40 @@ std::string HintForHost(std::string_view value) {
   return *host == value ? "" : fmt::format("write it as hosts are normalized: {}", *host);
 }
 
-std::string HintForHeader(std::string_view value) {
-  return base::Trimmed(value) == value ? "" : "remove the spaces around it";
+std::string HintForHeader(std::string_view name, std::string_view value) {
+  if (base::Trimmed(value) != value) return "remove the spaces around it";
+  std::string text;
+  std::string_view read;
+  if (wire::ReadFieldValue(name, value, text, read)) return "";
+  return wire::HasCredentials(name)
+             ? "credentials are a scheme and one word, or a scheme and parameters: Bearer k1"
+             : "a header with a byte above 0x7f is always invalid; write ASCII";
 }
 
-// A cookie could only have an escape if its own `%` is escaped, which nobody means.
+std::string HintForBearer(std::string_view value) {
+  std::string_view token;
+  return wire::BearerOf(value, token) == wire::Lookup::kFound && token == value
+             ? ""
+             : "a token is one word, without Bearer in front";
+}
+
+// Some readers of cookies take `+` for a space.
+std::string WithoutSpaces(std::string_view value) {
+  std::string text(value);
+  std::replace(text.begin(), text.end(), ' ', '+');
+  return text;
+}
+
+// Values are compared decoded. A decoded cookie has an escape only if its `%` is escaped too, which
+// nobody intends.
 std::string HintForCookie(std::string_view value) {
   std::string decoded;
   if (!wire::DecodeCookie(value, decoded)) return "write it as it is behind its percent-encoding";
-  // Spaces at an end can be in quotes or escaped.
-  return decoded == value ? "" : fmt::format("cookies are decoded; write {}", Shown(decoded));
+  // A space is escaped in the request.
+  std::replace(decoded.begin(), decoded.end(), ' ', '+');
+  return decoded == WithoutSpaces(value)
+             ? ""
+             : fmt::format("cookies are decoded; write {}", Shown(decoded));
 }
 
 std::string HintForGeohash(std::string_view value, uint32_t characters) {
@@ -108,7 +134,9 @@ std::string HintForListValue(const Attribute& attribute, std::string_view value)
                  ? ""
                  : fmt::format("it is always '{}'", Shown(attribute.name));
     case AttributeKind::kHeader:
-      return HintForHeader(value);
+      return HintForHeader(attribute.name, value);
+    case AttributeKind::kBearer:
+      return HintForBearer(value);
     case AttributeKind::kCookie:
       return HintForCookie(value);
     case AttributeKind::kMethod:
@@ -126,9 +154,24 @@ std::string HintForListValue(const Attribute& attribute, std::string_view value)
     case AttributeKind::kQuery:
     case AttributeKind::kClaim:
     case AttributeKind::kClientAddress:
+    case AttributeKind::kNetwork:
       break;
   }
   return "";
+}
+
+// Whether a segment is written as frameworks write one that may have any text.
+bool HasPlaceholder(std::string_view path) {
+  while (!path.empty()) {
+    const std::string_view segment = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(segment.size() + 1, path.size()));
+    const bool is_enclosed =
+        segment.size() > 1 && ((segment.front() == '{' && segment.back() == '}') ||
+                               (segment.front() == '<' && segment.back() == '>') ||
+                               (segment.front() == '[' && segment.back() == ']'));
+    if (is_enclosed || (segment.size() > 1 && segment.front() == ':')) return true;
+  }
+  return false;
 }
 
 // Whether `earlier` fits every request that `mapping` fits.
@@ -141,19 +184,31 @@ bool Covers(const Mapping& earlier, const Mapping& mapping) {
                                 [&](const auto& w) { return matches(w, n); });
            }));
   };
-  const auto equals = [](const auto& a, const auto& b) { return a == b; };
   const auto path_matches = [](const PathPattern& wide, const PathPattern& narrow) {
     return wide.Matches(narrow.text());
   };
   const bool fits_every_path =
       std::any_of(earlier.paths.begin(), earlier.paths.end(),
                   [](const PathPattern& pattern) { return pattern.text() == "/*"; });
-  return covers(earlier.methods, mapping.methods, equals) &&
+  return covers(earlier.methods, mapping.methods, MethodFits) &&
          covers(earlier.hosts, mapping.hosts, HostMatches) &&
          (fits_every_path || covers(earlier.paths, mapping.paths, path_matches));
 }
 
 }  // namespace
+
+std::optional<Impossible> CheckPath(std::string_view path) {
+  if (HasPlaceholder(path)) {
+    return Impossible{
+        .message = fmt::format("'{}' has a placeholder, which fits only itself", Shown(path)),
+        .hint = "write * for one segment: /users/*/posts"};
+  }
+  if (PathPattern::Parse(path)) return std::nullopt;
+  return Impossible{.message = fmt::format("'{}' matches no path", Shown(path)),
+                    .hint =
+                        "a path is written as it is normalized, without query: /login, /api/*, "
+                        "/users/*/posts or *"};
+}
 
 std::optional<Impossible> CheckMethod(std::string_view method) {
   if (IsMethod(method)) return std::nullopt;
@@ -187,13 +242,18 @@ std::optional<Impossible> CheckCookieName(std::string_view name) {
   if (base::Trimmed(name) == name && name.find_first_of("=;") == name.npos &&
       !base::HasControls(name))
     return std::nullopt;
-  return Impossible{.message = fmt::format("'{}' is not the name of a cookie", Shown(name)),
-                    .hint = "a name has no = and no ; and no spaces around it: sid"};
+  return Impossible{
+      .message = fmt::format("'{}' is not the name of a cookie", Shown(name)),
+      .hint = "write the name without `=`, `;` and surrounding spaces, for example `sid`"};
 }
 
 std::optional<Impossible> CheckListValue(const Attribute& attribute, std::string_view value) {
+  const bool of_path =
+      attribute.kind == AttributeKind::kPath || attribute.kind == AttributeKind::kPathPrefix;
   std::string hint = base::HasControls(value) ? "remove the control character"
-                                              : HintForListValue(attribute, value);
+                     : of_path && HasPlaceholder(value)
+                         ? "a list has no placeholders; path_prefix or path_segment read a part"
+                         : HintForListValue(attribute, value);
   if (hint.empty()) return std::nullopt;
   return Impossible{.message = fmt::format("{} is never '{}'", Describe(attribute), Shown(value)),
                     .hint = std::move(hint)};
@@ -208,6 +268,13 @@ std::string ListValue(const Attribute& attribute, const std::string& text) {
       const auto path = ReadPath(fmt::format("/{}", text));
       return path ? path->substr(1) : text;
     }
+    case AttributeKind::kCookie:
+      return WithoutSpaces(text);
+    case AttributeKind::kHeader: {
+      std::string canonical;
+      std::string_view read;
+      return wire::ReadFieldValue(attribute.name, text, canonical, read) ? std::string(read) : text;
+    }
     default:
       return text;
   }
@@ -221,8 +288,15 @@ std::optional<Impossible> CheckReached(const Mapping& mapping, std::span<const M
   return Impossible{
       .message = fmt::format("no request reaches '{}': '{}' fits all of its requests",
                              Shown(mapping.name), Shown(found->name)),
-      .hint = fmt::format("the first mapping that fits decides; move this one before '{}'",
-                          Shown(found->name))};
+      .hint =
+          Covers(mapping, *found)
+              ? fmt::format("both fit the same requests; put the descriptors of both into '{}', "
+                            "or give one of them another path, method or host",
+                            Shown(found->name))
+              : fmt::format("the first mapping that fits decides; move this one before '{}'",
+                            Shown(found->name))};
 }
+
+bool FitsEveryRequest(const Mapping& mapping) { return Covers(mapping, Mapping()); }
 
 }  // namespace headgate::mapping

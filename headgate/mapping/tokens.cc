@@ -55,13 +55,14 @@ void TokenReader::SetIssuers(std::span<const TokenIssuer> issuers) {
   kept_.clear();
   kept_bytes_ = 0;
   next_forgotten_ = 0;
+  wrong_.clear();
 }
 
 void TokenReader::Begin() {
   current_.clear();
+  refusal_ = jwt::Refusal::kNone;
   for (; kept_.size() > kKeptMax; kept_.pop_back()) Forget(kept_.back());
-  // No slot is in use. The hand goes around, so the largest tokens are not forgotten first, but all
-  // of them in turn.
+  // No slot is in use. Slots are freed in turn, so large tokens are not forgotten first.
   for (; kept_bytes_ > kKeptBytesMax; next_forgotten_ = (next_forgotten_ + 1) % kKeptMax)
     Forget(kept_[next_forgotten_]);
 }
@@ -74,7 +75,8 @@ void TokenReader::Forget(std::unique_ptr<Kept>& slot) {
 ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
                                const RequestHead& request, int64_t now_s, std::string& text) {
   const Current current = TokenOf(issuer, request, now_s);
-  if (current.lookup == ClaimLookup::kNotValid) return WithoutToken(issuer, request, now_s);
+  if (current.token == nullptr && current.refusal != jwt::Refusal::kNone)
+    return WithoutToken(current, request, now_s);
   if (current.token == nullptr) return current.lookup;
   const std::vector<std::string_view> path(names.begin(), names.end());
   const auto member = current.token->claims.Find(path);
@@ -88,14 +90,21 @@ ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> nam
   return ClaimLookup::kFound;
 }
 
-ClaimLookup TokenReader::WithoutToken(uint32_t issuer, const RequestHead& request, int64_t now_s) {
-  ClaimLookup lookup = ClaimLookup::kNotValid;
-  for (uint32_t other = 0; other < issuers_.size(); ++other) {
-    if (other == issuer || !AreAtOnePlace(issuers_[issuer], issuers_[other])) continue;
-    const Current current = TokenOf(other, request, now_s);
-    if (current.lookup == ClaimLookup::kFound) return ClaimLookup::kAbsent;
-    if (current.lookup == ClaimLookup::kExpired) lookup = ClaimLookup::kExpired;
+ClaimLookup TokenReader::WithoutToken(const Current& current, const RequestHead& request,
+                                      int64_t now_s) {
+  ClaimLookup lookup = current.lookup;
+  jwt::Refusal refusal = current.refusal;
+  // An expired token has a valid signature of this issuer, so the others are not tried.
+  for (uint32_t other = 0; other < issuers_.size() && lookup != ClaimLookup::kExpired; ++other) {
+    if (other == current.issuer || !AreAtOnePlace(issuers_[current.issuer], issuers_[other]))
+      continue;
+    const Current of_other = TokenOf(other, request, now_s);
+    if (of_other.lookup == ClaimLookup::kFound) return ClaimLookup::kAbsent;
+    if (of_other.lookup != ClaimLookup::kExpired) continue;
+    lookup = ClaimLookup::kExpired;
+    refusal = of_other.refusal;
   }
+  if (refusal_ == jwt::Refusal::kNone) refusal_ = refusal;
   return lookup;
 }
 
@@ -120,10 +129,18 @@ void TokenReader::Verify(std::string_view token, int64_t now_s, Current& current
     current.token = &slot->verified;
     return;
   }
+  if (wrong_.empty()) wrong_.resize(kWrongMax);
+  const Wrong wrong{.token = base::HashBytes(wrong_secret_, base::KeyKind::kRaw, token),
+                    .issuer = issuer};
+  Wrong& known_wrong = wrong_[wrong.token.low % kWrongMax];
   auto fresh = std::make_unique<Kept>(Kept{.token = std::string(token), .issuer = issuer});
-  const absl::Status status = issuers_[issuer].verifier->Verify(token, now_s, fresh->verified);
-  if (!status.ok()) {
-    current.lookup = absl::IsOutOfRange(status) ? ClaimLookup::kExpired : ClaimLookup::kNotValid;
+  current.refusal = known_wrong == wrong
+                        ? jwt::Refusal::kSignature
+                        : issuers_[issuer].verifier->Verify(token, now_s, fresh->verified);
+  if (current.refusal == jwt::Refusal::kSignature) known_wrong = wrong;
+  if (current.refusal != jwt::Refusal::kNone) {
+    current.lookup =
+        current.refusal == jwt::Refusal::kExpired ? ClaimLookup::kExpired : ClaimLookup::kNotValid;
     return;
   }
   // If another token of this request uses the slot, both are needed until the next request.

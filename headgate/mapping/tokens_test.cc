@@ -62,5 +62,52 @@ TEST(TokenReader, ForgetsWhatItHasCountedWhenTokensChangeTheirPlaces) {
   EXPECT_EQ(rig.reader.kept_bytes(), 0u);
 }
 
+// A request with the token `text` in Authorization.
+std::string LookupOf(TokenReader& reader, std::string_view text) {
+  const std::string value = "Bearer " + std::string(text);
+  const std::array<HeaderField, 1> fields = {{{"Authorization", value}}};
+  const std::vector<std::string> names = {"sub"};
+  reader.Begin();
+  std::string claim;
+  reader.Claim(0, names, {.fields = fields}, 0, claim);
+  return reader.refusal() == jwt::Refusal::kNone ? claim : std::string(Name(reader.refusal()));
+}
+
+TEST(TokenReader, SaysWhyATokenIsRefused) {
+  const jwt::TestSigner signer(jwt::Algorithm::kHs256);
+  const jwt::TestSigner other(jwt::Algorithm::kEs256);
+  const std::vector<TokenIssuer> issuers = {
+      {.verifier = std::make_shared<jwt::Verifier>(jwt::VerifierOptions{.issuer = "id"},
+                                                   jwt::ReadKeySet(signer.KeySet())->keys)}};
+  TokenReader reader;
+  reader.SetIssuers(issuers);
+  const std::string right = signer.Sign(R"({"sub":"ann","iss":"id"})");
+  const std::string wrong = other.Sign(R"({"sub":"ann","iss":"id"})");
+  EXPECT_EQ(LookupOf(reader, right), "ann");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(LookupOf(reader, wrong), "signature") << "also when kept";
+  EXPECT_EQ(LookupOf(reader, signer.Sign(R"({"sub":"ann","iss":"x"})")), "issuer");
+  EXPECT_EQ(LookupOf(reader, "a.b"), "not_three_parts");
+  EXPECT_EQ(LookupOf(reader, right), "ann");
+}
+
+// New keys are new issuers.
+TEST(TokenReader, ForgetsWrongSignaturesWithTheKeys) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  const jwt::TestSigner next(jwt::Algorithm::kEs256);
+  const auto issuers_of = [](const jwt::TestSigner& of) {
+    return std::vector<TokenIssuer>{
+        {.verifier = std::make_shared<jwt::Verifier>(jwt::VerifierOptions{},
+                                                     jwt::ReadKeySet(of.KeySet())->keys)}};
+  };
+  const std::vector<TokenIssuer> before = issuers_of(signer);
+  const std::vector<TokenIssuer> after = issuers_of(next);
+  const std::string token = next.Sign(R"({"sub":"ann"})");
+  TokenReader reader;
+  reader.SetIssuers(before);
+  EXPECT_EQ(LookupOf(reader, token), "signature");
+  reader.SetIssuers(after);
+  EXPECT_EQ(LookupOf(reader, token), "ann");
+}
+
 }  // namespace tokens_test
 }  // namespace headgate::mapping

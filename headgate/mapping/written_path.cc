@@ -10,7 +10,7 @@ constexpr std::string_view kPercent = "%25";
 
 bool BeginsEscape(std::string_view text) { return wire::PercentByte(text) >= 0; }
 
-// Decodes all escapes, and removes what normal paths do not have.
+// Decodes all escapes, and normalizes the path.
 std::optional<std::string> Normalized(std::string_view text) {
   // A request has both characters only as escapes.
   std::string target;
@@ -24,7 +24,8 @@ std::optional<std::string> Normalized(std::string_view text) {
     }
   }
   std::string path;
-  if (!wire::NormalizePath(target, path)) return std::nullopt;
+  if (!wire::NormalizePath(target, path, {.parameters = wire::PathParameters::kKeep}))
+    return std::nullopt;
   return path;
 }
 

@@ -1,7 +1,7 @@
-// Paths in a mapping file. They are written as requests have them once they are normalized, thus
-// decoded: `/50%` is the path of `GET /50%25`. `%25` stands for `%` too, as in a URL. Before two
-// hexadecimal digits only that is possible: `/a%2541` is the path of `GET /a%2541`, while `/a%41`
-// is refused, because it more probably means `/aA`. A `#` stands for itself.
+// Paths in a mapping file. They are written in normalized form, thus decoded: `/50%` is the path of
+// `GET /50%25`. `%25` stands for `%` too, as in a URL. Before two hexadecimal digits, `%` must be
+// written as `%25`: `/a%2541` is the path of `GET /a%2541`, while `/a%41` is refused, because it
+// more probably means `/aA`. A `#` stands for itself.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace headgate::mapping {
 // The normalized path that is written this way; empty if none is.
 std::optional<std::string> ReadPath(std::string_view text);
 
-// How the path is written that `text` probably means: another text than those that ReadPath accepts
-// is not normalized, or has other escapes. Empty if no request has such a path.
+// Suggests the spelling of a path that ReadPath refuses: normalized, and with the escapes that
+// ReadPath accepts. Empty if no request has such a path.
 std::optional<std::string> SpellingOfPath(std::string_view text);
 
 }  // namespace headgate::mapping

@@ -41,13 +41,13 @@ TEST(WrittenPath, IsFoundForOtherSpellings) {
        std::vector<std::pair<std::string_view, std::string>>{{"/a", "/a"},
                                                              {"/%61", "/a"},
                                                              {"/a//b/../c", "/a/c"},
-                                                             {"//50%25", "/50%"},
-                                                             {"//%2541", "/%2541"},
+                                                             {"/a/../50%25", "/50%"},
+                                                             {"/./%2541", "/%2541"},
                                                              {"/%25%341", "/%2541"},
                                                              {"/%2525", "/%2525"}}) {
     EXPECT_EQ(SpellingOfPath(text), spelling) << text;
   }
-  for (const std::string_view text : {"", "a", "/%2f", "/..", "/a\\b"})
+  for (const std::string_view text : {"", "a", "/%2f", "/..", "/a\\b", "//a"})
     EXPECT_EQ(SpellingOfPath(text), std::nullopt) << text;
 }
 

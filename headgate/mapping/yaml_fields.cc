@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "headgate/mapping/hints.h"
 #include "headgate/rule/scalar.h"
 
 namespace headgate::mapping {
@@ -24,8 +25,11 @@ YamlFields::YamlFields(const DocumentNode& node, std::string_view what,
       problems_.Add(key.mark, fmt::format("a word of {} is not a text", what_),
                     fmt::format("{} has: {}", what_, fmt::join(words, ", ")));
     } else if (std::find(words.begin(), words.end(), key.text) == words.end()) {
-      std::string hint =
-          rule::DidYouMean(key.text, std::vector<std::string_view>(words.begin(), words.end()));
+      has_other_words_ = true;
+      std::string hint(HintForWord(key.text));
+      if (hint.empty())
+        hint =
+            rule::DidYouMean(key.text, std::vector<std::string_view>(words.begin(), words.end()));
       if (hint.empty()) hint = fmt::format("{} has: {}", what_, fmt::join(words, ", "));
       problems_.Add(key.mark, fmt::format("{} has no word '{}'", what_, rule::Shown(key.text)),
                     std::move(hint));
@@ -61,7 +65,22 @@ std::optional<std::string> YamlFields::Text(std::string_view word) {
            fmt::format("write a word behind it: {}: \"…\"", word));
     return std::nullopt;
   }
+  if (HasQuotes(*value)) return std::nullopt;
   return std::string(value->text);
+}
+
+bool YamlFields::HasQuotes(const DocumentNode& node) {
+  if (!HasTypographicQuotes(node.text)) return false;
+  problems_.Add(
+      node.mark,
+      fmt::format("{} has typographic quotes, which would be a part of it", rule::Shown(node.text)),
+      "write straight quotes: \" or '");
+  return true;
+}
+
+bool YamlFields::is_empty_list(std::string_view word) const {
+  const DocumentNode* const value = Find(word);
+  return value != nullptr && value->kind == NodeKind::kSequence && value->children.empty();
 }
 
 std::optional<std::string> YamlFields::Name(
@@ -75,7 +94,7 @@ std::optional<std::string> YamlFields::Name(
   return name;
 }
 
-bool YamlFields::Truth(std::string_view word, bool otherwise) {
+bool YamlFields::Truth(std::string_view word, bool otherwise, std::string_view hint) {
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return otherwise;
   if (value->kind == NodeKind::kScalar) {
@@ -83,7 +102,7 @@ bool YamlFields::Truth(std::string_view word, bool otherwise) {
     if (scalar.type == ScalarType::kBool) return scalar.truth;
   }
   Report(word, fmt::format("'{}' of {} is neither true nor false", word, what_),
-         fmt::format("write {0}: true or {0}: false", word));
+         hint.empty() ? fmt::format("write {0}: true or {0}: false", word) : std::string(hint));
   return otherwise;
 }
 
@@ -108,7 +127,7 @@ std::vector<PlacedText> YamlFields::Texts(std::string_view word) {
   if (value == nullptr) return texts;
   const auto add = [&](const DocumentNode& node) {
     if (node.kind == NodeKind::kScalar && !node.text.empty()) {
-      texts.push_back({.text = std::string(node.text), .mark = node.mark});
+      if (!HasQuotes(node)) texts.push_back({.text = std::string(node.text), .mark = node.mark});
     } else {
       problems_.Add(node.mark,
                     fmt::format("'{}' of {} holds something that is not a text", word, what_),

@@ -29,6 +29,9 @@ class YamlFields {
              std::span<const std::string_view> words, rule::ProblemList& problems);
 
   bool has(std::string_view word) const { return Find(word) != nullptr; }
+  // Whether there are words that are not allowed, which is reported.
+  bool has_other_words() const { return has_other_words_; }
+  bool is_empty_list(std::string_view word) const;
   rule::Mark mark(std::string_view word) const;
   rule::Mark mark() const { return node_.mark; }
 
@@ -37,7 +40,8 @@ class YamlFields {
   // A text that `check` accepts: it returns why a name is impossible, or nothing.
   std::optional<std::string> Name(std::string_view word,
                                   std::optional<Impossible> (*check)(std::string_view name));
-  bool Truth(std::string_view word, bool otherwise);
+  // `hint`: for a value that is neither true nor false; empty: the usual hint.
+  bool Truth(std::string_view word, bool otherwise, std::string_view hint = {});
   std::optional<uint64_t> Number(std::string_view word, uint64_t min, uint64_t max,
                                  std::string_view hint);
   // One text, or a list of texts.
@@ -53,10 +57,13 @@ class YamlFields {
 
  private:
   const rule::DocumentNode* Find(std::string_view word) const;
+  // Reports a text with typographic quotes around it.
+  bool HasQuotes(const rule::DocumentNode& node);
 
   const rule::DocumentNode& node_;
   const std::string_view what_;
   rule::ProblemList& problems_;
+  bool has_other_words_ = false;
 };
 
 }  // namespace headgate::mapping

@@ -45,7 +45,8 @@ std::string OutOfDate(const X509* certificate, std::time_t now_s) {
   return "";
 }
 
-// The certificates in the store. Verifications by other threads may reorder its own list.
+// A copy of the list of certificates in the store, because verifications by other threads may
+// reorder the store's own list.
 std::vector<const X509*> CertificatesIn(X509_STORE* store) {
   std::vector<const X509*> found;
   X509_STORE_lock(store);

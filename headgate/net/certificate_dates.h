@@ -15,7 +15,8 @@ namespace headgate::net {
 std::string WhyOutOfDate(const x509_st* certificate, std::string_view file, std::time_t now_s);
 
 // Why the certificates signed by authorities in `store` are refused at this time: a sentence for
-// each authority. Leaves out those that have been renewed: another with the same name is valid.
+// each authority. Leaves out authorities that have been renewed: another one with the same name is
+// valid.
 std::vector<std::string> AuthoritiesOutOfDate(x509_store_st* store, std::string_view file,
                                               std::time_t now_s);
 

@@ -1,3 +1,7 @@
+// A connection is a small state machine: read, let the session answer, write, enter the next state.
+// Handle does one round. Buffers belong to the loop and are shared by its connections; a connection
+// owns only the input that its session has not consumed (`rest_`) and the output that its peer has
+// not taken (`unsent_`). Invariant: at the end of each round the loop's buffers are free again.
 #include "headgate/net/connection.h"
 
 #include <algorithm>
@@ -36,6 +40,8 @@ Connection::Connection(Loop& loop, FileDescriptor socket,
   if (slot_) loop_.counters().connections_open.Add();
   if (slot_ && (owes_request_ || !transport_->established())) {
     const ServerOptions& options = loop_.shared().options;
+    // The deadline above is for idle connections. A handshake, or the first request on a reserved
+    // place, has only request_timeout.
     const base::Duration sooner =
         std::max(base::Duration(0), options.idle_timeout - options.request_timeout);
     WaitUntil(Wait::kForHandshake, deadline_ - sooner);
@@ -77,6 +83,7 @@ void Connection::OnWritable() {
 }
 
 void Connection::Read() {
+  // Before more input is taken: this may close this connection, if its buffers are the largest.
   loop_.BoundBuffers();
   if (state_ != State::kReading) return;
   const std::span<char> buffer = loop_.read_buffer();
@@ -104,7 +111,7 @@ void Connection::Read() {
 void Connection::OnInputEnd() {
   input_ended_ = true;
   const base::Instant now = loop_.shared().clock.Now();
-  if (duplex_ && session_->OnInputEnd(now)) return Handle({}, now);
+  if (duplex_) return session_->OnInputEnd(now) ? Handle({}, now) : CutOff();
   if (!progress_.waiting()) return CutOff();
   request_began_.reset();  // the incomplete request will never be completed
   SetReadDeadline(now);
@@ -118,8 +125,11 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
     rest_.append(input.data(), input.size());
     input = rest_;
   }
+  // Without a session, the bytes so far do not show the protocol; they count as an incomplete
+  // request.
   Session::Progress progress{.mid_request = true};
   if (session_ != nullptr || EnsureSession(input)) progress = AskSession(input, now);
+  // EnsureSession, or an earlier round, may have decided already to close.
   progress.close = progress.close || progress_.close;
   KeepRest(input, progress.consumed);
   if (rest_.size() > options.input_bytes_max ||
@@ -131,6 +141,7 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   CountBuffers(now);
   NoteRequest(progress, now);
   progress_ = progress;
+  // Nothing is sent any more, and the peer sees an error instead of a regular end.
   if (progress.reset) {
     loop_.ReleaseOutput();
     transport_->ResetAtEnd();
@@ -140,6 +151,7 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   if (progress.close || (input_ended_ && !duplex_ && !progress.waiting() && !progress.more)) {
     return SendThen(State::kLingering, now);
   }
+  // More input can be handled at once, but other connections come first.
   if (progress.more) return SendThen(State::kYielding, now);
   SendThen(progress.stop_reading || input_ended_ ? State::kSuspended : State::kReading, now);
 }
@@ -161,6 +173,8 @@ void Connection::Measure(const Session::Progress& progress, base::Instant began)
 
 // Returns false if the choice needs more bytes, or if the connection is refused and must be closed.
 bool Connection::EnsureSession(std::span<const char> input) {
+  // With TLS, the first bytes mean that the handshake is complete, so the peer's names are known
+  // now.
   if (!input.empty()) transport_->Describe(peer_);
   SessionChoice choice = choose_session_(input, peer_, slot_ ? Room::kForIt : Room::kNone);
   if (!choice.made) return false;
@@ -184,6 +198,7 @@ void Connection::KeepRest(std::span<const char> input, size_t consumed) {
   } else {
     rest_.erase(0, consumed);
   }
+  // Idle connections must not keep the memory of their largest request.
   if (rest_.empty() && rest_.capacity() > kRestCapacityKept) std::string().swap(rest_);
 }
 
@@ -219,6 +234,8 @@ void Connection::ContinueAlongside() {
   if (sent_ == unsent_.size()) {
     std::string().swap(unsent_);
     sent_ = 0;
+    // Moving the rest to the front is paid for by at least as many sent bytes, so the total cost is
+    // linear.
   } else if (sent_ > unsent_.size() / 2) {
     unsent_.erase(0, std::exchange(sent_, 0));
   }
@@ -240,6 +257,8 @@ void Connection::NoteSent(const Transport::Io& io, base::Instant now) {
 }
 
 void Connection::SendThen(State next, base::Instant now) {
+  // A duplex session continues to read while its output waits. Only its last output, before the
+  // connection lingers, blocks like that of other sessions.
   if (duplex_ && state_ != State::kWriting && next != State::kLingering) {
     SendAlongside(now);
     if (state_ != State::kClosed) Enter(next, now);
@@ -270,6 +289,8 @@ void Connection::SendThen(State next, base::Instant now) {
   if (!all) {
     after_writing_ = next;
     write_deadline_ = kNever;
+    // The deadline moves only if the peer takes bytes, so a peer that takes none is cut off after
+    // write_timeout.
     const bool progressed = is_first || io.bytes > 0;
     if (progressed) WaitUntil(Wait::kForWriter, now + loop_.shared().options.write_timeout);
     state_ = State::kWriting;

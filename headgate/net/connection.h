@@ -53,7 +53,7 @@ class Connection final : private Transport::Owner {
 
   // Closes at once; the loop destroys the connection at the end of the turn.
   void CutOff();
-  // Lets the session send its last words, frees the buffers at once, and closes.
+  // Lets the session append a last message, frees the buffers at once, and closes.
   void GiveUp(Session::GivenUp why, base::Instant now);
 
   // The bytes in its buffers times how long they have been held; 0 if there are few.
@@ -80,7 +80,7 @@ class Connection final : private Transport::Owner {
   };
   // The purpose of the current deadline.
   enum class Wait : uint8_t {
-    kForHandshake,  // or, if it is complete, for the first request
+    kForHandshake,  // for the handshake or, if it is complete, for the first request
     kForRequest,
     kForRestOfRequest,
     kForAnswer,
@@ -106,7 +106,8 @@ class Connection final : private Transport::Owner {
   // Sends the loop's output, then enters `next`. Output that the peer does not take moves to
   // `unsent_`.
   void SendThen(State next, base::Instant now);
-  // Sends the loop's output behind what is unsent, as far as the peer takes it.
+  // For duplex sessions. Writes the loop's output as far as the peer takes it; the rest goes behind
+  // `unsent_`. If older output is unsent, all of it goes there.
   void SendAlongside(base::Instant now);
   void ContinueAlongside();
   void NoteSent(const Transport::Io& io, base::Instant now);
@@ -128,7 +129,7 @@ class Connection final : private Transport::Owner {
   State state_ = State::kReading;
   State after_writing_ = State::kReading;
   Session::Progress progress_;  // of the session's last call
-  // It has a reserved place, but no request of it has been read yet.
+  // The connection has a reserved place, but has not sent a request yet.
   bool owes_request_ = false;
   bool input_ended_ = false;   // the peer will send no more
   bool duplex_ = false;        // of the session

@@ -93,7 +93,7 @@ void Connection::OnDrain() {
   if (state_ == State::kClosed) return;
   if (state_ == State::kLingering) return loop_.closes_idle() ? CutOff() : void();
   if (session_ != nullptr) session_->OnDrain();
-  if (resumes_) return;  // it has something to say first
+  if (resumes_) return;  // it will get output first
   // Try to read one more request; if there is none, the connection closes.
   if (loop_.closes_idle() && state_ == State::kReading && between_requests()) Read();
 }

@@ -3,7 +3,7 @@
 namespace headgate::net {
 
 AddressKey KeyOf(const Peer& peer) {
-  // No network of IPv6 and no IPv4 address has this key.
+  // Neither an IPv6 network nor an IPv4 address has this key.
   constexpr AddressKey kUnixKey{0, 1};
   if (!peer.ip) return kUnixKey;
   return peer.ip->is_v4() ? *peer.ip : NetworkOf(*peer.ip, 64).first;

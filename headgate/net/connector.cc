@@ -75,7 +75,7 @@ void Connector::GiveUpSocket(int error) {
   socket_ = FileDescriptor();
 }
 
-// A connection that was begun can be written when it is made or has failed.
+// The socket becomes writable when its connection is established or has failed.
 void Connector::OnEvents(uint32_t /*events*/) {
   if (!socket_) return Finish(absl::UnavailableError(error_));
   int error = 0;

@@ -26,7 +26,8 @@ struct StreamTarget {
   std::string ToString() const;
 };
 
-// The target of a client of this address. Every interface stands for this machine.
+// The target for a client of this listening address. The address of all interfaces becomes this
+// machine.
 StreamTarget TargetOf(const Endpoint& endpoint);
 
 class Connector final : private SocketPoller::Socket {
@@ -44,7 +45,7 @@ class Connector final : private SocketPoller::Socket {
 
  private:
   void OnEvents(uint32_t events) override;
-  // Finds no socket if all addresses have failed.
+  // If all addresses have failed, there is no socket.
   void TryNextAddress();
   bool BeginToConnect(const SocketAddress& address);
   void GiveUpSocket(int error);

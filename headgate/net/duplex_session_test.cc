@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kLots = size_t{12} << 20;  // more than two sockets hold
 
-// The session appends what the letters in its input ask for.
+// Each letter of the input names an output, which the session appends.
 struct DuplexProtocol {
   SessionChoice Choose(std::span<const char>, const Peer&, Room);
 
@@ -206,7 +206,7 @@ TEST(DuplexSession, UnsentOutputIsSentBeforeTheServerStops) {
   EXPECT_EQ(all.size(), kLots);
 }
 
-// As HTTP/2 does with GOAWAY.
+// HTTP/2 does this with GOAWAY.
 TEST(DuplexSession, AnIdleOneSpeaksBeforeTheServerStops) {
   DuplexServer server;
   server.speaks_at_drain = true;

@@ -24,7 +24,7 @@ class RunningHere {
 
 EventLoop::EventLoop(const base::Clock& clock) : clock_(clock) {}
 
-// A loop looks at the posted work before it waits, so it need not be woken by its own.
+// A loop takes the posted work before it waits, so its own posts need not wake it.
 void EventLoop::Post(std::function<void()> work) {
   bool is_first;
   {
@@ -68,7 +68,8 @@ void EventLoop::Turn() {
   in_turn_ = false;
 }
 
-// An alarm that comes too early costs less than one that is put off each time.
+// An alarm that comes too early is cheaper than setting the alarm again each time a timer is put
+// off.
 void EventLoop::SetAlarm() {
   if (armed_.empty() || (alarm_ && *alarm_ <= armed_.begin()->first)) return;
   alarm_ = armed_.begin()->first;

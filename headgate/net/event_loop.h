@@ -90,9 +90,9 @@ class EventLoop {
   bool in_turn_ = false;
 };
 
-// Calls once at the set time, never before. Resetting it to a later time costs nothing, even from
-// within its call. It waits by CLOCK_MONOTONIC, which stops during suspend, so a call may be late
-// by the length of the suspend. Callers with hard deadlines must also check Now().
+// Calls once at the set time, never before. Setting it to a later time is free, even from within
+// its call. It waits by CLOCK_MONOTONIC, which stops during suspend, so a call may be late by the
+// length of the suspend. Callers with hard deadlines must also check Now().
 class Timer {
  public:
   // `call` may destroy the timer.
@@ -115,7 +115,7 @@ class Timer {
   EventLoop& loop_;
   const std::shared_ptr<const std::function<void()>> call_;
   std::optional<base::BootTime> due_;  // the requested time
-  // When the loop calls OnWaited: when the call is due, or earlier.
+  // When the loop calls OnWaited: at `due_` or earlier.
   std::optional<base::MonotonicTime> armed_;
 };
 

@@ -68,7 +68,7 @@ class TlsClient {
     SSL_use_certificate_file(ssl_, certificate.certificate_file().c_str(), SSL_FILETYPE_PEM);
     SSL_use_PrivateKey_file(ssl_, certificate.key_file().c_str(), SSL_FILETYPE_PEM);
   }
-  // Goes on with the handshake, and returns the bytes to send.
+  // Continues the handshake, and returns the bytes to send.
   std::string Continue(std::string_view received = {}) {
     if (!received.empty()) BIO_write(in_, received.data(), static_cast<int>(received.size()));
     SSL_do_handshake(ssl_);

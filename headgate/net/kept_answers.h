@@ -6,8 +6,8 @@
 
 namespace headgate::net {
 
-// The next lookup of this name asks the name servers. For those who look it up at intervals, and
-// want to see a change. Callable from any thread.
+// The next lookup of this name asks the name servers. For callers that look the name up at
+// intervals, and want to see a change. Callable from any thread.
 void ForgetKeptAnswer(const std::string& host, uint16_t port);
 
 }  // namespace headgate::net

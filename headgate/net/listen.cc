@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -87,41 +85,6 @@ int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, 
 
 bool NoIpv6(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
 
-std::vector<SocketAddress> AddressesToAsk(const Endpoint& endpoint) {
-  switch (endpoint.kind) {
-    case Endpoint::Kind::kIpv4:
-      return {Ipv4Socket(endpoint.address.c_str(), endpoint.port)};
-    case Endpoint::Kind::kIpv6:
-      return {Ipv6Socket(endpoint.address.c_str(), endpoint.port)};
-    case Endpoint::Kind::kAllInterfaces:
-    case Endpoint::Kind::kLocalhost:
-      return {Ipv4Socket("127.0.0.1", endpoint.port), Ipv6Socket("::1", endpoint.port)};
-    case Endpoint::Kind::kUnix:
-      return {UnixSocket(endpoint.address)};
-  }
-  return {};
-}
-
-// Returns 0 or the error number.
-int ConnectWithin(SocketAddress address, base::Duration timeout, FileDescriptor& socket) {
-  socket =
-      FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) return errno;
-  const int fd = socket.get();
-  if (address.family() != AF_UNIX) SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (::connect(fd, address.get(), address.size) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-  const auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
-  const int count = ::poll(&ready, 1, static_cast<int>(timeout_ms));
-  if (count == 0) return ETIMEDOUT;
-  if (count < 0) return errno;
-  int error = 0;
-  socklen_t size = sizeof(error);
-  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  return error;
-}
-
 }  // namespace
 
 absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog,
@@ -159,17 +122,6 @@ absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loo
   }
   if (error != 0) return ListenError(endpoint, error);
   return sockets;
-}
-
-absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, base::Duration timeout) {
-  int error = 0;
-  for (const SocketAddress& address : AddressesToAsk(endpoint)) {
-    FileDescriptor socket;
-    error = ConnectWithin(address, timeout, socket);
-    if (error == 0) return socket;
-  }
-  return absl::UnavailableError(
-      fmt::format("cannot reach {}: {}", endpoint.ToString(), ErrorText(error)));
 }
 
 }  // namespace headgate::net

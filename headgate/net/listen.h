@@ -7,12 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include <optional>
-
 #include "headgate/base/status.h"
-#include "headgate/base/time.h"
 #include "headgate/net/endpoint.h"
 #include "headgate/net/file_descriptor.h"
 
@@ -28,9 +26,5 @@ struct ListeningSockets {
 // `unix_mode`: the permissions of a Unix socket's file; absent: as the process's umask has them.
 absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog,
                                           std::optional<uint32_t> unix_mode = std::nullopt);
-
-// Returns a connected, non-blocking socket; for localhost, to the first of its two addresses that
-// answers. Unavailable if nothing answers within `timeout`.
-absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, base::Duration timeout);
 
 }  // namespace headgate::net

@@ -27,8 +27,8 @@ constexpr size_t kShedToSixteenths = 15;
 // A connection that does not read must not fill the system's memory: by default the system buffers
 // up to 4 MiB (tcp_wmem) for it. The system stops taking output when this much is not sent yet, …
 constexpr int kUnsentBytesMax = 64 << 10;
-// … or when this much is neither sent nor acknowledged, of which the system doubles the number to
-// include its own overhead. At a round trip of 100 ms a connection can still carry 2 MB/s.
+// … or when this much is not acknowledged. The system doubles this number to include its own
+// overhead. At a round trip of 100 ms a connection can still carry 2 MB/s.
 constexpr int kSendBufferBytes = 128 << 10;
 
 uint32_t PerAddressMax(const ServerOptions& options) {
@@ -189,7 +189,7 @@ void Loop::ResumeAtEndOfTurn(Connection& connection) {
 
 void Loop::ResumeWoken() {
   const base::Instant now = shared_.clock.Now();
-  // Connections that are woken meanwhile have their turn after these.
+  // Connections that are woken meanwhile are called after these.
   const size_t count = woken_.size();
   for (size_t i = 0; i < count; ++i) woken_[i]->Resume(now);
   woken_.erase(woken_.begin(), woken_.begin() + static_cast<ptrdiff_t>(count));
@@ -255,12 +255,12 @@ void Loop::ShedBuffers() {
 void Loop::Drain(DrainKind kind) {
   if (draining_) return;
   has_successor_ = kind == DrainKind::kToSuccessor;
-  // Clients that are already connected were promised an answer.
+  // Clients that are already connected to this socket must still be served.
   if (!has_successor_)
     for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
   draining_ = true;
   acceptors_.clear();
-  // Their proxies have not sent a whole header, although it is the first that they send.
+  // The proxies of these connections have not sent a whole PROXY header, so no request has arrived.
   if (!has_successor_) arrivals_.clear();
   for (Connection* connection = connections_; connection != nullptr;
        connection = connection->next()) {

@@ -36,7 +36,7 @@ struct Shared {
   const base::DisciplinedClock& clock;
   SpareFiles& spare_files;
   ConnectionLimits limits;
-  // Only counts the connections that wait for their PROXY header, to be able to wait for them.
+  // Counts the connections that wait for their PROXY header, so that a drain can wait for them.
   ConnectionLimits arriving{UINT32_MAX, 0};
   std::vector<std::unique_ptr<Loop>> loops;  // complete before any loop starts
 };

@@ -23,8 +23,8 @@ struct NameWaiter {
 
 namespace {
 
-// Answers that took long are kept for a while. A client that asks again and again, and each time
-// gives up before the name servers answer, gets them then.
+// Answers that took long are kept for a while. A client that tries again and again, and gives up
+// each time before the name servers answer, then finds the answer.
 constexpr base::Duration kLong = std::chrono::milliseconds(10);
 constexpr base::Duration kLateAnswerKept = std::chrono::seconds(5);
 
@@ -50,10 +50,10 @@ Answer Resolve(const Name& name, int flags) {
   return addresses;
 }
 
-// The lookups under way in this process.
+// The lookups in progress in this process.
 class Lookups {
  public:
-  // Never destroyed, because a lookup may be under way when the process ends.
+  // Never destroyed, because a lookup may be in progress when the process ends.
   static Lookups& OfThisProcess() {
     static auto* const lookups = new Lookups();
     return *lookups;

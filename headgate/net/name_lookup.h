@@ -1,5 +1,5 @@
 // Resolves a host name on a thread of its own, because getaddrinfo(3) blocks until the name servers
-// answer or do not. It honours the machine's hosts file, name servers and nsswitch.conf.
+// answer or time out. It honours the machine's hosts file, name servers and nsswitch.conf.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class NameLookup {
   // address. May destroy the lookup.
   using Done = std::function<void(const absl::StatusOr<SocketAddresses>& addresses)>;
 
-  // In the whole process a name is looked up by one thread at a time: who asks meanwhile gets the
-  // same answer. So name servers that do not answer hold as many threads as there are names. An
-  // answer that took more than 10 ms, or that nobody awaits any more, is kept for 5 s.
+  // In the whole process a name is looked up by one thread at a time: lookups that begin meanwhile
+  // get the same answer. So name servers that do not answer hold as many threads as there are
+  // names. An answer that took more than 10 ms, or that nobody awaits any more, is kept for 5 s.
   NameLookup(EventLoop& loop, const std::string& host, uint16_t port, Done done);
   ~NameLookup();  // afterwards `done` is not called
   NameLookup(const NameLookup&) = delete;

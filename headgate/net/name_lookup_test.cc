@@ -134,7 +134,8 @@ TEST_F(NameLookupTest, ALoopMayEndBeforeTheAnswer) {
   EXPECT_EQ(answers, 0);
 }
 
-// As a client whose connect timeout is shorter than the name servers need.
+// A client gives up like this if its connect timeout is shorter than the time that the name servers
+// need.
 TEST_F(NameLookupTest, AnAnswerThatCameTooLateIsForTheNextWhoAsks) {
   for (int i = 0; i < 3; ++i) NameLookup(loop, std::string(kSlowName), 6379, Keep());
   slow_may_answer = true;

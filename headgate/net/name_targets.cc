@@ -7,7 +7,7 @@ namespace headgate::net {
 
 SocketAddresses KnownAddresses(const StreamTarget& target) {
   if (!target.unix_path.empty()) return {UnixSocket(target.unix_path)};
-  // The machine may lack the file that lists it.
+  // Known without a lookup, because the machine may have no hosts file.
   if (target.host == "localhost")
     return {Ipv4Socket("127.0.0.1", target.port), Ipv6Socket("::1", target.port)};
   return AddressIn(target.host, target.port);

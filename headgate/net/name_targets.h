@@ -1,4 +1,4 @@
-// Which targets are names, and what is behind a name.
+// Tells targets that are addresses from targets that are names.
 #pragma once
 
 #include <string>

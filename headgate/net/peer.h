@@ -15,7 +15,8 @@ namespace headgate::net {
 struct Peer {
   bool loopback = true;                 // a loopback address or a Unix socket
   std::optional<base::IpAddress> ip{};  // absent for a Unix socket
-  std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
+  std::string address{};   // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
+  bool encrypted = false;  // by TLS
   // The protocol that a client with TLS has agreed on, once the handshake is complete.
   Alpn alpn = Alpn::kNone;
   // The name in its certificate, if that was verified: its first subject alternative name of the

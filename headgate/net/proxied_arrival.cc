@@ -40,7 +40,8 @@ ProxiedArrival::~ProxiedArrival() {
 
 void ProxiedArrival::OnEvents(uint32_t /*events*/) { Read(); }
 
-// Looks at the bytes first and takes those of the header: the rest is for the session, or for TLS.
+// Peeks at the bytes first, and takes only the bytes of the header: the rest is for the session, or
+// for TLS.
 void ProxiedArrival::Read() {
   using State = ProxyHeaderReader::State;
   std::array<char, 512> bytes;

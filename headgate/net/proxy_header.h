@@ -45,8 +45,8 @@ class ProxyHeaderReader {
   const ProxyHeader& header() const { return header_; }
 
  private:
-  // The length of the whole header, as far as the bytes tell: at least 1 more than there are now
-  // while it is incomplete. 0: not valid.
+  // The length of the whole header as far as it is known: more than the number of bytes while it is
+  // incomplete. 0: not valid.
   size_t LengthOf(std::string_view bytes) const;
 
   State state_ = State::kMore;

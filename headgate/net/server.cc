@@ -60,8 +60,8 @@ Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops,
   };
 }
 
-// A quarter of the places stays free of each address, so that one client that opens many
-// connections does not fail the health checks of others. All clients of a Unix socket have one
+// One address gets at most three quarters of the places, so that a client that opens many
+// connections does not make the health checks of others fail. All clients of a Unix socket have one
 // address.
 uint32_t ReservedPerAddressMax(const Endpoint& endpoint, uint32_t places) {
   return endpoint.is_unix() ? 0 : places - places / 4;
@@ -170,7 +170,8 @@ bool Server::State::End(DrainKind kind, base::Duration timeout,
   // All connections that were handed over before have arrived after this.
   RunOnAll([](Loop&) {});
   if (begun) begun();
-  // An arrival becomes a connection before it is counted out.
+  // An arrival is counted as a connection before it stops counting as an arrival, so check the
+  // arrivals first.
   bool empty = is_empty(shared.arriving);
   empty = is_empty(shared.limits) && empty;
   for (const auto& limits : reserved_limits) empty = is_empty(*limits) && empty;

@@ -59,7 +59,7 @@ absl::StatusOr<StreamTarget> ParseServer(std::string_view text, uint16_t default
   if (rest.empty()) return server;
   const std::string_view digits = rest.substr(1);
   if (rest[0] != ':' || !std::all_of(digits.begin(), digits.end(), base::IsDigit)) {
-    // Perhaps a password without the host behind it, so the text is not repeated.
+    // The text may be a password without a host, so it is not repeated.
     return BadServer(fmt::format(
         "a ':' and a port (1 to 65535) may follow '{}', but other text does", server.host));
   }

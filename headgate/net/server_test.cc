@@ -411,7 +411,8 @@ TEST(Server, ClosesAReaderThatDoesNotRead) {
   EXPECT_LT(ReadBytes(client, size_t{4} << 20).size(), size_t{4} << 20);
 }
 
-// The rest waits in the server, where a bound of all connections counts it.
+// The rest of the output waits in the server, where it counts against the bound for all
+// connections.
 TEST(Server, PutsLittleIntoTheSystemForAReaderThatDoesNotRead) {
   TestServer server;
   server.server->Start();
@@ -420,7 +421,8 @@ TEST(Server, PutsLittleIntoTheSystemForAReaderThatDoesNotRead) {
     clients.push_back(server.Connect());
     ASSERT_TRUE(clients.back().Send("big\n").ok());
   }
-  // All have sent what the system takes when a client with a request of its own is answered.
+  // Once nothing but the answer to another client is written, the system's buffers take no more of
+  // the others.
   BlockingClient other = server.Connect();
   uint64_t taken = 0;
   do {

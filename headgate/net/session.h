@@ -46,11 +46,11 @@ class Session {
     // nobody waits for the answer then.
     bool ends_with_peer = false;
     bool protocol_error = false;  // closed because of invalid input; counted
-    // Reset the connection at once, whatever is unsent: its regular end would look like the end of
-    // an answer that has none.
+    // Reset the connection at once, even if output is unsent: after a regular end, a cut-off answer
+    // without a stated length would look complete.
     bool reset = false;
-    // For duplex sessions: once the output is written, close this end's direction, and go on
-    // reading.
+    // For duplex sessions: once the output is written, half-close the connection, and continue to
+    // read.
     bool finish_writing = false;
     // If requests wait for external results: since when the first of them waits. The session wakes
     // when it has output. A request whose answer is held back on purpose counts from the end of
@@ -91,8 +91,8 @@ class Session {
   // taken more, if it did not take all at once. May wake the session.
   virtual void OnUnsent(size_t /*bytes*/, base::Instant /*now*/) {}
   // The peer has closed its direction. Returns whether the session, which is duplex, still has
-  // output; a call of OnBytes follows, without bytes. Otherwise the connection closes, unless an
-  // answer is awaited.
+  // output or awaits an answer; a call of OnBytes follows, without bytes. Otherwise the connection
+  // closes.
   virtual bool OnInputEnd(base::Instant /*now*/) { return false; }
 
   // Why a connection is given up.

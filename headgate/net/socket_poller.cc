@@ -46,7 +46,7 @@ SocketPoller::SocketPoller()
   WatchForWakes(alarm_.get());
 }
 
-// Edge-triggered, so that each wake ends a wait, and nobody needs to read the descriptor.
+// Edge-triggered, so that each wake ends one wait, and the descriptor need not be read.
 void SocketPoller::WatchForWakes(int fd) {
   epoll_event woken = EventsFor(EPOLLIN | EPOLLET, nullptr);
   HEADGATE_CHECK(::epoll_ctl(set_.get(), EPOLL_CTL_ADD, fd, &woken) == 0);
@@ -77,7 +77,7 @@ void SocketPoller::CallAgain(Socket& socket) {
 
 void SocketPoller::Wake() {
   const uint64_t one = 1;
-  // It fails only after 2^64 - 2 wakes.
+  // The write fails only after 2^64 - 2 wakes.
   (void)!::write(wake_.get(), &one, sizeof(one));
 }
 

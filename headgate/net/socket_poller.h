@@ -1,4 +1,4 @@
-// Tells the sockets of one event loop when they became readable or writable: an epoll set in which
+// Tells the sockets of one event loop when they become readable or writable: an epoll set in which
 // each socket is registered once.
 //
 // Connections are registered edge-triggered, so a request costs no system call to wait for the next
@@ -29,9 +29,9 @@ class SocketPoller {
     ~Socket() = default;
   };
 
-  // The events for which a socket is registered. Edge-triggered: what the socket does not use up
-  // now is announced again only if more arrives, or after CallAgain or WhenWritable.
-  // Level-triggered: it is announced in each turn until it is used up.
+  // The events for which a socket is registered. Edge-triggered: input that the socket does not
+  // read now is announced again only if more arrives, or after CallAgain or WhenWritable.
+  // Level-triggered: input is announced in each turn until it is read.
   static constexpr uint32_t kInputOnce = EPOLLIN | EPOLLRDHUP | EPOLLET;
   static constexpr uint32_t kInputUntilRead = EPOLLIN;
   static constexpr uint32_t kOutputOnce = EPOLLOUT | EPOLLET;
@@ -53,8 +53,8 @@ class SocketPoller {
   // have no effect.
   void CallAgain(Socket& socket);
 
-  // Announces what there is. If it may wait and there is nothing, waits until there is, or until it
-  // is woken.
+  // Announces the events that are ready. If there are none and it may wait, waits for one, or until
+  // it is woken.
   void Poll(bool may_wait);
   // Callable from any thread: wakes the current or next Poll.
   void Wake();
@@ -73,7 +73,7 @@ class SocketPoller {
   std::vector<epoll_event> polled_;
   std::vector<epoll_event> again_;  // for CallAgain
   std::vector<epoll_event> calling_again_;
-  std::span<epoll_event> batch_;  // the announcements under way
+  std::span<epoll_event> batch_;  // the announcements in progress
 };
 
 }  // namespace headgate::net

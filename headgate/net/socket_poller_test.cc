@@ -56,7 +56,7 @@ class Polled final : public SocketPoller::Socket {
 };
 
 struct SocketPollerTest : ::testing::Test {
-  // Two turns more, so that what should not happen had its time.
+  // Runs two more turns, in which an event that must not happen would have happened.
   void Settle() {
     for (int turn = 0; turn < 2; ++turn) {
       bool turned = false;

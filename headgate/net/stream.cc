@@ -89,6 +89,13 @@ void Stream::OnReadable() {
   if (!paused_ && !input_ended_) Read();
 }
 
+bool Stream::ReadNow() {
+  if (state_ != State::kOpen || broken_ || paused_ || input_ended_) return false;
+  const uint64_t before = bytes_read_;
+  Read();
+  return bytes_read_ != before;
+}
+
 void Stream::ResumeReading() {
   if (!std::exchange(paused_, false)) return;
   if (state_ == State::kOpen && !input_ended_) transport_->AwaitRead();
@@ -132,7 +139,8 @@ void Stream::FinishWriting() {
   Flush();
 }
 
-// The next read reports a connection that is gone. If there is none any more, OnReadable does.
+// A read will report that the connection is gone. If the input has already ended, OnReadable
+// reports it.
 void Stream::OnWriteError() {
   if (!input_ended_ || std::exchange(broken_, true)) return;
   transport_->AwaitRead();

@@ -49,6 +49,8 @@ class Stream final : private Transport::Owner {
   ~Stream() { Close(); }
   Stream(const Stream&) = delete;
 
+  // The certificates for the next connection.
+  void UseTls(std::shared_ptr<TlsContext> tls) { options_.tls = std::move(tls); }
   // Closes an existing connection first.
   void Connect(const StreamTarget& target);
   // Aborts everything in progress; the owner is not notified.
@@ -63,6 +65,9 @@ class Stream final : private Transport::Owner {
   // Bytes of the other end wait in the system until ResumeReading. Connect resumes.
   void PauseReading() { paused_ = true; }
   void ResumeReading();
+  // Reads what has arrived, without waiting until the loop finds out, and passes it to the owner.
+  // Returns whether there was anything.
+  bool ReadNow();
   // Whether the last connection ended because the server's certificate is not trusted, or has
   // another name.
   bool distrusts_server() const { return distrusts_server_; }
@@ -93,7 +98,7 @@ class Stream final : private Transport::Owner {
 
   EventLoop& loop_;
   Owner& owner_;
-  const Options options_;
+  Options options_;
   StreamTarget target_;
   State state_ = State::kClosed;
   bool distrusts_server_ = false;

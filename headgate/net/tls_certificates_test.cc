@@ -257,7 +257,7 @@ TEST_P(TlsCertificates, SessionsOfEachNameAreResumedAfterAReloadToo) {
   }
 }
 
-// Each connection shows the client's certificate anew: a session does not replace it, neither for
+// Each connection shows the client's certificate again: a session does not replace it, neither for
 // its own name nor for another.
 TEST_P(TlsCertificates, ASessionDoesNotReplaceAClientsCertificate) {
   options.client_ca_file = visitor_->certificate_file();

@@ -1,17 +1,24 @@
 #include "headgate/net/tls_context.h"
 
 #include <fmt/format.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/base/clock.h"
 #include "headgate/base/text.h"
 #include "headgate/net/alpn.h"
 #include "headgate/net/certificate_dates.h"
@@ -35,7 +42,7 @@ bool Is(unsigned long error, int library, int reason) {
 }
 
 // Why the file could not be loaded: the first error since ERR_clear_error. OpenSSL's own words for
-// the form of a file ("no start line") help only those who know PEM.
+// the form of a file ("no start line") help only readers who know PEM.
 std::string Reason(TlsProblem::File file) {
   const unsigned long error = ERR_peek_error();
   if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
@@ -94,7 +101,7 @@ int RefusePassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* aske
   return -1;
 }
 
-// A pipe would make the reader wait.
+// A pipe would block the reader.
 bool IsOtherThanFile(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
@@ -132,7 +139,8 @@ std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
           [&](const char* path) { return SSL_CTX_use_certificate_chain_file(context, path); })) {
     use(TlsProblem::File::kKey, "the key file", options.key_file, [&](const char* path) {
       const bool is_key = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1;
-      // The second call finds a key of another kind than the certificate's.
+      // SSL_CTX_check_private_key is needed for a key of another kind than the certificate's:
+      // OpenSSL loads such a key without an error.
       is_of_another = is_key ? SSL_CTX_check_private_key(context) != 1
                              : Is(ERR_peek_error(), ERR_LIB_X509, X509_R_KEY_VALUES_MISMATCH);
       return is_key && !is_of_another ? 1 : 0;
@@ -154,7 +162,7 @@ bool UseCertificateOf(const SSL_CTX* other, SSL* ssl) {
   STACK_OF(X509)* chain = nullptr;
   // Expands the macro SSL_CTX_get0_chain_certs.
   SSL_CTX_ctrl(const_cast<SSL_CTX*>(other), SSL_CTRL_GET_CHAIN_CERTS, 0, &chain);
-  SSL_certs_clear(ssl);  // a certificate whose key is of another kind would stay
+  SSL_certs_clear(ssl);  // otherwise a certificate whose key is of another kind would stay
   return SSL_use_cert_and_key(ssl, SSL_CTX_get0_certificate(other), SSL_CTX_get0_privatekey(other),
                               chain, 1) == 1;
 }
@@ -186,21 +194,25 @@ struct TlsContext::State {
         context(NewContext(for_server ? TLS_server_method() : TLS_client_method())) {
     SSL_CTX* const native = context.get();
     SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-    // An end without close_notify is not an error of OpenSSL's, after which nothing could be sent:
-    // TlsTransport judges it. A renegotiation makes a server work for nothing.
+    // OpenSSL must not treat an end without close_notify as an error, because nothing could be sent
+    // afterwards: TlsTransport judges it. Renegotiation is off, because clients could make the
+    // server work with it.
     SSL_CTX_set_options(native,
                         SSL_OP_ALL | SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     // A write may be retried from another buffer, and an idle connection keeps no buffers.
     SSL_CTX_set_mode(native, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                  SSL_MODE_RELEASE_BUFFERS);
-    // One read of the socket takes whole records, instead of one read for each head and body.
+    // One read of the socket takes whole records, instead of one read for the header and one for
+    // the body of each.
     SSL_CTX_set_read_ahead(native, 1);
   }
 
-  void ServeWith(const TlsServerOptions& options, const TlsTicketKeys& ticket_keys);
+  void ServeWith(const TlsServerOptions& options, std::shared_ptr<TicketKeys> ticket_keys);
   absl::Status LoadCertificates(const TlsServerOptions& options);
   static int ChooseCertificate(SSL* ssl, int* alert, void* state);
   static int CheckClient(int verified, X509_STORE_CTX* store);
+  static int UseTicketKey(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
+                          EVP_MAC_CTX* mac, int encrypts);
 
   const bool is_server;
   // For all connections, so that their settings cannot differ. Has a server's first certificate.
@@ -212,6 +224,7 @@ struct TlsContext::State {
   std::vector<std::string> client_names;
   std::vector<std::string_view> protocols{kAlpnHttp11};  // of a server, the preferred one first
   bool needs_http2 = false;                              // of a client
+  std::shared_ptr<TicketKeys> tickets;                   // of a server
 };
 
 absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options) {
@@ -232,7 +245,7 @@ absl::Status TlsContext::State::LoadCertificates(const TlsServerOptions& options
 }
 
 void TlsContext::State::ServeWith(const TlsServerOptions& options,
-                                  const TlsTicketKeys& ticket_keys) {
+                                  std::shared_ptr<TicketKeys> ticket_keys) {
   SSL_CTX* const native = context.get();
   if (options.http2) protocols.insert(protocols.begin(), kAlpnHttp2);
   SSL_CTX_set_alpn_select_cb(native, &ChooseProtocol, &protocols);
@@ -242,14 +255,14 @@ void TlsContext::State::ServeWith(const TlsServerOptions& options,
                           reinterpret_cast<void (*)()>(&ChooseCertificate));
     SSL_CTX_set_tlsext_servername_arg(native, this);
   }
-  TlsTicketKeys keys = ticket_keys;
-  SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), keys.size());
-  // The memory of sessions is the clients'.
+  tickets = std::move(ticket_keys);
+  SSL_CTX_set_tlsext_ticket_key_evp_cb(native, &UseTicketKey);
+  // The clients keep the sessions (tickets), so the server caches none.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   ca_file = options.client_ca_file;
   if (ca_file.empty()) return;
-  // A ticket could outlive a revocation or a change of the authorities: each connection shows its
-  // certificate anew.
+  // A ticket could outlive a revocation or a change of the authorities: each connection must show
+  // its certificate again.
   SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
   client_names = options.client_names;
   SSL_CTX_set_verify(native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, &CheckClient);
@@ -282,6 +295,34 @@ int TlsContext::State::CheckClient(int verified, X509_STORE_CTX* store) {
   if (HasOneOf(X509_STORE_CTX_get_current_cert(store), self->client_names)) return 1;
   X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);
   return 0;
+}
+
+// For SSL_CTX_set_tlsext_ticket_key_evp_cb: 1 uses the key, 2 also asks for a new ticket, and 0
+// knows no key, so that the client makes a full handshake.
+int TlsContext::State::UseTicketKey(SSL* ssl, unsigned char* name, unsigned char* iv,
+                                    EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts) {
+  TicketKeys& keys = *static_cast<const State*>(SSL_get_app_data(ssl))->tickets;
+  const base::BootTime now = base::SystemClock().BootNow();
+  TicketKey current = keys.Current(now);
+  std::optional<TicketKey> key = current;
+  if (encrypts != 0) {
+    std::copy(current.name.begin(), current.name.end(), name);
+    if (RAND_bytes(iv, EVP_MAX_IV_LENGTH) != 1) return -1;
+  } else {
+    key = keys.Find(name, now);
+    if (!key) return 0;
+  }
+  std::string digest = "SHA256";
+  const std::array<OSSL_PARAM, 3> mac_settings = {
+      OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key->mac.data(), key->mac.size()),
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+      OSSL_PARAM_construct_end()};
+  if (EVP_CipherInit_ex2(cipher, EVP_aes_256_cbc(), key->cipher.data(), iv, encrypts, nullptr) !=
+          1 ||
+      EVP_MAC_CTX_set_params(mac, mac_settings.data()) != 1) {
+    return -1;
+  }
+  return *key == current ? 1 : 2;
 }
 
 TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -337,10 +378,10 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
 }
 
 absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::LoadServer(
-    const TlsServerOptions& options, const TlsTicketKeys& ticket_keys) {
+    const TlsServerOptions& options, std::shared_ptr<TicketKeys> ticket_keys) {
   auto state = std::make_unique<State>(true);
   HEADGATE_RETURN_IF_ERROR(state->LoadCertificates(options));
-  state->ServeWith(options, ticket_keys);
+  state->ServeWith(options, std::move(ticket_keys));
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 

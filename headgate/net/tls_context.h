@@ -2,7 +2,6 @@
 // by many connections.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/net/ticket_keys.h"
 
 struct ssl_st;
 
@@ -46,9 +46,6 @@ struct TlsServerOptions {
   bool http2 = false;
 };
 
-// The keys of session tickets, with which a client resumes a session.
-using TlsTicketKeys = std::array<unsigned char, 80>;
-
 // A file of TlsOptions that cannot be used.
 struct TlsProblem {
   enum class File : uint8_t { kCa, kCertificate, kKey };
@@ -66,12 +63,12 @@ class TlsContext {
   // Load is for outgoing connections, LoadServer for accepted ones (tls_server.h). InvalidArgument
   // if a file cannot be used; the message names the file.
   static absl::StatusOr<std::shared_ptr<TlsContext>> Load(const TlsOptions& options);
-  static absl::StatusOr<std::shared_ptr<TlsContext>> LoadServer(const TlsServerOptions& options,
-                                                                const TlsTicketKeys& ticket_keys);
+  static absl::StatusOr<std::shared_ptr<TlsContext>> LoadServer(
+      const TlsServerOptions& options, std::shared_ptr<TicketKeys> ticket_keys);
   ~TlsContext();
 
-  // A sentence for each of its certificates that has expired or is not valid yet, so that peers
-  // refuse it, and for each trusted authority of which that is so.
+  // A sentence for each certificate or trusted authority that has expired or is not valid yet, so
+  // that peers refuse it.
   std::vector<std::string> CertificatesOutOfDate(base::WallTime now) const;
 
  private:

@@ -1,15 +1,17 @@
 #include "headgate/net/tls_server.h"
 
-#include <openssl/rand.h>
+#include <utility>
 
-#include "headgate/base/check.h"
+#include "headgate/base/clock.h"
 
 namespace headgate::net {
 
+TlsServer::TlsServer(TlsServerOptions options)
+    : options_(std::move(options)),
+      ticket_keys_(std::make_shared<TicketKeys>(base::SystemClock().BootNow())) {}
+
 absl::StatusOr<std::shared_ptr<TlsServer>> TlsServer::Load(const TlsServerOptions& options) {
-  TlsTicketKeys keys;
-  HEADGATE_CHECK(RAND_bytes(keys.data(), static_cast<int>(keys.size())) == 1);
-  std::shared_ptr<TlsServer> server(new TlsServer(options, keys));
+  std::shared_ptr<TlsServer> server(new TlsServer(options));
   HEADGATE_RETURN_IF_ERROR(server->Reload());
   return server;
 }

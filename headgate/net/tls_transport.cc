@@ -27,8 +27,8 @@ constexpr std::string_view kEndedUnannounced =
 constexpr size_t kReceivedPerCall = size_t{64} << 10;
 // Changes of the keys without data between them. A client needs none before it has sent gigabytes.
 constexpr int kKeyUpdatesMax = 32;
-// A client's certificate together with those that lead to its authority. OpenSSL's own bound is 100
-// KiB.
+// A client's certificate together with the chain that leads to its authority. OpenSSL's own bound
+// is 100 KiB.
 constexpr long kCertificatesBytesMax = long{32} << 10;
 // The memory that OpenSSL takes for a handshake within ClientHelloBound, as measured: one buffer
 // for records and one for messages.
@@ -39,8 +39,8 @@ std::string TextOf(const ASN1_STRING* text) {
           static_cast<size_t>(ASN1_STRING_length(text))};
 }
 
-// A common name may be in one of several encodings. Bytes that are invalid in theirs stay as they
-// are.
+// A common name may be in one of several encodings. If the bytes are invalid in their encoding,
+// they stay unchanged.
 std::string InUtf8(const ASN1_STRING* text) {
   unsigned char* converted = nullptr;
   const int size = ASN1_STRING_to_UTF8(&converted, text);
@@ -146,7 +146,7 @@ TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner,
 TlsTransport::~TlsTransport() { SSL_free(ssl_); }
 
 void TlsTransport::ExpectServer(const std::string& name) {
-  // It refuses what is not an address.
+  // X509_VERIFY_PARAM_set1_ip_asc fails if `name` is not an address.
   if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), name.c_str()) == 1) return;
   HEADGATE_CHECK(SSL_set1_host(ssl_, name.c_str()) == 1);
   // Expands the macro SSL_set_tlsext_host_name.
@@ -206,6 +206,7 @@ Alpn TlsTransport::alpn() const {
 }
 
 void TlsTransport::Describe(Peer& peer) const {
+  peer.encrypted = true;
   peer.alpn = alpn();
   const X509* const certificate = SSL_get0_peer_certificate(ssl_);
   if (certificate == nullptr || SSL_get_verify_result(ssl_) != X509_V_OK) return;
@@ -223,8 +224,9 @@ size_t TlsTransport::handshake_bytes() const {
 
 bool TlsTransport::distrusts_peer() const { return SSL_get_verify_result(ssl_) != X509_V_OK; }
 
-// A record has at most 16 KiB; a larger buffer takes several records. A server's bytes may end with
-// the connection, and anybody on the way can end that (RFC 8446, 6.1; RFC 9112, 9.8).
+// A record has at most 16 KiB; a larger buffer takes several records. An answer of a server may end
+// with the connection, and an attacker on the path can end the connection early (RFC 8446, 6.1; RFC
+// 9112, 9.8).
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   if (!MayBegin()) return {.state = State::kWouldBlock};
   size_t filled = 0;
@@ -271,7 +273,7 @@ void TlsTransport::FinishWriting() {
   ::shutdown(fd(), SHUT_WR);
 }
 
-// After a call that wanted more, only a part of a record is pending.
+// After a call that ended with "want read", only a part of a record is pending.
 bool TlsTransport::has_received() const {
   return is_over_ || (!wants_input_ && SSL_has_pending(ssl_) != 0);
 }

@@ -56,7 +56,8 @@ class Transport : private SocketPoller::Socket {
   virtual bool established() const { return true; }
   // The memory that an incomplete handshake takes, estimated; 0 before the peer has sent anything.
   virtual size_t handshake_bytes() const { return 0; }
-  // Once the handshake is complete: adds to `peer` what it has shown.
+  // Once the handshake is complete: adds the agreed protocol and the name in a verified certificate
+  // to `peer`.
   virtual void Describe(Peer& /*peer*/) const {}
   virtual Io Read(std::span<char> buffer) = 0;
   // After kWouldBlock, the next Write must begin with the same bytes.

@@ -32,6 +32,8 @@ absl::Status ListenError(const std::string& path, int error) {
   if (error == EADDRINUSE)
     return absl::AlreadyExistsError(what +
                                     "; another process has it: stop it or choose another path");
+  if (error == ENOENT)
+    return absl::NotFoundError(what + "; make the directory, or choose a path in another one");
   if (error == EACCES)
     return absl::PermissionDeniedError(what + "; choose a directory you may write");
   return absl::UnavailableError(what);
@@ -70,9 +72,10 @@ absl::StatusOr<FileDescriptor> ListenOnUnix(const std::string& path,
   FileDescriptor socket(::socket(AF_UNIX, options.type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return ListenError(path, errno);
   const SocketAddress address = UnixSocket(path);
+  // The file begins with this mode without the bits of the umask, so it is never open to more.
+  if (options.mode && ::fchmod(socket.get(), *options.mode) != 0) return ListenError(path, errno);
   if (::bind(socket.get(), address.get(), address.size) != 0) return ListenError(path, errno);
   const SocketFile file(path);
-  // No client can connect yet.
   if ((!options.mode || ::chmod(path.c_str(), *options.mode) == 0) &&
       ::listen(socket.get(), options.backlog) == 0)
     return socket;

@@ -19,16 +19,28 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "outcome); it is `CL.THROTTLE` if the client brought the limit with that command or INCREX. "
      "The domain is `other` if it has no rules, or beyond the cap on series.",
      {"domain", "rule", "outcome"}},
+    {Metric::kPassthrough, "headgate_passthrough", kGauge, "processes",
+     "1 while nothing is refused (passthrough): decisions are counted as they would be without "
+     "it."},
     {Metric::kRolloutDecisions,
      "headgate_rollout_decisions_total",
      kCounter,
      "decisions",
-     "Requests to rules with a roll-out in shadow, by what the rule does and what the roll-out "
-     "would "
-     "do. Requests whose bucket could not be asked are left out. From 256 such rules on, the "
+     "Requests to rules with a roll-out in shadow, by the rule's decision and the roll-out's. "
+     "Requests whose bucket could not be asked are left out. From 256 such rules on, the "
      "others "
      "are counted together.",
      {"domain", "rule", "current", "rollout"}},
+    {Metric::kGivenLimits,
+     "headgate_given_limits_total",
+     kCounter,
+     "requests",
+     "Requests that brought a limit for their rule (limit_from), by how it was understood. `plan`: "
+     "the "
+     "name of a plan; `number`; `capped`: a number above the rule's max; `unknown`: neither, so "
+     "the "
+     "rule's own limit counted.",
+     {"event"}},
     {Metric::kPermits,
      "headgate_permits_total",
      kCounter,
@@ -48,7 +60,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"domain", "rule"}},
     {Metric::kPermitsHere, "headgate_permits_in_memory", kGauge, "permits",
      "Permits in the memory of this process that have not ended: all of them, or with a shared "
-     "store those that were given while it was unreachable."},
+     "store the permits that were given while it was unreachable."},
     {Metric::kPermitsNoRoom, "headgate_permits_no_room_total", kCounter, "requests",
      "Requests refused because the process kept as many permits, or keys with permits, as it may."},
     {Metric::kSeries, "headgate_series", kGauge, "series",
@@ -147,11 +159,14 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
     {Metric::kWatchFailures, "headgate_watch_failures_total", kCounter, "failures",
      "Times that the system refused to watch a rule source, or lost events of one."},
     {Metric::kConfigAge, "headgate_config_age_seconds", kGauge, "seconds",
-     "Time since ZooKeeper's rules were last known to be current; 0 while they are."},
+     "Time since ZooKeeper's rules were last known to be current; 0 while they are, and for the "
+     "first two seconds of silence."},
     {Metric::kWatchKept, "headgate_watch_kept_documents", kGauge, "documents",
      "Documents in ZooKeeper that stay in force because their deletion looks like an accident."},
     {Metric::kWatchReads, "headgate_watch_reads_total", kCounter, "reads",
      "Documents, and lists of documents, read from ZooKeeper."},
+    {Metric::kWatchMissed, "headgate_watch_missed_changes_total", kCounter, "changes",
+     "Changes in ZooKeeper that no watch told of, found by the comparison each minute."},
     {Metric::kRuleEdits,
      "headgate_rule_edits_total",
      kCounter,
@@ -176,8 +191,11 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "rules, whichever is more. If the store cannot be asked, a limit is divided into this many "
      "shares, unless store_instances is set."},
     {Metric::kStoreClockOffset, "headgate_store_clock_offset_seconds", kGauge, "seconds",
-     "How far this instance's clock is ahead of that of ZooKeeper's leader (negative: behind), as "
-     "last measured. Only with a strict store in ZooKeeper, where the instances' clocks decide."},
+     "How far this instance's clock is ahead of that of ZooKeeper's leader, or of DynamoDB "
+     "(negative: behind), as last measured. DynamoDB's first answer tells it to half a second, and "
+     "many answers tell it more closely. If it is beyond 30 ms for certain, decisions are "
+     "corrected "
+     "by it. Only with a strict store, where the instances' clocks decide."},
     {Metric::kLeaseAsks, "headgate_lease_asks_total", kCounter, "messages",
      "Messages to the store that asked for, reported on, or returned a lease."},
     {Metric::kLeasedRequests,
@@ -185,10 +203,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "requests",
      "Requests that leases cover, by event: granted, spent, returned (unspent, confirmed by the "
-     "store), expired (unspent and lost).",
+     "store), expired (unspent when their bucket was full or their window over).",
      {"event"}},
     {Metric::kLeaseRequestsHeld, "headgate_lease_requests_held", kGauge, "requests",
-     "Unspent requests in the leases that this instance holds."},
+     "Unspent requests in the leases of this instance that the store has not got back yet."},
     {Metric::kLeaseLateGrants, "headgate_lease_late_grants_total", kCounter, "leases",
      "Leases that arrived after their deadline and were discarded."},
     {Metric::kLeaseKeysEvicted, "headgate_lease_keys_evicted_total", kCounter, "keys",
@@ -202,9 +220,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_outage_requests_total",
      kCounter,
      "requests",
-     "Requests admitted without the store, by event: owed, settled (taken from the shared bucket "
-     "afterwards), forgiven (the bucket was empty), forgotten (no room to remember them). Owed "
-     "requests in none of the other three were paid off by time.",
+     "Requests admitted without the store, by event: owed, settled (charged to the shared bucket "
+     "afterwards), forgotten (no room to remember them). Owed requests in neither of the other two "
+     "were paid off by time.",
      {"event"}},
     {Metric::kStoreCalls,
      "headgate_store_calls_total",
@@ -258,10 +276,12 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_store_bucket_events_total",
      kCounter,
      "buckets",
-     "Events of shared buckets: replaced_corrupt (the key held other data), clock_reset (the "
-     "bucket was far ahead of the store's clock), script_failed (the script of a bucket or of the "
-     "heartbeat failed, most likely because a right is missing), carried_over (the limit changed), "
-     "removed (ZooKeeper: this instance deleted the node, because nobody had used it for long).",
+     "Events of shared buckets: damaged (a request failed because the value of its bucket cannot "
+     "be read; on_store_failure decided it), replaced_corrupt (a strict store held a value with a "
+     "right checksum that was not a bucket), clock_reset (the bucket was far ahead of the store's "
+     "clock), script_failed (the script of a bucket or of the heartbeat failed, most likely "
+     "because a right is missing), carried_over (the limit changed), removed (ZooKeeper: this "
+     "instance deleted the node, because nobody had used it for long).",
      {"event"}},
 
     // Connections
@@ -301,10 +321,18 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "requests",
      "Requests that proxies asked about, or that the sidecar has judged by rules, by outcome: "
-     "allowed, unmatched, exempt, untrusted, "
+     "allowed, unmatched, exempt, preflight, untrusted, "
      "refused, "
      "missing, invalid, no_rule, denied, unavailable.",
      {"outcome"}},
+    {Metric::kTokensRefused,
+     "headgate_tokens_refused_total",
+     kCounter,
+     "requests",
+     "Requests with a JSON Web Token that was refused, by reason: too_long, not_three_parts, "
+     "not_base64, header, critical, unnamed_key, signature, claims, bad_time, not_yet, issuer, "
+     "audience, expired.",
+     {"reason"}},
     {Metric::kAuthRepeated, "headgate_auth_repeated_total", kCounter, "requests",
      "Requests that got the answer of an earlier one with the same idempotency id; not counted "
      "again."},
@@ -349,7 +377,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "requests",
      "Requests to the sidecar, by outcome: answered (by the upstream, completely), refused (429: "
      "its client's share was used up, for example), looping (508: it has passed through this "
-     "sidecar too often), unreachable (502 or 504: no connection to the upstream), broken (502: "
+     "sidecar too often), not_forwarded (Max-Forwards was 0), unreachable (502 or 504: no "
+     "connection to the upstream), broken (502: "
      "the upstream closed the connection, or violated HTTP), too_slow "
      "(504), no_place (503: too many requests waited for a connection, or this one waited too "
      "long), slow_client (408), slow_reader (the client read nothing of the answer for "
@@ -361,6 +390,14 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"outcome"}},
     {Metric::kProxyInFlight, "headgate_proxy_in_flight", kGauge, "requests",
      "Requests that the sidecar has let through and that have not ended."},
+    {Metric::kProxyPreflights,
+     "headgate_proxy_preflights_total",
+     kCounter,
+     "requests",
+     "Preflights of browsers, by result: passed (without being counted in a share), counted (as "
+     "other "
+     "requests, because more than half of the connections to the upstream had preflights).",
+     {"result"}},
     {Metric::kProxyRetries, "headgate_proxy_retries_total", kCounter, "attempts",
      "Further attempts for a request that the upstream had not processed."},
     {Metric::kProxyTunnels, "headgate_proxy_tunnels_total", kCounter, "requests",
@@ -376,19 +413,18 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_size_units_total",
      kCounter,
      "units",
-     "Units of rules with a cost by size that were corrected when requests ended: taken (beyond "
-     "the "
-     "reserve), returned (of the reserve), lapsed (of the reserve, but they had come back to the "
-     "bucket by themselves, or the store could not be reached), forgotten (not taken, because the "
-     "limit is gone or too many keys owe).",
+     "Units of rules with a cost by size, or a count by status, that were corrected when requests "
+     "ended: taken (beyond "
+     "the reserve), returned (in excess; they go back as far as they have not come back to the "
+     "bucket by themselves), lapsed (in excess, but the limit has changed or the store could not "
+     "be reached), forgotten (not taken, because the limit is gone or the store could not be "
+     "reached).",
      {"event"}},
-    {Metric::kSizeDebts, "headgate_size_debts", kGauge, "keys",
-     "Keys that owe units to a rule with a cost by size."},
     {Metric::kHttp2Floods,
      "headgate_http2_floods_total",
      kCounter,
      "connections",
-     "Connections of HTTP/2 that the sidecar closed because of a flood, by reason: resets, "
+     "Connections of HTTP/2 that were closed because of a flood, by reason: resets, "
      "provoked (resets that the client caused), pings, settings, priorities, unknown_frames, "
      "window_updates, empty_data, continuations, fields.",
      {"reason"}},
@@ -396,13 +432,14 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_http2_refusals_total",
      kCounter,
      "requests",
-     "Requests over HTTP/2 that the sidecar refused because of their head, by reason: malformed "
-     "(the stream was reset), refused (answered with 417, 431 or 501).",
+     "Requests over HTTP/2 that were refused, by reason: malformed (their head is; the stream was "
+     "reset), refused (answered with 417, 431 or 501), slow (the request or its answer took longer "
+     "than request_timeout; the stream was reset).",
      {"reason"}},
     {Metric::kUpstreamSeconds, "headgate_upstream_seconds", kHistogram, "seconds",
      "Time from sending the head of a request to the head of its answer."},
     {Metric::kUpstreamConnections, "headgate_upstream_connections", kGauge, "connections",
-     "Connections to upstreams, including those that are being made."},
+     "Connections to upstreams, including ones that are being made."},
     {Metric::kUpstreamConnects,
      "headgate_upstream_connects_total",
      kCounter,
@@ -454,10 +491,25 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "seconds",
      "Age of the last answer for a name in --upstream; absent before the first one.",
      {"upstream"}},
+    {Metric::kUpstreamAddressRequests,
+     "headgate_upstream_address_requests",
+     kGauge,
+     "requests",
+     "Requests in progress at this address of the upstream.",
+     {"address"}},
+    {Metric::kUpstreamAddressSetAside,
+     "headgate_upstream_address_set_aside",
+     kGauge,
+     "loops",
+     "Event loops that have set this address aside, because it failed; 0 if it is well.",
+     {"address"}},
     {Metric::kUpstreamInFlight, "headgate_upstream_in_flight", kGauge, "requests",
      "With capacity auto: requests that were sent and have no answer yet."},
     {Metric::kUpstreamInFlightMax, "headgate_upstream_in_flight_max", kGauge, "requests",
      "With capacity auto: the most requests that may be in flight now."},
+    {Metric::kUpstreamLongRequests, "headgate_upstream_long_requests", kGauge, "requests",
+     "With capacity auto: requests that take much longer than usual, and are not counted as in "
+     "flight."},
     {Metric::kUpstreamBaseSeconds, "headgate_upstream_base_seconds", kGauge, "seconds",
      "With capacity auto: the mean time to an answer while requests do not wait for each other."},
     {Metric::kSharePool, "headgate_share_pool_capacity", kGauge, "requests",
@@ -465,6 +517,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
     {Metric::kShareClients, "headgate_share_clients", kGauge, "clients", "Clients of the pool."},
     {Metric::kShareClientsLeft, "headgate_share_clients_left_total", kCounter, "clients",
      "Clients that left the pool because they made no request for several cycles."},
+    {Metric::kShareClientsReplaced, "headgate_share_clients_replaced_total", kCounter, "clients",
+     "Clients that made way for a new one, because the pool was full and they had the longest "
+     "silence."},
     {Metric::kShareDemand,
      "headgate_share_demand",
      kGauge,
@@ -497,9 +552,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "requests",
      "Requests of the client, by outcome: allowed, rejected. Those of clients without a series of "
-     "their own count under the empty name, and stay there. A client that comes back among the "
-     "largest goes on with its last value. One that leaves the pool and comes back begins anew, "
-     "which rate() takes for a restart.",
+     "their own count under the empty name, and stay there. If a client comes back among the "
+     "largest, its series continues from its last value. If it leaves the pool and comes back, its "
+     "series begins again at 0, which rate() takes for a restart.",
      {"client", "outcome"}},
     {Metric::kShareCycles,
      "headgate_share_cycles_total",
@@ -544,7 +599,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_fleet_pool_events_total",
      kCounter,
      "events",
-     "Events of the fleet's pool: left (this instance went on without the store), settings_changed "
+     "Events of the fleet's pool: left (this instance continued without the store), "
+     "settings_changed "
      "(instances have different settings), replaced_corrupt (a foreign or damaged value), "
      "clock_reset (a value far ahead of the clock).",
      {"event"}},

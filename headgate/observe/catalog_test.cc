@@ -50,8 +50,10 @@ TEST(Catalog, LabelsAreBoundedSetsNeverKeys) {
                                               "current", "rollout",
                                               // A sidecar shows 100 clients of its pool at most.
                                               "client",
-                                              // Those that its settings name.
-                                              "upstream"};
+                                              // The clients that its settings name.
+                                              "upstream",
+                                              // At most 256 addresses of the upstream.
+                                              "address"};
   for (const MetricSpec& spec : Catalog()) {
     for (const std::string_view label : spec.labels())
       EXPECT_TRUE(bounded.contains(label)) << spec.name << " " << label;

@@ -134,7 +134,8 @@ class FamilySink final : public Sink {
 struct alignas(64) Metrics::Worker {
   std::array<base::Counter, SeriesTable::kCounterCount> decisions;
   base::Counter series_dropped;
-  // By roll-out, then by what the rule allows and what the roll-out allows.
+  std::array<base::Counter, rule::kGivenKinds> given_limits;
+  // By roll-out, then by the decision of the rule and of the roll-out.
   std::array<std::array<std::array<base::Counter, 2>, 2>, kRolloutsMax + 1> rollouts;
   std::array<std::array<base::Counter, limiter::kPermitEventKinds>, kRolloutsMax + 1> permits;
   std::array<FrontCounters, kFrontsMax> fronts;
@@ -204,7 +205,7 @@ void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& ev
   }
   const SeriesTable::Counter counter = series_.CounterOf(row, event.outcome);
   worker.decisions[counter].Add(1);
-  // A domain without rules belongs to `other` by definition, so this is not a lack of space.
+  // A domain without rules belongs to `other` by definition; that is not a lack of series.
   if (SeriesTable::IsOther(counter) && event.rule != nullptr) dropped = true;
   if (dropped) worker.series_dropped.Add(1);
 }
@@ -212,6 +213,11 @@ void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& ev
 void Metrics::OnOwnLimits(uint32_t worker_index, limiter::Outcome outcome, uint64_t count) {
   HEADGATE_CHECK(worker_index < worker_count_);
   workers_[worker_index].decisions[series_.CounterOf(own_limits_row_, outcome)].Add(count);
+}
+
+void Metrics::OnGivenLimit(uint32_t worker, rule::Given given) {
+  HEADGATE_CHECK(worker < worker_count_);
+  workers_[worker].given_limits[static_cast<size_t>(given)].Add(1);
 }
 
 void Metrics::OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed) {
@@ -294,6 +300,12 @@ void Metrics::CollectOwn(FamilySink& sink) {
                  total);
       }
     }
+  }
+  constexpr std::array<std::string_view, rule::kGivenKinds> kGivenNames{"plan", "number", "capped",
+                                                                        "unknown"};
+  for (size_t i = 0; i < kGivenNames.size(); ++i) {
+    const uint64_t total = sum([&](const Worker& w) -> const auto& { return w.given_limits[i]; });
+    if (total > 0) sink.Set(Metric::kGivenLimits, {kGivenNames[i]}, total);
   }
   CollectPermits(sink);
   sink.Set(Metric::kSeries, {}, series_.series_count());

@@ -83,6 +83,7 @@ class Metrics final : public limiter::Observer {
   // Counted under the empty domain, which no rule file can have.
   void OnOwnLimits(uint32_t worker, limiter::Outcome outcome, uint64_t count) override;
   void OnShadowRollout(uint32_t worker, const limiter::RolloutEvent& event) override;
+  void OnGivenLimit(uint32_t worker, rule::Given given) override;
   void OnPermits(uint32_t worker, const limiter::PermitEvent& event) override;
 
   // ---- Events of the fronts. No lock, no allocation.

@@ -37,13 +37,13 @@ struct Ask {
   };
   Kind kind = Kind::kAcquire;
   Id id{};                // only to acquire and to release
-  uint32_t max = 0;       // at most this many in flight; only to acquire and to look
+  uint32_t max = 0;       // at most this many in flight; only to acquire and to peek
   base::Duration ttl{0};  // only to acquire
 };
 
 struct Answer {
   enum class Outcome : uint8_t {
-    kGranted,   // also the answer to a look that finds room
+    kGranted,   // also the answer to a peek that finds room
     kHeld,      // the id holds a permit already: its end is renewed, nothing else changes
     kFull,      // as many are in flight as may be
     kReleased,  // the id has given back its permit; all are cleared

@@ -1,7 +1,7 @@
 // The permits of one key. Pure.
 //
 // At every instant at most `max` permits that have not ended are in the set, if all asks state the
-// same `max`. If a lower one is stated, those in flight stay until they are released or end.
+// same `max`. If a lower one is stated, the present permits stay until they are released or end.
 #pragma once
 
 #include <span>
@@ -32,7 +32,7 @@ class PermitSet {
 
   // The number of permits that have not ended.
   uint32_t CountAt(base::Instant now) const;
-  // In the order of their ends, including those that have ended since the last call of Do.
+  // In the order of their ends, including permits that have ended since the last call of Do.
   std::span<const Permit> permits() const { return permits_; }
   bool empty() const { return permits_.empty(); }
   // From then on nothing in it counts. The zero instant if it is empty.

@@ -1,5 +1,5 @@
 // The permits of a process, by key. Bounded: beyond the bounds, keys and permits are refused, and
-// counted. A permit that is held is renewed even if the table is full.
+// counted. A held permit is renewed even if the table is full.
 //
 // Thread-safe: the keys are spread over shards, each with a lock of its own; the bounds are those
 // of all shards together. A key that holds no permit takes no room. One whose permits have all
@@ -34,7 +34,7 @@ class PermitTable {
   // As PermitSet::Do.
   Answer Do(const base::Hash128& key, const Ask& ask, base::Instant now);
 
-  // The number of permits that have not ended. Looks at every key.
+  // The number of permits that have not ended. Visits every key.
   uint64_t CountAt(base::Instant now) const;
   // Asks that were refused because there was no room.
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -62,8 +62,8 @@ class PermitTable {
 
   const size_t keys_max_;
   const size_t permits_max_;
-  // In all shards, including those that have ended and are still here. They are counted before
-  // they are inserted, so they never exceed the bounds.
+  // In all shards, including ended permits that are still here. They are counted before they are
+  // inserted, so they never exceed the bounds.
   std::atomic<size_t> keys_{0};
   std::atomic<size_t> permits_{0};
   std::atomic<uint64_t> refused_{0};

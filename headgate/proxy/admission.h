@@ -12,8 +12,8 @@ namespace headgate::proxy {
 
 struct Verdict {
   bool admitted = true;
-  // The client's share, for the RateLimit fields: requests per cycle, and what is left of them.
-  // Without a limit there are no such fields.
+  // The client's share, for the RateLimit fields: requests per cycle, and the rest of them. Without
+  // a limit there are no such fields.
   bool has_limit = true;
   uint64_t quota = 0;
   uint64_t remaining = 0;
@@ -25,13 +25,15 @@ struct Verdict {
   std::string_view reason{};
   // It was not admitted because the request names no client.
   bool names_no_client = false;
-  // It was admitted only because every request is to pass, and would have been refused otherwise.
+  // Passthrough: it would have been refused otherwise.
   bool counted_only = false;
-  // Not 0: it is not decided yet. Ask again in a moment, with this ticket.
+  // The number of the admitted request, for Admission::OnLeft.
+  uint64_t number = 0;
+  // If not 0, the request is not decided yet: ask again soon, with this ticket.
   uint64_t ticket = 0;
 };
 
-// How a request asks.
+// The question of a request to the pool.
 struct Asking {
   uint64_t ticket = 0;   // of the last verdict; 0 at first
   bool is_last = false;  // it does not ask again
@@ -41,7 +43,16 @@ struct Asking {
 enum class Left : uint8_t {
   kAnswered,  // the head of an answer has arrived
   kFailed,    // the upstream failed, was too slow, or answered 502, 503 or 504
-  kUnasked,   // it says nothing about the upstream: the client has gone, for example
+  kUnasked,   // for reasons that say nothing about the upstream: the client has gone, for example
+};
+
+struct Leaving {
+  uint64_t number = 0;  // of the verdict
+  Left how = Left::kUnasked;
+  // If false, nothing of the request has reached the upstream, and its cost goes back to the
+  // client.
+  bool was_sent = true;
+  base::Instant sent_at{0};  // when it was sent, or admitted if it was not
 };
 
 // Called by all loops.
@@ -54,17 +65,16 @@ class Admission {
   virtual Verdict Ask(std::string_view client, Asking /*asking*/, base::Instant now) {
     return Admit(client, now);
   }
-  // Whether Admit would find room for the client, as far as can be seen without taking it. False
-  // promises nothing: Admit may still find a way.
+  // A peek: whether there is room for the client. If false, Admit may still admit the request in
+  // another way.
   virtual bool SeesRoom(std::string_view /*client*/, base::Instant /*now*/) { return true; }
-  // False if every request is to pass, and refusals are only counted.
+  // False in passthrough: every request passes, and refusals are only counted.
   virtual bool refuses() const { return true; }
-  // A request passes without being asked about, because a rule has refused it and every request is
-  // to pass. It does not count as demand, and takes nothing. OnLeft follows.
-  virtual void LetThrough(base::Instant /*now*/) {}
-  // Exactly once for each admitted request. It was sent at `sent_at`, or admitted if it was never
-  // sent.
-  virtual void OnLeft(Left how, base::Instant sent_at, base::Instant now) = 0;
+  // Lets a request pass in passthrough that a rule would have refused. It does not count as demand,
+  // and takes nothing. Returns its number; OnLeft follows.
+  virtual uint64_t LetThrough(base::Instant /*now*/) { return 0; }
+  // Exactly once for each admitted request.
+  virtual void OnLeft(const Leaving& leaving, base::Instant now) = 0;
 };
 
 }  // namespace headgate::proxy

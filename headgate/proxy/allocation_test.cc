@@ -44,7 +44,7 @@ struct PlaceAllocations : UpstreamsRig {
     }
   }
 
-  // The requests of one batch are of different clients than those of the others.
+  // Each batch has clients of its own.
   std::array<std::deque<PlayedWaiter>, 50> batches;
 };
 

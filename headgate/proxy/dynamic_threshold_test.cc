@@ -35,7 +35,7 @@ TEST(DynamicThreshold, ClientAloneGetsMostPlacesAndNotTheLast) {
   for (uint64_t places = 2; places <= 1000; ++places) {
     Crowd crowd(places, 1);
     crowd.TakeAll();
-    // kAlpha / (1 + kAlpha) of them, or all but one of a few.
+    // The client has kAlpha / (1 + kAlpha) of the places; of a few places, all but one.
     EXPECT_GE(crowd.own[0] + 1, places - (places + 8) / 9) << places;
     EXPECT_GE(crowd.free, 1u) << places;
   }

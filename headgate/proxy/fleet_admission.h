@@ -19,8 +19,11 @@ class FleetAdmission final : public Admission {
   Verdict Ask(std::string_view client, Asking asking, base::Instant now) override;
   bool SeesRoom(std::string_view client, base::Instant now) override;
   bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }
-  // An admitted request is used, whatever becomes of it.
-  void OnLeft(Left /*how*/, base::Instant /*sent_at*/, base::Instant /*now*/) override {}
+  void OnLeft(const Leaving& leaving, base::Instant now) override {
+    // A request that passed by LetThrough has no number.
+    if (leaving.number == 0) return;
+    pool_.OnEnd(leaving.number, leaving.was_sent, now);
+  }
 
  private:
   share::FleetPool& pool_;

@@ -5,6 +5,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/http/token.h"
+#include "headgate/wire/alike_names.h"
 
 namespace headgate::proxy {
 namespace {
@@ -22,8 +23,8 @@ void JoinValues(const Fields& fields, std::string_view name, std::string& out) {
   }
 }
 
-// Makes one field of the list that the client sent, if it is kept, and of this hop's member, which
-// may be empty.
+// Joins the client's list, if it is kept, and this hop's member, which may be empty, into one
+// field.
 void SetList(std::string_view name, bool keep, std::string_view member, Fields& fields,
              std::string& scratch) {
   scratch.clear();
@@ -56,10 +57,10 @@ std::string_view VersionOf(http::Version version) {
 }
 
 // The length of the first member of a list, up to a comma outside of comments and quoted strings
-// (RFC 9110, 5.6.4 and 5.6.5). npos: a comment or a string does not end. Its commas separate then,
-// or a client could begin one that hides the names that proxies append.
+// (RFC 9110, 5.6.4 and 5.6.5). npos: a comment or a string has no end. Then its commas count as
+// separators; otherwise a client could begin a comment that hides the names that proxies append.
 size_t MemberEnd(std::string_view list) {
-  size_t comments = 0;  // that are open, one in another
+  size_t comments = 0;  // the depth of nested comments
   bool quoted = false;
   for (size_t i = 0; i < list.size(); ++i) {
     const char c = list[i];
@@ -121,10 +122,7 @@ void SetXForwarded(Forwarding forwarding, const net::Peer& peer, http::RequestHe
 }
 
 bool IsLookAlike(std::string_view a, std::string_view b) {
-  const auto folded = [](char c) { return c == '_' ? '-' : base::ToLower(c); };
-  return !base::EqualsIgnoreCase(a, b) &&
-         std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return folded(x) == folded(y); });
+  return !base::EqualsIgnoreCase(a, b) && wire::IsAlikeField(a, b);
 }
 
 }  // namespace
@@ -177,6 +175,22 @@ std::optional<Forwarding> ForwardingByName(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<Forwarding>(found - kNames.begin());
+}
+
+bool TakeForward(http::RequestHead& head) {
+  constexpr std::string_view kMaxForwards = "Max-Forwards";
+  // A larger number would make no difference.
+  constexpr uint64_t kMost = 1000;
+  if (head.method != "OPTIONS" && head.method != "TRACE") return true;
+  const auto text = head.fields.Find(kMaxForwards);
+  const auto is_digit = [](char c) { return base::IsDigit(c); };
+  if (!text || text->empty() || !std::all_of(text->begin(), text->end(), is_digit)) return true;
+  uint64_t left = 0;
+  for (const char c : *text) left = std::min(left * 10 + static_cast<uint64_t>(c - '0'), kMost);
+  if (left == 0) return false;
+  head.fields.Remove(kMaxForwards);
+  head.fields.Add(kMaxForwards, std::to_string(left - 1));
+  return true;
 }
 
 void SetForwardedFields(const ForwardedOptions& options, const net::Peer& peer,

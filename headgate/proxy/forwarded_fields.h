@@ -14,12 +14,12 @@
 namespace headgate::proxy {
 
 enum class Forwarding : uint8_t {
-  // Adds this hop to what the client sent. X-Forwarded-Proto and -Host stay as the first proxy set
+  // Adds this hop to the client's fields. X-Forwarded-Proto and -Host stay as the first proxy set
   // them. For a server behind trusted proxies.
   kAppend,
-  // Removes what the client sent. For a server that clients reach directly.
+  // Removes the client's fields. For a server that clients reach directly.
   kReplace,
-  // Passes on what the client sent.
+  // Passes on the client's fields.
   kOff,
 };
 std::string_view Name(Forwarding forwarding);
@@ -37,13 +37,16 @@ struct ForwardedOptions {
 inline constexpr size_t kViaNameBytesMax = 255;
 bool IsViaName(std::string_view name);
 
-// Removes fields whose name differs from `name` only in that one has `_` where the other has `-`.
-// Many servers take the two for one field (CGI makes HTTP_X_CLIENT_ID of both), so a client could
-// speak for the proxy.
+// Removes fields that servers could take for the field `name` (wire/alike_names.h): CGI maps both
+// X-Client-Id and X_Client_Id to HTTP_X_CLIENT_ID, so a client could forge the proxy's field.
 void RemoveLookAlikes(std::string_view name, http::Fields& fields);
 
 // How often `via` names this proxy, which is called `name`.
 size_t CountInVia(const http::Fields& fields, std::string_view name);
+
+// Whether Max-Forwards (RFC 9110, 7.6.2) allows to forward the request; if so, it is lowered by
+// one. Only OPTIONS and TRACE use it. A value that is not a number is left alone.
+bool TakeForward(http::RequestHead& head);
 
 // Removes look-alikes of the fields that it sets, too. `scratch` is memory to reuse.
 void SetForwardedFields(const ForwardedOptions& options, const net::Peer& peer,

@@ -114,7 +114,7 @@ TEST(ForwardedFields, XForwardedIsAppended) {
                      {"X-Forwarded-Host", "first.example"}}),
             "a: b\nX-Forwarded-Proto: http\nX-Forwarded-Host: first.example\n"
             "X-Forwarded-For: 198.51.100.1, 198.51.100.2, 198.51.100.3, 2001:db8::1\n");
-  // Two values are not a statement of one proxy.
+  // One proxy does not send two values, so the field is replaced.
   EXPECT_EQ(Changed(options, "192.0.2.7",
                     {{"X-Forwarded-Proto", "http"}, {"X-Forwarded-Proto", "https"}}),
             "X-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: https\n"

@@ -33,14 +33,26 @@ constexpr int64_t kHoursMax = base::kDurationMax.count() / kUnits.back().ns;
 }  // namespace
 
 bool IsGrpc(const http::RequestHead& head) {
-  if (head.version != http::Version::kHttp2) return false;
-  const auto type = head.fields.Find("content-type");
+  return head.version == http::Version::kHttp2 && HasGrpcType(head.fields);
+}
+
+bool HasGrpcType(const http::Fields& fields) {
+  const auto type = fields.Find("content-type");
   if (!type || type->size() < kMediaType.size() ||
       !base::EqualsIgnoreCase(type->substr(0, kMediaType.size()), kMediaType))
     return false;
   if (type->size() == kMediaType.size()) return true;
   const char next = (*type)[kMediaType.size()];
   return next == '+' || next == ';' || next == ' ';
+}
+
+std::optional<uint32_t> ReadGrpcStatus(const http::Fields& fields) {
+  const auto text = fields.Find("grpc-status");
+  if (!text || fields.CountOf("grpc-status") != 1) return std::nullopt;
+  uint32_t status = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), status);
+  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
+  return status;
 }
 
 // https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md maps answers of other

@@ -27,6 +27,11 @@ enum class GrpcStatus : uint8_t {
 // Whether the client expects answers in the form of gRPC: application/grpc, also with a suffix
 // (+proto) or parameters, over HTTP/2. It is not the form of application/grpc-web.
 bool IsGrpc(const http::RequestHead& head);
+// Whether the content type is that of gRPC.
+bool HasGrpcType(const http::Fields& fields);
+
+// The status in the head or the trailers of an answer; absent if there is none.
+std::optional<uint32_t> ReadGrpcStatus(const http::Fields& fields);
 
 // The status that an answer of a proxy with this HTTP status means.
 GrpcStatus GrpcStatusOf(int http_status);

@@ -33,11 +33,14 @@ class Health {
     out_until_ = now + out_for_;
     failures_ = 0;
   }
+  // The upstream was out, and no exchange has succeeded since.
+  bool is_suspect() const { return out_for_ > base::Duration(0); }
   bool IsOut(base::Instant now) const { return out_until_ && now < *out_until_; }
 
  private:
-  uint32_t failures_ = 0;      // in a row
-  base::Duration out_for_{0};  // the last time, if there was no success since; otherwise 0
+  uint32_t failures_ = 0;  // in a row
+  base::Duration out_for_{
+      0};  // the length of the last outage, if there was no success since; otherwise 0
   std::optional<base::Instant> out_until_;
 };
 

@@ -66,7 +66,7 @@ void HealthCheck::OnClosed(UpstreamConnection::End /*end*/, std::string_view /*w
   if (phase_ == Phase::kConnects) End(/*passed=*/false, now);
 }
 
-// The next tick closes the connection, which is calling now.
+// The connection is calling now, so the next tick closes it.
 void HealthCheck::End(bool passed, base::Instant now) {
   phase_ = Phase::kDone;
   wheel_.Set(*this, now);

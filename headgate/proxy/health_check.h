@@ -1,5 +1,5 @@
-// Asks an upstream at intervals whether it is well: GET with a status below 400 is a yes. Each
-// check has a connection of its own, so that it also proves that connections can be made.
+// Checks the health of an upstream at intervals: a GET must be answered with a status below 400.
+// Each check has a connection of its own, so that it also proves that connections can be made.
 #pragma once
 
 #include <functional>

@@ -61,7 +61,7 @@ TEST(HeldPermits, AreGivenBackWhenTheAnswerIsComplete) {
   first->receiver->OnEnd({}, rig.now);
   rig.Answer(rig.upstream).OnHead({.body = {.kind = http::BodyLength::Kind::kUnsized}}, rig.now);
   rig.Answer(rig.upstream).OnData("abc", rig.now);
-  EXPECT_FALSE(rig.HasRoom()) << "the answer is still under way";
+  EXPECT_FALSE(rig.HasRoom()) << "the answer is still on its way";
   rig.Answer(rig.upstream).OnEnd({}, rig.now);
   EXPECT_TRUE(rig.HasRoom());
 }
@@ -120,7 +120,7 @@ TEST(HeldPermits, AreNotTakenByARequestThatABucketDenies) {
       0u);
 }
 
-// The rule's ttl is 30 s. The rig answers for a download that goes on for minutes.
+// The rule's ttl is 30 s. The rig answers for a download that lasts minutes.
 TEST(HeldPermits, LongRequestKeepsItsPermit) {
   PermitRig rig;
   const auto exchange = rig.Ask(kAnn);
@@ -210,7 +210,7 @@ TEST(HeldPermits, PassthroughTakesThemIfItCan) {
   EXPECT_TRUE(rig.HasRoom());
 }
 
-// In earnest, a request that the pool refuses gives its permit back at once.
+// In both modes, a request that the pool refuses, or would refuse, gives its permit back at once.
 TEST(HeldPermits, PassthroughKeepsNoneIfThePoolWouldRefuse) {
   PermitRig rig;
   rig.admission.refusing = false;

@@ -1,8 +1,8 @@
 // The requests of one loop that wait for a time: their turn in the queue of a rule. In the order of
 // their times, and of their arrival if these are equal.
 //
-// A request that waits for an answer of the shared store has no time, but is known here, too: when
-// the process leaves, the queue ends, and nobody may be forgotten.
+// A request that waits for an answer of the shared store has no time, but is registered here too:
+// when the process shuts down, the queue ends, and every request must be answered.
 //
 // Timeouts have the coarse wheel (tick_wheel.h). A queue that lets 50 requests per second through
 // needs its times exactly.
@@ -36,8 +36,8 @@ class HeldRequests {
 
    private:
     friend class HeldRequests;
-    // Its time has come, and it is not held any more. It may be held again, and may destroy itself
-    // and others.
+    // The entry's time has come, and it is not held any more. It may be held again, and may destroy
+    // itself and others.
     virtual void OnDue(base::Instant now) = 0;
     // The queue ends before its time would come. It may not be held again.
     virtual void OnQueueEnded(base::Instant now) { OnDue(now); }
@@ -52,10 +52,10 @@ class HeldRequests {
       : entries_max_(entries_max), wake_(std::move(wake)) {}
   HeldRequests(const HeldRequests&) = delete;
 
-  // The owner of a new entry asks first. An entry that was held before may be held again. Entries
-  // that are due at once, because the shared store has answered, do not count.
+  // Ask this before holding a new entry. An entry that was held before may always be held again.
+  // Entries that are due at once, because the shared store has answered, do not count.
   bool full() const { return waits_for_time_ >= entries_max_; }
-  // Whether it could be full once the shared store has answered all that are known here.
+  // Whether the queue could be full once the shared store has answered all registered requests.
   bool may_fill() const { return entries_.size() + awaiting_.size() >= entries_max_; }
   bool ends_before(base::Instant due) const { return due > end_; }
   base::Instant end() const { return end_; }
@@ -66,9 +66,10 @@ class HeldRequests {
   void Release(Entry& entry);
   // Calls all entries that are due, then `wake` for the first one of the others.
   void Advance(base::Instant now);
-  // The times of all entries have come, in their order. Advance calls them.
+  // Makes all entries due, in their order. Advance calls them.
   void LetGo();
-  // Nobody is held beyond this time. Advance calls those that would be, in any order.
+  // No entry waits beyond `end`. Advance ends entries that are due later (OnQueueEnded) at once,
+  // and entries without a time (Await) when `end` has come, in any order.
   void EndAt(base::Instant end);
 
  private:

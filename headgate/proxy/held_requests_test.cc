@@ -99,7 +99,7 @@ TEST_F(HeldRequestsTest, LetGoCallsAllInTheirOrder) {
   EXPECT_TRUE(c.is_held()) << "its answer has not come";
   queue.Hold(a, kStart + 1s);
   queue.Advance(kStart);
-  EXPECT_THAT(called, IsEmpty()) << "only those that were held";
+  EXPECT_THAT(called, IsEmpty()) << "only the held ones";
 }
 
 TEST_F(HeldRequestsTest, EndsThoseAtOnceWhoseTimeIsAfterTheEnd) {

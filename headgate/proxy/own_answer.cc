@@ -3,6 +3,7 @@
 #include "headgate/http/date.h"
 #include "headgate/http/problem.h"
 #include "headgate/proxy/grpc.h"
+#include "headgate/wire/origin.h"
 
 namespace headgate::proxy {
 namespace {
@@ -13,10 +14,21 @@ void AddGrpcFields(const OwnAnswer& answer, http::Fields& fields) {
   std::string message;
   AppendGrpcMessage(answer.detail, message);
   fields.Add("grpc-message", message);
-  // The seconds of Retry-After, for the retry policy of clients.
+  // gRPC's form of Retry-After (grpc-retry-pushback-ms), for the retry policy of clients.
   const auto retry_after =
       answer.fields == nullptr ? std::nullopt : answer.fields->Find("Retry-After");
   if (retry_after) fields.Add("grpc-retry-pushback-ms", std::string(*retry_after) + "000");
+}
+
+void AddCorsFields(const http::RequestHead& request, const CorsOptions& options,
+                   wire::RateLimitDialect dialect, http::Fields& fields) {
+  if (options.origins.empty()) return;
+  std::optional<std::string_view> sent;
+  if (request.fields.CountOf("Origin") == 1) sent = request.fields.Find("Origin");
+  std::string scratch;
+  wire::EmitCorsFields(
+      wire::FindAllowedOrigin(options.origins, sent), dialect, scratch,
+      [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
 }
 
 class Dropped final : public http::RequestReceiver {
@@ -43,6 +55,10 @@ void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
   if (answer.fields != nullptr) {
     for (const auto [name, value] : *answer.fields) head.fields.Add(name, value);
   }
+  if (answer.cors != nullptr) {
+    AddCorsFields(request, *answer.cors, answer.dialect.value_or(answer.cors->dialect),
+                  head.fields);
+  }
   if (!answer.error.empty()) {
     head.fields.Add("Proxy-Status",
                     std::string(answer.proxy).append("; error=").append(answer.error));
@@ -54,11 +70,17 @@ void SendOwnAnswer(const http::RequestHead& request, const OwnAnswer& answer,
     return exchange.SendEnd({});
   }
   http::Response problem;
-  http::AnswerProblem(answer.status, answer.detail, answer.hint, problem);
-  head.fields.Add("Content-Type", "application/problem+json");
-  head.body = {.kind = http::BodyLength::Kind::kSized, .bytes = problem.body.size()};
+  std::string_view body = answer.body;
+  if (answer.content_type.empty()) {
+    http::AnswerProblem(answer.status, answer.detail, answer.hint, problem);
+    head.fields.Add("Content-Type", "application/problem+json");
+    body = problem.body;
+  } else {
+    head.fields.Add("Content-Type", answer.content_type);
+  }
+  head.body = {.kind = http::BodyLength::Kind::kSized, .bytes = body.size()};
   exchange.SendHead(head);
-  if (request.method != "HEAD") exchange.SendData(problem.body);
+  if (request.method != "HEAD" && !body.empty()) exchange.SendData(body);
   exchange.SendEnd({});
 }
 

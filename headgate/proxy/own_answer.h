@@ -5,11 +5,20 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/http/exchange.h"
 #include "headgate/http/message.h"
+#include "headgate/wire/http_fields.h"
 
 namespace headgate::proxy {
+
+// Which pages may read the proxy's own answers.
+struct CorsOptions {
+  std::vector<std::string> origins{};  // as wire/origin.h allows them
+  // Pages may also read the fields of this dialect.
+  wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;
+};
 
 struct OwnAnswer {
   int status = 502;
@@ -20,8 +29,14 @@ struct OwnAnswer {
   std::string_view error{};
   // The name of this proxy in Proxy-Status, as it is written there.
   std::string_view proxy = "headgate";
+  // The body; if `content_type` is empty, it is a problem document of the above.
+  std::string_view content_type{};
+  std::string_view body{};
   // Further fields, for example Retry-After. May be null.
   const http::Fields* fields = nullptr;
+  const CorsOptions* cors = nullptr;  // null: no page of another origin
+  // The form of the fields if it is not that of `cors`.
+  std::optional<wire::RateLimitDialect> dialect{};
 };
 
 // Sends the complete response. A HEAD gets no body. `time_of_day` is for Date.

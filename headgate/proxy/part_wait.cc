@@ -49,7 +49,7 @@ void PartWait::OnEnd(const http::Fields& trailers, base::Instant now) {
   ended_ = true;
 }
 
-// A part that still comes is for the next request.
+// A part that arrives later is for the client's next request.
 void PartWait::OnAbort(base::Instant now) {
   if (next_ != nullptr) return next_->OnAbort(now);
   Leave();

@@ -1,6 +1,6 @@
 // A request that waits for the next round of a fleet's pool (share/fleet_pool.h), which may bring a
-// part for its client. It asks again every kAskAgain; after kPatience it is refused. Afterwards it
-// only passes on what it receives.
+// part for its client. It asks again every kAskAgain; after kPatience it is refused. Once decided,
+// this object only forwards the data that it receives.
 #pragma once
 
 #include <memory>
@@ -55,7 +55,7 @@ class PartWait final : public http::RequestReceiver, private HeldRequests::Entry
   Arrival arrival_;
   net::Peer peer_;
   std::optional<wire::RateLimitState> rule_limit_;
-  std::string policy_;  // of rule_limit_, whose rules may be replaced meanwhile
+  std::string policy_;  // keeps rule_limit_'s name alive if the rules are replaced meanwhile
   uint64_t ticket_;
   const base::Instant arrived_;
   std::unique_ptr<http::RequestReceiver> next_;  // null: it waits, or its client has left

@@ -30,7 +30,7 @@ struct Rounds final : Admission {
     verdict.admitted = false;
     return verdict;
   }
-  void OnLeft(Left, base::Instant, base::Instant) override {}
+  void OnLeft(const Leaving&, base::Instant) override {}
 
   Verdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
   bool is_decided = false;

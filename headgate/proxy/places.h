@@ -1,5 +1,5 @@
-// The place of an exchange on a connection to an upstream. Relays take places; Upstreams
-// (upstreams.h) has them, and divides them among clients.
+// A place (slot) for one exchange on a connection to an upstream. Relays take places; Upstreams
+// (upstreams.h) owns them, and divides them among clients.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace headgate::proxy {
 // How an exchange on a place ended, as far as the upstream is concerned.
 enum class Ended : uint8_t {
   kWell,       // the upstream answered
-  kNotBegun,   // it was not asked, or refused the exchange without an error
+  kNotBegun,   // the exchange was not begun, or was refused without an error
   kFailed,     // the upstream broke the connection, or violated the protocol
   kTooSlow,    // the upstream did not answer in time
   kCancelled,  // nobody wants the answer any more: no statement about the upstream
@@ -65,7 +65,8 @@ class Places {
     Place* place = nullptr;  // free now: OnPlace is not called
     std::optional<NoPlace> refused{};
   };
-  // If the result has neither, the waiter will be called, never from within this call.
+  // If the result has neither a place nor a refusal, the waiter will be called later, never from
+  // within this call.
   virtual Taken Take(Waiter& waiter, base::Instant now) = 0;
   // The waiter no longer waits.
   virtual void Forget(Waiter& waiter) = 0;

@@ -97,7 +97,10 @@ class PlayedClient final : public http::ServerExchange, public PlayedSide {
   void Consumed(size_t bytes) override { credited += bytes; }
   size_t unsent_bytes() const override { return unsent; }
   bool request_is_malformed() const override { return malformed; }
+  void CallAgain() override { HEADGATE_CHECK(false); }
+  std::unique_ptr<http::ConnectionState>& connection_state() override { return state; }
 
+  std::unique_ptr<http::ConnectionState> state;
   bool malformed = false;
   bool closed = false;  // by the client, or by Abort()
 };

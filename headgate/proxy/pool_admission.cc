@@ -5,7 +5,7 @@
 namespace headgate::proxy {
 namespace {
 
-// Requests in flight come and go faster than anything that a client can be told.
+// Requests in flight end within milliseconds, but the shortest Retry-After is a second.
 constexpr base::Duration kRetryWhenFull = std::chrono::seconds(1);
 
 std::string_view TextOf(share::Reason reason) {
@@ -41,7 +41,8 @@ Verdict Describe(const share::Verdict& verdict) {
                  .reset_after = verdict.reset_after,
                  .reason = TextOf(verdict.reason),
                  .names_no_client = !verdict.admitted && verdict.reason == share::Reason::kNoClient,
-                 .counted_only = verdict.counted_only};
+                 .counted_only = verdict.counted_only,
+                 .number = verdict.number};
   // A request without a client never passes, however long it waits.
   const bool never = verdict.retry_after == algorithm::kNever || answer.names_no_client;
   if (!verdict.admitted && !never) {
@@ -57,10 +58,9 @@ bool PoolAdmission::SeesRoom(std::string_view client, base::Instant now) {
   return seen.admitted && (!seen.has_limit || seen.remaining > 0);
 }
 
-void PoolAdmission::OnLeft(Left how, base::Instant sent_at, base::Instant now) {
-  if (!pool_.counts_in_flight()) return;
+void PoolAdmission::OnLeft(const Leaving& leaving, base::Instant now) {
   const auto outcome = [&] {
-    switch (how) {
+    switch (leaving.how) {
       case Left::kAnswered:
         return capacity::Outcome::kAnswered;
       case Left::kFailed:
@@ -70,7 +70,11 @@ void PoolAdmission::OnLeft(Left how, base::Instant sent_at, base::Instant now) {
     }
     return capacity::Outcome::kLeft;
   }();
-  pool_.OnEnd(outcome, sent_at, now);
+  pool_.OnEnd({.number = leaving.number,
+               .outcome = outcome,
+               .sent_at = leaving.sent_at,
+               .was_sent = leaving.was_sent},
+              now);
 }
 
 }  // namespace headgate::proxy

@@ -17,9 +17,9 @@ class PoolAdmission final : public Admission {
 
   Verdict Admit(std::string_view client, base::Instant now) override;
   bool SeesRoom(std::string_view client, base::Instant now) override;
-  void LetThrough(base::Instant now) override { pool_.LetThrough(now); }
+  uint64_t LetThrough(base::Instant now) override { return pool_.LetThrough(now); }
   bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }
-  void OnLeft(Left how, base::Instant sent_at, base::Instant now) override;
+  void OnLeft(const Leaving& leaving, base::Instant now) override;
 
  private:
   share::SharePool& pool_;

@@ -73,7 +73,8 @@ TEST(PoolAdmission, RefusesUnlessInPassthrough) {
 }
 
 TEST(PoolAdmission, SeesRoomAlsoInFlight) {
-  const auto pool = MakePool({.find_capacity = capacity::CapacityOptions{.limit_first = 2}});
+  const auto pool =
+      MakePool({.find_capacity = capacity::CapacityOptions{.limit_max = 2, .limit_first = 2}});
   PoolAdmission admission(*pool);
   EXPECT_TRUE(admission.Admit("ann", kStart).admitted);
   EXPECT_TRUE(admission.SeesRoom("bob", kStart));
@@ -83,14 +84,16 @@ TEST(PoolAdmission, SeesRoomAlsoInFlight) {
 
 // With `capacity: auto` each admitted request is in flight until it has left.
 TEST(PoolAdmission, RequestsInFlightAreLimited) {
-  const auto pool = MakePool({.find_capacity = capacity::CapacityOptions{.limit_first = 2}});
+  const auto pool =
+      MakePool({.find_capacity = capacity::CapacityOptions{.limit_max = 2, .limit_first = 2}});
   PoolAdmission admission(*pool);
-  EXPECT_TRUE(admission.Admit("ann", kStart).admitted);
+  const uint64_t number = admission.Admit("ann", kStart).number;
   EXPECT_TRUE(admission.Admit("bob", kStart).admitted);
   const Verdict full = admission.Admit("cid", kStart);
   EXPECT_FALSE(full.admitted);
   EXPECT_EQ(full.retry_after, seconds(1));
-  admission.OnLeft(Left::kAnswered, kStart, kStart + std::chrono::milliseconds(10));
+  admission.OnLeft({.number = number, .how = Left::kAnswered, .sent_at = kStart},
+                   kStart + std::chrono::milliseconds(10));
   EXPECT_TRUE(admission.Admit("cid", kStart + std::chrono::milliseconds(10)).admitted);
 }
 

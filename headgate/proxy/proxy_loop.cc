@@ -70,6 +70,7 @@ void ProxyLoop::SetAddresses(std::span<const StreamConnectionOptions> addresses)
   upstreams_.SetAddresses(ids, now);
   gone_ = std::move(old);
   std::erase_if(gone_, [&](const auto& entry) { return !upstreams_.HasRetired(entry.first); });
+  if (on_addresses_) DescribeAddresses(now);
   if (options_.checks.path.empty()) return;
   std::erase_if(checks_, [&](const auto& check) { return !addresses_.contains(check.first); });
   for (const size_t id : std::views::keys(addresses_)) {
@@ -94,7 +95,23 @@ void ProxyLoop::Tick() {
   wheel_.Advance(now);
   if (now >= waiting_ends_) upstreams_.EndQueue(now);
   upstreams_.OnTick(now);
+  if (on_addresses_) DescribeAddresses(now);
   on_loop_->tick.SetAfter(TickWheel::kTick);
+}
+
+void ProxyLoop::SetOnAddresses(OnAddresses call) {
+  on_addresses_ = std::move(call);
+  DescribeAddresses(clock_.Now());
+}
+
+void ProxyLoop::DescribeAddresses(base::Instant now) {
+  upstreams_.DescribeAddresses(states_);
+  if (states_ == states_told_) return;
+  states_told_ = states_;
+  described_.clear();
+  for (const AddressState& state : states_)
+    described_.push_back({.target = addresses_.at(state.id)->target, .state = state});
+  on_addresses_(described_, now);
 }
 
 void ProxyLoop::LeaveLoop() {

@@ -1,10 +1,12 @@
 // Everything of a proxy on one event loop: its application, upstreams and timeouts.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "headgate/base/clock.h"
@@ -47,8 +49,8 @@ class ProxyLoop {
   http::Application& application() { return application_; }
   const ProxyCounters& counters() const { return counters_; }
 
-  // For rules that hold requests, for work of the loop that goes on in another turn, for timeouts,
-  // and for the gate of the rules.
+  // For rules that hold requests, for work that the loop does in a later turn, for timeouts, and
+  // for the gate of the rules.
   HeldRequests& held() { return held_; }
   HeldRequests& deferred() { return deferred_; }
   TickWheel& wheel() { return wheel_; }
@@ -59,15 +61,24 @@ class ProxyLoop {
 
   // Replaces the addresses of the upstream; at least one. On the loop's thread. Exchanges that have
   // begun are not disturbed. An address with the target and the server name of one before is the
-  // same: it keeps its connections and its health. One that comes back while requests on its old
-  // connections go on has these connections.
+  // same: it keeps its connections and its health. An address that comes back while its old
+  // connections still have requests gets these connections back.
   void SetAddresses(std::span<const StreamConnectionOptions> addresses);
 
-  // Whether requests are held in queues of rules, and to their clients' parts of the connections.
-  // If not, those that are held go on. On the loop's thread.
+  // The addresses and their states: now, and on the loop's thread at each tick at which they have
+  // changed. The views are valid during the call.
+  struct DescribedAddress {
+    const net::StreamTarget& target;
+    AddressState state;
+  };
+  using OnAddresses = std::function<void(std::span<const DescribedAddress>, base::Instant now)>;
+  void SetOnAddresses(OnAddresses call);
+
+  // Whether requests wait in queues of rules, and clients are limited to their parts of the
+  // connections. If false, held requests are released. On the loop's thread.
   void SetHolds(bool holds);
-  // Requests that would still wait at this time, for whatever, are answered 503; those whose turn
-  // comes later are refused at once. On the loop's thread.
+  // Requests that still wait at this time, for any reason, are answered 503. Requests whose turn in
+  // a queue comes later than `end` are refused at once. On the loop's thread.
   void EndWaiting(base::Instant end);
 
   // Ends all exchanges. Call it when the loop does not run any more.
@@ -90,6 +101,7 @@ class ProxyLoop {
 
   std::unique_ptr<UpstreamConnection> Connect(size_t address, UpstreamConnection::Owner& owner);
   void Tick();
+  void DescribeAddresses(base::Instant now);
 
   const ProxyOptions& options_;
   net::EventLoop& loop_;
@@ -98,7 +110,7 @@ class ProxyLoop {
   // By id.
   using Addresses = std::map<size_t, std::shared_ptr<const StreamConnectionOptions>>;
   Addresses addresses_;
-  Addresses gone_;  // that had connections when the addresses changed last
+  Addresses gone_;  // removed addresses that still had connections at the last change
   size_t next_address_ = 0;
   const proxy::Connect connect_;
   TickWheel wheel_;
@@ -109,6 +121,10 @@ class ProxyLoop {
   const RelayContext relays_;
   Application application_;
   RuleGate* rules_ = nullptr;
+  OnAddresses on_addresses_;  // null: nobody asks
+  std::vector<AddressState> states_;
+  std::vector<AddressState> states_told_;
+  std::vector<DescribedAddress> described_;
   std::map<size_t, HealthCheck> checks_;  // by id of the address
   base::Instant waiting_ends_ = base::kInstantMax;
   std::optional<OnLoop> on_loop_;

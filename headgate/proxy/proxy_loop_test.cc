@@ -9,9 +9,9 @@
 #include <future>
 #include <thread>
 
+#include "headgate/http/handler_application.h"
 #include "headgate/http/http1/client_session.h"
 #include "headgate/http/http1/server_session.h"
-#include "headgate/http/session.h"
 #include "headgate/net/server_rig.h"
 
 namespace headgate::proxy {
@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 
 struct AdmitsAll final : Admission {
   Verdict Admit(std::string_view, base::Instant) override { return {}; }
-  void OnLeft(Left, base::Instant, base::Instant) override {}
+  void OnLeft(const Leaving&, base::Instant) override {}
 };
 
 // Answers with the fields of interest and the body of the request.
@@ -36,9 +36,12 @@ struct Upstream : http::Handler {
   }
   net::SessionChoice Choose(std::span<const char>, const net::Peer& peer, net::Room) {
     ++connections;
-    return {.made = true, .session = std::make_unique<http::Session>(*this, http_options, peer)};
+    return {.made = true,
+            .session = std::make_unique<http::http1::ServerSession>(served, http1_options, peer)};
   }
-  http::Options http_options;
+  http::HandlerOptions handler_options;
+  http::HandlerApplication served{*this, handler_options};
+  http::http1::ServerOptions http1_options{.cancels_abandoned = false};
   std::atomic<int> connections = 0;
 };
 

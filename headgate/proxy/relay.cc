@@ -1,3 +1,7 @@
+// The client's side of a relay, its end and its timeouts; relay_answer.cc has the upstream's side.
+// A relay goes through the stages waiting (for a place), asked, answering, and perhaps tunnel;
+// every path ends in Finish, exactly once. Invariant: bytes are credited to a side only when the
+// other side has room, so at most a window is buffered for each direction.
 #include "headgate/proxy/relay.h"
 
 #include <algorithm>
@@ -86,9 +90,11 @@ void Relay::OnPlace(Place& place, base::Instant now) {
   if (IsWebSocket(head_)) websocket_.Ask(place.speaks_http2(), context_.random, head_);
   stage_ = Stage::kAsked;
   asked_ = moved_ = now;
+  // Another attempt sends the kept body from its beginning.
   body_sent_ = 0;
   end_sent_ = false;
   holds_for_continue_ = head_.expects_continue;
+  was_sent_ = true;
   upstream_ = &place.session().Begin(head_, answer_, now);
   if (!holds_body()) ReleaseBody();
   SetTimeout();
@@ -142,7 +148,8 @@ void Relay::OnData(std::string_view bytes, base::Instant now) {
   if (stage_ == Stage::kDone) return client_.Consumed(bytes.size());
   Count(sizes_.request, bytes.size(), now);
   client_uncredited_ += bytes.size();
-  // Before it is sent, all of the body is kept: at most a window, because it is not credited.
+  // Before the request is sent, its whole body so far is kept. It is at most a window, because it
+  // is not credited.
   if (stage_ == Stage::kTunnel || (upstream_ != nullptr && !holds_body())) {
     SendBody(bytes);
   } else {
@@ -151,6 +158,8 @@ void Relay::OnData(std::string_view bytes, base::Instant now) {
 }
 
 void Relay::SendBody(std::string_view bytes) {
+  // The body is kept only as long as another attempt is possible: before the answer, and within the
+  // bound.
   const bool room = body_.size() + bytes.size() <= kReplayBytesMax;
   if (stage_ == Stage::kAsked && body_kept_ && room) {
     body_.append(bytes);
@@ -174,12 +183,15 @@ void Relay::ReleaseBody() {
 }
 
 void Relay::EndRequest() {
+  // Called whenever one of the conditions may have come true: the end was received, and everything
+  // before it was sent.
   if (!request_ended_ || end_sent_ || upstream_ == nullptr) return;
   end_sent_ = true;
   upstream_->SendEnd(trailers_);
 }
 
 void Relay::CreditClient() {
+  // The upstream is slower than the client: without credit, the client stops sending.
   if (client_uncredited_ == 0 || upstream_->unsent_bytes() >= kWindowBytes) return;
   client_.Consumed(std::exchange(client_uncredited_, 0));
 }
@@ -191,7 +203,7 @@ void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
   trailers_ = trailers;
   if (stage_ == Stage::kTunnel) {
     EndRequest();
-    // The upstream's direction has ended already: its exchange is gone with this end.
+    // The upstream's direction has ended already, so the upstream's exchange ends with this call.
     if (answer_ended_) {
       LeavePlace(Ended::kWell, now);
       Finish(Outcome::kAnswered, now);
@@ -199,7 +211,7 @@ void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
     return;
   }
   if (upstream_ != nullptr && !holds_body()) EndRequest();
-  // From now on the answer is awaited.
+  // The request is complete, so the time for the answer begins.
   SetTimeout();
 }
 
@@ -232,24 +244,29 @@ void Relay::LeavePlace(Ended ended, base::Instant now) {
 
 void Relay::GiveUpUpstream(Ended ended, base::Instant now) {
   if (place_ == nullptr) return context_.places.Forget(*this);
+  // The exchange is cancelled before its place is left, because the place may go to another request
+  // at once.
   if (upstream_ != nullptr) upstream_->Cancel();
   LeavePlace(ended, now);
 }
 
 void Relay::Fail(const FailedAnswer& answer, Ended ended, base::Instant now) {
   if (place_ != nullptr) GiveUpUpstream(ended, now);
+  // All reasons for 503 are temporary: a full queue, or a process that restarts.
   if (answer.status == 503) response_fields_.Add("Retry-After", "1");
   SendOwnAnswer(head_,
                 {.status = answer.status,
                  .detail = answer.detail,
                  .error = context_.options.says_reason ? answer.error : std::string_view(),
                  .proxy = context_.options.name,
-                 .fields = &response_fields_},
+                 .fields = &response_fields_,
+                 .cors = &context_.options.cors},
                 client_, base::TimeOfDay(context_.options.clock, now));
   Finish(answer.outcome, now);
 }
 
-// A gRPC client gets a status, so that it does not take the end of the messages for success.
+// A gRPC client gets an error status in the trailers; otherwise it would take the end of the
+// messages for success.
 void Relay::CutShort(Outcome outcome, base::Instant now) {
   if (grpc_ && may_have_trailers_) {
     http::Fields trailers;
@@ -269,7 +286,10 @@ void Relay::TakeBackUnsent() {
 }
 
 void Relay::LeavePool(Left how, base::Instant now) {
-  if (std::exchange(in_pool_, false)) context_.admission.OnLeft(how, asked_, now);
+  if (std::exchange(in_pool_, false)) {
+    context_.admission.OnLeft(
+        {.number = number_, .how = how, .was_sent = was_sent_, .sent_at = asked_}, now);
+  }
 }
 
 void Relay::Finish(Outcome outcome, base::Instant now) {
@@ -277,11 +297,15 @@ void Relay::Finish(Outcome outcome, base::Instant now) {
   stage_ = Stage::kDone;
   TickWheel::Cancel(*this);
   context_.counters.Add(outcome);
+  // Only failures of the upstream count against it; a client that leaves says nothing about it.
   const bool failed = outcome == Outcome::kUnreachable || outcome == Outcome::kBroken ||
-                      outcome == Outcome::kTooSlow;
+                      (outcome == Outcome::kTooSlow && was_sent_);
   LeavePool(failed ? Left::kFailed : Left::kUnasked, now);
+  if (was_sent_ && status_told_ != Status::kTold) end_.TellUnanswered(now);
   end_.Tell(sizes_, now);
   body_.clear();
+  // The rest of the request is received and dropped, so its bytes must be credited, or the
+  // connection stalls for its other exchanges.
   if (client_uncredited_ > 0 && outcome != Outcome::kClientGone && outcome != Outcome::kMalformed)
     client_.Consumed(std::exchange(client_uncredited_, 0));
 }
@@ -309,7 +333,8 @@ base::Instant Relay::Due() const {
   return deadline_ ? std::min(due, *deadline_) : due;
 }
 
-// A timeout that is set too early is noticed when it comes; so most changes cost nothing.
+// The timer is not moved to a later time. When it fires too early, it is set again; so most changes
+// cost nothing.
 void Relay::SetTimeout() {
   if (stage_ == Stage::kDone) return;
   const base::Instant due = Due();
@@ -347,6 +372,7 @@ void Relay::OnAnswerTimeout(base::Instant now) {
       client_.SendInformational({.status = 100});
     return ReleaseBody();
   }
+  // The upstream has room, but the request is incomplete: the client is the slow side.
   if (!end_sent_ && upstream_->unsent_bytes() < kWindowBytes) {
     return Fail({.outcome = Outcome::kSlowClient,
                  .status = 408,

@@ -12,7 +12,8 @@
 //     method;
 //   - if a kept connection ended without the first byte of an answer, as an upstream does that
 //     closes idle connections: once, for idempotent methods (RFC 9110, 9.2.2) without a body.
-// The beginning of a body is kept for it; once more than kReplayBytesMax were sent, there is none.
+// The beginning of a body is kept for another attempt. Once more than kReplayBytesMax bytes were
+// sent, no other attempt is possible.
 //
 // Failures before the answer's head become 502, 503 or 504; afterwards the response is aborted in a
 // way that the client notices. A client of gRPC gets both in its form (grpc.h).
@@ -50,10 +51,13 @@ struct RelayOptions {
   base::Duration idle_timeout = std::chrono::minutes(5);
   base::Duration tunnel_idle_timeout = std::chrono::hours(1);
   uint32_t attempts_max = 3;
-  // Whether answers to failures say the reason in Proxy-Status, and under which name.
+  // Whether answers to failures state the reason in Proxy-Status, and the proxy's name in it.
   bool says_reason = true;
   std::string name = "headgate";
-  // For Date of answers to failures; null: the time of decisions.
+  CorsOptions cors{};
+  // Whether an answer of the upstream without Date gets one (RFC 9110, 6.6.1).
+  bool adds_date = false;
+  // For Date; null: the time of decisions.
   const base::Clock* clock = nullptr;
 };
 
@@ -69,7 +73,7 @@ struct RelayContext {
 
 class Relay final : public http::RequestReceiver, private Places::Waiter, private TickWheel::Entry {
  public:
-  // The part of a body that is kept for another attempt, beyond what has not been sent yet.
+  // The part of a body that is kept for another attempt, in addition to the unsent part.
   static constexpr size_t kReplayBytesMax = size_t{16} << 10;
   // How often the end's listeners are told about the bytes so far.
   static constexpr uint64_t kProgressBytes = uint64_t{1} << 20;
@@ -84,6 +88,12 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
     end_ = std::move(end);
     if (end_.has_listeners()) tell_at_ = kProgressBytes;
   }
+  // The number of the pool's verdict. Call it before Begin.
+  void SetAdmitted(uint64_t number) { number_ = number; }
+  // Passes on the head of the answer only, and none of its cookies. For uncounted preflights:
+  // browsers show their answers to no page, and other clients should not get content without being
+  // counted. Call it before Begin.
+  void LeaveOutContent() { leaves_out_content_ = true; }
   // Call it once, first.
   void Begin(base::Instant now);
 
@@ -152,8 +162,11 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
     tell_at_ = sizes_.request + sizes_.response + kProgressBytes;
     end_.TellProgress(sizes_, now);
   }
-  // Bytes that were not sent to the client, which has gone, are not its own.
+  // Subtracts the bytes of the answer that could not be sent before the client left.
   void TakeBackUnsent();
+  // Tells the listeners of the end about the status of the answer, or that none will come.
+  void TellHead(const http::ResponseHead& head, base::Instant now);
+  void TellTrailers(const http::Fields& trailers, base::Instant now);
   // Tells the pool, once, that the upstream is done with the request.
   void LeavePool(Left how, base::Instant now);
 
@@ -167,7 +180,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
 
   const RelayContext& context_;
   http::RequestHead head_;
-  size_t head_bytes_;  // 0: it is forgotten, but for method and protocol
+  size_t head_bytes_;  // 0: the head is forgotten, except method and protocol
   http::Fields response_fields_;
   http::ServerExchange& client_;
   Answer answer_{*this};
@@ -195,9 +208,16 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   bool continue_sent_ = false;  // to the client
   bool answer_ended_ = false;   // in a tunnel: the upstream has closed its direction
   bool grpc_ = false;
+  bool leaves_out_content_ = false;
   bool may_have_trailers_ = false;  // the answer's body is kUnsized
   bool tried_after_no_answer_ = false;
   bool in_pool_ = true;  // until LeavePool
+  uint64_t number_ = 0;  // of the pool's verdict
+  bool was_sent_ = false;
+  int status_ = 0;  // of the answer's head
+  enum class Status : uint8_t { kUntold, kFollows, kTold };
+  Status status_told_ = Status::kUntold;
+  std::optional<uint32_t> grpc_status_of_head_{};
   uint32_t attempts_ = 0;
   base::Instant began_;
   base::Instant moved_;    // when the last byte of a body, or a head, moved in either direction

@@ -57,6 +57,45 @@ TEST_F(RelayFailures, AttemptsAreBounded) {
   EXPECT_EQ(counters.retries.value(), 1u);
 }
 
+// The pool gives back what a request has taken that has not reached the upstream.
+TEST_F(RelayFailures, ThePoolIsToldWhetherTheRequestWasSent) {
+  const auto was_sent = [](auto end) {
+    RelayRig rig;
+    end(rig);
+    EXPECT_EQ(rig.admission.left.size(), 1u);
+    return rig.admission.was_sent;
+  };
+  const auto no_place = [](RelayRig& rig, NoPlace why) {
+    rig.free.clear();
+    rig.Begin("GET");
+    std::exchange(rig.waiting, nullptr)->OnNoPlace(why, "", rig.now);
+  };
+  EXPECT_FALSE(was_sent([&](RelayRig& rig) { no_place(rig, NoPlace::kRefused); }));
+  EXPECT_FALSE(was_sent([&](RelayRig& rig) { no_place(rig, NoPlace::kQueueFull); }));
+  EXPECT_FALSE(was_sent([](RelayRig& rig) {
+    rig.free.clear();
+    rig.Begin("GET");
+    rig.relay->OnAbort(rig.now);
+  })) << "the client has left the queue";
+  EXPECT_FALSE(was_sent([](RelayRig& rig) {
+    rig.options.attempts_max = 1;
+    rig.Begin("GET");
+    rig.Fail(rig.upstream, Failure::kNotSent);
+  })) << "the upstream has refused it without processing it";
+  EXPECT_TRUE(was_sent([](RelayRig& rig) {
+    rig.Begin("GET");
+    rig.Fail(rig.upstream, Failure::kNoAnswer);
+  }));
+  EXPECT_TRUE(was_sent([](RelayRig& rig) {
+    rig.Begin("GET");
+    rig.relay->OnAbort(rig.now);
+  }));
+  EXPECT_TRUE(was_sent([](RelayRig& rig) {
+    rig.Begin("GET");
+    rig.Answer(rig.upstream).OnHead({}, rig.now);
+  }));
+}
+
 // RFC 9110, 9.2.2: the idempotent methods. Only a kept connection may have been closed before the
 // request came.
 TEST_F(RelayFailures, NoAnswerOnAKeptConnection) {

@@ -1,5 +1,5 @@
-// Bytes choose what a client, the upstreams and the clock do, in any order that the seam of
-// headgate/http/exchange.h allows. In the end everything was given back exactly once.
+// The fuzzer's bytes choose the steps of a client, of the upstreams and of the clock, in any order
+// that headgate/http/exchange.h allows. In the end everything was given back exactly once.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -174,7 +174,7 @@ class World final : RelayRig {
       case 2:
         return ClientTakes();
       case 3:
-        // Rare, so that most exchanges go on.
+        // Rare, so that most exchanges get further.
         if (choices_.Next() % 8 == 0) ClientGoes();
         return;
       case 4:

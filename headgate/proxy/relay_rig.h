@@ -23,16 +23,21 @@ struct PlayedAdmission final : Admission {
   }
   bool SeesRoom(std::string_view, base::Instant) override { return sees_room; }
   bool refuses() const override { return refusing; }
-  void OnLeft(Left how, base::Instant at, base::Instant) override {
-    left.push_back(how);
-    sent_at = at;
+  void OnLeft(const Leaving& leaving, base::Instant) override {
+    left.push_back(leaving.how);
+    was_sent = leaving.was_sent;
+    sent_at = leaving.sent_at;
+    number_left = leaving.number;
   }
   Verdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
   bool sees_room = true;
   bool refusing = true;
   std::vector<std::string> asked;
   std::vector<Left> left;
+  // The last one that has left.
   base::Instant sent_at{};
+  bool was_sent = false;
+  uint64_t number_left = 0;
 };
 
 struct RelayRig : Places {

@@ -323,5 +323,21 @@ TEST(Relay, RelayThatIsDestroyedInTheMiddleIsCancelled) {
   EXPECT_EQ(rig.Count(Outcome::kClientGone), 1u);
 }
 
+// RFC 9110, 6.6.1. 1970-01-01 is a Thursday, and the time of decisions is 1000 s then.
+TEST(Relay, AnAnswerWithoutADateGetsOne) {
+  for (const bool has_date : {false, true}) {
+    RelayRig rig;
+    rig.options.adds_date = true;
+    rig.Begin("GET");
+    http::ResponseHead head;
+    if (has_date) head.fields.Add("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+    rig.Answer(rig.upstream).OnHead(std::move(head), rig.now);
+    EXPECT_THAT(rig.client.got,
+                ElementsAre(has_date ? "head 200 date=Sun, 06 Nov 1994 08:49:37 GMT"
+                                     : "head 200 Date=Thu, 01 Jan 1970 00:16:40 GMT"));
+    rig.relay->OnAbort(rig.now);
+  }
+}
+
 }  // namespace relay_test
 }  // namespace headgate::proxy

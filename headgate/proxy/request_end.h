@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headgate/base/time.h"
+#include "headgate/rule/status_count.h"
 
 namespace headgate::proxy {
 
@@ -16,7 +17,7 @@ namespace headgate::proxy {
 // nothing.
 struct BodySizes {
   uint64_t request = 0;   // received from the client
-  uint64_t response = 0;  // of the upstream's answer, without what was not sent to the client
+  uint64_t response = 0;  // of the upstream's answer, as far as sent to the client
 };
 
 class EndListener {
@@ -24,6 +25,11 @@ class EndListener {
   virtual ~EndListener() = default;
   // The head of the answer says how long the body is. At most once, before the end.
   virtual void OnResponseSize(uint64_t /*bytes*/, base::Instant /*now*/) {}
+  // The head of the answer has this status. If `grpc_follows`, called again at the answer's end.
+  virtual void OnStatus(const rule::AnswerStatus& /*status*/, base::Instant /*now*/) {}
+  // The request was sent to the upstream, and its status will never be known. Without this and
+  // OnStatus, nothing of the request has reached the upstream.
+  virtual void OnUnanswered(base::Instant /*now*/) {}
   // These bytes have passed so far. Called now and then, before the end.
   virtual void OnProgress(const BodySizes& /*sizes*/, base::Instant /*now*/) {}
   virtual void OnEnded(const BodySizes& sizes, base::Instant now) = 0;
@@ -48,6 +54,12 @@ class RequestEnd {
   }
   void TellResponseSize(uint64_t bytes, base::Instant now) {
     for (const auto& listener : listeners_) listener->OnResponseSize(bytes, now);
+  }
+  void TellStatus(const rule::AnswerStatus& status, base::Instant now) {
+    for (const auto& listener : listeners_) listener->OnStatus(status, now);
+  }
+  void TellUnanswered(base::Instant now) {
+    for (const auto& listener : listeners_) listener->OnUnanswered(now);
   }
   void TellProgress(const BodySizes& sizes, base::Instant now) {
     for (const auto& listener : listeners_) listener->OnProgress(sizes, now);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headgate/net/loopback.h"
+#include "headgate/proxy/forwarded_fields.h"
 #include "headgate/proxy/grpc.h"
 #include "headgate/proxy/held_permits.h"
 #include "headgate/proxy/own_answer.h"
@@ -11,8 +12,6 @@
 #include "headgate/wire/request_path.h"
 
 namespace headgate::proxy {
-
-namespace auth = front::auth;
 
 namespace {
 
@@ -34,17 +33,20 @@ std::optional<uint64_t> KnownSizeOf(const http::BodyLength& body) {
 std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entrance& entrance,
                                                          http::ServerExchange& exchange,
                                                          base::Instant now) {
+  if (const mapping::MappingSet* const set = judge_.mappings(); set != nullptr) {
+    for (const std::string& name : set->headers) RemoveLookAlikes(name, arrival.head.fields);
+  }
   std::unique_ptr<WaitingRequest> waiting;
   const auto make = [&] {
     if (waiting == nullptr) waiting = std::make_unique<WaitingRequest>(*this, entrance, exchange);
   };
-  const auto make_asked = [&]() -> auth::Asked& {
+  const auto make_asked = [&]() -> gate::Asked& {
     make();
     return waiting->MakeAsked();
   };
   const bool decided =
       judge_.Decide(Describe(arrival), make_asked, now, verdict_, BoundOf(arrival, entrance, now));
-  if (judge_.has_read_path() && verdict_.outcome != auth::Outcome::kInvalid)
+  if (judge_.has_read_path() && verdict_.outcome != gate::Outcome::kInvalid)
     UseMatchedPath(arrival.head.target);
   if (!decided) {
     waiting->Keep(std::move(arrival), now);
@@ -65,17 +67,17 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entran
   return waiting;
 }
 
-auth::WaitBound RuleGate::BoundOf(const Arrival& arrival, const Entrance& entrance,
+gate::WaitBound RuleGate::BoundOf(const Arrival& arrival, const Entrance& entrance,
                                   base::Instant now) const {
-  auth::WaitBound bound;
+  gate::WaitBound bound;
   if (!entrance.refuses()) return bound;
   if (held_.full()) bound.wait_max = base::Duration(0);
-  // Its turn must come before its deadline.
+  // A gRPC call's turn must come before its deadline.
   if (const auto timeout = GrpcTimeoutOf(arrival.head))
     bound.wait_max = std::min(bound.wait_max, *timeout - base::Duration(1));
   if (held_.end() < base::kInstantMax) bound.wait_max = std::min(bound.wait_max, held_.end() - now);
   bound.wait_max = std::max(bound.wait_max, base::Duration(0));
-  bound.looks = bound.wait_max < base::kDurationMax || held_.may_fill();
+  bound.peeks = bound.wait_max < base::kDurationMax || held_.may_fill();
   return bound;
 }
 
@@ -92,7 +94,9 @@ mapping::RequestHead RuleGate::Describe(const Arrival& arrival) {
       .fields = fields_,
       .client = ip,
       .body_bytes = KnownSizeOf(head.body),
-      .is_forwarded = ip ? !net::OnlySeemsLocal(*arrival.peer) : set != nullptr && set->unix_peers};
+      .is_forwarded = ip ? !net::OnlySeemsLocal(*arrival.peer) : set != nullptr && set->unix_peers,
+      .is_path_normalized = true,
+      .is_preflight = arrival.is_preflight};
 }
 
 void RuleGate::Follow(Arrival& arrival, base::Instant now) {
@@ -125,7 +129,7 @@ RuleGate::Next RuleGate::RefuseBecause(const Refusal& refusal) {
 }
 
 RuleGate::Next RuleGate::NextOf(Arrival& arrival, const Entrance& entrance, base::Instant now) {
-  const bool passes = auth::Passes(verdict_.outcome);
+  const bool passes = gate::Passes(verdict_.outcome);
   if (passes && verdict_.wait <= base::Duration(0)) return Next::kEnter;
   if (!entrance.refuses()) {
     if (!passes) counters_.let_through.Add();
@@ -138,11 +142,11 @@ RuleGate::Next RuleGate::NextOf(Arrival& arrival, const Entrance& entrance, base
   }
   if (!passes) {
     return RefuseBecause({.status = verdict_.status,
-                          .detail = auth::DescribeRefusal(verdict_.outcome),
+                          .detail = gate::DescribeRefusal(verdict_.outcome),
                           .hint = verdict_.detail,
-                          .retry_soon = verdict_.outcome == auth::Outcome::kUnavailable});
+                          .retry_soon = verdict_.outcome == gate::Outcome::kUnavailable});
   }
-  if (verdict_.only_looked_at && held_.full()) {
+  if (verdict_.only_peeked && held_.full()) {
     counters_.held_refused.Add();
     return RefuseBecause({.status = 503,
                           .detail = "too many requests wait for their turn",
@@ -175,16 +179,23 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Refuse(const Arrival& arrival, 
         *verdict_.limit, dialect_, judge_.time_of_day(), scratch_,
         [&](std::string_view name, std::string_view value) { fields.Add(name, value); });
   }
-  if (refusal_.retry_soon) fields.Add("Retry-After", front::answer::kUnavailableRetryAfter);
-  if (refusal_.status == 401 && verdict_.lacks_bearer)
-    fields.Add("WWW-Authenticate", R"(Bearer realm="headgate")");
+  if (refusal_.retry_soon) fields.Add("Retry-After", answer::kUnavailableRetryAfter);
+  if (const std::string challenge = ChallengeOf(verdict_); !challenge.empty())
+    fields.Add("WWW-Authenticate", challenge);
   entrance.OnRefused(arrival, now);
-  SendOwnAnswer(arrival.head,
-                {.status = refusal_.status,
-                 .detail = refusal_.detail,
-                 .hint = refusal_.hint,
-                 .fields = &fields},
-                exchange, judge_.time_of_day());
+  OwnAnswer answer{.status = refusal_.status,
+                   .detail = refusal_.detail,
+                   .hint = refusal_.hint,
+                   .fields = &fields,
+                   .cors = &entrance.cors(),
+                   .dialect = verdict_.limit ? verdict_.limit->dialect : std::nullopt};
+  std::string content_type;
+  std::string body;
+  if (WriteRefusal(verdict_, content_type, body)) {
+    answer.content_type = content_type;
+    answer.body = body;
+  }
+  SendOwnAnswer(arrival.head, answer, exchange, judge_.time_of_day());
   return DropRest(exchange);
 }
 

@@ -9,7 +9,7 @@ namespace headgate::proxy {
 namespace rule_gate_test {
 
 using namespace std::chrono_literals;
-using front::auth::Outcome;
+using gate::Outcome;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -42,6 +42,22 @@ TEST(RuleGate, AnswerHasTheFieldsOfTheTighterLimit) {
                                            "RateLimit=\"fair-share\";r=7;t=4"));
 }
 
+TEST(RuleGate, RuleNamesTheFieldsAndTheBodyOfItsAnswers) {
+  RuleRig rig({});
+  rig.SetRuleFile(
+      "domain: default\ndescriptors:\n- key: client\n  rate_limit: {unit: hour, "
+      "requests_per_unit: 1}\n  rate_limit_fields: openai\n  refusal: {body: '${rule} "
+      "${limit}'}\n");
+  const auto admitted = rig.Ask({{"x-client-id", "ann"}});
+  EXPECT_EQ(rig.Count(gate::Outcome::kAllowed), 1u);
+  const auto denied = rig.Ask({{"x-client-id", "ann"}});
+  ASSERT_GE(denied->client.got.size(), 2u);
+  EXPECT_THAT(denied->client.got[0], StartsWith("head 429 sized 8 "));
+  EXPECT_THAT(denied->client.got[0], HasSubstr(" x-ratelimit-remaining-requests=0"));
+  EXPECT_THAT(denied->client.got[0], HasSubstr(" Content-Type=text/plain; charset=utf-8"));
+  EXPECT_THAT(denied->client.got[1], HasSubstr("client 1"));
+}
+
 TEST(RuleGate, DeniedRequestTakesNothingFromThePool) {
   RuleRig rig({"client: 1/minute"});
   const auto passed = rig.Ask(kAnn);
@@ -60,7 +76,37 @@ TEST(RuleGate, DeniedRequestTakesNothingFromThePool) {
   EXPECT_EQ(rig.application_counters.refused.value(), 1u);
 }
 
-// It was two hours behind and has been set. Decisions do not follow at once.
+// Neither the rules nor the pool count it, but lists of refusals hold.
+TEST(RuleGate, PreflightPassesUnlessAListRefusesIt) {
+  RuleRig rig({"address: 0/minute"});
+  const auto preflight = [&] {
+    http::RequestHead head = RuleRig::HeadOf(
+        "/x", {{"origin", "https://a.example"}, {"access-control-request-method", "POST"}});
+    head.method = "OPTIONS";
+    return head;
+  };
+  rig.admission.sees_room = rig.admission.verdict.admitted = false;
+  rig.Map("mappings:\n- descriptors:\n  - entries: [{key: address, client_address: true}]\n");
+  const auto passed = rig.Ask(preflight());
+  EXPECT_EQ(rig.upstream.got.size(), 1u);
+  EXPECT_THAT(rig.admission.asked, IsEmpty());
+  EXPECT_EQ(rig.Count(Outcome::kPreflight), 1u);
+  EXPECT_EQ(rig.application_counters.preflights.value(), 1u);
+  rig.Map(
+      "mappings:\n- refuse: [{client_address: true, networks: [192.0.2.0/24]}]\n"
+      "  descriptors: []\n");
+  EXPECT_THAT(rig.FirstOf(preflight()), StartsWith("head 403 "));
+  rig.application_options.passes_preflights = false;
+  EXPECT_THAT(rig.FirstOf(preflight()), StartsWith("head 429 "));
+}
+
+TEST(RuleGate, PageMayReadARefusalByARule) {
+  RuleRig rig({"client: 0/minute"});
+  rig.options.cors.origins = {"*"};
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/x", kAnn)),
+              AllOf(StartsWith("head 429 "), HasSubstr(" Access-Control-Allow-Origin=* ")));
+}
+
 TEST(RuleGate, DateIsATimeOfDay) {
   RuleRig rig({"client: 1/minute"});
   rig.clock.StepWall(std::chrono::hours(2));
@@ -81,7 +127,7 @@ TEST(RuleGate, RequestThatThePoolRefusesTakesNothingFromARule) {
   EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
 }
 
-// For example because it gives an owner its own back.
+// For example because the pool gives an owner its share back.
 TEST(RuleGate, PoolThatFindsRoomAfterAllIsToldIfARuleDenies) {
   RuleRig rig({"client: 1/minute"});
   rig.admission.sees_room = false;
@@ -187,6 +233,8 @@ TEST(RuleGateMapping, EveryOutcomeHasItsStatus) {
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/api/x", {})), StartsWith("head 401 "));
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/api%2fx", {})), StartsWith("head 400 "));
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/api//../x", {})), StartsWith("head 400 "));
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/api;x=1/x", {})), StartsWith("head 400 "));
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("//h/api/x", {})), StartsWith("head 400 "));
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/login", {})), StartsWith("head 403 "));
   rig.peer.ip = base::ParseIpAddress("198.51.100.3");
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/api/x", {{"authorization", "a"}})),
@@ -201,8 +249,17 @@ TEST(RuleGateMapping, PathThatIsForwardedIsThePathThatWasMatched) {
   RuleRig rig({"token: 5/minute"});
   rig.Map(kMap);
   const auto passed =
-      rig.Ask(RuleRig::HeadOf("//api/.//%2e/a%20b/../%63?x=//./", {{"authorization", "a"}}));
+      rig.Ask(RuleRig::HeadOf("/api/.//%2e/a%20b/../%63?x=//./", {{"authorization", "a"}}));
   EXPECT_THAT(rig.upstream.got, ElementsAre("POST /api/%63?x=//./ authorization=a"));
+}
+
+TEST(RuleGateMapping, FieldsThatServersCouldTakeForAMappedHeaderAreRemoved) {
+  RuleRig rig({"key: 5/minute"});
+  rig.Map("mappings:\n- descriptors: [{entries: [{key: key, header: X-API-Key}]}]\n");
+  const auto passed = rig.Ask(RuleRig::HeadOf(
+      "/", {{"x-api-key", "a"}, {"x_api_key", "b"}, {"x.api.key", "c"}, {"other_field", "d"}}));
+  EXPECT_THAT(rig.upstream.got, ElementsAre("POST / x-api-key=a other_field=d"));
+  EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/", {{"x_api_key", "b"}})), StartsWith("head 401 "));
 }
 
 TEST(RuleGateMapping, PathThatNoMappingReadsIsForwardedAsItCame) {
@@ -238,14 +295,14 @@ mappings:
 
 TEST(RuleGateMapping, WithoutMappingsNobodyPasses) {
   RuleRig rig({"client: 5/minute"});
-  front::auth::LiveMappings none;
-  front::auth::Judge judge(*rig.checker, *rig.answer,
-                           {.mappings = none,
-                            .repeats = rig.repeats,
-                            .secret = rig.secret,
-                            .clock = rig.clock,
-                            .is_own_proxy = true},
-                           rig.rule_counters.verdicts);
+  gate::LiveMappings none;
+  gate::Judge judge(*rig.checker, *rig.answer,
+                    {.mappings = none,
+                     .repeats = rig.repeats,
+                     .secret = rig.secret,
+                     .clock = rig.clock,
+                     .is_own_proxy = true},
+                    rig.rule_counters.verdicts);
   RuleGate gate(judge, wire::RateLimitDialect::kDraft, rig.held, rig.rule_counters);
   rig.application.SetRules(gate);
   EXPECT_THAT(rig.FirstOf(RuleRig::HeadOf("/", kAnn)), StartsWith("head 403 "));

@@ -19,28 +19,30 @@
 
 namespace headgate::proxy {
 
-enum class Store : uint8_t { kMemory, kShared };
+enum class Store : uint8_t { kMemory, kShared, kLeased };
 
 // Rules of one line each, in the domain "default". Clients are named by X-Client-Id.
 struct RuleRig : RelayRig {
   explicit RuleRig(std::vector<std::string> one_liners, Store kind = Store::kMemory) {
-    if (kind == Store::kShared) {
+    if (kind != Store::kMemory) {
       shared.emplace(store, now);
-      decider.emplace(*shared, store, limiter::SharedDeciderOptions{});
+      if (kind == Store::kLeased)
+        leases.emplace(limiter::LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
+      decider.emplace(*shared, store,
+                      limiter::SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
       checker.emplace(limiter, 0, *decider, limiter::BucketNaming{});
     } else {
       checker.emplace(limiter);
     }
     SetRules(std::move(one_liners));
     mappings.Publish(mapping::MappingOfClient("X-Client-Id"));
-    answer.emplace(*checker,
-                   front::answer::LimitAnswerOptions{.dialect = wire::RateLimitDialect::kDraft});
+    answer.emplace(*checker, answer::LimitAnswerOptions{.dialect = wire::RateLimitDialect::kDraft});
     judge.emplace(*checker, *answer,
-                  front::auth::JudgeOptions{.mappings = mappings,
-                                            .repeats = repeats,
-                                            .secret = secret,
-                                            .clock = clock,
-                                            .is_own_proxy = true},
+                  gate::JudgeOptions{.mappings = mappings,
+                                     .repeats = repeats,
+                                     .secret = secret,
+                                     .clock = clock,
+                                     .is_own_proxy = true},
                   rule_counters.verdicts);
     gate.emplace(*judge, wire::RateLimitDialect::kDraft, held, rule_counters);
     settler.emplace(*checker, wheel, held, settled);
@@ -97,7 +99,7 @@ struct RuleRig : RelayRig {
     now += d;
     held.Advance(now);
   }
-  uint64_t Count(front::auth::Outcome outcome) const {
+  uint64_t Count(gate::Outcome outcome) const {
     return rule_counters.verdicts.outcomes[static_cast<size_t>(outcome)].value();
   }
   uint64_t HeldNow() const {
@@ -107,15 +109,16 @@ struct RuleRig : RelayRig {
   store::MemoryStore store{{.max_buckets = 1 << 12}};
   limiter::Limiter limiter{store, nullptr};
   std::optional<testing::ManualSharedStore> shared;
+  std::optional<limiter::LeaseBooks> leases;
   std::optional<limiter::SharedDecider> decider;
   std::optional<limiter::Checker> checker;
-  std::optional<front::answer::LimitAnswer> answer;
-  front::auth::LiveMappings mappings;
-  front::auth::Repeats repeats{{}};
+  std::optional<answer::LimitAnswer> answer;
+  gate::LiveMappings mappings;
+  gate::Repeats repeats{{}};
   const base::HashSecret secret{};
   base::ManualClock clock{base::WallTime::FromNanos(kStart.ns)};
   RuleCounters rule_counters;
-  std::optional<front::auth::Judge> judge;
+  std::optional<gate::Judge> judge;
   HeldRequests held{4, [](base::Instant) {}};
   SettleCounters settled;
   std::optional<Settler> settler;

@@ -1,12 +1,13 @@
-// Settles costs by size (rule/size_cost.h) of the requests of one loop: when the size is known, and
-// of long streams also in between.
+// Settles costs by size and counts by status (rule/size_cost.h) of the requests of one loop: when
+// the size or the status is known, and of long streams also in between.
 //
-//   less than charged ──▶ the rest goes back, as far as it has not come back by itself
-//   more than charged ──▶ the rest is taken; what the bucket lacks is owed, and taken as soon as it
-//                         comes back. Until then the key is denied (limiter/size_debts.h)
+//   less than taken ──▶ the surplus is undone, as far as it has not come back by itself
+//   more than taken ──▶ the rest is charged. The bucket may be overdrawn by it, and denies until
+//                       time has paid
+//   not counted after all, or not sent ──▶ everything is undone
 //
-// With buckets of this process, everything is done within the call; otherwise it waits for the
-// store, and goes on without the request.
+// With buckets of this process, everything is done within the call; otherwise the settlement waits
+// for the store, and may outlive the request.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +27,19 @@ namespace headgate::proxy {
 
 // In units. The loop writes, any thread reads.
 struct SettleCounters {
-  base::Counter taken{};      // beyond what was reserved
-  base::Counter returned{};   // of what was reserved in excess
-  base::Counter lapsed{};     // in excess, but it had come back to the bucket by itself
-  base::Counter forgotten{};  // could not be taken: the limit is gone, or too many keys owe
+  base::Counter taken{};      // beyond the reserve
+  base::Counter returned{};   // in excess: given back as far as it had not come back by itself
+  base::Counter lapsed{};     // in excess, but the limit has changed, or the store did not answer
+  base::Counter forgotten{};  // not taken: the limit is gone, or the store did not answer
 };
 
 class Settler {
  public:
-  // Settlements that wait for the store, and keys that this loop pays for.
-  static constexpr size_t kTasksMax = size_t{1} << 16;
-  // How long a payment waits when the store cannot be asked.
-  static constexpr base::Duration kRetryAfter = std::chrono::seconds(1);
-  // How often a payment that waits for its bucket looks whether it still has to.
-  static constexpr base::Duration kLookAfter = std::chrono::seconds(1);
+  // Settlements that wait for the store although their requests have ended.
+  static constexpr size_t kWaitingMax = size_t{1} << 16;
 
-  // Everything must outlive this object. `deferred` is for work that goes on in another turn.
+  // Everything must outlive this object. `deferred` is for work that continues in a later turn of
+  // the loop.
   Settler(limiter::Checker& checker, TickWheel& wheel, HeldRequests& deferred,
           SettleCounters& counters);
   ~Settler();
@@ -49,27 +47,21 @@ class Settler {
 
   // Corrects the charges of one request when it ends. The settler must outlive the listener.
   std::unique_ptr<EndListener> Follow(std::vector<limiter::SizeCharge> charges);
-  // For other work until the end of a request.
+  // The wheel of this loop, for other timers until the end of a request.
   TickWheel& wheel() const { return wheel_; }
-  // Gives up what waits, and settles nothing any more.
+  // Gives up the waiting settlements, and settles nothing any more.
   void Close();
 
  private:
   class Followed;
-  class Task;
-  class Return;
-  class Payment;
-
-  void Correct(limiter::SizeCharge& charge, uint64_t bytes, base::Instant now);
-  void Take(const limiter::SizedLimit& place, algorithm::Cost cost, base::Instant now);
-  void GiveBack(const limiter::SizedLimit& place, algorithm::Cost cost, base::Instant now);
-  void Begin(std::unique_ptr<Task> task, base::Instant now);
+  class Settlement;
 
   limiter::Checker& checker_;
   TickWheel& wheel_;
   HeldRequests& deferred_;
   SettleCounters& counters_;
-  std::list<std::unique_ptr<Task>> tasks_;
+  std::list<Settlement> settlements_;
+  size_t waiting_ = 0;  // settlements that wait after the end of their requests
   bool closed_ = false;
 };
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 
 #include "headgate/proxy/size_rig.h"
 
@@ -26,7 +26,8 @@ constexpr std::string_view kTen =
     "period: 10s, requests_per_unit: 10, cost: {of: response_bytes, per: 1KiB}";
 
 class Settlement : public ::testing::TestWithParam<Store> {};
-INSTANTIATE_TEST_SUITE_P(Stores, Settlement, ::testing::Values(Store::kMemory, Store::kShared));
+INSTANTIATE_TEST_SUITE_P(Stores, Settlement,
+                         ::testing::Values(Store::kMemory, Store::kShared, Store::kLeased));
 
 TEST_P(Settlement, AnswerCostsItsReserveAndThenItsSize) {
   SizeRig rig(kResponses, GetParam());
@@ -61,7 +62,7 @@ TEST_P(Settlement, LengthOfTheAnswerCountsFromItsBeginning) {
   EXPECT_EQ(rig.Taken(), 50u);
 }
 
-// It may never end.
+// A stream may never end, so its bytes are charged before its end.
 TEST_P(Settlement, LongStreamPaysWhileItFlows) {
   SizeRig rig(
       "unit: hour, requests_per_unit: 100000, algorithm: fixed_window,"
@@ -177,12 +178,13 @@ TEST_P(Settlement, StatedCostTakesThePlaceOfTheSize) {
   EXPECT_EQ(rig.Taken(), 3u);
 }
 
-// 10 are there, 1 is reserved, 24 more are used: 9 are taken, 15 owed.
-TEST_P(Settlement, WhatTheBucketLacksIsOwedAndDeniesTheKey) {
+// 10 are there, 1 is reserved, and 24 more are charged: 15 are owed.
+TEST_P(Settlement, AnswerBeyondTheLimitOverdrawsTheBucketAndDeniesTheKey) {
   SizeRig rig(kTen, GetParam());
   rig.Get(25 * kKiB);
   EXPECT_EQ(rig.Taken(), 10u);
-  EXPECT_EQ(rig.Owed(), 15u);
+  EXPECT_TRUE(rig.Peek().overdrawn);
+  EXPECT_EQ(rig.settled.taken.value(), 24u);
   const auto denied = rig.Begin(Sized(0));
   EXPECT_THAT(denied->client.got.front(),
               AllOf(StartsWith("head 429 "), HasSubstr("Retry-After=16")));
@@ -191,95 +193,75 @@ TEST_P(Settlement, WhatTheBucketLacksIsOwedAndDeniesTheKey) {
   EXPECT_THAT(rig.upstream.got.back(), StartsWith("POST /x x-client-id=bob")) << "another key";
 }
 
-TEST_P(Settlement, DebtIsPaidByWhatComesBack) {
+TEST_P(Settlement, TimePaysForAnOverdrawnBucket) {
   SizeRig rig(kTen, GetParam());
   rig.Get(25 * kKiB);
-  for (int i = 0; i < 155; ++i) {
+  for (int i = 1; i < 160; ++i) {
     rig.Pass(100ms);
-    rig.Settle();
     const auto denied = rig.Begin(Sized(0));
-    if (rig.now < kStart + 15s) {
-      ASSERT_THAT(denied->client.got.front(), StartsWith("head 429 ")) << i;
-    }
+    ASSERT_THAT(denied->client.got.front(), StartsWith("head 429 ")) << i;
   }
-  EXPECT_EQ(rig.Owed(), 0u);
-  EXPECT_EQ(rig.settled.taken.value(), 24u);
-  EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
-  rig.Pass(500ms);
+  rig.Pass(100ms);
   rig.upstream.got.clear();
   const auto passed = rig.Begin(Sized(0));
   EXPECT_THAT(rig.upstream.got.back(), StartsWith("POST /x")) << "at the time of Retry-After";
 }
 
-TEST_P(Settlement, WindowPaysItsDebtInTheNextOnes) {
+TEST_P(Settlement, OverdrawnWindowDeniesUntilItsEnd) {
   SizeRig rig(
       "period: 10s, requests_per_unit: 10, algorithm: fixed_window,"
       " cost: {of: response_bytes, per: 1KiB}",
       GetParam());
   rig.Get(25 * kKiB);  // at the beginning of a window
-  EXPECT_EQ(rig.Owed(), 15u);
+  EXPECT_TRUE(rig.Peek().overdrawn);
   const auto denied = rig.Begin(Sized(0));
-  // 10 in the next window, 5 in the one after that, which also has room for the request.
-  EXPECT_THAT(denied->client.got.front(), HasSubstr("Retry-After=20"));
+  EXPECT_THAT(denied->client.got.front(), HasSubstr("Retry-After=10"));
   rig.Pass(10s);
-  rig.Settle();
-  EXPECT_EQ(rig.Owed(), 5u);
-  rig.Pass(10s);
-  rig.Settle();
-  EXPECT_EQ(rig.Owed(), 0u);
-  EXPECT_EQ(rig.Taken(), 5u);
+  EXPECT_EQ(rig.Taken(), 0u) << "the next window begins with all of its units";
 }
 
-// Otherwise a client could take a large answer twice for one refund.
+// All 25 count at the beginning of the next window, and 9 of them are left 6.4 s later.
+TEST_P(Settlement, OverdrawnSlidingWindowPaysInTheNextOne) {
+  SizeRig rig(
+      "period: 10s, requests_per_unit: 10, algorithm: sliding_window_counter,"
+      " cost: {of: response_bytes, per: 1KiB}",
+      GetParam());
+  rig.Get(25 * kKiB);  // at the beginning of a window
+  EXPECT_EQ(rig.Peek(1).retry_after, 16'400ms);
+  rig.Pass(16'400ms);
+  EXPECT_TRUE(rig.Peek(1).allowed);
+}
+
+// Otherwise a client could take a large answer twice for one undo.
 TEST_P(Settlement, WhatHasComeBackByItselfIsNotGivenBackAgain) {
   SizeRig rig(
       "period: 10s, requests_per_unit: 10,"
       " cost: {of: response_bytes, per: 1KiB, reserve: 8KiB}",
       GetParam());
+  rig.Get(2 * kKiB);
   const auto exchange = rig.Begin(Sized(0));
+  EXPECT_EQ(rig.Taken(), 10u);
   rig.Pass(5s);
-  EXPECT_EQ(rig.Taken(), 3u);
+  EXPECT_EQ(rig.Taken(), 5u);
   rig.SendHead(kUnsized);
   rig.SendBody(1);
   rig.End();
   // 8 were taken, and 5 of them have come back; of the 7 in excess, 3 go back.
-  EXPECT_EQ(rig.Taken(), 0u);
-  EXPECT_EQ(rig.settled.returned.value(), 3u);
-  EXPECT_EQ(rig.settled.lapsed.value(), 4u);
+  EXPECT_EQ(rig.Taken(), 2u);
 }
 
-TEST_P(Settlement, RefundPaysADebtFirst) {
+TEST_P(Settlement, ClientThatLeavesOwesWhatItGot) {
   SizeRig rig(kTen, GetParam());
   const auto exchange = rig.Begin(Sized(0));
   rig.SendHead(Sized(25 * kKiB));
-  EXPECT_EQ(rig.Owed(), 15u);
+  EXPECT_EQ(rig.Peek(1).retry_after, 16s);
   rig.SendBody(12 * kKiB);
   rig.Leave(*exchange);
-  EXPECT_EQ(rig.Taken(), 10u);
-  EXPECT_EQ(rig.Owed(), 2u);
+  EXPECT_EQ(rig.Peek(1).retry_after, 3s);
 }
 
-// A large download is owed from its beginning. If its client leaves, the debt ends, and nothing is
-// left of it: a later one is paid as if it were the first.
-TEST_P(Settlement, CancelledDebtLeavesNothingBehind) {
-  SizeRig rig(
-      "period: 1h, requests_per_unit: 3600, cost: {of: response_bytes, per: 1KiB, reserve: 4KiB}",
-      GetParam());
-  const auto exchange = rig.Begin(Sized(0));
-  rig.SendHead(Sized(100'000 * kKiB));
-  EXPECT_GT(rig.Owed(), 0u);
-  rig.SendBody(10 * kKiB);
-  rig.Leave(*exchange);
-  EXPECT_EQ(rig.Owed(), 0u);
-  EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
-  rig.Get(9 * kKiB);
-  EXPECT_EQ(rig.Owed(), 0u) << "the bucket has it";
-  const auto passed = rig.Begin(Sized(0));
-  EXPECT_EQ(passed->client.got.size(), 0u);
-}
-
-// One unit comes back each second; the whole debt would have needed an hour.
-TEST_P(Settlement, RestOfACancelledDebtIsDueAsIfItWereTheWhole) {
+// A large download is charged from its beginning. If its client leaves, nothing of that is left.
+TEST_P(Settlement, ClientThatLeavesALargeDownloadPaysForWhatItGot) {
   SizeRig rig("period: 1h, requests_per_unit: 3600, cost: {of: response_bytes, per: 1KiB}",
               GetParam());
   rig.Get(3595 * kKiB);
@@ -287,42 +269,34 @@ TEST_P(Settlement, RestOfACancelledDebtIsDueAsIfItWereTheWhole) {
   rig.SendHead(Sized(100'000 * kKiB));
   rig.SendBody(25 * kKiB);
   rig.Leave(*exchange);
-  EXPECT_EQ(rig.Owed(), 20u);
+  EXPECT_EQ(rig.settled.lapsed.value() + rig.settled.forgotten.value(), 0u);
   const auto denied = rig.Begin(Sized(0));
   EXPECT_THAT(denied->client.got.front(), HasSubstr("Retry-After=21"));
-  for (int i = 0; i < 205; ++i) {
-    rig.Pass(100ms);
-    rig.Settle();
-  }
-  EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
-  EXPECT_EQ(rig.settled.forgotten.value(), 0u);
-  rig.Pass(500ms);
+  rig.Pass(21s);
   const auto passed = rig.Begin(Sized(0));
   EXPECT_EQ(passed->client.got.size(), 0u);
 }
 
-TEST_P(Settlement, HigherLimitIsDueEarlier) {
+TEST_P(Settlement, HigherLimitPaysFaster) {
   SizeRig rig("period: 1h, requests_per_unit: 10, cost: {of: response_bytes, per: 1KiB}",
               GetParam());
   rig.Get(15 * kKiB);
-  EXPECT_EQ(rig.Owed(), 5u);
+  EXPECT_EQ(rig.Peek(1).retry_after, 6 * 6min);
   rig.SetLimit("period: 10s, requests_per_unit: 10, cost: {of: response_bytes, per: 1KiB}");
-  for (int i = 0; i < 80; ++i) {
-    rig.Pass(100ms);
-    rig.Settle();
-  }
-  EXPECT_EQ(rig.Owed(), 0u);
-  EXPECT_EQ(rig.settled.taken.value(), 14u);
+  rig.Pass(6s);
+  const auto passed = rig.Begin(Sized(0));
+  EXPECT_EQ(passed->client.got.size(), 0u);
 }
 
-TEST_P(Settlement, LimitThatIsGoneForgetsItsDebts) {
+TEST_P(Settlement, LimitThatIsGoneIsNotCharged) {
   SizeRig rig(kTen, GetParam());
-  rig.Get(25 * kKiB);
+  const auto exchange = rig.Begin(Sized(0));
   rig.SetLimit("period: 10s, requests_per_unit: 10");
-  rig.Pass(1200ms);  // earlier than a unit of the debt would be due
-  rig.Settle();
-  EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
-  EXPECT_EQ(rig.settled.forgotten.value(), 15u);
+  rig.SendHead(kUnsized);
+  rig.SendBody(25 * kKiB);
+  rig.End();
+  EXPECT_EQ(rig.settled.forgotten.value(), 24u);
+  EXPECT_EQ(rig.Taken(), 1u);
 }
 
 TEST_P(Settlement, NothingIsSettledAfterTheLoop) {
@@ -333,22 +307,102 @@ TEST_P(Settlement, NothingIsSettledAfterTheLoop) {
   EXPECT_EQ(rig.Taken(), 4u);
 }
 
-TEST(SettlementWithAStore, ThatCannotBeReachedIsTriedAgain) {
+// ---- With a shared store
+
+TEST(SettlementWithAStore, OfAClientThatLeavesMeanwhileGoesOnWhenTheStoreHasAnswered) {
+  SizeRig rig(kResponses, Store::kShared);
+  const auto exchange = rig.Begin(Sized(0));
+  rig.Answer(rig.upstream).OnHead({.status = 200, .body = Sized(50 * kKiB)}, rig.now);
+  EXPECT_EQ(rig.shared->waiting(), 1u) << "46 more are charged";
+  rig.SendBody(15 * kKiB);
+  exchange->receiver->OnAbort(rig.now);
+  rig.free.push_front(&rig.upstream);
+  EXPECT_EQ(rig.shared->waiting(), 1u) << "one question after the other";
+  rig.Settle();
+  EXPECT_EQ(rig.Taken(), 15u);
+  EXPECT_EQ(rig.settled.taken.value(), 46u);
+  EXPECT_EQ(rig.settled.returned.value(), 35u);
+}
+
+TEST(SettlementWithAStore, IsGivenUpWithTheLoop) {
+  SizeRig rig(kResponses, Store::kShared);
+  const auto exchange = rig.Begin(Sized(0));
+  rig.Answer(rig.upstream).OnHead({.status = 200, .body = Sized(50 * kKiB)}, rig.now);
+  rig.gate->LeaveLoop();
+  exchange->receiver->OnAbort(rig.now);
+  rig.free.push_front(&rig.upstream);
+  rig.Settle();
+  EXPECT_EQ(rig.Taken(), 50u) << "the store has got the question";
+  EXPECT_EQ(rig.settled.taken.value(), 0u);
+}
+
+TEST(SettlementWithAStore, ProgressDoesNotTakeALengthBack) {
+  SizeRig rig(kResponses, Store::kShared);
+  const auto exchange = rig.Begin(Sized(0));
+  rig.Answer(rig.upstream).OnHead({.status = 200, .body = Sized(8 * 1024 * kKiB)}, rig.now);
+  for (int i = 0; i < 64; ++i) rig.SendBody(32 * kKiB);
+  rig.Settle();
+  EXPECT_EQ(rig.settled.taken.value(), 8 * 1024u - 4);
+  EXPECT_EQ(rig.settled.returned.value(), 0u);
+  rig.Leave(*exchange);
+  EXPECT_EQ(rig.settled.returned.value(), 6 * 1024u);
+}
+
+TEST(SettlementWithAStore, ThatDoesNotAnswerIsCounted) {
   SizeRig rig(
       "period: 10s, requests_per_unit: 10, on_store_failure: deny,"
-      " cost: {of: response_bytes, per: 1KiB}",
+      " cost: {of: response_bytes, per: 1KiB, reserve: 2KiB}",
       Store::kShared);
   const auto exchange = rig.Begin(Sized(0));
-  rig.SendHead(kUnsized);
-  rig.SendBody(4 * kKiB);
   rig.shared->failure = absl::UnavailableError("away");
-  rig.End();
-  EXPECT_EQ(rig.Owed(), 3u);
+  rig.SendHead(Sized(9 * kKiB));
+  EXPECT_EQ(rig.settled.forgotten.value(), 7u);
   rig.shared->failure = absl::OkStatus();
-  rig.Pass(1100ms);
-  rig.Settle();
-  EXPECT_EQ(rig.Owed(), 0u);
-  EXPECT_EQ(rig.settled.taken.value(), 3u);
+  rig.SendBody(1 * kKiB);
+  rig.Leave(*exchange);
+  EXPECT_EQ(rig.settled.lapsed.value(), 7u) << "what was not taken is not given back";
+  EXPECT_EQ(rig.settled.returned.value(), 1u);
+  EXPECT_EQ(rig.Taken(), 1u);
+}
+
+// The requests have ended, and the store does not answer.
+TEST(SettlementWithAStore, HasABound) {
+  SizeRig rig(kResponses, Store::kShared);
+  const rule::Entry entry{.key = "client", .value = "ann"};
+  const auto ann = std::make_shared<const limiter::KeptDescriptor>(
+      "default", rule::Descriptor{.entries = {&entry, 1}});
+  const limiter::SizeTake take{.cost = {.per_bytes = kKiB, .reserve_bytes = kKiB}, .taken = 1};
+  for (size_t i = 0; i <= Settler::kWaitingMax; ++i)
+    rig.settler->Follow({limiter::SizeCharge(ann, take)})->OnEnded({.response = 3 * kKiB}, rig.now);
+  EXPECT_EQ(rig.settled.forgotten.value(), 2u);
+  rig.shared->AnswerAll();
+  rig.Pass(base::Duration(0));
+  EXPECT_EQ(rig.settled.taken.value(), 2u * Settler::kWaitingMax);
+}
+
+// A charge is treated like a request in an outage: it counts in the share of this instance, and is
+// taken from the bucket afterwards.
+TEST(SettlementWithAStore, ChargesTheShareOfTheInstanceInAnOutage) {
+  SizeRig rig(kTen, Store::kShared);
+  const auto exchange = rig.Begin(Sized(0));
+  rig.shared->failure = absl::UnavailableError("away");
+  rig.SendHead(Sized(25 * kKiB));
+  EXPECT_EQ(rig.settled.taken.value(), 24u);
+  EXPECT_EQ(rig.decider->debts().owed.value(), 24u);
+  rig.SendBody(20 * kKiB);
+  rig.Leave(*exchange);
+  EXPECT_EQ(rig.settled.returned.value(), 5u);
+  const auto denied = rig.Begin(Sized(0));
+  EXPECT_THAT(denied->client.got.front(), StartsWith("head 429 "));
+  rig.shared->failure = absl::OkStatus();
+  for (int i = 0; i < 20; ++i) {
+    rig.Pass(100ms);
+    rig.decider->OnTime();
+    rig.Settle();
+  }
+  // 20 were sent, of which about 2 have come back.
+  EXPECT_GT(rig.Peek(1).retry_after, 7s);
+  EXPECT_LE(rig.Peek(1).retry_after, 9s);
 }
 
 // ---- Everything together
@@ -369,7 +423,7 @@ std::vector<Case> Cases() {
         "sliding_window_counter"}) {
     for (const std::string_view of : {"request_bytes", "response_bytes"}) {
       for (const uint64_t requests : {40u, 4'000'000u}) {
-        for (const Store store : {Store::kMemory, Store::kShared})
+        for (const Store store : {Store::kMemory, Store::kShared, Store::kLeased})
           cases.push_back({algorithm, of, requests, store});
       }
     }
@@ -378,9 +432,9 @@ std::vector<Case> Cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Algorithms, AllSizes, ::testing::ValuesIn(Cases()));
 
-// Requests of random sizes, with and without lengths, of which some are aborted. At each end, what
-// was taken and what is owed are together the size of all requests, in units.
-TEST_P(AllSizes, AreTakenOrOwed) {
+// Requests of random sizes, with and without lengths, of which some are aborted. At each end, the
+// size of all requests was taken, in units.
+TEST_P(AllSizes, AreTaken) {
   const Case& c = GetParam();
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -419,15 +473,20 @@ TEST_P(AllSizes, AreTakenOrOwed) {
       }
       const uint64_t bytes = c.of == "request_bytes" ? sent_up : sent_down;
       used += (bytes + kKiB - 1) / kKiB;
-      ASSERT_EQ(rig.Taken() + rig.Owed(), used) << i;
+      // With leases, a unit that is about to be returned still counts as taken in the store.
+      if (c.store == Store::kLeased) continue;
+      ASSERT_EQ(rig.Taken(), std::min(used, c.requests)) << i;
     }
     EXPECT_GE(passed, 3u);
+    if (c.store == Store::kLeased) rig.decider->ReturnLeases([](uint64_t) {});
+    rig.Settle();
+    ASSERT_EQ(rig.Taken(), std::min(used, c.requests));
     EXPECT_EQ(rig.settled.lapsed.value() + rig.settled.forgotten.value(), 0u);
   }
 }
 
-// The same while time passes: buckets refill, windows end, debts are paid. All that was reserved,
-// taken, given back, or is owed adds up to the sizes, and time gives nothing away twice.
+// The same while time passes: buckets refill, and windows end. All that was reserved, taken or
+// given back adds up to the sizes.
 TEST_P(AllSizes, AddUpWhileTimePasses) {
   const Case& c = GetParam();
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -459,18 +518,11 @@ TEST_P(AllSizes, AddUpWhileTimePasses) {
       leaves ? rig.Leave(*exchange) : rig.End();
       used += (sent + kKiB - 1) / kKiB;
       const SettleCounters& settled = rig.settled;
-      ASSERT_EQ(reserved + settled.taken.value() + rig.Owed(),
-                used + settled.returned.value() + settled.lapsed.value())
-          << i;
+      ASSERT_EQ(reserved + settled.taken.value(), used + settled.returned.value()) << i;
     }
-    EXPECT_EQ(rig.settled.forgotten.value(), 0u);
+    EXPECT_EQ(rig.settled.lapsed.value() + rig.settled.forgotten.value(), 0u);
     rig.Pass(1h);
-    for (int i = 0; i < 100; ++i) {
-      rig.Pass(60s);
-      rig.Settle();
-    }
-    EXPECT_EQ(rig.Owed(), 0u) << "every debt is paid in the end";
-    EXPECT_EQ(rig.limiter.size_debts().keys(), 0u);
+    EXPECT_EQ(rig.Taken(), 0u) << "time has paid for everything";
   }
 }
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "headgate/limiter/bucket_key.h"
 #include "headgate/proxy/rule_rig.h"
 
 namespace headgate::proxy {
@@ -37,7 +36,7 @@ struct SizeRig : RuleRig {
                     "  rate_limit: {{{}}}\n",
                     limit));
   }
-  // The store answers everything, and what waits for it goes on.
+  // The store answers everything, and the settlements that wait for it continue.
   void Settle() {
     for (int i = 0; shared && i < 10; ++i) {
       shared->AnswerAll();
@@ -81,10 +80,10 @@ struct SizeRig : RuleRig {
     wheel.Advance(now);
   }
 
-  // Taken from the bucket of ann.
-  uint64_t Taken() {
+  // The bucket of ann, for a request of this cost.
+  algorithm::Decision Peek(uint64_t cost = 0) {
     const rule::Entry entry{.key = "client", .value = "ann"};
-    const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 0};
+    const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = cost};
     const limiter::Request request{.domain = "default",
                                    .descriptors = {&descriptor, 1},
                                    .operation = limiter::Operation::kPeek};
@@ -95,16 +94,12 @@ struct SizeRig : RuleRig {
       shared->AnswerAll();
       EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
     }
-    const algorithm::Decision& decision = response.descriptors[0].decision;
-    return decision.limit - decision.remaining;
+    return response.descriptors[0].decision;
   }
-  uint64_t Owed() { return limiter.size_debts().keys() == 0 ? 0 : OwedByAnn(); }
-  uint64_t OwedByAnn() { return limiter.size_debts().OwedBy(KeyOfAnn()); }
-  base::Hash128 KeyOfAnn() {
-    const rule::Entry entry{.key = "client", .value = "ann"};
-    rule::Match match;
-    EXPECT_TRUE(limiter.rules()->Find("default", {&entry, 1}, match));
-    return limiter::RuleBucketKey(store.hash_secret(), "default", {&entry, 1}, match, 0);
+  // The requests taken from the bucket of ann, at most its limit.
+  uint64_t Taken() {
+    const algorithm::Decision decision = Peek();
+    return decision.limit - decision.remaining;
   }
 };
 

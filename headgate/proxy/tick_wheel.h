@@ -1,8 +1,8 @@
 // Coarse timeouts of one loop. Setting and cancelling one is a few stores in a linked list, without
 // an allocation; a timeout is late by at most two ticks.
 //
-// An entry that is often put off is not moved each time: when it is called, it looks at what has
-// happened meanwhile, and sets itself again. So reads and writes touch no timer.
+// An entry that is often put off is not moved each time: when it is called, it checks the latest
+// activity, and sets itself again if it was too early. So reads and writes touch no timer.
 #pragma once
 
 #include <array>

@@ -27,7 +27,7 @@ class UpstreamConnection {
     virtual void OnConnected(base::Instant now) = 0;
     // Exchanges may have ended, and places may be free. Or no exchange can begin any more.
     virtual void OnChanged(base::Instant now) = 0;
-    // The last call. The receivers of its exchanges were told before.
+    // The last call. The receivers of its exchanges have been called before.
     virtual void OnClosed(End end, std::string_view why, base::Instant now) = 0;
 
    protected:

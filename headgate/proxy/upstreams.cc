@@ -1,3 +1,7 @@
+// Addresses, places and the queue; upstreams_connections.cc has the connections. A request gets a
+// place in two ways: at once (Take), if its client is within its part and nobody waits before it,
+// or later from the queue (OnWoken), at the end of a turn. Invariant: a new request gets a place at
+// once only if the first request in the queue may not take it.
 #include "headgate/proxy/upstreams.h"
 
 #include <algorithm>
@@ -9,7 +13,8 @@
 namespace headgate::proxy {
 namespace {
 
-// An address with fewer places keeps none, or one client could use too few of them.
+// An address with fewer places keeps none free, because a single client could then use too few of
+// them.
 constexpr uint64_t kPlacesToKeepOne = 4;
 
 }  // namespace
@@ -73,7 +78,7 @@ void Upstreams::OnChecked(size_t id, bool passed) {
   } else if (!NeverAcceptedUnlikeOthers(address)) {
     counters_.checks_failed.Add();
   }
-  // More places may be in use than before.
+  // The result may change which addresses get requests.
   if (!queue_.empty()) wake_();
 }
 
@@ -103,10 +108,13 @@ bool Upstreams::NeverAcceptedUnlikeOthers(const Address& address) const {
 
 // ---- Requests
 
+// Places that only a client without a place may take, so that a newcomer need not wait for the
+// requests of the others.
 uint64_t Upstreams::KeptOf(const Address& address) const {
   if (address.places(options_.connections_max) < kPlacesToKeepOne) return 0;
   const uint64_t free = address.free_places(options_.connections_max);
-  // Otherwise a client with a request on each connection that drains could let the last one drain.
+  // If many connections drain, all free places are kept for clients without one. Otherwise a client
+  // whose requests hold the draining connections could take the last ones too.
   if (2 * address.drained(options_.connections_max) > options_.connections_max) return free;
   return std::min<uint64_t>(1, free);
 }
@@ -125,6 +133,8 @@ Upstreams::FreePlaces Upstreams::CountFree(base::Instant now) const {
     count += address->free_places(options_.connections_max);
     kept += KeptOf(*address);
   }
+  // At least one of all free places is kept, even if no single address is large enough to keep its
+  // own.
   return {.count = count, .kept = std::max<uint64_t>(1, kept)};
 }
 
@@ -139,7 +149,8 @@ Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
   const FreePlaces free = CountFree(now);
   const bool within_part = IsWithinPart(waiter, free);
   bool may_connect = false;
-  // Nobody overtakes the others of the same client, nor a request that may have the next place.
+  // A request does not overtake earlier requests of its client, nor a request that may have the
+  // next place.
   if (within_part && !MayServe(free) && queue_.WaitingOf(waiter) == 0) {
     Address* const address = Choose(Need::kPlaceOrConnection, waiter, now);
     may_connect = address != nullptr;
@@ -156,6 +167,9 @@ Places::Taken Upstreams::Take(Waiter& waiter, base::Instant now) {
     counters_.refusals_client.Add();
     return {.refused = NoPlace::kQueueFull};
   }
+  // Only for the counters: whether the request waits because of its client's part or because no
+  // place is free. The client's earlier requests in the queue count, because they get their places
+  // first.
   const bool waits_for_client = !IsWithinPart(waiter, free, queue_.WaitingOf(waiter));
   waiter.failed_connects_ = 0;
   queue_.Append(waiter);
@@ -177,6 +191,7 @@ void Upstreams::Forget(Waiter& waiter) {
 }
 
 void Upstreams::OnWoken(base::Instant now) {
+  // The free places are counted again for each request, because OnPlace may have changed anything.
   while (MayServe(CountFree(now))) {
     Address* const address = Choose(Need::kPlace, queue_.front(), now);
     if (address == nullptr) break;
@@ -192,6 +207,8 @@ void Upstreams::OnWoken(base::Instant now) {
 Upstreams::Address* Upstreams::Choose(Need need, const Waiter& waiter, base::Instant now) {
   const bool all_out = AllAreOut(now);
   const bool avoids_slow = AvoidsSlow(now);
+  // Among addresses that can take the request, the one with the least load wins. The search begins
+  // behind the address that was used last, so equally loaded ones take turns.
   const bool may_have_kept =
       !divides_ || !WaiterQueue::IsLimited(waiter) || queue_.HeldBy(waiter) == 0;
   Address* best = nullptr;
@@ -209,6 +226,8 @@ Upstreams::Address* Upstreams::Choose(Need need, const Waiter& waiter, base::Ins
 }
 
 Upstreams::Link* Upstreams::FreeLink(Address& address) {
+  // `free` may contain connections that have no place any more; they are dropped when they are
+  // found.
   while (!address.free.empty()) {
     Link& link = *address.free.back();
     if (link.has_place()) return &link;
@@ -229,15 +248,15 @@ Place& Upstreams::Occupy(Link& link, Waiter& waiter) {
   return link;
 }
 
-// A new connection has as many places as its client may assume until the upstream has told how many
-// it allows. So it does not raise the number before an exchange has ended well.
+// Until the upstream has stated its limit, a new connection only assumes a number of places. So it
+// raises the known number only after an exchange has succeeded on it.
 void Upstreams::NotePlaces(Link& link) {
   const uint64_t places = link.outstanding + link.connection->session().free_places();
   uint64_t& known = link.address.connection_places;
   known = link.has_answered ? places : std::min(known, places);
 }
 
-// The next request looks at the address behind this one first.
+// The next request considers the address behind this one first.
 void Upstreams::NoteUsed(const Address& address) {
   const auto at = std::find_if(addresses_.begin(), addresses_.end(),
                                [&](const auto& owned) { return owned.get() == &address; });
@@ -257,17 +276,41 @@ void Upstreams::OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant no
 }
 
 void Upstreams::OnHealth(Address& address, Ended ended, base::Instant now) {
+  // A cancelled exchange, or one that was not begun, says nothing about the address.
   if (ended == Ended::kWell) return address.health.OnSuccess();
-  if (ended != Ended::kFailed && ended != Ended::kTooSlow) return;
+  if (ended == Ended::kFailed) OnFailure(address, AsideBecause::kBroken, now);
+  if (ended == Ended::kTooSlow) OnFailure(address, AsideBecause::kTooSlow, now);
+}
+
+void Upstreams::OnFailure(Address& address, AsideBecause why, base::Instant now) {
   const bool was_out = address.health.IsOut(now);
+  address.failed = why;
   address.health.OnFailure(options_.health, now);
   if (!was_out && address.health.IsOut(now)) counters_.out.Add();
 }
 
+void Upstreams::DescribeAddresses(std::vector<AddressState>& states) const {
+  states.clear();
+  for (const auto& address : addresses_) {
+    const bool fails_checks = address->failed_checks >= options_.failed_checks_max;
+    states.push_back({.id = address->id,
+                      .in_progress = address->outstanding,
+                      .aside = address->health.is_suspect() ? address->failed
+                               : !fails_checks              ? AsideBecause::kNot
+                               : NeverAcceptedUnlikeOthers(*address)
+                                   ? AsideBecause::kNeverAccepted
+                                   : AsideBecause::kChecksFailed});
+  }
+}
+
 void Upstreams::OnConnectFailure(Address& address, base::Instant now) {
-  if (!NeverAcceptedUnlikeOthers(address)) return OnHealth(address, Ended::kFailed, now);
+  if (!NeverAcceptedUnlikeOthers(address))
+    return OnFailure(address, AsideBecause::kNoConnection, now);
+  // If other addresses of the name accept connections, this one is probably not served at all: one
+  // failure is enough.
   HealthOptions at_once = options_.health;
   at_once.failures_max = 1;
+  address.failed = AsideBecause::kNeverAccepted;
   address.health.OnFailure(at_once, now);
 }
 

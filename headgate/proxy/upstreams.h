@@ -1,23 +1,23 @@
 // The upstreams of one loop: their addresses, their connections, and the queue of the requests that
 // wait for one. Loops share nothing.
 //
-// A request goes to the address with the fewest outstanding requests, among those that are not out
-// (health.h) or down by active checks (health_check.h); if all are, among all. A request that waits
-// for a connection that is being made counts as outstanding. On an address a request takes the
-// connection that was used last, so that the others become idle and are closed.
+// A request goes to the address with the fewest outstanding requests, among the addresses that are
+// not out (health.h) or down by active checks (health_check.h); if all are, among all. A request
+// that waits for a connection that is being made counts as outstanding. On an address a request
+// takes the connection that was used last, so that the others become idle and are closed.
 //
-// A pool of requests says nothing about time: a client whose requests last long, since it uploads
-// slowly for example, could have all places. So a client gets another place only within its part
+// A limit on requests per cycle does not limit how long they last: a client with long requests,
+// such as slow uploads, could hold all places. So a client gets another place only within its part
 // (dynamic_threshold.h); its requests beyond that wait, and others pass them (waiter_queue.h). The
 // queue is divided in the same way. The last free place of each address is for a client without
 // one, so that there is one if another address leaves, or has never accepted a connection.
 //
 // A connection of HTTP/2 that takes no more exchanges, after GOAWAY for example, drains: it keeps
-// those that are open, however long they last. Such connections have a bound of their own, so that
+// its open exchanges, however long they last. Such connections have a bound of their own, so that
 // they do not take the places of others. Many cancelled requests wear a connection, and it is
-// retired for the sake of the others on it (ClientSession::worn), but only within that bound. Those
-// beyond it have been ended by the service. If they take more than half of the other bound, what is
-// left is for clients without a place.
+// retired for the sake of the others on it (ClientSession::worn), but only within that bound.
+// Draining connections beyond that bound were ended by the service. If they take more than half of
+// the bound of the others, the rest is for clients without a place.
 //
 // An address may not answer at all. If a connection is not made within 250 ms, the requests that
 // wait get others, at addresses that are not slow (RFC 8305, 5).
@@ -38,6 +38,7 @@
 
 #include "headgate/base/counter.h"
 #include "headgate/base/time.h"
+#include "headgate/proxy/address_state.h"
 #include "headgate/proxy/health.h"
 #include "headgate/proxy/places.h"
 #include "headgate/proxy/upstream_connection.h"
@@ -46,8 +47,8 @@
 namespace headgate::proxy {
 
 struct UpstreamsOptions {
-  // Connections to each address, for each loop, and as many that drain. Raise it for slow upstreams
-  // that take many requests at once.
+  // Connections to each address, for each loop, and as many again that drain. Raise it for slow
+  // upstreams that take many requests at once.
   size_t connections_max = 128;
   // Exchanges that a new connection is expected to carry at once: 1 for HTTP/1.
   size_t exchanges_per_connection = 1;
@@ -90,7 +91,7 @@ struct UpstreamsCounters {
 class Upstreams final : public Places {
  public:
   // `wake` makes the loop call OnWoken at the end of its turn. The options and counters must
-  // outlive this object. It has no addresses at first.
+  // outlive this object, which has no addresses at first.
   Upstreams(const UpstreamsOptions& options, Connect connect, UpstreamsCounters& counters,
             std::function<void()> wake);
   ~Upstreams();
@@ -99,15 +100,19 @@ class Upstreams final : public Places {
   Taken Take(Waiter& waiter, base::Instant now) override;
   void Forget(Waiter& waiter) override;
 
-  // Replaces the addresses; at least one. One whose id is known stays as it is. One that is not
-  // among them retires: its connections finish their exchanges, and get no others. If it comes back
-  // before they have ended, they count in its bound, and its health begins anew.
+  // Replaces the addresses; at least one. An address whose id is known stays as it is. An address
+  // that is missing now retires: its connections finish their exchanges, and get no others. If it
+  // comes back before they have ended, they count in its bound, and its health starts as that of a
+  // new address.
   void SetAddresses(std::span<const ServiceAddress> to, base::Instant now);
   // Whether this address has retired, and still has connections.
   bool HasRetired(size_t id) const;
 
   // The result of an active check of this address. Does nothing if it has retired.
   void OnChecked(size_t id, bool passed);
+
+  // The state of each address, in `states`, whose memory is used again.
+  void DescribeAddresses(std::vector<AddressState>& states) const;
 
   // Whether clients are held to their parts. At first they are.
   void SetDivides(bool divides);
@@ -116,7 +121,7 @@ class Upstreams final : public Places {
   void OnWoken(base::Instant now);
   // Closes connections that were idle for too long. Called every tick.
   void OnTick(base::Instant now);
-  // Nobody waits any more: requests that do, or would have to, get no place.
+  // Ends the queue: requests that wait, or would have to, get no place.
   void EndQueue(base::Instant now);
   // Ends everything: exchanges fail, nobody waits any more, and nothing begins.
   void Close(base::Instant now);
@@ -170,12 +175,13 @@ class Upstreams final : public Places {
     std::vector<std::unique_ptr<Link>> links;
     std::deque<Link*> free;  // that may have a place; the last one was used last
     uint64_t outstanding = 0;
-    uint64_t draining = 0;              // links
-    uint64_t outstanding_draining = 0;  // of `outstanding`, on them
-    uint64_t slow = 0;                  // of `connecting`, those that take long
+    uint64_t draining = 0;              // links whose connection drains
+    uint64_t outstanding_draining = 0;  // of `outstanding`, on links that drain
+    uint64_t slow = 0;                  // of `connecting`, the ones that take long
     uint64_t connecting = 0;            // connections that are being made, for requests that wait
     uint64_t connection_places = 0;     // of the connection that was used last, as far as known
     Health health;
+    AsideBecause failed = AsideBecause::kNot;  // the last failure that `health` was told of
 
     void Revive() {
       retired = connect_failed = false;
@@ -183,16 +189,15 @@ class Upstreams final : public Places {
       health = Health();
     }
     uint64_t load() const { return outstanding + connecting; }
-    // Links within the bound of those that take exchanges. As many may drain; others that drain
-    // take the places of these.
+    // Links that count in the bound `connections`. Up to `connections` draining links do not count.
     uint64_t bounded_links(uint64_t connections) const {
       return links.size() - std::min(draining, connections);
     }
-    // With this many connections, on those that take exchanges.
+    // The places on connections that take exchanges, with this many connections.
     uint64_t places(uint64_t connections) const {
       return (connections - std::min(connections, drained(connections))) * connection_places;
     }
-    // How many of these connections have lost their places to others that drain.
+    // How many of these connections cannot exist because more than `connections` drain.
     uint64_t drained(uint64_t connections) const {
       return draining - std::min(draining, connections);
     }
@@ -212,30 +217,33 @@ class Upstreams final : public Places {
   bool AvoidsSlow(base::Instant now) const;
   // Notes which connections are slow to be made, and opens others for the requests that wait.
   void NoteSlow(base::Instant now);
-  // Whether only other addresses of its name have accepted connections.
+  // Whether this address has never accepted a connection, but another address of its name has.
   bool NeverAcceptedUnlikeOthers(const Address& address) const;
   void OnLeft(Link& link, Waiter& waiter, Ended ended, base::Instant now);
   void OnHealth(Address& address, Ended ended, base::Instant now);
+  void OnFailure(Address& address, AsideBecause why, base::Instant now);
   void OnConnectFailure(Address& address, base::Instant now);
   void OnConnectFailed(UpstreamConnection::End end, std::string_view why, base::Instant now);
-  // Places on connections, those that do not exist yet included.
+  // Places on connections, including connections that do not exist yet.
   struct FreePlaces {
     uint64_t count = 0;
     uint64_t kept = 1;  // of these, for clients without a place
   };
   FreePlaces CountFree(base::Instant now) const;
-  // The free places of this address that are for clients without a place.
+  // The free places of this address that are reserved for clients without a place.
   uint64_t KeptOf(const Address& address) const;
-  // Whether those are all that are free.
+  // Whether all free places of this address are reserved ones.
   bool IsLastKept(const Address& address) const;
-  // Whether one of these places is within the part of the waiter's client, after it will have got
-  // `promised` of them.
+  // Whether the waiter's client may take one more of these places, counting `promised` places that
+  // it is about to get.
   bool IsWithinPart(const Waiter& waiter, FreePlaces free, uint64_t promised = 0) const;
   bool MayServe(FreePlaces free) { return !queue_.empty() && IsWithinPart(queue_.front(), free); }
   enum class Need : uint8_t { kPlace, kPlaceOrConnection };
-  // The address for this request, which is the next; null if none has what is needed.
+  // The address for this request, which must be the next one; null if no address has a place (or
+  // may open a connection).
   Address* Choose(Need need, const Waiter& waiter, base::Instant now);
-  // The connection for the next request to this address, or null. Forgets those without a place.
+  // The connection for the next request to this address, or null. Removes connections without a
+  // place from `free`.
   Link* FreeLink(Address& address);
   Place& Occupy(Link& link, Waiter& waiter);
   static void NotePlaces(Link& link);
@@ -245,7 +253,7 @@ class Upstreams final : public Places {
   void NoteFree(Link& link, base::Instant now);
   // Retires a connection that is worn, and notes whether it drains.
   void NoteDraining(Link& link);
-  // Takes it out of its address; it is destroyed later.
+  // Removes the link from its address, and destroys it at the end of the turn.
   void Bury(Link& link);
   void EndLink(Link& link, base::Instant now);
   // Ends the connections without a request, after the idle timeout or if the address has retired.
@@ -257,12 +265,12 @@ class Upstreams final : public Places {
   UpstreamsCounters& counters_;
   const std::function<void()> wake_;
   Addresses addresses_;
-  Addresses retired_;  // that still have connections
+  Addresses retired_;  // removed addresses that still have connections
   std::vector<std::unique_ptr<Link>> dead_;
   WaiterQueue queue_;
   size_t connecting_ = 0;
-  size_t slow_ = 0;   // of these
-  size_t first_ = 0;  // the address that is looked at first: the one after the last that was used
+  size_t slow_ = 0;   // of `connecting_`, the ones that take long
+  size_t first_ = 0;  // the address that is considered first: the one after the last that was used
   bool divides_ = true;
   bool queue_ended_ = false;
   bool closed_ = false;

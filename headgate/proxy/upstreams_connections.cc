@@ -37,7 +37,7 @@ void Upstreams::Open(Address& address, base::Instant now) {
   link.connection = connect_(address.id, link);
 }
 
-// Connections that are being made are as good as used, by clients that have no more than the first.
+// Counts the connections in progress as if they were taken by requests of the first waiting client.
 void Upstreams::OpenForQueue(base::Instant now) {
   const auto may_open = [&] {
     const uint64_t promised =
@@ -49,7 +49,7 @@ void Upstreams::OpenForQueue(base::Instant now) {
   while (!closed_ && may_open()) {
     Address* const address = Choose(Need::kPlaceOrConnection, queue_.front(), now);
     if (address == nullptr) return;
-    // The end of the turn gives this place to the first that waits.
+    // There is a free place: OnWoken gives it to the first waiting request.
     if (FreeLink(*address) != nullptr) return wake_();
     Open(*address, now);
   }
@@ -85,7 +85,7 @@ void Upstreams::NoteSlow(base::Instant now) {
   if (slow_ > before) OpenForQueue(now);
 }
 
-// The session may be calling, so its places are looked at later.
+// The session may be calling, so its places are counted later.
 void Upstreams::NoteFree(Link& link, base::Instant now) {
   link.idle_since = now;
   NoteDraining(link);
@@ -93,8 +93,8 @@ void Upstreams::NoteFree(Link& link, base::Instant now) {
   if (!queue_.empty()) wake_();
 }
 
-// Over HTTP/1 a connection has one exchange, so the bound of connections is one of requests. All of
-// them count in it, also those that are for their last request.
+// An HTTP/1 connection has one exchange at a time, so the bound on connections bounds requests too.
+// Its connections therefore never count as draining, not even during their last request.
 void Upstreams::NoteDraining(Link& link) {
   if (link.drains || !link.connection->speaks_http2()) return;
   Address& address = link.address;
@@ -133,8 +133,8 @@ void Upstreams::OnClosed(Link& link, UpstreamConnection::End end, std::string_vi
   OnConnectFailed(end, why, now);
 }
 
-// The first that waits has waited for this connection. It goes on waiting as long as another
-// address may accept one.
+// The first request in the queue has waited for this connection. It continues to wait as long as
+// another address may accept one.
 void Upstreams::OnConnectFailed(UpstreamConnection::End end, std::string_view why,
                                 base::Instant now) {
   if (queue_.empty()) return;

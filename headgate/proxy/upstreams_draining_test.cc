@@ -103,7 +103,8 @@ TEST_F(UpstreamsDrainingTest, IfTooManyDrainTheLastPlacesAreForClientsWithoutOne
     ASSERT_NE(connection, nullptr) << i;
     EndBeginning(*connection);
   }
-  // Three are within the bound of their own. Two of the other three are taken.
+  // Three of the five that drain are within a bound of their own. The two others take two
+  // of the three places for other connections.
   EXPECT_EQ(BeginOf(1), nullptr);
   EXPECT_NE(BeginOf(2), nullptr);
   EXPECT_EQ(BeginOf(2), nullptr);
@@ -113,8 +114,8 @@ TEST_F(UpstreamsDrainingTest, IfTooManyDrainTheLastPlacesAreForClientsWithoutOne
   EndAll();
 }
 
-// Its requests on connections that drain count for the client, but their places are not free ones
-// of the others, nor taken from them.
+// Requests on connections that drain count for their client. But the places of these connections
+// are not among the places of the other connections, neither as free nor as taken ones.
 TEST_F(UpstreamsDrainingTest, TheirPlacesAreNeitherFreeNorTaken) {
   for (size_t i = 0; i < kPlaces; ++i) ASSERT_NE(BeginOf(1), nullptr);
   EndBeginning(*made[0]);

@@ -44,7 +44,7 @@ TEST_F(UpstreamsSlowTest, AnotherAddressIsTriedAfterTheAttemptDelay) {
   ASSERT_EQ(made.size(), 4u);
   EXPECT_EQ(made[2]->address, made[1]->address);
   EXPECT_EQ(made[3]->address, made[1]->address);
-  // Until the first one answers after all.
+  // The first connection is made after all.
   Connected(0);
   EXPECT_NE(second.place, nullptr);
   Connected(2);

@@ -323,6 +323,32 @@ TEST_F(UpstreamsTest, AddressThatFailsGetsNothingForATime) {
   if (good != nullptr) Leave(*good);
 }
 
+// An address counts as set aside until it has answered, also during an attempt.
+TEST_F(UpstreamsTest, DescribesItsAddresses) {
+  options.health = {.failures_max = 1, .out_min = seconds(1), .out_max = seconds(8)};
+  Make(1);
+  std::vector<AddressState> states;
+  const auto described = [&]() -> const AddressState& {
+    upstreams->DescribeAddresses(states);
+    return states.at(0);
+  };
+  Place* place = &Take();
+  EXPECT_EQ(described(), (AddressState{.in_progress = 1}));
+  Leave(*place, Ended::kTooSlow);
+  EXPECT_EQ(described(), (AddressState{.aside = AsideBecause::kTooSlow}));
+  now += seconds(1);
+  EXPECT_EQ(described(), (AddressState{.aside = AsideBecause::kTooSlow}));
+  Leave(Take(), Ended::kFailed);
+  EXPECT_EQ(described(), (AddressState{.aside = AsideBecause::kBroken}));
+  now += seconds(2);
+  Leave(Take());
+  EXPECT_EQ(described(), AddressState{});
+  for (int i = 0; i < 2; ++i) upstreams->OnChecked(0, false);
+  EXPECT_EQ(described(), (AddressState{.aside = AsideBecause::kChecksFailed}));
+  upstreams->OnChecked(0, true);
+  EXPECT_EQ(described(), AddressState{});
+}
+
 TEST_F(UpstreamsTest, IfAllAreOutAllAreAsked) {
   options.health = {.failures_max = 1};
   Make(2);

@@ -1,4 +1,4 @@
-// The clients that have places or wait for one, and the order in which those who wait get one: the
+// The clients that have places or wait for one, and the order in which waiting clients get one: the
 // client with the fewest places is first, and clients with equally many take turns. Requests of one
 // client are in order. A request leaves the queue from any position without a search.
 //
@@ -10,8 +10,8 @@
 //
 // Requests without a client count as if they were of one client without places.
 //
-// A client is known from its first request until none of its requests waits or has a place; so
-// there are at most as many as places and waiting requests. Memory is used again.
+// A client is known as long as one of its requests waits or has a place, so there are at most as
+// many clients as places and waiting requests. Memory is reused.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace headgate::proxy {
 struct PlaceClient {
   uint64_t held = 0;  // places
   uint64_t waiting = 0;
-  // Those that wait, in order.
+  // The waiting requests, in order.
   Places::Waiter* first = nullptr;
   Places::Waiter* last = nullptr;
   // If some wait: the position in the heap, and among clients with equally many places.
@@ -70,7 +70,7 @@ class WaiterQueue {
   bool IsBefore(const PlaceClient& a, const PlaceClient& b) const;
   void Insert(PlaceClient& client);
   void Erase(PlaceClient& client);
-  // Puts it where it belongs after its number of places or its ticket has changed.
+  // Restores the heap's order after the client's number of places or its ticket has changed.
   void Reorder(PlaceClient& client);
   void Put(PlaceClient& client, size_t position);
 

@@ -7,12 +7,11 @@
 
 namespace headgate::proxy {
 
-namespace auth = front::auth;
-
 WaitingRequest::~WaitingRequest() { Leave(arrived_); }
 
-auth::Asked& WaitingRequest::MakeAsked() {
-  // The answer comes in the middle of other work. The request goes on after it.
+gate::Asked& WaitingRequest::MakeAsked() {
+  // The answer comes in the middle of other work. The request continues in a later turn of the
+  // loop.
   return asked_.emplace([this] { gate_.held_.Hold(*this, base::Instant{0}); });
 }
 
@@ -25,7 +24,7 @@ void WaitingRequest::Keep(Arrival arrival, base::Instant now) {
   if (asked_ && !is_held()) gate_.held_.Await(*this);
 }
 
-void WaitingRequest::Hold(const auth::Verdict& verdict, base::Instant now) {
+void WaitingRequest::Hold(const gate::Verdict& verdict, base::Instant now) {
   asked_.reset();
   in_queue_ = true;
   gate_.counters_.verdicts.held_begun.Add();
@@ -46,8 +45,12 @@ void WaitingRequest::EndHold() {
 void WaitingRequest::OnDue(base::Instant now) {
   if (asked_) return OnAnswer(now);
   EndHold();
-  if (limit_)
-    limit_->reset_after = std::max(base::Duration(0), limit_->reset_after - (now - decided_));
+  if (limit_) {
+    const base::Duration waited = now - decided_;
+    limit_->reset_after = std::max(base::Duration(0), limit_->reset_after - waited);
+    if (limit_->more_after)
+      limit_->more_after = std::max(base::Duration(0), *limit_->more_after - waited);
+  }
   Enter(limit_, now);
 }
 
@@ -63,7 +66,8 @@ void WaitingRequest::OnAnswer(base::Instant now) {
       return Hold(gate_.verdict_, now);
     case RuleGate::Next::kRefuse: {
       auto refused = gate_.Refuse(arrival_, entrance_, exchange_, now);
-      // Only now, because it may ask the checker, and the verdict is its last answer.
+      // Only now: the listeners may ask the checker, and the verdict points to the checker's last
+      // answer.
       arrival_.end.Tell({}, now);
       return Become(std::move(refused), now);
     }

@@ -1,5 +1,5 @@
 // A request that waits for its turn in the queue of a rule, or for the answer of the shared store.
-// Afterwards it only passes on what it receives.
+// Once decided, this object only forwards the data that it receives.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@ namespace headgate::proxy {
 
 class WaitingRequest final : public http::RequestReceiver, private HeldRequests::Entry {
  public:
-  // All arguments must outlive this object, but for the exchange.
+  // All arguments except the exchange must outlive this object.
   WaitingRequest(RuleGate& gate, Entrance& entrance, http::ServerExchange& exchange)
       : gate_(gate), entrance_(entrance), exchange_(exchange) {}
   ~WaitingRequest() override;
 
-  // For the question to the shared store.
-  front::auth::Asked& MakeAsked();
+  // Creates the state of a request that waits for the shared store.
+  gate::Asked& MakeAsked();
   // The request, before anything of it is received.
   void Keep(Arrival arrival, base::Instant now);
   // Waits for the turn that the verdict states.
-  void Hold(const front::auth::Verdict& verdict, base::Instant now);
+  void Hold(const gate::Verdict& verdict, base::Instant now);
 
   void OnData(std::string_view bytes, base::Instant now) override;
   void OnEnd(const http::Fields& trailers, base::Instant now) override;
@@ -50,7 +50,7 @@ class WaitingRequest final : public http::RequestReceiver, private HeldRequests:
   Arrival arrival_;
   net::Peer peer_;
   base::Instant arrived_{0};
-  std::optional<front::auth::Asked> asked_;  // absent: the answer is known
+  std::optional<gate::Asked> asked_;  // absent: the answer is known
   bool in_queue_ = false;
   std::optional<wire::RateLimitState> limit_;
   std::string policy_;  // of limit_

@@ -15,7 +15,7 @@ namespace headgate::proxy {
 namespace waiting_request_test {
 
 using namespace std::chrono_literals;
-using front::auth::Outcome;
+using gate::Outcome;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -94,8 +94,8 @@ TEST(WaitingRequest, EndThatArrivesBeforeTheTurnFollows) {
   rig.Pass(1s);
   EXPECT_THAT(rig.other.got, ElementsAre("POST /x x-client-id=ann", "end"));
   rig.Answer(rig.other).OnHead({.body = {.kind = http::BodyLength::Kind::kNone}}, rig.now);
-  // All of the limit is there again when nobody waits and the next one need not: 1 s after the
-  // turn.
+  // The limit is full again when no request waits and the next one would not have to wait: 1 s
+  // after the turn.
   EXPECT_THAT(second->client.got, ElementsAre(AllOf(StartsWith("head 200 "),
                                                     HasSubstr("RateLimit=\"client\";r=1;t=1"))));
 }
@@ -379,7 +379,7 @@ TEST(WaitingRequest, RequestWithATurnIsHeldEvenIfOthersFillItsPlaceMeanwhile) {
     rig.Pass(0s);
   }
   EXPECT_EQ(rig.shared->waiting(), 0u);
-  // The first one passes. The last three have looked before the places were full, or have not.
+  // The first one passes. The last three have peeked before the places were full, or have not.
   const uint64_t refused = rig.rule_counters.held_refused.value();
   EXPECT_EQ(rig.HeldNow() + refused, 6u);
   EXPECT_GE(rig.HeldNow(), 4u);
@@ -481,7 +481,7 @@ struct RandomClients {
     }
   }
   void Settle() {
-    // A request may ask twice: it looks, and then takes.
+    // A request may ask twice: it peeks, and then takes.
     do {
       AnswerOfStore();
       rig.Pass(0s);

@@ -52,7 +52,7 @@ std::optional<base::Instant> ParseSeconds(std::string_view text) {
   return base::Instant::FromNanos(seconds * kNanosPerSecond + nanos);
 }
 
-// A number of a log that is a time: not a status, a size or a duration.
+// Whether the digits can be a Unix time, rather than a status, a size or a duration.
 bool MayBeSeconds(std::string_view text) {
   constexpr size_t kDigitsMin = 10;  // since 2001
   const size_t digits = text.find_first_not_of("0123456789");

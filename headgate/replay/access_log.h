@@ -4,8 +4,8 @@
 //   1795601635.123 alice GET /a
 //   {"time": "2026-11-25T10:13:55.250Z", "client_id": "alice"}
 //
-// A line of text consists of words between spaces; what stands in "…" or […] is one word. The time
-// is the first word that is one: of the Common Log Format, of RFC 3339, or seconds or milliseconds
+// A line of text consists of words between spaces; a text in "…" or […] is one word. The time is
+// the first word that is one: of the Common Log Format, of RFC 3339, or seconds or milliseconds
 // since 1970. In a line of JSON it is the member `time`, `timestamp`, `@timestamp`, `ts`,
 // `time_iso8601`, `time_local` or `msec`.
 #pragma once

@@ -71,7 +71,8 @@ class SharePlanner {
   algorithm::FairSharePool pool_;
   SharePlan plan_;
   std::map<std::string, Client, std::less<>> clients_;
-  int64_t number_ = -1;  // of the cycle of the log: its first request is in cycle 0
+  int64_t number_ =
+      -1;  // the number of the current cycle; the first request of the log is in cycle 0
   uint64_t in_cycle_ = 0;
   uint64_t refused_in_cycle_ = 0;
   std::vector<uint64_t> loads_;  // of the cycles with requests

@@ -48,7 +48,7 @@ TEST(SharePlan, ShowsWhatEachClientWouldHaveBeenRefused) {
 }
 
 TEST(SharePlan, SaysWhichCapacityMostCyclesNeed) {
-  SharePlanner planner = Planner(1000);
+  SharePlanner planner = *SharePlanner::Make({.capacity = 1000, .cycle = 10s, .is_paced = false});
   // 200 cycles with 1 to 200 requests: 99 % of them have at most 198.
   for (int cycle = 0; cycle < 200; ++cycle)
     for (int i = 0; i <= cycle; ++i) planner.Take("a", kStart + cycle * 10s);

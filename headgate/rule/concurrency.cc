@@ -14,9 +14,10 @@ constexpr std::string_view kConcurrencyFieldsForm =
 
 // The words of other limits.
 constexpr Word kOtherWords[] = {
-    Word::kAlign,    Word::kBurst,  Word::kCost,  Word::kCountDenied,
-    Word::kMaxDelay, Word::kPeriod, Word::kQueue, Word::kRequestsPerUnit,
-    Word::kSharing,  Word::kStrict, Word::kUnit};
+    Word::kAlign,       Word::kBlock, Word::kBurst,           Word::kCost,     Word::kCount,
+    Word::kCountDenied, Word::kMax,   Word::kMaxDelay,        Word::kOverdraw, Word::kPeriod,
+    Word::kPlans,       Word::kQueue, Word::kRequestsPerUnit, Word::kSharing,  Word::kStrict,
+    Word::kTimezone,    Word::kUnit};
 
 std::string HintFor(Word word) {
   switch (word) {

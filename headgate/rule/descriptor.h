@@ -43,6 +43,9 @@ struct Descriptor {
   std::span<const Entry> entries;
   std::optional<uint64_t> cost{};  // 1 if absent; 0 reads the state without consuming
   std::optional<OverrideLimit> override_limit{};
+  // The limit that the request brings for its rule (given_limit.h), from a source that is trusted;
+  // empty: none.
+  std::string_view given_limit{};
 };
 
 }  // namespace headgate::rule

@@ -22,8 +22,8 @@ Mark MarkOf(const yaml_mark_t& mark) {
 
 class DocumentParser {
  public:
-  DocumentParser(std::string_view text, Document::Rest rest)
-      : text_(text), rest_(rest), document_(std::make_unique<Document>()) {
+  explicit DocumentParser(std::string_view text)
+      : text_(text), document_(std::make_unique<Document>()) {
     // This fails only if memory runs out, which stops the process elsewhere too.
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
     yaml_parser_set_input_string(
@@ -48,6 +48,11 @@ class DocumentParser {
   }
 
  private:
+  static constexpr const char* kOneDocument =
+      "move the text from here on into a file of its own, or remove the line `---`";
+  static constexpr std::string_view kHint =
+      "the file is not valid YAML; check this line and the lines above it";
+
   // A sequence or mapping whose end has not been read yet.
   struct Open {
     DocumentNode* node;
@@ -69,10 +74,9 @@ class DocumentParser {
       case YAML_MAPPING_END_EVENT:
         return End();
       case YAML_DOCUMENT_START_EVENT:
-        if (++documents_ > 1) Fail(MarkOf(event.start_mark), "yaml: more than one document");
-        return;
-      case YAML_DOCUMENT_END_EVENT:
-        done_ = rest_ == Document::Rest::kIgnored;
+        if (++documents_ > 1) {
+          Fail(MarkOf(event.start_mark), "yaml: more than one document", kOneDocument);
+        }
         return;
       case YAML_STREAM_END_EVENT:
         done_ = true;
@@ -101,7 +105,8 @@ class DocumentParser {
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) {
       return Fail(MarkOf(event.start_mark),
-                  fmt::format("yaml: unknown anchor '{}' referenced", name));
+                  fmt::format("yaml: unknown anchor '{}' referenced", name),
+                  "a text that begins with * needs quotes: \"*\"");
     }
     if (found->second == nullptr) {
       return Fail(MarkOf(event.start_mark),
@@ -209,8 +214,9 @@ class DocumentParser {
     }
   }
 
-  void Fail(Mark mark, std::string message) {
-    if (!error_) error_ = Document::Error{.mark = mark, .message = std::move(message)};
+  void Fail(Mark mark, std::string message, std::string hint = std::string(kHint)) {
+    if (error_) return;
+    error_ = Document::Error{.mark = mark, .message = std::move(message), .hint = std::move(hint)};
   }
 
   void FailSize(Mark mark) {
@@ -226,9 +232,58 @@ class DocumentParser {
     const std::string problem =
         parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem;
     if (parser_.error == YAML_READER_ERROR) {
-      return Fail(MarkAt(parser_.problem_offset), fmt::format("yaml: {}", problem));
+      const bool is_octet = problem.find("octet") != problem.npos;
+      return Fail(MarkAt(parser_.problem_offset), fmt::format("yaml: {}", problem),
+                  is_octet ? "save the file in the encoding UTF-8" : "remove this character");
     }
-    Fail(MarkOf(parser_.problem_mark), fmt::format("yaml: {}", problem));
+    const Mark mark = MarkOf(parser_.problem_mark);
+    Fail(mark, fmt::format("yaml: {}", problem), HintFor(problem, mark));
+  }
+
+  // The hint for a syntax error: the correct spelling of the probable intention.
+  std::string HintFor(std::string_view problem, Mark mark) const {
+    const char at = CharAt(mark);
+    const char before = mark.column > 1 ? CharAt({mark.line, mark.column - 1}) : '\n';
+    if (at == '\t' || IsIndentedWithTab(mark.line) || IsIndentedWithTab(mark.line - 1))
+      return "YAML is indented with spaces: replace the tab";
+    if (problem.find("cannot start any token") != problem.npos)
+      return fmt::format("a text that begins with {} needs quotes: \"{}…\"", at, at);
+    if (problem.find("alphabetic or numeric") != problem.npos && (before == '*' || before == '&'))
+      return fmt::format("a text that begins with {} needs quotes: \"{}\"", before, before);
+    if (problem.find("expected node content") != problem.npos && (at == ':' || before == ':'))
+      return "a text that begins with : needs quotes: \"::1\"";
+    if (problem.find("<document start>") != problem.npos) return kOneDocument;
+    if (problem.find("unexpected ':'") != problem.npos)
+      return "write a space and a value behind the colon, {word: value}, or quotes around a text "
+             "with a colon";
+    if (problem.find("mapping values are not allowed") != problem.npos)
+      return "a text with a colon and a space needs quotes; or this line is indented too far";
+    return std::string(kHint);
+  }
+
+  bool IsIndentedWithTab(uint32_t line) const {
+    for (uint32_t column = 1; line > 0; ++column) {
+      const char c = CharAt({line, column});
+      if (c == '\t') return true;
+      if (c != ' ' && c != '-') return false;
+    }
+    return false;
+  }
+
+  // The first byte of the character; '\n' at the end of a line, or of the text.
+  char CharAt(Mark mark) const {
+    std::string_view rest = text_;
+    for (uint32_t line = 1; line < mark.line; ++line) {
+      const size_t end = rest.find('\n');
+      if (end == rest.npos) return '\n';
+      rest.remove_prefix(end + 1);
+    }
+    uint32_t column = 0;
+    for (const char c : rest) {
+      if (c == '\n') break;
+      if ((static_cast<unsigned char>(c) & 0xC0) != 0x80 && ++column == mark.column) return c;
+    }
+    return '\n';
   }
 
   Mark MarkAt(size_t offset) const {
@@ -245,7 +300,6 @@ class DocumentParser {
   }
 
   const std::string_view text_;
-  const Document::Rest rest_;
   yaml_parser_t parser_{};
   std::unique_ptr<Document> document_;
   // Null while its node is being read.
@@ -259,14 +313,15 @@ class DocumentParser {
   std::optional<Document::Error> error_;
 };
 
-Document::Parsed Document::Parse(std::string_view text, Rest rest) {
+Document::Parsed Document::Parse(std::string_view text) {
   if (text.size() > kDocumentBytesMax) {
     return {.document = nullptr,
             .error = Error{.mark = {},
                            .message = fmt::format("yaml: {} bytes are more than {}", text.size(),
-                                                  kDocumentBytesMax)}};
+                                                  kDocumentBytesMax),
+                           .hint = "split the file"}};
   }
-  return DocumentParser(text, rest).Run();
+  return DocumentParser(text).Run();
 }
 
 }  // namespace headgate::rule

@@ -2,7 +2,8 @@
 // the scalars, because `value: 010` in a rule file is the text "010" but `requests_per_unit: 010`
 // is 8.
 //
-// Reads only the first document of a text. As in Envoy's rate limit service, aliases share the
+// A text must have one document. Envoy's rate limit service silently ignores all others; here they
+// are an error, because their author meant them to count. As in that service, aliases share the
 // nodes of their anchor, and merge keys (`<<`) are expanded in place. If a key occurs twice, both
 // pairs are kept, in order. The input is untrusted, so everything is bounded. Syntax errors have
 // libyaml's wording, as in Envoy's rate limit service.
@@ -51,14 +52,12 @@ class Document {
   struct Error {
     Mark mark;
     std::string message;
+    std::string hint;  // what to write instead
   };
   struct Parsed;
 
-  // Whatever follows the first document is ignored, as by Envoy's rate limit service, or an error.
-  enum class Rest : uint8_t { kIgnored, kRefused };
-
   // Copies the parts of `text` that it needs.
-  static Parsed Parse(std::string_view text, Rest rest = Rest::kIgnored);
+  static Parsed Parse(std::string_view text);
 
   // Null if the document is empty.
   const DocumentNode* root() const { return root_; }

@@ -1,4 +1,4 @@
-// load_problems_test.cc tests which documents are refused, and with what message.
+// load_problems_test.cc tests which documents are refused, and their messages.
 #include "headgate/rule/document.h"
 
 #include <gmock/gmock.h>
@@ -58,9 +58,46 @@ TEST(Document, KeepsBothPairsOfADoubledKey) {
   EXPECT_EQ(ShowText("{a: 1, a: 2}"), "{a@1:2: 1@1:5, a@1:8: 2@1:11}@1:1");
 }
 
-TEST(Document, ReadsTheFirstDocumentAlone) {
-  EXPECT_EQ(ShowText("a\n---\nb\n"), "a@1:1");
-  EXPECT_EQ(ShowText("--- a\n...\n["), "a@1:5");
+// Otherwise the text behind the first document would be ignored.
+TEST(Document, RefusesASecondOneAtItsMark) {
+  for (const std::string_view text : {"a\n---\nb\n", "a\n---\n", "a\n--- [\n"}) {
+    const Document::Parsed parsed = Document::Parse(text);
+    ASSERT_TRUE(parsed.error) << text;
+    EXPECT_EQ(parsed.error->message, "yaml: more than one document") << text;
+    EXPECT_EQ(parsed.error->mark.line, 2u) << text;
+    EXPECT_EQ(parsed.error->mark.column, 1u) << text;
+  }
+  const Document::Parsed behind = Document::Parse("a\n...\n[]");
+  ASSERT_TRUE(behind.error);
+  EXPECT_EQ(behind.error->mark.line, 3u);
+  EXPECT_THAT(behind.error->hint, ::testing::HasSubstr("a file of its own"));
+  EXPECT_EQ(ShowText("%YAML 1.1\n--- a\n...\n# the end\n"), "a@2:5");
+}
+
+TEST(Document, HintsAtWhatWasMeant) {
+  const auto hint = [](std::string_view text) {
+    const Document::Parsed parsed = Document::Parse(text);
+    return parsed.error ? parsed.error->hint : "no error";
+  };
+  EXPECT_EQ(hint("[127.0.0.1, ::1]"), "a text that begins with : needs quotes: \"::1\"");
+  EXPECT_EQ(hint("path: *"), "a text that begins with * needs quotes: \"*\"");
+  EXPECT_EQ(hint("é:\n  path: [*, /a]"), "a text that begins with * needs quotes: \"*\"");
+  EXPECT_EQ(hint("host: *.example.com"), "a text that begins with * needs quotes: \"*\"");
+  EXPECT_EQ(hint("host: *example"), "a text that begins with * needs quotes: \"*\"");
+  for (const std::string_view text :
+       {"a:\n\t- b", "mappings:\n-\tpath: /a\n", "mappings:\n- name: a\n\tpath: /a\n"})
+    EXPECT_EQ(hint(text), "YAML is indented with spaces: replace the tab");
+  EXPECT_EQ(hint("a: @b"), "a text that begins with @ needs quotes: \"@…\"");
+  EXPECT_EQ(
+      hint("a: {client_address:}"),
+      "write a space and a value behind the colon, {word: value}, or quotes around a text with "
+      "a colon");
+  EXPECT_EQ(hint("a: b: c"),
+            "a text with a colon and a space needs quotes; or this line is indented too far");
+  EXPECT_EQ(hint("a: ["), "the file is not valid YAML; check this line and the lines above it");
+}
+
+TEST(Document, AnEmptyTextHasNone) {
   EXPECT_EQ(ShowText(""), "(empty)");
   EXPECT_EQ(ShowText("# nothing"), "(empty)");
 }

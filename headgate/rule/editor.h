@@ -1,6 +1,6 @@
-// Changes the documents that rules come from, for people who steer a running fleet. A change counts
-// only if the rules that result are valid, if nobody else has changed the document meanwhile, and
-// if it could be noted who made it.
+// Changes the documents of the rules, for operators of a running fleet. A change is made only if
+// the resulting rules are valid, if nobody else has changed the document meanwhile, and if the
+// journal has noted its author.
 //
 // `done` is called once, on the thread of the caller, possibly before the call returns.
 #pragma once
@@ -26,14 +26,15 @@ struct DocumentState {
   std::string version;
   size_t bytes = 0;
   std::optional<std::string> limit_of{};  // see SourceDocument
-  // Whether this version of it is in force. If not, the last good one is, if there is one.
+  // Whether this version of the document is in force. If not, the last good version is, if there is
+  // one.
   bool in_force = false;
   std::vector<Problem> problems{};
 };
 
 struct DocumentStates {
   std::vector<DocumentState> documents;
-  std::vector<Problem> problems;  // those that are not of one of the documents
+  std::vector<Problem> problems;  // that belong to none of the documents
 };
 
 struct Author {
@@ -73,7 +74,7 @@ struct RuleEdit {
   RulePath rule;
   RuleAction action;
   std::string text{};
-  // The version of the document, as the rule was read; kAnyVersion; or empty: the rule must not
+  // The version of the document when the rule was read; kAnyVersion; or empty: the rule must not
   // exist yet. Then it is added to the first document of its domain.
   std::string expected_version;
   Author author;
@@ -83,7 +84,8 @@ struct RuleEdit {
 // Back to an earlier text of a document.
 struct Rollback {
   std::string document;
-  // The text that it had after this change; empty: the one that it had before its latest change.
+  // The id of a change: back to the text after it; empty: back to the text before the latest
+  // change.
   std::string change{};
   std::string expected_version;  // as in DocumentChange
   Author author;
@@ -95,8 +97,9 @@ struct Rollback {
 // OK. InvalidArgument: `problems` say why the document is refused. Aborted: it has another version,
 // or exists (or does not) against what was expected. NotFound: no such document, or no such change.
 // PermissionDenied: no source holds documents of this name, or the source refuses it.
-// FailedPrecondition: changes cannot be noted here. Unavailable: nothing was changed. Unknown: it
-// may have been changed.
+// FailedPrecondition: changes cannot be noted here, or the document was deleted and its source
+// keeps it in force until somebody confirms. Unavailable: nothing was changed. Unknown: it may have
+// been changed.
 struct EditResult {
   absl::Status status;
   std::string document{};  // its name
@@ -104,8 +107,8 @@ struct EditResult {
   std::string version{};  // the new one; empty if the document was removed, and in a dry run
   std::string diff{};     // what changes in the text (base/line_diff.h)
   std::vector<RuleDifference> differences{};
-  // Problems that other documents had before and have still. While a source has them, this change
-  // may not come into force.
+  // Problems that other documents had before and still have. While a source has problems, this
+  // change may not come into force.
   std::vector<Problem> others{};
 };
 
@@ -119,7 +122,7 @@ struct PastChange {
   std::string document;
   std::string old_version{};
   std::string new_version{};
-  std::string outcome{};  // "done", "failed", "unknown"; "begun" if it was never said
+  std::string outcome{};  // "done", "failed", "unknown"; "begun" if no outcome was noted
   // Absent: there was no document, or its text was too long to note (`texts_left_out`).
   std::optional<std::string> old_text{};
   std::optional<std::string> new_text{};
@@ -147,7 +150,7 @@ class Editor {
   virtual void RollBack(const Rollback& rollback, OnEdited done) = 0;
   // The latest changes, at most `count`, the newest first; of all documents if `document` is empty.
   virtual void History(std::string_view document, size_t count, OnChanges done) = 0;
-  // The deletions that sources took for accidents were meant. FailedPrecondition: there are none.
+  // Confirms the deletions that sources took for accidents. FailedPrecondition: there are none.
   virtual void Confirm(const Author& author, std::function<void(absl::Status)> done) = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "headgate/rule/explain.h"
 #include "headgate/rule/fields.h"
@@ -58,7 +59,9 @@ TEST(Examples, DoWhatTheirCommentsSay) {
   EXPECT_TRUE(rule({{"api_key", "monitoring"}})->unlimited);
   EXPECT_TRUE(rule({{"api_key", "leaked-4711"}})->limits[0].limit.denies_all());
   EXPECT_TRUE(rule({{"remote_address", "10.0.0.1"}})->shadow_mode);
-  EXPECT_TRUE(result.rules->AllOrNothing("login"));
+  Match match;
+  EXPECT_TRUE(result.rules->Find("login", {}, match));
+  EXPECT_TRUE(match.all_or_nothing);
 }
 
 TEST(RulesReference, ShowsAFileThatLoads) {
@@ -82,6 +85,23 @@ TEST(RulesReference, ShowsOneLinersThatLoad) {
   const LoadResult result = LoadRules({}, options);
   EXPECT_EQ(Describe(result.problems), "");
   EXPECT_EQ(Describe(result.warnings), "");
+}
+
+TEST(HttpReference, ShowsRefusalsThatLoad) {
+  const std::string page = TextOf(kSource / "docs" / "reference" / "http.md");
+  for (const std::string_view type : {"application/problem+json", "text/plain; charset=utf-8"}) {
+    const std::string begin = "```yaml\ncontent_type: " + std::string(type) + "\n";
+    const LoadedRefusal loaded =
+        LoadRefusal("http.md", begin.substr(8) + Between(page, begin, "```"));
+    ASSERT_NE(loaded.refusal, nullptr) << Describe(loaded.problems);
+    std::string body;
+    loaded.refusal->AppendBody({.rule = "r", .limit = 5, .seconds = 7}, body);
+    if (type == "application/problem+json") {
+      EXPECT_EQ(nlohmann::json::parse(body)["retry_after"], 7);
+    } else {
+      EXPECT_EQ(body, "Too many requests: 5 are allowed. Try again in 7 s.\n");
+    }
+  }
 }
 
 TEST(RulesReference, NamesEveryWord) {

@@ -59,9 +59,9 @@ class Walk {
   // Finds the child that matches the entry, and lists the alternatives.
   const TreeNode* Step(const TreeNode& level, const Entry& entry) {
     const JoinedText joined(entry.key, entry.value);
-    const TreeNode* const exact = rules_.Child(level.id(), joined);
+    const TreeNode* const exact = rules_.Child(level, joined);
     const TreeNode* const pattern = rules_.ChildByPattern(level, joined);
-    const TreeNode* const key = rules_.Child(level.id(), JoinedText(entry.key));
+    const TreeNode* const key = rules_.Child(level, JoinedText(entry.key));
 
     ExplainedStep step;
     step.entry = EntryText(entry);
@@ -126,9 +126,9 @@ class Walk {
 
   bool Leads(const TreeNode& node, const Entry& entry) const {
     const JoinedText joined(entry.key, entry.value);
-    return rules_.Child(node.id(), joined) != nullptr ||
+    return rules_.Child(node, joined) != nullptr ||
            rules_.ChildByPattern(node, joined) != nullptr ||
-           rules_.Child(node.id(), JoinedText(entry.key)) != nullptr;
+           rules_.Child(node, JoinedText(entry.key)) != nullptr;
   }
 
   std::string NothingMatched(const TreeNode& level, const Entry& entry) const {
@@ -201,6 +201,11 @@ void DescribeRule(const Rule& rule, std::string& out) {
   }
   if (rule.shadow_mode) out += "shadow    decides and counts, but allows every request\n";
   if (rule.quota_mode) out += "quota     quota_mode\n";
+  if (rule.quota_unit != base::QuotaUnit::kRequests)
+    out += fmt::format("counts    {}\n", base::Name(rule.quota_unit));
+  if (rule.rate_limit_fields)
+    out += fmt::format("fields    {}\n", base::Name(*rule.rate_limit_fields));
+  if (rule.refusal) out += fmt::format("refusal   {}\n", Printable(rule.refusal->content_type()));
   for (const std::string& name : rule.replaces) out += fmt::format("replaces  {}\n", Quote(name));
 }
 

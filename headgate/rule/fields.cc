@@ -24,31 +24,41 @@ constexpr uint8_t kLimit = static_cast<uint8_t>(Context::kLimit);
 constexpr uint8_t kReplaced = static_cast<uint8_t>(Context::kReplaced);
 constexpr uint8_t kRollout = static_cast<uint8_t>(Context::kRollout);
 constexpr uint8_t kCost = static_cast<uint8_t>(Context::kCost);
+constexpr uint8_t kCount = static_cast<uint8_t>(Context::kCount);
 
 constexpr std::array<WordTraits, kWordCount> kWords{{
     {"algorithm", kLimit, true},
     {"align", kLimit, true},
     {"all_or_nothing", kFile, true},
+    {"block", kLimit, true, Shape::kFree},
     {"burst", kLimit, true},
     {"cost", kLimit, true, Shape::kMapping},
+    {"count", kLimit, true, Shape::kMapping},
     {"count_denied", kLimit, true},
     {"descriptors", kFile | kDescriptor, false, Shape::kList},
     {"detailed_metric", kDescriptor, false},
     {"domain", kFile, false},
     {"fallback_share", kLimit, true, Shape::kFree},
+    {"grpc_status", kCount, true, Shape::kFree},
     {"key", kDescriptor, false},
+    {"max", kLimit, true},
     {"max_delay", kLimit, true},
     {"metadata", kDescriptor, false, Shape::kFree},
     {"name", kLimit | kReplaced, false},
     {"of", kCost, true},
     {"on_store_failure", kLimit, true},
+    {"overdraw", kLimit, true},
     {"per", kCost, true},
     {"percent", kRollout, true, Shape::kFree},
     {"period", kLimit, true},
+    {"plans", kLimit, true, Shape::kFree},
     {"queue", kLimit, true},
     {"quota_mode", kDescriptor, false},
+    {"quota_unit", kDescriptor, true},
     {"rate_limit", kDescriptor | kRollout, false, Shape::kMapping},
+    {"rate_limit_fields", kDescriptor, true},
     {"rate_limits", kDescriptor | kRollout, true, Shape::kList},
+    {"refusal", kDescriptor, true, Shape::kFree},
     {"replaces", kLimit, false, Shape::kList},
     {"requests", kLimit, true},
     {"requests_per_unit", kLimit, false},
@@ -58,7 +68,9 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"shadow_mode", kDescriptor, false},
     {"share_threshold", kDescriptor, false},
     {"sharing", kLimit, true},
+    {"status", kCount, true, Shape::kFree},
     {"strict", kLimit, true},
+    {"timezone", kLimit, true},
     {"ttl", kLimit, true},
     {"unit", kLimit, false},
     {"unlimited", kLimit, false},
@@ -85,6 +97,7 @@ std::string_view NameOf(uint8_t contexts) {
   if ((contexts & kDescriptor) != 0) return "in a descriptor, next to its key";
   if ((contexts & kRollout) != 0) return "under rollout";
   if ((contexts & kCost) != 0) return "under cost";
+  if ((contexts & kCount) != 0) return "under count";
   return "at the top of the file, next to domain";
 }
 

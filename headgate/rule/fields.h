@@ -25,26 +25,35 @@ enum class Word : uint8_t {
   kAlgorithm,
   kAlign,
   kAllOrNothing,
+  kBlock,
   kBurst,
   kCost,
+  kCount,
   kCountDenied,
   kDescriptors,
   kDetailedMetric,
   kDomain,
   kFallbackShare,
+  kGrpcStatus,
   kKey,
+  kMax,
   kMaxDelay,
   kMetadata,
   kName,
   kOf,
   kOnStoreFailure,
+  kOverdraw,
   kPer,
   kPercent,
   kPeriod,
+  kPlans,
   kQueue,
   kQuotaMode,
+  kQuotaUnit,
   kRateLimit,
+  kRateLimitFields,
   kRateLimits,
+  kRefusal,
   kReplaces,
   kRequests,
   kRequestsPerUnit,
@@ -54,7 +63,9 @@ enum class Word : uint8_t {
   kShadowMode,
   kShareThreshold,
   kSharing,
+  kStatus,
   kStrict,
+  kTimezone,
   kTtl,
   kUnit,
   kUnlimited,
@@ -72,7 +83,8 @@ enum class Context : uint8_t {
   kLimit = 4,
   kReplaced = 8,
   kRollout = 16,
-  kCost = 32
+  kCost = 32,
+  kCount = 64
 };
 
 // The values of a mapping, indexed by word. If a word occurs twice, the last value counts.
@@ -85,8 +97,8 @@ class Fields {
   bool has(Word word) const { return value(word) != nullptr; }
   // Whether any of Headgate's own words is present.
   bool has_ours() const;
-  // Whether a problem with the word has been reported. If so, nothing should be concluded from its
-  // absence.
+  // Whether a problem with the word has been reported. Then the word counts as absent, but a reader
+  // should not report that it is missing.
   bool reported(Word word) const { return reported_[Index(word)]; }
   bool any_reported() const { return reported_.any(); }
   // The position of the value, or of the mapping if the word is absent.
@@ -131,6 +143,8 @@ class FieldReader {
   // Reports a problem at the value of the word. From then on the word counts as absent and
   // reported.
   void Report(Fields& fields, Word word, std::string message, std::string hint = {});
+  // From now on the word counts as absent and reported.
+  static void Forget(Fields& fields, Word word);
   void Warn(Mark mark, std::string message, std::string hint) {
     warnings_.Add(mark, std::move(message), std::move(hint));
   }
@@ -146,7 +160,6 @@ class FieldReader {
   bool CheckItems(const DocumentNode& list);
   bool CheckAnyMapping(const DocumentNode& mapping);
   std::optional<Word> CheckWord(const DocumentNode& key);
-  static void Forget(Fields& fields, Word word);
   uint64_t Number(Fields& fields, Word word, uint64_t most, std::string_view go_type);
 
   ProblemList& problems_;

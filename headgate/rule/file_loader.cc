@@ -20,8 +20,8 @@ std::string Joined(std::string_view key, std::string_view value) {
   return value.empty() ? std::string(key) : fmt::format("{}_{}", key, value);
 }
 
-// The place of the first byte that is not UTF-8. libyaml reads UTF-16 too, and nothing behind the
-// document.
+// The place of the first byte that is not UTF-8. libyaml would not find it: it accepts UTF-16 too,
+// and does not read bytes behind the document.
 std::optional<Mark> FirstNotUtf8(std::string_view text) {
   Mark mark{.line = 1, .column = 1};
   while (!text.empty()) {
@@ -57,7 +57,7 @@ void FileLoader::LoadFile() {
   if (parsed.error) {
     return problems_.Add(parsed.error->mark,
                          fmt::format("error loading config file: {}", parsed.error->message),
-                         "the file is not valid YAML; check this line and the lines above it");
+                         parsed.error->hint);
   }
   if (const auto mark = FirstNotUtf8(file_.text)) {
     return problems_.Add(*mark, "error loading config file: the text is not UTF-8",
@@ -191,6 +191,7 @@ void FileLoader::LoadRule(Fields& fields, const Level& level) {
   rule.detailed_metric = reader_.Truth(fields, Word::kDetailedMetric);
   rule.value_to_metric = reader_.Truth(fields, Word::kValueToMetric);
   ReadMetadata(fields, rule);
+  ReadAnswers(fields, rule);
   ReadRollout(fields, store_fields, rule);
   if (!limited) return;
 
@@ -298,6 +299,28 @@ uint32_t FileLoader::ReadPercent(Fields& rollout) {
   reader_.Report(rollout, Word::kPercent, fmt::format("invalid percent '{}'", Shown(text)),
                  "a number above 0, at most 100, with at most four places, such as 5 or 0.1");
   return 0;
+}
+
+void FileLoader::ReadAnswers(Fields& fields, Rule& rule) {
+  if (const std::string_view name = reader_.Text(fields, Word::kRateLimitFields); !name.empty()) {
+    rule.rate_limit_fields = base::DialectByName(name);
+    if (!rule.rate_limit_fields) {
+      reader_.Report(fields, Word::kRateLimitFields,
+                     fmt::format("invalid rate_limit_fields '{}'", Shown(name)),
+                     "one of " + base::DialectNames());
+    }
+  }
+  if (const std::string_view name = reader_.Text(fields, Word::kQuotaUnit); !name.empty()) {
+    std::string hint;
+    if (const auto unit = ChoiceByName(kQuotaUnits, name, hint)) {
+      rule.quota_unit = *unit;
+    } else {
+      reader_.Report(fields, Word::kQuotaUnit, fmt::format("invalid quota_unit '{}'", Shown(name)),
+                     std::move(hint));
+    }
+  }
+  if (const DocumentNode* const node = fields.value(Word::kRefusal))
+    rule.refusal = ReadRefusal(*node, problems_);
 }
 
 void FileLoader::ReadMetadata(Fields& fields, Rule& rule) {

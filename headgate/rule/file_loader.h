@@ -72,6 +72,8 @@ class FileLoader {
   bool ReadLimits(Fields& fields, const StoreFields& inherited, Rule& rule, StoreFields& own);
   void ReadRollout(Fields& fields, const StoreFields& inherited, Rule& rule);
   uint32_t ReadPercent(Fields& rollout);
+  // Reads the words about answers that describe the rule's limits.
+  void ReadAnswers(Fields& fields, Rule& rule);
   void ReadMetadata(Fields& fields, Rule& rule);
   bool CheckSize(Fields& fields, Word word, std::string_view text);
 

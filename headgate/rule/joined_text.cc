@@ -14,10 +14,24 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-uint64_t LoadWord(const char* bytes) {
-  uint64_t word;
+template <typename Word>
+uint64_t Load(const char* bytes) {
+  Word word;
   std::memcpy(&word, bytes, sizeof word);
   return word;
+}
+
+// The bytes of a text of up to 16, in two words. A byte may be in both.
+struct TwoWords {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+TwoWords LoadShort(const char* bytes, size_t size) {
+  if (size >= 8) return {Load<uint64_t>(bytes), Load<uint64_t>(bytes + size - 8)};
+  if (size >= 4) return {Load<uint32_t>(bytes), Load<uint32_t>(bytes + size - 4)};
+  if (size == 0) return {};
+  return {Load<uint8_t>(bytes),
+          Load<uint8_t>(bytes + size / 2) << 8 | Load<uint8_t>(bytes + size - 1)};
 }
 
 }  // namespace
@@ -62,22 +76,31 @@ size_t JoinedText::Copy(size_t position, char* out, size_t count) const {
   return copied;
 }
 
+// 16 bytes at a time. The last 16 may overlap those before them: the size is hashed too.
 uint64_t Hash(uint32_t scope, const JoinedText& text) {
-  constexpr size_t kChunk = 64;
-  std::array<char, kChunk> chunk;
-  uint64_t state = Mix(scope ^ kMixA, text.size() ^ kMixB);
-  for (size_t position = 0;;) {
-    const size_t count = text.Copy(position, chunk.data(), kChunk);
-    // Pad with zeros. The size is hashed too, so padding and zeros of the text give different
-    // hashes.
-    std::memset(chunk.data() + count, 0, (kChunk - count) % 16);
-    for (size_t i = 0; i < count; i += 16) {
-      state =
-          Mix(LoadWord(chunk.data() + i) ^ state ^ kMixA, LoadWord(chunk.data() + i + 8) ^ kMixB);
-    }
-    position += count;
-    if (count < kChunk) return Mix(state, kMixB);
+  constexpr size_t kStep = 16;
+  std::array<char, 4 * kStep> copy;
+  const size_t size = text.size();
+  const char* whole = text.whole();
+  if (whole == nullptr && size <= copy.size()) {
+    text.Copy(0, copy.data(), size);
+    whole = copy.data();
   }
+  uint64_t state = Mix(scope ^ kMixA, size ^ kMixB);
+  const auto mix = [&](TwoWords words) {
+    state = Mix(words.first ^ state ^ kMixA, words.last ^ kMixB);
+  };
+  const auto mix_at = [&](size_t position) {
+    if (whole == nullptr) text.Copy(position, copy.data(), kStep);
+    mix(LoadShort(whole == nullptr ? copy.data() : whole + position, kStep));
+  };
+  if (size <= kStep) {
+    mix(LoadShort(whole, size));
+  } else {
+    for (size_t position = 0; position + kStep < size; position += kStep) mix_at(position);
+    mix_at(size - kStep);
+  }
+  return Mix(state, kMixB);
 }
 
 }  // namespace headgate::rule

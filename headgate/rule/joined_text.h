@@ -38,7 +38,18 @@ class JoinedText {
     return literal.empty();
   }
 
-  bool operator==(std::string_view text) const { return text.size() == size() && HasAt(0, text); }
+  bool operator==(std::string_view text) const {
+    if (text.size() != size()) return false;
+    const char* at = text.data();
+    for (const std::string_view piece : pieces_) {
+      if (!piece.empty() && std::memcmp(at, piece.data(), piece.size()) != 0) return false;
+      at += piece.size();
+    }
+    return true;
+  }
+
+  // The text, if it is one piece in memory; else null.
+  const char* whole() const { return pieces_[1].empty() ? pieces_[0].data() : nullptr; }
 
   // Whether this sorts before `text` in byte order.
   bool Before(std::string_view text) const;

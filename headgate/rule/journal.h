@@ -1,4 +1,5 @@
-// The place that notes which changes people made to documents: a file, the nodes of an ensemble.
+// Stores notes about the changes that people make to documents: in a file, or in nodes of an
+// ensemble.
 //
 // A note is a line of JSON (watch/change_record.h). Everything happens on the thread of one event
 // loop; `done` is called on it, possibly before the call returns.
@@ -15,8 +16,8 @@
 namespace headgate::rule {
 
 struct Note {
-  std::string id;        // unique; later notes have greater ids
-  std::string document;  // which it is about
+  std::string id;        // unique
+  std::string document;  // the document that the note is about
   std::string text;      // one line
 };
 
@@ -32,8 +33,8 @@ class Journal {
   // Keeps the note before `done` is called with OK, also if the machine then fails. A note with the
   // id of an earlier one replaces it.
   virtual void Put(const Note& note, OnNoted done) = 0;
-  // The latest notes, at most `count`, the newest first. About all documents if `document` is
-  // empty.
+  // The latest notes, at most `count`, the newest first, in the order in which they were first put,
+  // whatever the clocks of their writers said. About all documents if `document` is empty.
   virtual void Read(std::string_view document, size_t count, OnNotes done) = 0;
 };
 

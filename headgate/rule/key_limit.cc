@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "headgate/rule/block_words.h"
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/duration.h"
@@ -33,8 +34,14 @@ KeyWord WordOf(LimitWordsProblem::About about) {
       return KeyWord::kBurst;
     case About::kAlign:
       return KeyWord::kAlign;
+    case About::kTimezone:
+      return KeyWord::kTimezone;
     case About::kCountDenied:
       return KeyWord::kCountDenied;
+    case About::kOverdraw:
+      return KeyWord::kOverdraw;
+    case About::kBlock:
+      return KeyWord::kBlock;
     case About::kQueue:
       return KeyWord::kQueue;
     case About::kMaxDelay:
@@ -56,6 +63,28 @@ std::optional<base::Duration> MaxDelayOf(KeyLimitMembers& members) {
   return std::nullopt;
 }
 
+algorithm::BlockLengths BlockOf(KeyLimitMembers& members) {
+  if (!members.has(KeyWord::kBlock)) return {};
+  const auto block = ParseBlock(*members.value(KeyWord::kBlock));
+  if (block.ok()) return *block;
+  members.Report(KeyWord::kBlock,
+                 fmt::format("invalid Block: {}", std::string(block.status().message())),
+                 std::string(kBlockHint));
+  return {};
+}
+
+std::optional<base::TimeZone> TimezoneOf(KeyLimitMembers& members) {
+  const std::string_view name = members.Text(KeyWord::kTimezone);
+  if (name.empty()) return std::nullopt;
+  const auto zone = base::TimeZone::Load(name);
+  if (zone.ok()) return *zone;
+  members.Report(
+      KeyWord::kTimezone,
+      fmt::format("invalid Timezone '{}': {}", Shown(name), std::string(zone.status().message())),
+      std::string(kTimezoneHint));
+  return std::nullopt;
+}
+
 Period WindowOf(KeyLimitMembers& members) {
   if (members.has(KeyWord::kWindow) == members.has(KeyWord::kWindowSeconds)) {
     const bool both = members.has(KeyWord::kWindow);
@@ -65,7 +94,7 @@ Period WindowOf(KeyLimitMembers& members) {
     return {};
   }
   if (const auto seconds = members.WholeNumber(KeyWord::kWindowSeconds)) {
-    // Far beyond what any algorithm takes, and it fits.
+    // Far beyond the maximum of any algorithm, and it fits.
     constexpr uint64_t kMost = 9'000'000'000;
     return {.length = std::chrono::seconds(std::min(*seconds, kMost))};
   }
@@ -93,10 +122,14 @@ void ReadLimitOf(KeyLimitMembers& members, Rule& rule) {
   words.queue = members.Truth(KeyWord::kQueue);
   words.max_delay = MaxDelayOf(members);
   words.align = members.OneOf(KeyWord::kAlign, kAligns);
+  words.timezone = TimezoneOf(members);
   words.count_denied = members.Truth(KeyWord::kCountDenied);
+  words.overdraw = members.Truth(KeyWord::kOverdraw);
+  words.block = BlockOf(members);
   if (!members.good()) return;
   if (!words.algorithm && !words.queue) words.algorithm = Algorithm::kFixedWindow;
-  if (words.algorithm == Algorithm::kFixedWindow && !words.align && !words.period.calendar)
+  if (words.algorithm == Algorithm::kFixedWindow && !words.align && !words.timezone &&
+      !FollowsCalendar(words))
     words.align = Align::kFirstHit;
   if (auto problem = ProblemWith(words)) {
     KeyWord word = WordOf(problem->about);
@@ -117,6 +150,7 @@ class KeyLimitReader {
     rule_.shadow_mode = members_.Truth(KeyWord::kShadowMode);
     rule_.sharing = members_.OneOf(KeyWord::kSharing, kSharings);
     rule_.on_store_failure = members_.OneOf(KeyWord::kOnStoreFailure, kFailures);
+    ReadStrict();
     ReadShare();
     rule_.unlimited = members_.Truth(KeyWord::kUnlimited);
     if (rule_.unlimited) {
@@ -144,10 +178,34 @@ class KeyLimitReader {
     }
   }
 
+  void ReadStrict() {
+    if (!members_.has(KeyWord::kStrict)) return;
+    const DocumentNode& node = *members_.value(KeyWord::kStrict);
+    const bool locked = node.kind == NodeKind::kScalar && node.text == "lock";
+    const Scalar truth = node.kind == NodeKind::kScalar ? Resolve(node) : Scalar{};
+    if (!locked && truth.type != ScalarType::kBool) {
+      return members_.Report(KeyWord::kStrict, "Strict is neither true nor false nor lock",
+                             R"(write true, false or "lock")");
+    }
+    if (!locked && !truth.truth) return;
+    if (rule_.sharing && *rule_.sharing != Sharing::kStrict)
+      members_.Report(KeyWord::kStrict, "Strict contradicts Sharing", "leave out one of them");
+    rule_.sharing = locked ? Sharing::kLocked : Sharing::kStrict;
+    if (locked && rule_.on_store_failure.value_or(OnStoreFailure::kDeny) != OnStoreFailure::kDeny) {
+      members_.Report(
+          KeyWord::kOnStoreFailure,
+          "OnStoreFailure contradicts Strict: lock, which refuses what it cannot decide",
+          "leave out OnStoreFailure, or Strict");
+    }
+  }
+
   void RefuseSharingOfPermits() {
-    if (!rule_.concurrency || !rule_.limits.empty() || !members_.has(KeyWord::kSharing)) return;
-    members_.Report(KeyWord::kSharing, "Sharing does not apply to concurrency",
-                    "permits are always asked for one by one; leave it out");
+    if (!rule_.concurrency || !rule_.limits.empty()) return;
+    for (const KeyWord word : {KeyWord::kSharing, KeyWord::kStrict}) {
+      if (!members_.has(word)) continue;
+      members_.Report(word, fmt::format("{} does not apply to concurrency", TextOf(word)),
+                      "permits are always asked for one by one; leave it out");
+    }
   }
 
   void RefuseWordsOfLimit(std::string_view other) {
@@ -200,7 +258,7 @@ void Read(std::string_view json, ProblemList& problems, Rule& rule) {
   }
   if (json.find_first_not_of(" \t\r\n") == std::string_view::npos)
     return problems.Add({}, "the limit is empty", std::string(kKeyLimitForm));
-  const Document::Parsed parsed = Document::Parse(json, Document::Rest::kRefused);
+  const Document::Parsed parsed = Document::Parse(json);
   if (parsed.error)
     return problems.Add(parsed.error->mark, parsed.error->message, std::string(kKeyLimitForm));
   const DocumentNode* root = parsed.document->root();

@@ -16,8 +16,9 @@ constexpr std::string_view kKeyConcurrencyForm =
 
 // The words of other limits.
 constexpr KeyWord kOtherKeyWords[] = {
-    KeyWord::kAlign, KeyWord::kBurst,  KeyWord::kCountDenied,  KeyWord::kMaxDelay,
-    KeyWord::kQueue, KeyWord::kWindow, KeyWord::kWindowSeconds};
+    KeyWord::kAlign,    KeyWord::kBlock,        KeyWord::kBurst, KeyWord::kCountDenied,
+    KeyWord::kMaxDelay, KeyWord::kOverdraw,     KeyWord::kQueue, KeyWord::kTimezone,
+    KeyWord::kWindow,   KeyWord::kWindowSeconds};
 
 std::string HintFor(KeyWord word) {
   if (word == KeyWord::kWindow || word == KeyWord::kWindowSeconds)

@@ -10,11 +10,14 @@ bool IsOfLimit(KeyWord word) {
   switch (word) {
     case KeyWord::kAlgorithm:
     case KeyWord::kAlign:
+    case KeyWord::kBlock:
     case KeyWord::kBurst:
     case KeyWord::kCountDenied:
     case KeyWord::kLimit:
     case KeyWord::kMaxDelay:
+    case KeyWord::kOverdraw:
     case KeyWord::kQueue:
+    case KeyWord::kTimezone:
     case KeyWord::kTtl:
     case KeyWord::kWindow:
     case KeyWord::kWindowSeconds:

@@ -22,6 +22,7 @@ inline constexpr std::string_view kKeyLimitForm =
 enum class KeyWord : uint8_t {
   kAlgorithm,
   kAlign,
+  kBlock,
   kBurst,
   kCountDenied,
   kFallbackShare,
@@ -30,18 +31,22 @@ enum class KeyWord : uint8_t {
   kMaxDelay,
   kName,
   kOnStoreFailure,
+  kOverdraw,
   kQueue,
   kShadowMode,
   kSharing,
+  kStrict,
+  kTimezone,
   kTtl,
   kUnlimited,
   kWindow,
   kWindowSeconds,
 };
-inline constexpr std::array<std::string_view, 17> kKeyWords{
-    "Algorithm", "Align",    "Burst",     "CountDenied",    "FallbackShare", "Limit",
-    "Limits",    "MaxDelay", "Name",      "OnStoreFailure", "Queue",         "ShadowMode",
-    "Sharing",   "Ttl",      "Unlimited", "Window",         "WindowSeconds"};
+inline constexpr std::array<std::string_view, 21> kKeyWords{
+    "Algorithm", "Align",      "Block",        "Burst",  "CountDenied",    "FallbackShare",
+    "Limit",     "Limits",     "MaxDelay",     "Name",   "OnStoreFailure", "Overdraw",
+    "Queue",     "ShadowMode", "Sharing",      "Strict", "Timezone",       "Ttl",
+    "Unlimited", "Window",     "WindowSeconds"};
 
 inline std::string_view TextOf(KeyWord word) { return kKeyWords[static_cast<size_t>(word)]; }
 // Whether the word belongs to one limit. The others belong to the whole rule, beside `Limits`.

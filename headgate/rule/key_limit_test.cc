@@ -96,6 +96,13 @@ TEST(KeyLimit, ReachesEveryAlgorithm) {
                        .requests = 10,
                        .period = 60s,
                        .count_denied = true}));
+  EXPECT_EQ(spec_of(R"("Algorithm": "token_bucket", "Overdraw": true)"),
+            (LimitSpec{.requests = 10, .period = 60s, .overdraw = true}));
+  LimitSpec blocks{.requests = 10, .period = 60s};
+  blocks.block.Add(algorithm::BlockLengths::Seconds(600));
+  EXPECT_EQ(spec_of(R"("Algorithm": "token_bucket", "Block": "10m")"), blocks);
+  blocks.block.Add(algorithm::BlockLengths::Seconds(3600));
+  EXPECT_EQ(spec_of(R"("Algorithm": "token_bucket", "Block": ["10m", "1h"])"), blocks);
   EXPECT_EQ(
       spec_of(R"("Algorithm": "sliding_window_counter")"),
       (LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 60s}));
@@ -165,7 +172,23 @@ TEST(KeyLimit, AWindowIsAUnitOrADuration) {
   EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "500ms"})")[0].period, 500ms);
   EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "hour"})")[0].period, 1h);
   EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "month"})")[0].align, Align::kCalendarMonth);
+  EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "week"})")[0].align, Align::kCalendarWeek);
   EXPECT_EQ(SpecsOf(R"({"Limit": 0, "WindowSeconds": 1})")[0].requests, 0u);
+}
+
+TEST(KeyLimit, AWindowOfTheCalendarMayBeInATimeZone) {
+  const LimitSpec spec =
+      SpecsOf(R"({"Limit": 1, "Window": "day", "Timezone": "Europe/Berlin"})")[0];
+  EXPECT_EQ(spec.align, Align::kCalendarDay);
+  EXPECT_EQ(spec.zone, base::TimeZone::Load("Europe/Berlin").value());
+  EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "day", "Timezone": "UTC"})")[0].align, Align::kEpoch);
+  EXPECT_EQ(SpecsOf(R"({"Limit": 1, "Window": "day"})")[0].align, Align::kFirstHit);
+  EXPECT_THAT(ProblemsOf(R"({"Limit": 1, "Window": "day", "Timezone": "Berlin"})"),
+              ElementsAre("1:43: invalid Timezone 'Berlin': this system has no such time zone"));
+  EXPECT_THAT(
+      ProblemsOf(R"({"Limit": 1, "WindowSeconds": 60, "Timezone": "UTC"})"),
+      ElementsAre("1:47: a time zone is for a fixed_window whose period is day, week, month "
+                  "or year"));
 }
 
 TEST(KeyLimit, TakesSeveralLimitsAndTheWordsOfTheRule) {
@@ -182,6 +205,32 @@ TEST(KeyLimit, TakesSeveralLimitsAndTheWordsOfTheRule) {
   EXPECT_EQ(rule.sharing, Sharing::kStrict);
   EXPECT_EQ(rule.on_store_failure, OnStoreFailure::kDeny);
   EXPECT_EQ(rule.fallback_share_ppm, 250'000u);
+}
+
+TEST(KeyLimit, MayBeStrictAsInARuleFile) {
+  const auto sharing = [](std::string_view words) {
+    return RuleOf(Load(fmt::format(R"({{"Limit": 10, "WindowSeconds": 20, {}}})", words))).sharing;
+  };
+  EXPECT_EQ(sharing(R"("Strict": true)"), Sharing::kStrict);
+  EXPECT_EQ(sharing(R"("Strict": true, "Sharing": "strict")"), Sharing::kStrict);
+  EXPECT_EQ(sharing(R"("Strict": false)"), std::nullopt);
+  EXPECT_EQ(sharing(R"("Strict": "lock")"), Sharing::kLocked);
+  EXPECT_EQ(sharing(R"("Strict": "lock", "OnStoreFailure": "deny")"), Sharing::kLocked);
+  const auto problems = [](std::string_view words) {
+    return ProblemsOf(fmt::format(R"({{"Limit": 10, "WindowSeconds": 20, {}}})", words));
+  };
+  EXPECT_THAT(problems(R"("Strict": "yes")"),
+              ElementsAre("1:46: Strict is neither true nor false nor lock"));
+  EXPECT_THAT(problems(R"("Strict": [])"),
+              ElementsAre("1:46: Strict is neither true nor false nor lock"));
+  EXPECT_THAT(problems(R"("Strict": true, "Sharing": "leased")"),
+              ElementsAre("1:46: Strict contradicts Sharing"));
+  EXPECT_THAT(problems(R"("Strict": "lock", "OnStoreFailure": "allow")"),
+              ElementsAre("1:72: OnStoreFailure contradicts Strict: lock, which refuses what it "
+                          "cannot decide"));
+  EXPECT_THAT(
+      ProblemsOf(R"({"Limit": 2, "Algorithm": "concurrency", "Ttl": "60s", "Strict": true})"),
+      ElementsAre("1:66: Strict does not apply to concurrency"));
 }
 
 TEST(KeyLimit, UnlimitedHasNoLimit) {

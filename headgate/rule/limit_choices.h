@@ -23,6 +23,8 @@ struct Choice {
 
 inline constexpr std::array<Choice<algorithm::Align>, 2> kAligns{
     {{"epoch", algorithm::Align::kEpoch}, {"first_hit", algorithm::Align::kFirstHit}}};
+inline constexpr std::string_view kTimezoneHint =
+    "write a name of the IANA database, such as Europe/Berlin; Debian's package tzdata has them";
 inline constexpr std::array<Choice<Sharing>, 3> kSharings{
     {{"exact", Sharing::kExact}, {"leased", Sharing::kLeased}, {"strict", Sharing::kStrict}}};
 inline constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{
@@ -37,8 +39,14 @@ inline constexpr std::array<Choice<algorithm::Algorithm>, 6> kAlgorithms{
      {"sliding_window_counter", algorithm::Algorithm::kSlidingWindowCounter},
      {"sliding_window_log", algorithm::Algorithm::kSlidingWindowLog}}};
 
-// The value with this name, or nothing; then `hint` says which names there are, with those in
-// `others`, which the caller reads by itself.
+inline constexpr std::array<Choice<base::QuotaUnit>, 4> kQuotaUnits{
+    {{"requests", base::QuotaUnit::kRequests},
+     {"tokens", base::QuotaUnit::kTokens},
+     {"input-tokens", base::QuotaUnit::kInputTokens},
+     {"output-tokens", base::QuotaUnit::kOutputTokens}}};
+
+// The value with this name. If there is none, `hint` lists the names, with `others`, which the
+// caller handles itself.
 template <typename Value, size_t N>
 std::optional<Value> ChoiceByName(const std::array<Choice<Value>, N>& choices,
                                   std::string_view text, std::string& hint,

@@ -4,8 +4,10 @@
 
 #include <initializer_list>
 
+#include "headgate/rule/block_words.h"
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/given_limit_reader.h"
 #include "headgate/rule/limit_choices.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/rule_names.h"
@@ -25,8 +27,14 @@ Word RuleWordOf(LimitWordsProblem::About about) {
       return Word::kBurst;
     case About::kAlign:
       return Word::kAlign;
+    case About::kTimezone:
+      return Word::kTimezone;
     case About::kCountDenied:
       return Word::kCountDenied;
+    case About::kOverdraw:
+      return Word::kOverdraw;
+    case About::kBlock:
+      return Word::kBlock;
     case About::kQueue:
       return Word::kQueue;
     case About::kMaxDelay:
@@ -84,6 +92,31 @@ class LimitReader {
     return std::nullopt;
   }
 
+  std::optional<base::TimeZone> ReadTimezone() {
+    if (!fields_.has(Word::kTimezone)) return std::nullopt;
+    const std::string_view name = reader_.Text(fields_, Word::kTimezone);
+    if (fields_.reported(Word::kTimezone)) return std::nullopt;
+    const auto zone = base::TimeZone::Load(name);
+    if (zone.ok()) return *zone;
+    reader_.Report(
+        fields_, Word::kTimezone,
+        fmt::format("invalid timezone '{}': {}", Shown(name), std::string(zone.status().message())),
+        std::string(kTimezoneHint));
+    return std::nullopt;
+  }
+
+  void ReadBlock(LimitWords& words) {
+    const DocumentNode* const node = fields_.value(Word::kBlock);
+    if (node == nullptr) return;
+    const auto block = ParseBlock(*node);
+    if (!block.ok()) {
+      return reader_.Report(fields_, Word::kBlock,
+                            fmt::format("invalid block: {}", std::string(block.status().message())),
+                            std::string(kBlockHint));
+    }
+    words.block = *block;
+  }
+
   void ReadName() {
     const std::string_view name = reader_.Text(fields_, Word::kName);
     if (name.empty()) return;
@@ -127,8 +160,9 @@ class LimitReader {
                      "leave out unit, or unlimited");
     }
     for (const Word word :
-         {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCost, Word::kCountDenied,
-          Word::kMaxDelay, Word::kPeriod, Word::kQueue, Word::kRequests, Word::kTtl}) {
+         {Word::kAlgorithm, Word::kAlign, Word::kBlock, Word::kBurst, Word::kCost, Word::kCount,
+          Word::kCountDenied, Word::kMax, Word::kMaxDelay, Word::kOverdraw, Word::kPeriod,
+          Word::kPlans, Word::kQueue, Word::kRequests, Word::kTimezone, Word::kTtl}) {
       if (!fields_.has(word)) continue;
       reader_.Report(fields_, word,
                      fmt::format("should not specify {} when unlimited", TextOf(word)),
@@ -151,10 +185,14 @@ class LimitReader {
     words.queue = reader_.Truth(fields_, Word::kQueue);
     words.max_delay = DurationOf(Word::kMaxDelay);
     words.align = OneOf(Word::kAlign, kAligns);
+    words.timezone = ReadTimezone();
     words.count_denied = reader_.Truth(fields_, Word::kCountDenied);
-    std::optional<SizeCost> cost;
-    if (const DocumentNode* const node = fields_.value(Word::kCost))
-      cost = ReadSizeCost(reader_, fields_, *node);
+    words.overdraw = reader_.Truth(fields_, Word::kOverdraw);
+    ReadBlock(words);
+    const std::optional<SizeCost> cost = ReadLaterCost(reader_, fields_);
+    const bool by_status = cost && cost->of == SizeCost::Of::kCountedAnswers;
+    if (by_status && !fields_.has(Word::kAlgorithm) && !fields_.has(Word::kAlign))
+      words.algorithm = Algorithm::kSlidingWindowCounter;
     if (fields_.any_reported()) return;
 
     if (auto problem = ProblemWith(words)) {
@@ -164,15 +202,29 @@ class LimitReader {
     auto limit = MakeLimit(words);
     limit->cost = cost;
     if (cost) CheckSizeCost(reader_, fields_, *limit);
-    if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow &&
+    ReadGivenLimits(reader_, fields_, *limit);
+    if (fields_.any_reported()) return;
+    CheckGivenNumbers(*limit);
+    const std::string_view length = LengthOfUnit(words.period);
+    if (!length.empty() && limit->limit.algorithm() != Algorithm::kFixedWindow &&
         fields_.has(Word::kPeriod)) {
-      reader_.Warn(fields_.mark(Word::kPeriod),
-                   fmt::format("a {} is {} days here",
-                               *words.period.calendar == Unit::kMonth ? "month" : "year",
-                               *words.period.calendar == Unit::kMonth ? 30 : 365),
+      reader_.Warn(fields_.mark(Word::kPeriod), std::string(length),
                    "with algorithm: fixed_window it ends with the calendar's, in UTC");
     }
     rule_.limits.push_back(*limit);
+  }
+
+  // One number cannot be meant for two limits.
+  void CheckGivenNumbers(const RuleLimit& limit) {
+    const auto takes_numbers = [](const RuleLimit& l) {
+      return l.given != nullptr && l.given->max.has_value();
+    };
+    if (!takes_numbers(limit) ||
+        std::none_of(rule_.limits.begin(), rule_.limits.end(), takes_numbers)) {
+      return;
+    }
+    reader_.Report(fields_, Word::kMax, "two limits of this rule have max",
+                   "a request brings one number; plans can give each limit its own");
   }
 
   std::optional<Algorithm> ReadAlgorithm() {

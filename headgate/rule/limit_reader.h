@@ -18,13 +18,13 @@ enum class LimitFields : uint8_t { kEnvoys, kOurs };
 
 // Adds the limit in `mappings` to the rule, or reports its problems. There are several mappings if
 // `rate_limit` is repeated; they are read as one. `inherited`: the fields that the limit has
-// besides those that are written in it. Returns whether it has a field about stores.
+// besides its own. Returns whether it has a field about stores.
 bool ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
                LimitFields inherited, Rule& rule);
 
-// A limit of a roll-out has the fields about stores of the limits [first, end) of its rule: of the
-// one in the same place. The last limit also has those of all that follow, and a limit behind the
-// rule's last one has those of the last one.
+// A limit of a roll-out inherits the fields about stores of the limits [first, end) of its rule. In
+// general that is the limit at the same position. The last limit of the roll-out also inherits from
+// all later limits of the rule, and a limit beyond the rule's last one inherits from that last one.
 struct InheritedPlaces {
   size_t first;
   size_t end;

@@ -7,6 +7,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/base/wide.h"
+#include "headgate/rule/block_words.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rule_names.h"
@@ -48,8 +49,17 @@ uint64_t WaitingWithin(base::Duration delay, uint64_t requests, base::Duration p
 
 Align AlignOf(const LimitWords& words, Algorithm algorithm) {
   if (words.align) return *words.align;
-  if (algorithm != Algorithm::kFixedWindow || !words.period.calendar) return Align::kEpoch;
-  return words.period.calendar == Unit::kMonth ? Align::kCalendarMonth : Align::kCalendarYear;
+  if (algorithm != Algorithm::kFixedWindow || !FollowsCalendar(words)) return Align::kEpoch;
+  switch (*words.period.calendar) {
+    case Unit::kDay:
+      return Align::kCalendarDay;
+    case Unit::kWeek:
+      return Align::kCalendarWeek;
+    case Unit::kMonth:
+      return Align::kCalendarMonth;
+    default:
+      return Align::kCalendarYear;
+  }
 }
 
 // Sets `spec`, or returns the problem if the words contradict each other.
@@ -62,8 +72,17 @@ MaybeProblem ReadSpec(const LimitWords& words, LimitSpec& spec) {
   }
   if (MaybeProblem problem = ReadAlgorithm(words, spec.algorithm)) return problem;
   spec.burst = words.burst;
+  const bool has_calendar = words.period.calendar && !words.align;
+  if (words.timezone && (spec.algorithm != Algorithm::kFixedWindow || !has_calendar)) {
+    return LimitWordsProblem{
+        About::kTimezone,
+        "a time zone is for a fixed_window whose period is day, week, month or year"};
+  }
   spec.align = AlignOf(words, spec.algorithm);
+  spec.zone = words.timezone.value_or(base::TimeZone());
   spec.count_denied = words.count_denied;
+  spec.overdraw = words.overdraw;
+  spec.block = words.block;
   if (words.max_delay) {
     const uint64_t waiting = WaitingWithin(*words.max_delay, words.requests, words.period.length);
     spec.burst = std::min(waiting, words.burst.value_or(waiting));
@@ -80,8 +99,14 @@ About AboutOf(algorithm::LimitProblem::About about) {
       return About::kBurst;
     case Number::kAlign:
       return About::kAlign;
+    case Number::kTimeZone:
+      return About::kTimezone;
     case Number::kCountDenied:
       return About::kCountDenied;
+    case Number::kOverdraw:
+      return About::kOverdraw;
+    case Number::kBlock:
+      return About::kBlock;
     case Number::kRequests:
       break;
   }
@@ -93,7 +118,10 @@ About AboutOf(algorithm::LimitProblem::About about) {
 absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
   if (const std::optional<Unit> unit = UnitByName(text)) {
     Period period{.length = PeriodOf(*unit)};
-    if (*unit == Unit::kMonth || *unit == Unit::kYear) period.calendar = *unit;
+    if (*unit == Unit::kDay || *unit == Unit::kWeek || *unit == Unit::kMonth ||
+        *unit == Unit::kYear) {
+      period.calendar = *unit;
+    }
     return period;
   }
   if (letters == Letters::kAllowed && !text.empty() && text[0] >= 'a' && text[0] <= 'z') {
@@ -107,6 +135,16 @@ absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
       fmt::format("{} is not a period: write second, minute, hour, day, week, month, year or a "
                   "duration such as 20s",
                   Quote(text)));
+}
+
+std::string_view LengthOfUnit(const Period& period) {
+  if (period.calendar == Unit::kMonth) return "a month is 30 days here";
+  return period.calendar == Unit::kYear ? "a year is 365 days here" : "";
+}
+
+bool FollowsCalendar(const LimitWords& words) {
+  if (!words.period.calendar) return false;
+  return words.period.calendar != Unit::kDay || !words.timezone.value_or(base::TimeZone()).is_utc();
 }
 
 std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words) {
@@ -128,25 +166,33 @@ absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words) {
 std::string Describe(const algorithm::Limit& limit) {
   const LimitSpec& spec = limit.spec();
   std::string out = fmt::format("{} per ", spec.requests);
-  if (spec.align == Align::kCalendarMonth) {
+  if (spec.align == Align::kCalendarWeek) {
+    out += "calendar week";
+  } else if (spec.align == Align::kCalendarMonth) {
     out += "calendar month";
   } else if (spec.align == Align::kCalendarYear) {
     out += "calendar year";
+  } else if (spec.align == Align::kCalendarDay) {
+    out += "calendar day";
   } else {
     out += FormatDuration(spec.period);
   }
+  if (!spec.zone.is_utc()) out += fmt::format(" in {}", spec.zone.name());
   const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
   out += fmt::format(", {}", queue ? Name(Algorithm::kLeakyBucket) : Name(spec.algorithm));
   if (spec.burst) out += fmt::format(", burst {}", *spec.burst);
   if (queue) out += ", queue";
   if (spec.align == Align::kFirstHit) out += ", align first_hit";
   if (spec.count_denied) out += ", count_denied";
+  if (spec.overdraw) out += ", overdraw";
+  if (!spec.block.empty()) out += ", block " + Describe(spec.block);
   return out;
 }
 
 std::string Describe(const RuleLimit& limit) {
   std::string out = Describe(limit.limit);
-  if (limit.cost) out += ", costs " + Describe(*limit.cost);
+  if (limit.cost) out += ", " + Describe(*limit.cost);
+  if (limit.given != nullptr) out += ", " + Describe(*limit.given);
   return out;
 }
 

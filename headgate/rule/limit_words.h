@@ -11,17 +11,21 @@
 
 namespace headgate::rule {
 
-// The length of a limit's period. Month and year are kept as units, because a fixed window of a
-// month or year follows the calendar.
+// The length of a limit's period. Day, week, month and year are kept as units, because a fixed
+// window of one of them can follow the calendar.
 struct Period {
   base::Duration length{0};
-  std::optional<Unit> calendar{};  // kMonth or kYear
+  std::optional<Unit> calendar{};  // kDay, kWeek, kMonth or kYear
 };
 
 // Parses a unit in any letter case, or a duration. `letters` says whether a bare letter of a
 // duration ("s") is accepted as a unit.
 enum class Letters : uint8_t { kRefused, kAllowed };
 absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters = Letters::kRefused);
+
+// A warning about a period of an algorithm other than the fixed window, whose length is not the
+// calendar's: "a month is 30 days here". Empty for a week, which has seven days everywhere.
+std::string_view LengthOfUnit(const Period& period);
 
 struct LimitWords {
   uint64_t requests = 0;
@@ -33,8 +37,15 @@ struct LimitWords {
   bool queue = false;
   std::optional<base::Duration> max_delay{};
   std::optional<algorithm::Align> align{};  // kEpoch or kFirstHit
+  std::optional<base::TimeZone> timezone{};
   bool count_denied = false;
+  bool overdraw = false;
+  algorithm::BlockLengths block{};
 };
+
+// Whether a fixed window of these words ends with the calendar's. Each day of UTC is 24 hours, so
+// its days need no calendar.
+bool FollowsCalendar(const LimitWords& words);
 
 // The reason why the words contradict each other.
 struct LimitWordsProblem {
@@ -43,7 +54,10 @@ struct LimitWordsProblem {
     kPeriod,
     kBurst,
     kAlign,
+    kTimezone,
     kCountDenied,
+    kOverdraw,
+    kBlock,
     kQueue,
     kMaxDelay
   };
@@ -62,7 +76,7 @@ std::string Describe(const algorithm::Limit& limit);
 // The same, with its cost: "…, costs 1 for each 1KiB of response_bytes, reserve 64KiB".
 std::string Describe(const RuleLimit& limit);
 
-// For whom the limits of a roll-out hold: "for 0.5 % of the keys", "in shadow".
+// Describes to which keys the limits of a roll-out apply: "for 0.5 % of the keys", "in shadow".
 std::string DescribeReach(const Rollout& rollout);
 
 }  // namespace headgate::rule

@@ -25,8 +25,16 @@ TEST(Describe, SaysALimitAsPeopleReadIt) {
       Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarMonth}),
       "5 per calendar month, fixed_window");
   EXPECT_EQ(
+      Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarWeek}),
+      "5 per calendar week, fixed_window");
+  EXPECT_EQ(
       Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarYear}),
       "5 per calendar year, fixed_window");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow,
+                  .requests = 5,
+                  .align = Align::kCalendarDay,
+                  .zone = base::TimeZone::Load("Europe/Berlin").value()}),
+            "5 per calendar day in Europe/Berlin, fixed_window");
   EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow,
                   .requests = 5,
                   .period = 20s,
@@ -37,6 +45,12 @@ TEST(Describe, SaysALimitAsPeopleReadIt) {
                   .period = 20s,
                   .count_denied = true}),
             "5 per 20s, sliding_window_counter, count_denied");
+  EXPECT_EQ(Text({.requests = 5, .period = 20s, .overdraw = true}),
+            "5 per 20s, token_bucket, overdraw");
+  algorithm::LimitSpec blocks{.requests = 5, .period = 20s};
+  for (const uint32_t seconds : {60u, 600u})
+    blocks.block.Add(algorithm::BlockLengths::Seconds(seconds));
+  EXPECT_EQ(Text(blocks), "5 per 20s, token_bucket, block [1m, 10m]");
 }
 
 TEST(MakeLimit, NeverOverflowsOverMaxDelay) {

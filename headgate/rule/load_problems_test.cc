@@ -1,4 +1,5 @@
-// All problems that a rule file can have, with their exact messages.
+// All problems that a rule file can have, with their exact messages. One file because it is one
+// list.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,6 +32,31 @@ class BadDescriptors : public ::testing::TestWithParam<Case> {};
 TEST_P(BadDescriptors, AreReportedAtTheirPlaceWithAHint) {
   EXPECT_EQ(ProblemsOf(fmt::format("domain: d\ndescriptors:\n{}", GetParam().text)),
             GetParam().expected);
+}
+
+TEST(BadTimezone, IsReportedWithAHint) {
+  const auto problem_of = [](std::string_view words) {
+    const std::string all = ProblemsOf(LimitFile(words));
+    return all.substr(0, all.find('\n'));
+  };
+  EXPECT_EQ(ProblemsOf(LimitFile("timezone: Europe/Berlim, requests_per_unit: 1, period: day, "
+                                 "algorithm: fixed_window")),
+            "f.yaml:4:26: invalid timezone 'Europe/Berlim': this system has no such time zone\n"
+            "  hint: write a name of the IANA database, such as Europe/Berlin; Debian's package "
+            "tzdata has them\n");
+  EXPECT_EQ(problem_of("timezone: ../x, requests_per_unit: 1, period: day, "
+                       "algorithm: fixed_window"),
+            "f.yaml:4:26: invalid timezone '../x': no name of a time zone");
+  // Neither Envoy's unit, nor other lengths, algorithms or alignments.
+  for (const std::string_view words :
+       {"unit: day, algorithm: fixed_window", "period: 24h, algorithm: fixed_window",
+        "period: hour, algorithm: fixed_window", "period: day",
+        "period: day, algorithm: sliding_window_counter",
+        "period: day, algorithm: fixed_window, align: first_hit"}) {
+    EXPECT_EQ(problem_of(fmt::format("timezone: UTC, requests_per_unit: 1, {}", words)),
+              "f.yaml:4:26: a time zone is for a fixed_window whose period is day, week, month or "
+              "year");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -129,6 +155,23 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:5:20: share_threshold can only be used with wildcard values (containing '*'), "
              "but found key 'k_v'\n"
              "  hint: without a '*' there is nothing to share; leave it out\n"},
+        Case{"- key: k\n  rate_limit_fields: opneai\n",
+             "f.yaml:4:22: invalid rate_limit_fields 'opneai'\n"
+             "  hint: one of all, draft, draft-7, draft-6, draft-3, github, twitter, openai, "
+             "anthropic or none\n"},
+        Case{"- key: k\n  quota_unit: token\n",
+             "f.yaml:4:15: invalid quota_unit 'token'\n  hint: did you mean 'tokens'?\n"},
+        Case{"- key: k\n  refusal: {body: '${x}'}\n",
+             "f.yaml:4:19: body has an unknown placeholder \"x\"\n"
+             "  hint: the placeholders are ${limit}, ${seconds} and ${rule}; $${ stands for ${ "
+             "itself\n"},
+        Case{"- key: k\n  refusal: no\n",
+             "f.yaml:4:12: refusal is not a mapping\n"
+             "  hint: refusal: {content_type: application/json, body: "
+             "'{\"retry_after\":${seconds}}'}\n"},
+        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1, quota_unit: tokens}\n",
+             "f.yaml:4:49: config error, misplaced key 'quota_unit'\n"
+             "  hint: 'quota_unit' belongs in a descriptor, next to its key\n"},
         Case{"- key: k\n  metadata: {a: .nan}\n",
              "f.yaml:4:13: error parsing metadata: .nan is no number in JSON\n"
              "  hint: metadata must be convertible to a JSON object\n"},
@@ -233,6 +276,11 @@ TEST_P(BadLimits, AreReportedAtTheirPlaceWithAHint) {
 INSTANTIATE_TEST_SUITE_P(
     InOurWords, BadLimits,
     ::testing::Values(
+        Case{"unit: day, requests_per_unit: 9, block: 1m, count: {status: [401]}",
+             "f.yaml:4:56: block does not go with count, nor with a cost by size\n"
+             "  hint: requests in progress count for more than they may cost in the end, and a "
+             "denial "
+             "because of them is no violation; block by a limit without them\n"},
         Case{"unit: day, period: 20s, requests_per_unit: 1",
              "f.yaml:4:35: should not specify both unit and period\n"
              "  hint: leave out one of them\n"},
@@ -289,6 +337,23 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:63: count_denied belongs to fixed_window and sliding_window_counter, not "
              "token_bucket\n"
              "  hint: docs/reference/rules.md lists the words that can be combined\n"},
+        Case{"unit: day, requests_per_unit: 1, queue: true, overdraw: true",
+             "f.yaml:4:72: a queue cannot be overdrawn: each request waits for its turn\n"
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
+        Case{"unit: day, requests_per_unit: 1, block: 500ms",
+             "f.yaml:4:56: invalid block: a block lasts whole seconds, from 1s to 365d, not 500ms\n"
+             "  hint: a duration such as 10m, or up to 6 that do not get shorter: [1m, 10m, 1h]\n"},
+        Case{"unit: day, requests_per_unit: 1, block: [1h, 10m]",
+             "f.yaml:4:56: invalid block: 10m is shorter than the block before it\n"
+             "  hint: a duration such as 10m, or up to 6 that do not get shorter: [1m, 10m, 1h]\n"},
+        Case{"unit: day, requests_per_unit: 1, overdraw: true, block: 10m",
+             "f.yaml:4:72: block and overdraw contradict each other: an overdrawn bucket denies "
+             "until time has paid for it\n"
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
+        Case{"algorithm: concurrency, requests: 3, ttl: 30s, block: 10m",
+             "f.yaml:4:70: block does not apply to concurrency\n"
+             "  hint: leave it out, as in rate_limit: {algorithm: concurrency, requests: 20, ttl: "
+             "30s}\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: fixed_window, queue: true",
              "f.yaml:4:81: queue belongs to leaky_bucket, not fixed_window\n"
              "  hint: docs/reference/rules.md lists the words that can be combined\n"},
@@ -400,7 +465,7 @@ std::string Repeated(std::string_view text, int count) {
 }
 
 constexpr std::string_view kYamlHint =
-    "\n  hint: the file is not valid YAML; check this line and the lines above it\n";
+    "the file is not valid YAML; check this line and the lines above it";
 constexpr std::string_view kTooMany =
     "error loading config file: yaml: document contains excessive aliasing or more than 4000000 "
     "values";
@@ -411,11 +476,13 @@ struct YamlCase {
   std::string text;
   std::string place;
   std::string_view expected;
+  std::string_view hint = kYamlHint;
 };
 class InvalidYaml : public ::testing::TestWithParam<YamlCase> {};
 TEST_P(InvalidYaml, IsRefusedWithTheReason) {
   EXPECT_EQ(ProblemsOf(GetParam().text),
-            fmt::format("f.yaml:{}: {}{}", GetParam().place, GetParam().expected, kYamlHint));
+            fmt::format("f.yaml:{}: {}\n  hint: {}\n", GetParam().place, GetParam().expected,
+                        GetParam().hint));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -425,22 +492,26 @@ INSTANTIATE_TEST_SUITE_P(
                  "error loading config file: yaml: did not find expected node content"},
         YamlCase{"domain: \"d\n", "2:1",
                  "error loading config file: yaml: found unexpected end of stream"},
-        YamlCase{
-            "domain: d\n\tkey: x\n", "2:1",
-            "error loading config file: yaml: found a tab character that violates indentation"},
+        YamlCase{"domain: d\n\tkey: x\n", "2:1",
+                 "error loading config file: yaml: found a tab character that violates indentation",
+                 "YAML is indented with spaces: replace the tab"},
         YamlCase{"domain: d\n  key: x\n", "2:6",
-                 "error loading config file: yaml: mapping values are not allowed in this context"},
+                 "error loading config file: yaml: mapping values are not allowed in this context",
+                 "a text with a colon and a space needs quotes; or this line is indented too far"},
         YamlCase{"domain: *nobody\n", "1:9",
-                 "error loading config file: yaml: unknown anchor 'nobody' referenced"},
+                 "error loading config file: yaml: unknown anchor 'nobody' referenced",
+                 "a text that begins with * needs quotes: \"*\""},
         YamlCase{"domain: &d [*d]\n", "1:13",
                  "error loading config file: yaml: anchor 'd' value contains itself"},
         YamlCase{"domain: {<<: 5}\n", "1:14",
                  "error loading config file: yaml: map merge requires map or sequence of maps as "
                  "the value"},
         YamlCase{"domain: d\nkey: \xff\n", "2:6",
-                 "error loading config file: yaml: invalid leading UTF-8 octet"},
+                 "error loading config file: yaml: invalid leading UTF-8 octet",
+                 "save the file in the encoding UTF-8"},
         YamlCase{std::string("domain: d\0", 10), "1:10",
-                 "error loading config file: yaml: control characters are not allowed"}));
+                 "error loading config file: yaml: control characters are not allowed",
+                 "remove this character"}));
 
 // One test with all of them: as parameters, every run of this binary would make these texts.
 TEST(YamlBomb, IsRefusedWithTheReason) {
@@ -457,10 +528,10 @@ TEST(YamlBomb, IsRefusedWithTheReason) {
        "2:23", kTooDeep},
       {"[" + Repeated("a,", 4'000'001) + "]", "1:8000000", kTooMany},
       {std::string((size_t{64} << 20) + 1, ' '), "1:1",
-       "error loading config file: yaml: 67108865 bytes are more than 67108864"}};
+       "error loading config file: yaml: 67108865 bytes are more than 67108864", "split the file"}};
   for (const YamlCase& bomb : bombs) {
     EXPECT_EQ(ProblemsOf(bomb.text),
-              fmt::format("f.yaml:{}: {}{}", bomb.place, bomb.expected, kYamlHint));
+              fmt::format("f.yaml:{}: {}\n  hint: {}\n", bomb.place, bomb.expected, bomb.hint));
   }
 }
 
@@ -521,10 +592,10 @@ TEST(LoadRules, RefusesATextThatIsNotUtf8) {
   EXPECT_EQ(ProblemsOf("\xff\xfe"
                        "d\0o\0m\0a\0i\0n\0:\0 \0d\0\n\0"sv),
             fmt::format("f.yaml:1:1: error loading config file: the text is not UTF-8\n{}", kHint));
-  // libyaml does not read so far behind the end of the document.
-  EXPECT_EQ(
-      ProblemsOf("domain: d\n...\n" + std::string(100'000, '#') + "\xfc\n"),
-      fmt::format("f.yaml:3:100001: error loading config file: the text is not UTF-8\n{}", kHint));
+  EXPECT_EQ(ProblemsOf("domain: d\n...\n" + std::string(100'000, '#') + "\xfc\n"),
+            fmt::format("f.yaml:3:100001: error loading config file: yaml: invalid leading UTF-8 "
+                        "octet\n{}",
+                        kHint));
   // A byte order mark of UTF-8 may stay.
   EXPECT_EQ(ProblemsOf("\xef\xbb\xbf"
                        "domain: d\n"),

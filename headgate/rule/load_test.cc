@@ -48,6 +48,28 @@ std::string Find(const LoadResult& result, std::vector<Entry> entries,
   return match.rule == nullptr ? "(no rule)" : std::string(match.rule->label());
 }
 
+bool AllOrNothing(const LoadResult& result, std::string_view domain) {
+  Match match;
+  EXPECT_TRUE(result.rules->Find(domain, {}, match));
+  return match.all_or_nothing;
+}
+
+TEST(LoadRules, TakesHowAnswersDescribeARule) {
+  const Rule plain = OnlyRule("rate_limit: {unit: day, requests_per_unit: 1}");
+  EXPECT_EQ(plain.rate_limit_fields, std::nullopt);
+  EXPECT_EQ(plain.quota_unit, base::QuotaUnit::kRequests);
+  EXPECT_EQ(plain.refusal, nullptr);
+  const Rule rule = OnlyRule(
+      "rate_limit: {unit: day, requests_per_unit: 1}, rate_limit_fields: anthropic, quota_unit: "
+      "output-tokens, refusal: {content_type: text/html, body: '<p>${rule}'}");
+  EXPECT_EQ(rule.rate_limit_fields, base::RateLimitDialect::kAnthropic);
+  EXPECT_EQ(rule.quota_unit, base::QuotaUnit::kOutputTokens);
+  ASSERT_NE(rule.refusal, nullptr);
+  EXPECT_EQ(*rule.refusal, *Refusal::Make("text/html", "<p>${rule}"));
+  // These words say nothing about the limit itself, so it stays a limit of Envoy's kind.
+  EXPECT_EQ(rule.limits[0].limit.spec(), plain.limits[0].limit.spec());
+}
+
 TEST(LoadRules, TakesEnvoysWordsAsEnvoyMeansThem) {
   const auto envoy = [](uint64_t requests, base::Duration period) {
     return LimitSpec{.algorithm = Algorithm::kFixedWindow,
@@ -121,6 +143,13 @@ TEST(LoadRules, TakesOurWordsAsOurs) {
                        .requests = 10,
                        .period = 1h,
                        .count_denied = true}));
+  EXPECT_EQ(SpecOf("unit: hour, overdraw: true, requests_per_unit: 10"),
+            (LimitSpec{.requests = 10, .period = 1h, .overdraw = true}));
+  LimitSpec blocks{.requests = 10, .period = 1h};
+  blocks.block.Add(algorithm::BlockLengths::Seconds(600));
+  EXPECT_EQ(SpecOf("unit: hour, block: 10m, requests_per_unit: 10"), blocks);
+  blocks.block.Add(algorithm::BlockLengths::Seconds(3600));
+  EXPECT_EQ(SpecOf("unit: hour, block: [10m, 1h], requests_per_unit: 10"), blocks);
   EXPECT_EQ(SpecOf("unit: hour, algorithm: fixed_window, align: first_hit, requests_per_unit: 10"),
             (LimitSpec{.algorithm = Algorithm::kFixedWindow,
                        .requests = 10,
@@ -134,6 +163,25 @@ TEST(LoadRules, TakesAFixedWindowOfOursNotToCountWhatItDenied) {
   EXPECT_FALSE(SpecOf("unit: hour, algorithm: fixed_window, requests_per_unit: 10").count_denied);
 }
 
+// Envoy's weeks begin with the epoch, on Thursday.
+TEST(LoadRules, BeginsWeeksOfFixedWindowsOnMonday) {
+  EXPECT_EQ(SpecOf("period: week, algorithm: fixed_window, requests_per_unit: 1").align,
+            Align::kCalendarWeek);
+  EXPECT_EQ(SpecOf("unit: week, algorithm: fixed_window, requests_per_unit: 1").align,
+            Align::kEpoch);
+  EXPECT_EQ(SpecOf("unit: week, requests_per_unit: 1").align, Align::kEpoch);
+  EXPECT_EQ(SpecOf("period: 7d, algorithm: fixed_window, requests_per_unit: 1").align,
+            Align::kEpoch);
+  EXPECT_EQ(
+      SpecOf("period: week, align: epoch, algorithm: fixed_window, requests_per_unit: 1").align,
+      Align::kEpoch);
+  const LoadResult bucket = Load(
+      "domain: d\ndescriptors:\n- key: k\n  rate_limit: {period: week, requests_per_unit: 5}\n");
+  EXPECT_EQ(bucket.rules->rules()[0].limits[0].limit.spec(),
+            (LimitSpec{.requests = 5, .period = 7 * 24h}));
+  EXPECT_EQ(Describe(bucket.warnings), "") << "seven days are a week everywhere";
+}
+
 TEST(LoadRules, EndsMonthsAndYearsOfFixedWindowsWithTheCalendar) {
   EXPECT_EQ(SpecOf("period: month, algorithm: fixed_window, requests_per_unit: 1").align,
             Align::kCalendarMonth);
@@ -145,6 +193,21 @@ TEST(LoadRules, EndsMonthsAndYearsOfFixedWindowsWithTheCalendar) {
       SpecOf("period: month, algorithm: fixed_window, align: first_hit, requests_per_unit: 1");
   EXPECT_EQ(first_hit.align, Align::kFirstHit);
   EXPECT_EQ(first_hit.period, 30 * 24h);
+}
+
+TEST(LoadRules, EndsPeriodsOfFixedWindowsWithTheCalendarOfATimeZone) {
+  const auto berlin = base::TimeZone::Load("Europe/Berlin").value();
+  const LimitSpec day =
+      SpecOf("period: day, algorithm: fixed_window, requests_per_unit: 1, timezone: Europe/Berlin");
+  EXPECT_EQ(day.align, Align::kCalendarDay);
+  EXPECT_EQ(day.zone, berlin);
+  const LimitSpec month = SpecOf(
+      "timezone: Europe/Berlin, period: month, algorithm: fixed_window, requests_per_unit: 1");
+  EXPECT_EQ(month.align, Align::kCalendarMonth);
+  EXPECT_EQ(month.zone, berlin);
+  EXPECT_EQ(SpecOf("period: day, algorithm: fixed_window, requests_per_unit: 1, timezone: UTC"),
+            SpecOf("period: day, algorithm: fixed_window, requests_per_unit: 1"))
+      << "they have the same buckets";
 }
 
 TEST(LoadRules, WarnsWhereAMonthIsNotTheCalendars) {
@@ -346,11 +409,6 @@ TEST(LoadRules, ExpandsAliasesAndMergeKeys) {
   EXPECT_EQ(result.rules->rules()[3].limits[0].limit.spec().requests, 1u);
 }
 
-TEST(LoadRules, ReadsTheFirstDocumentAlone) {
-  const LoadResult result = Load("domain: d\n---\n: [ what comes here is not read\n");
-  EXPECT_EQ(Find(result, {}, "d"), "(no rule)");
-}
-
 TEST(LoadRules, SharesTheThresholdOfAPattern) {
   const LoadResult result = Load(
       "domain: d\ndescriptors:\n- key: k\n  value: foo*\n  share_threshold: true\n  descriptors:\n "
@@ -383,8 +441,8 @@ TEST(LoadRules, LoadsSeveralFilesOfDifferentDomains) {
   EXPECT_EQ(Find(result, {{"k", "v"}}, "a"), "k");
   EXPECT_EQ(Find(result, {{"k", "v"}}, "b"), "(no rule)");
   EXPECT_EQ(Find(result, {{"k", "v"}}, "c"), "(no domain)");
-  EXPECT_FALSE(result.rules->AllOrNothing("a"));
-  EXPECT_TRUE(result.rules->AllOrNothing("b"));
+  EXPECT_FALSE(AllOrNothing(result, "a"));
+  EXPECT_TRUE(AllOrNothing(result, "b"));
 }
 
 TEST(LoadRules, MergesDomainsInTheOrderOfTheFilesWhereAsked) {
@@ -400,7 +458,7 @@ TEST(LoadRules, MergesDomainsInTheOrderOfTheFilesWhereAsked) {
   ASSERT_TRUE(merged.ok()) << Describe(merged.problems);
   EXPECT_EQ(Find(merged, {{"k", "abc"}}), "first");
   EXPECT_EQ(Find(merged, {{"j", "x"}}), "j");
-  EXPECT_TRUE(merged.rules->AllOrNothing("d"));
+  EXPECT_TRUE(AllOrNothing(merged, "d"));
   EXPECT_FALSE(LoadRules(files).ok());
 
   std::vector<RuleFile> doubled{files[0], files[0]};

@@ -184,7 +184,7 @@ absl::Status NodeEdit::ChangeSequence(const SourceNode& old, const SourceNode& w
   const size_t column = lines_.Column(old.open);
   const Quotes quotes =
       WritesJson(old.children.back()->target()) ? Quotes::kAlways : Quotes::kIfNeeded;
-  // A new item precedes the old one that the next partner is.
+  // A new item is inserted before the next old item that has a partner.
   std::vector<size_t> places(partners.size());
   for (size_t i = partners.size(), place = old.children.size(); i > 0; --i)
     places[i - 1] = place = partners[i - 1].value_or(place);
@@ -277,7 +277,8 @@ absl::Status NodeEdit::ChangeBlockMapping(const SourceNode& old, const Plan& pla
   const size_t count = old.pair_count();
   size_t first_kept = 0;
   while (first_kept < count && plan.removed[first_kept]) ++first_kept;
-  // Behind a dash the first pair that stays moves up, unless comments are before it.
+  // If pairs behind a dash are removed, the first remaining pair moves up to the dash, unless
+  // comments precede it.
   const bool behind_dash = first_kept > 0 && !lines_.IsFirst(old.key(0).begin);
   if (behind_dash && first_kept < count) {
     const size_t begin = old.key(0).begin;
@@ -303,7 +304,7 @@ absl::Status NodeEdit::ChangeBlockMapping(const SourceNode& old, const Plan& pla
   }
   for (size_t i = 0; i <= count; ++i) {
     if (plan.added[i].empty()) continue;
-    // Behind the last pair that stays before it.
+    // New pairs are added behind the last remaining pair before them.
     size_t last = i;
     while (last > 0 && plan.removed[last - 1]) --last;
     if (last == 0 || !lines_.IsLast(old.value(last - 1).end))
@@ -382,8 +383,8 @@ bool NodeEdit::HasOwnLines(const Entry& entry) const {
          lines_.Begin(after) == lines_.Begin(entry.end);
 }
 
-// Removes the entries from `first` to `last`, which is the last of all or has one behind it that
-// stays. `extended`: others are added at the end.
+// Removes the entries from `first` to `last`. Behind `last` is either nothing or an entry that
+// remains. `extended`: entries are added at the end.
 void NodeEdit::RemoveFlowRun(const std::vector<Entry>& entries, size_t first, size_t last,
                              bool extended) {
   const bool at_end = last + 1 == entries.size();
@@ -397,7 +398,8 @@ void NodeEdit::RemoveFlowRun(const std::vector<Entry>& entries, size_t first, si
       edits_.Delete(WithComments(entries[i].begin, floor), after);
       floor = after;
     }
-    // The comma of the entry that is the last one now, unless a comma was behind the last of all.
+    // Also removes the comma behind the entry that is now the last one, unless the collection ended
+    // with a comma before.
     if (at_end && first > 0 && !extended && AfterComma(entries[last]) == entries[last].end) {
       const size_t comma = AfterComma(entries[first - 1]) - 1;
       edits_.Delete(comma, comma + 1);

@@ -1,6 +1,6 @@
-// Changes YAML text so that a node becomes another one, and rewrites only what differs.
+// Changes YAML text so that a node becomes another one, and rewrites only the differing parts.
 //
-// A part that stays keeps its lines, its order, its comments and its style. A new part is written
+// An unchanged part keeps its lines, its order, its comments and its style. A new part is written
 // in the style around it, behind its older siblings. A removed pair or item takes with it the
 // comment on its own lines, comment lines directly above it at its column, and comment lines
 // directly below it that are indented deeper than it.
@@ -15,7 +15,8 @@
 
 namespace headgate::rule {
 
-// The line behind a child of a block collection in this column, and behind its comments.
+// The begin of the line that follows a child of a block collection in this column, and the child's
+// comments.
 size_t LineBehind(const TextLines& lines, const SourceNode& child, size_t column);
 // The dash of an item. FailedPrecondition if it cannot be found.
 absl::StatusOr<size_t> DashOf(const TextLines& lines, const SourceNode& sequence, size_t item);
@@ -28,9 +29,9 @@ class NodeEdit {
   NodeEdit(const TextLines& lines, const WriterStyle& style, TextEdits& edits)
       : lines_(lines), style_(style), edits_(edits) {}
 
-  // Makes `old` into `wanted`, which may contain nodes of `old`; both are mappings and share a key.
-  // FailedPrecondition if this could change other nodes too (through anchors and merge keys), or if
-  // the text is written in a way that cannot be changed in place.
+  // Changes `old` to `wanted`, which may contain nodes of `old`. Both are mappings, and have a key
+  // in common. FailedPrecondition if this could change other nodes too (through anchors and merge
+  // keys), or if the text is written in a way that cannot be changed in place.
   absl::Status ChangeMapping(const SourceNode& old, const SourceNode& wanted);
 
  private:

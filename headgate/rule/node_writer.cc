@@ -18,7 +18,8 @@ uint32_t CodePoint(std::string_view text, size_t bytes) {
   return point;
 }
 
-// Whether YAML accepts it as it is, and it neither breaks lines nor is invisible.
+// Whether the code point may appear unescaped: YAML accepts it, and it is visible and no line
+// break.
 bool IsPrintable(uint32_t point) {
   if (point < 0x20 || point == 0x7F) return false;
   if (point >= 0x80 && point < 0xA0) return false;
@@ -48,8 +49,8 @@ std::string DoubleQuoted(std::string_view text) {
   return out += '"';
 }
 
-// Whether the text means itself without quotes, also in a flow collection. Refuses more than YAML
-// does, so that nobody has to look twice.
+// Whether the text needs no quotes, not even in a flow collection. Refuses more than YAML does, so
+// that plain text is obvious to readers.
 bool IsPlain(std::string_view text) {
   constexpr std::string_view kNotFirst = "-?*&!|>=~%@<";
   constexpr std::string_view kNever = ":#,[]{}'\"`\\";
@@ -133,7 +134,7 @@ class StyleReader {
       for (size_t i = 0; i < node.pair_count(); ++i) ReadPair(node.key(i), node.value(i));
     } else if (node.kind == NodeKind::kSequence) {
       if (node.form == NodeForm::kBlock) ReadItems(node);
-      // The last item is the nearest to what is added.
+      // The last item is tried first, because it is nearest to the added text.
       for (size_t i = node.children.size(); i > 0; --i) Read(*node.children[i - 1]);
     }
   }

@@ -24,8 +24,8 @@ enum class Quotes : uint8_t {
   kAlways,  // as in JSON: double quotes around keys and texts
 };
 
-// The style of the nodes in `from`, as far as they show it; otherwise of those in `whole`, or the
-// default.
+// The style of the nodes in `from`. Parts of the style that they do not show come from the nodes in
+// `whole`, or are the default.
 WriterStyle StyleOf(const TextLines& lines, const SourceNode* from, const SourceNode& whole);
 
 // Whether the mapping writes its first key in double quotes, as JSON does.

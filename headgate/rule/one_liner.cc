@@ -321,11 +321,10 @@ void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& 
     state.builder.SetRule(node, std::move(rule));
     return;
   }
-  const std::optional<Unit> calendar = parsed.rule.words.period.calendar;
-  if (calendar && parsed.rule.limit.limit.algorithm() != Algorithm::kFixedWindow) {
+  const std::string_view length = LengthOfUnit(parsed.rule.words.period);
+  if (!length.empty() && parsed.rule.limit.limit.algorithm() != Algorithm::kFixedWindow) {
     warnings.push_back(
-        place(1, calendar == Unit::kMonth ? "a month is 30 days here" : "a year is 365 days here",
-              "with fixed_window it ends with the calendar's, in UTC"));
+        place(1, std::string(length), "with fixed_window it ends with the calendar's, in UTC"));
   }
   rule.limits.push_back(parsed.rule.limit);
   state.builder.SetRule(node, std::move(rule));

@@ -58,6 +58,7 @@ TEST(OneLiner, ReadsUnitsLettersAndDurations) {
   EXPECT_EQ(SpecOf("1/month").period, 30 * 24h);
   EXPECT_EQ(SpecOf("1/month fixed_window").align, Align::kCalendarMonth);
   EXPECT_EQ(SpecOf("1/year fixed_window").align, Align::kCalendarYear);
+  EXPECT_EQ(SpecOf("1/week fixed_window").align, Align::kCalendarWeek);
 }
 
 TEST(OneLiner, MakesAQueueOfALeakyBucket) {

@@ -26,7 +26,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-// The number of problems, including those that were only counted.
+// The number of problems, including the ones that were only counted.
 size_t CountOf(std::span<const Problem> problems);
 
 // A problem of a file as a whole.

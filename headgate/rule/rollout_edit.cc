@@ -24,7 +24,7 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A mapping as the fields of a rule that is put: those of `from`, changed step by step.
+// The fields of a rule to be put: begins as those of `from`, and is changed step by step.
 class FieldList {
  public:
   explicit FieldList(const SourceNode& mapping) {
@@ -76,7 +76,7 @@ const SourceNode* MappingIn(const SourceTree& tree) {
   return node != nullptr && node->kind == NodeKind::kMapping ? node : nullptr;
 }
 
-// The rule's own fields, without those that PutRule leaves alone.
+// The rule's own fields, without the fields that PutRule leaves alone.
 FieldList FieldsOf(const SourceNode& rule) {
   FieldList fields(rule);
   fields.Remove({"key", "value", "descriptors"});
@@ -89,7 +89,8 @@ absl::Status Unusual() {
       "hand");
 }
 
-// Whether the fields of the rule, but for the rules below it, contain what Unusual() names.
+// Whether the fields of the rule contain a case that Unusual() reports. The rules below it do not
+// matter.
 bool IsUnusual(const SourceNode& node) {
   if (node.is_alias()) return true;
   if (node.kind == NodeKind::kMapping) {
@@ -144,9 +145,9 @@ bool SaysNothing(const SourceNode& value, std::string_view field) {
   return value.text.empty() || SameMeaning(value, SourceNode(), field);
 }
 
-// A limit of a roll-out as one of the rule: with those fields of the rule's own limits that a
-// roll-out cannot have. Each limit takes those about stores over that were counted as its own while
-// it was tried out (InheritedBy), because they change the defaults of its other fields.
+// Turns a limit of a roll-out into a limit of the rule: adds the fields that only a rule's limits
+// can have. Each limit gets the fields about stores that it inherited during the roll-out
+// (InheritedBy), because they change the defaults of its other fields.
 FieldList Promoted(const SourceNode& limit, size_t place, size_t count,
                    std::span<const SourceNode* const> own) {
   FieldList fields(limit);
@@ -175,7 +176,7 @@ FieldList Promoted(const SourceNode& limit, size_t place, size_t count,
 
 // A text that is one document. A second one would be ignored.
 absl::StatusOr<SourceTree> ParseAlone(std::string_view text) {
-  const Document::Parsed parsed = Document::Parse(text, Document::Rest::kRefused);
+  const Document::Parsed parsed = Document::Parse(text);
   if (parsed.error) {
     return absl::InvalidArgumentError(fmt::format(
         "{}:{}: {}", parsed.error->mark.line, parsed.error->mark.column, parsed.error->message));
@@ -187,7 +188,7 @@ bool IsPercent(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-absl::Status NoRollout() { return absl::NotFoundError("no roll-out of this rule is under way"); }
+absl::Status NoRollout() { return absl::NotFoundError("this rule has no roll-out"); }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace headgate::rule {
 // Each has the errors of PutRule, and NotFound if there is no such rule, or no roll-out of it.
 
 // `rollout` is a YAML or JSON mapping: percent or shadow, and rate_limit or rate_limits. Without a
-// limit, it keeps the one of the roll-out that is under way.
+// limit, it keeps the limit of the present roll-out.
 absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<const RuleEntry> path,
                                        std::string_view rollout);
 // The text of a roll-out with the limits of `limits`: a mapping with rate_limit or rate_limits,
@@ -24,10 +24,10 @@ absl::StatusOr<std::string> PutRollout(std::string_view document, std::span<cons
 // with "line:column: " if it is about `limits`.
 absl::StatusOr<std::string> RolloutWith(std::string_view limits,
                                         const std::optional<std::string>& percent);
-// Its limits become those of the rule.
+// Makes the limits of the roll-out the limits of the rule.
 absl::StatusOr<std::string> PromoteRollout(std::string_view document,
                                            std::span<const RuleEntry> path);
-// The rule keeps its limits.
+// Removes the roll-out; the rule keeps its limits.
 absl::StatusOr<std::string> EndRollout(std::string_view document, std::span<const RuleEntry> path);
 
 // The text of `domain` of a rule file; empty if it has none.

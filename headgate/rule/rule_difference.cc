@@ -16,13 +16,17 @@ bool AreAlike(const std::vector<RuleLimit>& a, const std::vector<RuleLimit>& b) 
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const RuleLimit& one, const RuleLimit& other) {
                       return one.limit.spec() == other.limit.spec() && one.unit == other.unit &&
-                             one.cost == other.cost;
+                             one.cost == other.cost && AreAlike(one.given, other.given);
                     });
 }
 
 bool AreAlike(const Rollout* a, const Rollout* b) {
   if (a == nullptr || b == nullptr) return a == b;
   return a->keys_ppm == b->keys_ppm && AreAlike(a->limits, b->limits);
+}
+
+bool AreAlike(const Refusal* a, const Refusal* b) {
+  return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
 
 RulesByIdentity ByIdentity(const RuleSet& set) {
@@ -34,13 +38,34 @@ RulesByIdentity ByIdentity(const RuleSet& set) {
 }  // namespace
 
 bool AreAlike(const Rule& a, const Rule& b) {
-  return a.name == b.name && a.path == b.path && AreAlike(a.limits, b.limits) &&
-         AreAlike(a.rollout.get(), b.rollout.get()) && a.unlimited == b.unlimited &&
-         a.concurrency == b.concurrency &&
-         a.shadow_mode == b.shadow_mode && a.quota_mode == b.quota_mode &&
-         a.detailed_metric == b.detailed_metric && a.value_to_metric == b.value_to_metric &&
-         a.replaces == b.replaces && a.metadata_json == b.metadata_json && a.sharing == b.sharing &&
-         a.on_store_failure == b.on_store_failure && a.fallback_share_ppm == b.fallback_share_ppm;
+  return AreAlike(a.limits, b.limits) && a.concurrency == b.concurrency &&
+         OtherFieldsThatDiffer(a, b).empty();
+}
+
+std::vector<std::string_view> OtherFieldsThatDiffer(const Rule& a, const Rule& b) {
+  const std::pair<std::string_view, bool> fields[] = {
+      {"name", a.name == b.name},
+      {"path", a.path == b.path},
+      {"rollout", AreAlike(a.rollout.get(), b.rollout.get())},
+      {"unlimited", a.unlimited == b.unlimited},
+      {"all_or_nothing", a.all_or_nothing == b.all_or_nothing},
+      {"shadow_mode", a.shadow_mode == b.shadow_mode},
+      {"quota_mode", a.quota_mode == b.quota_mode},
+      {"detailed_metric", a.detailed_metric == b.detailed_metric},
+      {"value_to_metric", a.value_to_metric == b.value_to_metric},
+      {"replaces", a.replaces == b.replaces},
+      {"metadata", a.metadata_json == b.metadata_json},
+      {"rate_limit_fields", a.rate_limit_fields == b.rate_limit_fields},
+      {"quota_unit", a.quota_unit == b.quota_unit},
+      {"refusal", AreAlike(a.refusal.get(), b.refusal.get())},
+      {"sharing", a.sharing == b.sharing},
+      {"on_store_failure", a.on_store_failure == b.on_store_failure},
+      {"fallback_share", a.fallback_share_ppm == b.fallback_share_ppm}};
+  std::vector<std::string_view> differ;
+  for (const auto& [name, same] : fields) {
+    if (!same) differ.push_back(name);
+  }
+  return differ;
 }
 
 std::vector<RuleDifference> DifferencesOf(const RuleSet& before, const RuleSet& after) {

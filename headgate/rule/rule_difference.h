@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/rule/rule_set.h"
@@ -14,15 +15,18 @@ namespace headgate::rule {
 struct RuleDifference {
   std::optional<Rule> before{};  // absent: the rule is new
   std::optional<Rule> after{};   // absent: the rule is gone
-  // Buckets of the rule that this instance holds in its own memory. Absent if it does not know.
+  // The number of the rule's buckets in this instance's memory. Absent if it is unknown.
   std::optional<uint64_t> live_buckets{};
 };
 
-// In the order of `after`; the rules that are gone come last. The place of a rule among the others
-// does not count.
+// In the order of `after`; the rules that are gone come last. The order of rules does not count as
+// a difference.
 std::vector<RuleDifference> DifferencesOf(const RuleSet& before, const RuleSet& after);
 
 // Whether both decide alike.
 bool AreAlike(const Rule& a, const Rule& b);
+
+// The names of the fields that differ between both, other than their limits.
+std::vector<std::string_view> OtherFieldsThatDiffer(const Rule& a, const Rule& b);
 
 }  // namespace headgate::rule

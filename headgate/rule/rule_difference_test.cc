@@ -38,10 +38,34 @@ TEST(RuleDifference, SeesEveryWordOfARule) {
   for (const std::string& other :
        {Limit("k", 1, ", name: n"), Limit("k", 1, ", algorithm: token_bucket, burst: 2"),
         Limit("k", 1, ", on_store_failure: deny"), Limit("k", 1, ", sharing: exact"),
-        plain + "  shadow_mode: true\n", plain + "  detailed_metric: true\n"}) {
+        plain + "  shadow_mode: true\n", plain + "  detailed_metric: true\n",
+        plain + "  quota_unit: tokens\n", plain + "  rate_limit_fields: openai\n",
+        plain + "  refusal: {body: no}\n"}) {
     EXPECT_EQ(DifferencesOf(*Load(plain), *Load(other)).size(), 1u) << other;
     EXPECT_EQ(DifferencesOf(*Load(other), *Load(other)).size(), 0u) << other;
   }
+}
+
+TEST(RuleDifference, NamesTheFieldsThatDiffer) {
+  const auto differences =
+      DifferencesOf(*Load(Limit("k", 1)), *Load(Limit("k", 2, ", name: n, sharing: strict")));
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(OtherFieldsThatDiffer(*differences[0].before, *differences[0].after),
+            (std::vector<std::string_view>{"name", "sharing"}));
+}
+
+TEST(RuleDifference, SeesThatTheFileOfARuleIsAllOrNothing) {
+  const auto load = [](const std::string& word) {
+    const RuleFile file{.name = "a.yaml",
+                        .text = "domain: a\n" + word + "descriptors:\n" + Limit("k", 1) +
+                                "  descriptors:\n  - key: below\n    rate_limit: {unit: minute, "
+                                "requests_per_unit: 2}\n"};
+    return LoadRules({&file, 1}).rules;
+  };
+  const auto differences = DifferencesOf(*load(""), *load("all_or_nothing: true\n"));
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_FALSE(differences[1].before->all_or_nothing);
+  EXPECT_TRUE(differences[1].after->all_or_nothing);
 }
 
 }  // namespace rule_difference_test

@@ -54,8 +54,8 @@ struct Trees {
 };
 
 // An error's message begins with "line:column: ".
-absl::StatusOr<Trees> ParseBoth(std::string_view text, Document::Rest rest) {
-  Document::Parsed parsed = Document::Parse(text, rest);
+absl::StatusOr<Trees> ParseBoth(std::string_view text) {
+  Document::Parsed parsed = Document::Parse(text);
   if (parsed.error) {
     return absl::InvalidArgumentError(fmt::format(
         "{}:{}: {}", parsed.error->mark.line, parsed.error->mark.column, parsed.error->message));
@@ -65,7 +65,7 @@ absl::StatusOr<Trees> ParseBoth(std::string_view text, Document::Rest rest) {
 }
 
 absl::StatusOr<Trees> ParseDocument(std::string_view text) {
-  auto trees = ParseBoth(text, Document::Rest::kIgnored);
+  auto trees = ParseBoth(text);
   if (!trees.ok()) {
     return absl::FailedPreconditionError(
         fmt::format("the document cannot be read: {}", std::string(trees.status().message())));
@@ -159,7 +159,7 @@ absl::StatusOr<FoundRule> FindRule(const TextLines& lines, const Trees& trees,
   }
 }
 
-// ---- The tree that is wanted. It consists of nodes of the document and of new ones.
+// ---- The wanted tree. It consists of nodes of the document and of new ones.
 
 class WantedTree {
  public:
@@ -335,7 +335,7 @@ class RuleFragment {
       return absl::InvalidArgumentError(
           fmt::format("1:1: the rule has {} bytes, more than {}", text.size(), kRuleBytesMax));
     }
-    HEADGATE_ASSIGN_OR_RETURN(Trees trees, ParseBoth(text, Document::Rest::kRefused));
+    HEADGATE_ASSIGN_OR_RETURN(Trees trees, ParseBoth(text));
     RuleFragment fragment(text, std::move(trees));
     const SourceNode* const root = fragment.trees_.source.root();
     if (root == nullptr)

@@ -9,9 +9,9 @@
 //         unit: minute
 //         requests_per_unit: 100  # as in the contract
 //
-// Text in, text out. The result is read again before it is returned: if the edited rule is not as
-// asked for, or anything else has changed, the answer is Internal and no text. Whether the rule
-// means something is not checked here; load the result (load.h) before it is written.
+// Text in, text out. The result is read again before it is returned: if the edited rule is not the
+// wanted one, or anything else has changed, the result is Internal. Whether the rule is valid is
+// not checked here: load the result (load.h) before it is written.
 //
 // Errors: InvalidArgument if the path or the new rule is wrong ("line:column: " in the rule).
 // FailedPrecondition if the document is not a rule file, has duplicate rules on the path, or cannot
@@ -53,9 +53,9 @@ absl::StatusOr<std::string> PutRule(std::string_view document, std::span<const R
 
 // Returns the document without this rule. If there are rules below it, they stay, and only the
 // fields of its limit are removed: rate_limit, rate_limits, rollout, shadow_mode, quota_mode,
-// detailed_metric and metadata. The comments directly above a removed rule or field, in the same
-// column, are removed with it; comments above an empty line stay. NotFound if there is no such
-// rule, or if it has no limit but only rules below it.
+// quota_unit, rate_limit_fields, refusal, detailed_metric and metadata. The comments directly above
+// a removed rule or field, in the same column, are removed with it; comments above an empty line
+// stay. NotFound if there is no such rule, or if it has no limit but only rules below it.
 absl::StatusOr<std::string> RemoveRule(std::string_view document, std::span<const RuleEntry> path);
 
 }  // namespace headgate::rule

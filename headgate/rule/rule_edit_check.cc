@@ -147,9 +147,9 @@ std::span<const DocumentNode* const> DescriptorsOf(const DocumentNode& mapping) 
 }
 
 bool IsOfLimit(std::string_view field) {
-  constexpr std::array<std::string_view, 7> kFields{"rate_limit",  "rate_limits", "rollout",
-                                                    "shadow_mode", "quota_mode",  "detailed_metric",
-                                                    "metadata"};
+  constexpr std::array<std::string_view, 10> kFields{
+      "rate_limit", "rate_limits",       "rollout", "shadow_mode",     "quota_mode",
+      "quota_unit", "rate_limit_fields", "refusal", "detailed_metric", "metadata"};
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
 }
 

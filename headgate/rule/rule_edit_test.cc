@@ -100,7 +100,7 @@ TEST(RuleEdit, AddsAndRemovesFields) {
                 "shadow_mode: true"),
             Replaced(kFile, "          burst: 30\n",
                      "          burst: 30\n          sharing: exact\n        shadow_mode: true\n"));
-  // In braces too, and before the rules below.
+  // The same in braces, and with rules below.
   EXPECT_EQ(
       Put(kFile, {{.key = "api_key"}},
           "rate_limit: {unit: minute, requests_per_unit: 100, burst: 5}\nquota_mode: true"),
@@ -435,10 +435,11 @@ TEST(RuleEdit, RefusesWhatIsNoRuleFile) {
   }
 }
 
-TEST(RuleEdit, EditsTheFirstDocumentOfAText) {
-  constexpr std::string_view kTwo =
-      "%YAML 1.1\n---\ndomain: d\ndescriptors:\n  - key: a\n...\n# rest\n--- [\n";
-  EXPECT_EQ(Put(kTwo, {{.key = "b"}}, "{}"), Replaced(kTwo, "key: a\n", "key: a\n  - key: b\n"));
+TEST(RuleEdit, KeepsTheMarksOfADocument) {
+  constexpr std::string_view kMarked =
+      "%YAML 1.1\n---\ndomain: d\ndescriptors:\n  - key: a\n...\n# rest\n";
+  EXPECT_EQ(Put(kMarked, {{.key = "b"}}, "{}"),
+            Replaced(kMarked, "key: a\n", "key: a\n  - key: b\n"));
   EXPECT_EQ(Put("\xEF\xBB\xBF# é\ndomain: é # ü\ndescriptors: [{key: a}]", {{.key = "b"}}, "{}"),
             "\xEF\xBB\xBF# é\ndomain: é # ü\ndescriptors: [{key: a}, {key: b}]");
 }

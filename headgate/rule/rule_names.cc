@@ -58,6 +58,8 @@ base::Duration PeriodOf(Unit unit) {
 }
 
 std::optional<Unit> UnitOf(const algorithm::LimitSpec& spec) {
+  if (spec.align == algorithm::Align::kCalendarDay) return Unit::kDay;
+  if (spec.align == algorithm::Align::kCalendarWeek) return Unit::kWeek;
   if (spec.align == algorithm::Align::kCalendarMonth) return Unit::kMonth;
   if (spec.align == algorithm::Align::kCalendarYear) return Unit::kYear;
   for (const NamedUnit& known : kUnits) {

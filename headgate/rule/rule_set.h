@@ -17,8 +17,11 @@
 #include <vector>
 
 #include "headgate/algorithm/limit.h"
+#include "headgate/base/rate_limit_form.h"
 #include "headgate/base/time.h"
 #include "headgate/rule/descriptor.h"
+#include "headgate/rule/given_limit.h"
+#include "headgate/rule/refusal.h"
 #include "headgate/rule/size_cost.h"
 
 namespace headgate::rule {
@@ -31,8 +34,11 @@ struct RuleLimit {
   algorithm::Limit limit;
   // For Envoy's protocol; absent if the period is not one of Envoy's units.
   std::optional<Unit> unit;
-  // If a request costs as much as its size: of the sidecar's requests, and without a stated cost.
+  // Set if the cost is the size of the body, or depends on the status of the answer. Sidecar only;
+  // a stated cost wins over the size.
   std::optional<SizeCost> cost{};
+  // The limits that requests may bring instead; null: none.
+  std::shared_ptr<const GivenLimits> given{};
 };
 
 // How instances share a rule's buckets. If the rule does not set it, the store's default applies.
@@ -58,8 +64,8 @@ struct ConcurrencyLimit {
 struct Rollout {
   std::vector<RuleLimit> limits;  // as in Rule; never empty
   // The part of the keys that these limits hold for, in millionths. The same keys on every
-  // instance; a larger part contains the smaller one. 0: in shadow, that is, they are only asked,
-  // beside those of the rule, with buckets of their own.
+  // instance; a larger part contains the smaller one. 0: in shadow: these limits are evaluated too,
+  // with buckets of their own, but only the rule's limits decide.
   uint32_t keys_ppm = 0;
 
   bool shadow() const { return keys_ppm == 0; }
@@ -70,22 +76,29 @@ struct Rule {
   uint32_t index = 0;  // dense, 0 .. RuleSet::rules().size() − 1
   std::string domain;
   std::string name;  // `name` of the rule file, or empty
-  std::string path;  // keys and configured values: "api_key_gold.path"; shown if there is no name
+  std::string
+      path;  // keys and configured values: "api_key_gold.path"; shown if the rule has no name
   std::string identity;  // unambiguous; stays the same for the same rule across versions of the
                          // file
   // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited, or
-  // limits concurrency alone. In a rule set, those with the longest period come first: the place is
+  // limits concurrency alone. In a rule set, limits with longer periods come first; the index is
   // the number of the bucket.
   std::vector<RuleLimit> limits;
   std::optional<ConcurrencyLimit> concurrency;  // must allow too
   bool unlimited = false;
   bool shadow_mode = false;
   bool quota_mode = false;
+  bool all_or_nothing = false;   // as Match says for its domain
   bool detailed_metric = false;  // metrics are labelled with the request's own values
   bool value_to_metric = false;
-  std::vector<std::string> replaces;       // names of rules that do not apply when this one matches
-  std::string metadata_json;               // `metadata` as a JSON object, or empty
-  std::shared_ptr<const Rollout> rollout;  // null: none is under way
+  std::vector<std::string> replaces;  // names of rules that do not apply when this one matches
+  std::string metadata_json;          // `metadata` as a JSON object, or empty
+  // How answers describe the rule's limits. Absent or null: as the mapping or the listener says.
+  std::optional<base::RateLimitDialect> rate_limit_fields;
+  std::shared_ptr<const Refusal> refusal;
+  // The unit of the costs. A limit of sizes or of concurrency has a unit of its own.
+  base::QuotaUnit quota_unit = base::QuotaUnit::kRequests;
+  std::shared_ptr<const Rollout> rollout;  // null: there is none
   // For stores that several machines share.
   std::optional<Sharing> sharing;
   std::optional<OnStoreFailure> on_store_failure;
@@ -107,6 +120,9 @@ struct MatchStep {
 
 struct Match {
   const Rule* rule = nullptr;  // null: no limit applies
+  // Whether a request to this domain must be allowed by all of its descriptors before it consumes
+  // from any of them.
+  bool all_or_nothing = false;
   std::array<MatchStep, kEntriesMax> steps;
   uint32_t step_count = 0;
 };
@@ -118,10 +134,6 @@ class RuleSet {
   // Returns false if no rule file has this domain. Does not allocate. Sets `match` in either case.
   virtual bool Find(std::string_view domain, std::span<const Entry> entries,
                     Match& match) const = 0;
-
-  // Whether a request to this domain must be allowed by all of its descriptors before it consumes
-  // from any of them.
-  virtual bool AllOrNothing(std::string_view domain) const = 0;
 
   virtual std::span<const Rule> rules() const = 0;
 };

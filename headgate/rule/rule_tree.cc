@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <numeric>
 #include <optional>
 
 #include "headgate/base/check.h"
@@ -24,9 +25,9 @@ base::Duration LengthOf(const algorithm::LimitSpec& spec) {
   return unit ? PeriodOf(*unit) : spec.period;
 }
 
-// A limit's place in the list is the number of its bucket. If another limit is added to a rule, or
-// comes with its roll-out, the one for the longer period keeps its bucket, and what was used stays
-// used.
+// A limit's index in the list is the number of its bucket. If another limit is added to a rule, or
+// comes with its roll-out, the limit with the longer period keeps its bucket, and its use stays
+// counted.
 void LongestPeriodFirst(std::vector<RuleLimit>& limits) {
   std::stable_sort(limits.begin(), limits.end(), [](const RuleLimit& a, const RuleLimit& b) {
     return LengthOf(a.limit.spec()) > LengthOf(b.limit.spec());
@@ -52,15 +53,17 @@ void RuleTree::FreeTable::operator()(TreeNode* table) const { std::free(table); 
 bool RuleTree::Find(std::string_view domain, std::span<const Entry> entries, Match& match) const {
   match.rule = nullptr;
   match.step_count = 0;
+  match.all_or_nothing = false;
   const TreeNode* level = FindDomain(domain);
   if (level == nullptr) return false;
+  match.all_or_nothing = (level->flags_ & TreeNode::kAllOrNothing) != 0;
   if (entries.size() > kEntriesMax) return true;
 
   for (const Entry& entry : entries) {
     const JoinedText joined(entry.key, entry.value);
-    const TreeNode* found = Child(level->id_, joined);
+    const TreeNode* found = Child(*level, joined);
     if (found == nullptr) found = ChildByPattern(*level, joined);
-    if (found == nullptr) found = Child(level->id_, JoinedText(entry.key));
+    if (found == nullptr) found = Child(*level, JoinedText(entry.key));
     if (found == nullptr) return true;
 
     MatchStep& step = match.steps[match.step_count++];
@@ -80,17 +83,12 @@ bool RuleTree::Find(std::string_view domain, std::span<const Entry> entries, Mat
   return true;
 }
 
-bool RuleTree::AllOrNothing(std::string_view domain) const {
-  const TreeNode* node = FindDomain(domain);
-  return node != nullptr && (node->flags_ & TreeNode::kAllOrNothing) != 0;
-}
-
-const TreeNode* RuleTree::Child(NodeId level, const JoinedText& text) const {
-  const uint64_t hash = Hash(level, text);
+const TreeNode* RuleTree::Search(NodeId parent, const JoinedText& text) const {
+  const uint64_t hash = Hash(parent, text);
   for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
     const TreeNode& node = table_[i];
     if (node.id_ == kNoNode) return nullptr;
-    if (node.hash_high_ == hash >> 32 && node.parent_ == level && text == this->text(node))
+    if (node.hash_high_ == hash >> 32 && node.parent_ == parent && text == this->text(node))
       return &node;
   }
 }
@@ -170,6 +168,7 @@ RuleTreeBuilder::Addition RuleTreeBuilder::AddChild(NodeId parent, std::string_v
   if (const NodeId found = Search(parent, text); found != kNoNode)
     return {.node = found, .added = false};
   nodes_[parent].flags |= TreeNode::kHasChildren;
+  nodes_[parent].child_sizes |= TreeNode::SizeBit(text.size());
   return {.node = Append(parent, text), .added = true};
 }
 
@@ -210,11 +209,18 @@ std::shared_ptr<const RuleTree> RuleTreeBuilder::Build() && {
   for (NodeId id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].parent != kNoNode && IsPattern(text(id))) places[nodes_[id].parent] = 0;
   }
+  std::vector<NodeId> domain_of(nodes_.size());
+  std::iota(domain_of.begin(), domain_of.end(), NodeId{0});
   for (NodeId id = 1; id < nodes_.size(); ++id) {
     const Node& made = nodes_[id];
     TreeNode& node = tree->Insert(made.parent, id, JoinedText(text(id)));
     node.rule_ = made.rule;
     node.flags_ = made.flags;
+    node.child_sizes_ = made.child_sizes;
+    if (made.parent != kNoNode) domain_of[id] = domain_of[made.parent];
+    if (made.rule != TreeNode::kNone)
+      rules_[made.rule].all_or_nothing =
+          (nodes_[domain_of[id]].flags & TreeNode::kAllOrNothing) != 0;
     if (made.shared) extra_of(node).shared = std::string(text(id));
     if (const auto parent = places.find(id); parent != places.end())
       parent->second = place_of(node);

@@ -2,7 +2,7 @@
 // of every node, plus the patterns of the nodes that have them. The time of a match does not depend
 // on the number of rules: each step down the tree reads one cache line.
 //
-//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 40 bytes;
+//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 36 bytes;
 //              longer texts are stored separately
 //   table_     open addressing over TreeNodes, at most half full
 //
@@ -45,7 +45,11 @@ class alignas(64) TreeNode {
   static constexpr uint16_t kHasChildren = 1;
   static constexpr uint16_t kValueInMetric = 2;
   static constexpr uint16_t kAllOrNothing = 4;  // domains only
-  static constexpr size_t kInline = 40;
+  static constexpr size_t kInline = 36;
+
+  // A set of sizes of texts, modulo 32. Most texts that are not among the children differ from them
+  // in size.
+  static constexpr uint32_t SizeBit(size_t size) { return uint32_t{1} << size % 32; }
 
   uint32_t hash_high_ = 0;
   NodeId parent_ = kNoNode;
@@ -54,6 +58,7 @@ class alignas(64) TreeNode {
   uint32_t extra_ = kNone;  // index into extras_
   uint16_t flags_ = 0;
   uint16_t text_size_ = 0;
+  uint32_t child_sizes_ = 0;          // SizeBit of each child
   std::array<char, kInline> text_{};  // for a longer text: its offset in long_texts_
 };
 static_assert(sizeof(TreeNode) == 64);
@@ -61,15 +66,17 @@ static_assert(sizeof(TreeNode) == 64);
 class RuleTree final : public RuleSet {
  public:
   bool Find(std::string_view domain, std::span<const Entry> entries, Match& match) const override;
-  bool AllOrNothing(std::string_view domain) const override;
   std::span<const Rule> rules() const override { return rules_; }
 
   // ---- The steps of Find, for Explain. Each returns null if there is no such node.
   const TreeNode* FindDomain(std::string_view domain) const {
-    return Child(kNoNode, JoinedText(domain));
+    return Search(kNoNode, JoinedText(domain));
   }
   // The child with exactly this text.
-  const TreeNode* Child(NodeId level, const JoinedText& text) const;
+  const TreeNode* Child(const TreeNode& level, const JoinedText& text) const {
+    const bool may_exist = (level.child_sizes_ & TreeNode::SizeBit(text.size())) != 0;
+    return may_exist ? Search(level.id_, text) : nullptr;
+  }
   // The first pattern among the children that matches.
   const TreeNode* ChildByPattern(const TreeNode& level, const JoinedText& text) const;
   const WildcardIndex* Patterns(const TreeNode& level) const;
@@ -91,6 +98,7 @@ class RuleTree final : public RuleSet {
   };
 
   explicit RuleTree(size_t node_count);
+  const TreeNode* Search(NodeId parent, const JoinedText& text) const;
   TreeNode& Insert(NodeId parent, NodeId id, const JoinedText& text);
 
   size_t mask_;
@@ -135,6 +143,7 @@ class RuleTreeBuilder {
     uint32_t rule = TreeNode::kNone;
     uint16_t flags = 0;
     uint16_t text_size = 0;
+    uint32_t child_sizes = 0;
     bool shared = false;
     size_t text_begin = 0;  // offset in texts_
   };

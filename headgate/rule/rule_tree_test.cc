@@ -281,9 +281,12 @@ TEST(RuleTree, KeepsAllOrNothingByDomain) {
   builder.SetAllOrNothing(builder.Domain("all"));
   builder.Domain("each");
   const auto tree = std::move(builder).Build();
-  EXPECT_TRUE(tree->AllOrNothing("all"));
-  EXPECT_FALSE(tree->AllOrNothing("each"));
-  EXPECT_FALSE(tree->AllOrNothing("unknown"));
+  for (const std::string_view domain : {"all", "each", "unknown"}) {
+    Match match;
+    match.all_or_nothing = domain != "all";
+    (void)tree->Find(domain, {}, match);
+    EXPECT_EQ(match.all_or_nothing, domain == "all") << domain;
+  }
 }
 
 TEST(RuleTree, MarksTheStepsWhoseValueIsInTheMetric) {

@@ -62,7 +62,7 @@ bool Same(const Node& first, const Node& second, std::string_view field) {
   absl::flat_hash_map<std::string_view, size_t> places;
   for (size_t i = 0; i < b.children.size(); i += 2) {
     const Node& key = Target(*b.children[i]);
-    // Merges are not expanded here, so that each is only the same as itself.
+    // Merges are not expanded here, so a merge counts as different from everything.
     if (key.tag == Tag::kNone && key.text == "<<") return false;
     if (key.kind != NodeKind::kScalar || !places.emplace(key.text, i).second) return false;
   }

@@ -21,7 +21,16 @@ constexpr std::array<SizeUnit, 5> kSizeUnits{
 }  // namespace
 
 std::string_view Name(SizeCost::Of of) {
-  return of == SizeCost::Of::kRequestBytes ? "request_bytes" : "response_bytes";
+  switch (of) {
+    case SizeCost::Of::kRequestBytes:
+      return "request_bytes";
+    case SizeCost::Of::kResponseBytes:
+      return "response_bytes";
+    case SizeCost::Of::kCountedAnswers:
+    case SizeCost::Of::kSent:
+      break;
+  }
+  return "answers";
 }
 
 absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
@@ -60,8 +69,9 @@ std::string FormatSize(uint64_t bytes) {
 }
 
 std::string Describe(const SizeCost& cost) {
-  return fmt::format("1 for each {} of {}, reserve {}", FormatSize(cost.per_bytes), Name(cost.of),
-                     FormatSize(cost.reserve_bytes));
+  if (cost.of == SizeCost::Of::kCountedAnswers) return "counts " + Describe(cost.counted);
+  return fmt::format("costs 1 for each {} of {}, reserve {}", FormatSize(cost.per_bytes),
+                     Name(cost.of), FormatSize(cost.reserve_bytes));
 }
 
 }  // namespace headgate::rule

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 
 #include "headgate/algorithm/limit.h"
 #include "headgate/rule/limit_choices.h"
@@ -29,8 +30,6 @@ void ReadSize(FieldReader& reader, Fields& fields, Word word, uint64_t& size) {
         "sizes are of bytes: 1KiB is 1024 of them");
   }
 }
-
-}  // namespace
 
 std::optional<SizeCost> ReadSizeCost(FieldReader& reader, Fields& limit_fields,
                                      const DocumentNode& cost) {
@@ -64,7 +63,93 @@ std::optional<SizeCost> ReadSizeCost(FieldReader& reader, Fields& limit_fields,
   return read;
 }
 
+// Adds the items of a list of texts, or a single one.
+template <typename Add>
+void ReadStatuses(FieldReader& reader, Fields& fields, Word word, const Add& add) {
+  const DocumentNode* const node = fields.value(word);
+  if (node == nullptr) return;
+  const DocumentNode* const one[] = {node};
+  const std::span<const DocumentNode* const> items =
+      node->kind == NodeKind::kSequence ? node->children : std::span(one);
+  for (const DocumentNode* const item : items) {
+    const absl::Status added = item->kind == NodeKind::kScalar
+                                   ? add(item->text)
+                                   : absl::InvalidArgumentError("an item is not a text");
+    if (added.ok()) continue;
+    reader.Report(item->mark,
+                  fmt::format("invalid {}: {}", TextOf(word), std::string(added.message())),
+                  "count: {status: [401, 403]} counts the requests that are answered so");
+    return reader.Forget(fields, word);
+  }
+}
+
+std::optional<SizeCost> ReadStatusCount(FieldReader& reader, Fields& limit_fields,
+                                        const DocumentNode& count) {
+  if (count.kind != NodeKind::kMapping) {
+    reader.Report(limit_fields, Word::kCount, "count is not a mapping",
+                  "count: {status: [401, 403]} counts the requests that are answered so");
+    return std::nullopt;
+  }
+  Fields fields = reader.Read(count, Context::kCount);
+  SizeCost read{.of = SizeCost::Of::kCountedAnswers};
+  ReadStatuses(reader, fields, Word::kStatus,
+               [&](std::string_view text) { return read.counted.AddHttp(text); });
+  ReadStatuses(reader, fields, Word::kGrpcStatus,
+               [&](std::string_view text) { return read.counted.AddGrpc(text); });
+  if (fields.any_reported()) {
+    reader.Forget(limit_fields, Word::kCount);
+    return std::nullopt;
+  }
+  if (read.counted.empty()) {
+    reader.Report(limit_fields, Word::kCount, "count names no status, so nothing would be counted",
+                  "count: {status: [401, 403]} counts the requests that are answered so");
+    return std::nullopt;
+  }
+  return read;
+}
+
+void CheckStatusCount(FieldReader& reader, Fields& limit_fields, const RuleLimit& limit) {
+  using algorithm::Algorithm;
+  const algorithm::LimitSpec& spec = limit.limit.spec();
+  if (spec.algorithm != Algorithm::kFixedWindow &&
+      spec.algorithm != Algorithm::kSlidingWindowCounter) {
+    return reader.Report(
+        limit_fields, Word::kCount,
+        fmt::format("{} cannot count by status: it does not give back all that it has taken",
+                    algorithm::Name(spec.algorithm)),
+        "algorithm: sliding_window_counter (the default with count) and fixed_window can");
+  }
+  if (spec.count_denied) {
+    reader.Report(limit_fields, Word::kCount,
+                  "count_denied cannot count by status: denied requests have no answer of the "
+                  "service",
+                  "leave out count_denied, or count");
+  }
+}
+
+}  // namespace
+
+std::optional<SizeCost> ReadLaterCost(FieldReader& reader, Fields& limit_fields) {
+  const DocumentNode* const cost = limit_fields.value(Word::kCost);
+  const DocumentNode* const count = limit_fields.value(Word::kCount);
+  if (cost != nullptr && count != nullptr) {
+    reader.Report(limit_fields, Word::kCount, "a limit cannot have both cost and count",
+                  "write two limits under rate_limits, or leave out one of the words");
+    return std::nullopt;
+  }
+  if (cost != nullptr) return ReadSizeCost(reader, limit_fields, *cost);
+  return count != nullptr ? ReadStatusCount(reader, limit_fields, *count) : std::nullopt;
+}
+
 void CheckSizeCost(FieldReader& reader, Fields& limit_fields, const RuleLimit& limit) {
+  if (!limit.limit.spec().block.empty()) {
+    return reader.Report(limit_fields, Word::kBlock,
+                         "block does not go with count, nor with a cost by size",
+                         "requests in progress count for more than they may cost in the end, and a "
+                         "denial because of them is no violation; block by a limit without them");
+  }
+  if (limit.cost->of == SizeCost::Of::kCountedAnswers)
+    return CheckStatusCount(reader, limit_fields, limit);
   const algorithm::LimitSpec& spec = limit.limit.spec();
   const auto refuse = [&](std::string message, std::string hint) {
     reader.Report(limit_fields, Word::kCost, std::move(message), std::move(hint));

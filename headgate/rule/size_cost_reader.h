@@ -1,4 +1,5 @@
-// Reads the `cost` of a limit of a rule file: {of: response_bytes, per: 1KiB, reserve: 64KiB}.
+// Reads the costs of a limit of a rule file that are known only at the end of a request:
+// cost: {of: response_bytes, per: 1KiB, reserve: 64KiB}, count: {status: [401, 403]}.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,9 @@
 
 namespace headgate::rule {
 
-// Absent if there is a problem, which is reported. `limit_fields` are those of the limit.
-std::optional<SizeCost> ReadSizeCost(FieldReader& reader, Fields& limit_fields,
-                                     const DocumentNode& cost);
+// Absent if the limit has neither, or if there is a problem, which is reported. `limit_fields` are
+// those of the limit.
+std::optional<SizeCost> ReadLaterCost(FieldReader& reader, Fields& limit_fields);
 
 // Reports it if the limit cannot have its cost.
 void CheckSizeCost(FieldReader& reader, Fields& limit_fields, const RuleLimit& limit);

@@ -22,7 +22,7 @@
 namespace headgate::rule {
 
 struct SourceDocument {
-  std::string name;  // the source's name for it, which problems show too
+  std::string name;  // the source's name for the document, also shown in problems
   std::string text;
   // Identifies this state of the document: a different text has a different version. Opaque, and
   // never empty.
@@ -32,8 +32,9 @@ struct SourceDocument {
   bool operator==(const SourceDocument&) const = default;
 };
 
-// Everything that a source holds at one moment, in loading order. If there is a problem, there are
-// no documents, because they could not be read; unless the documents of the source stand alone.
+// Everything that a source holds at one moment, in loading order. If there is a problem,
+// `documents` is empty, because they could not all be read, unless the documents of the source
+// stand alone.
 struct DocumentSet {
   std::vector<SourceDocument> documents;
   std::vector<Problem> problems;
@@ -64,14 +65,16 @@ class Source {
     enum class Kind {
       kFollowed,        // everything was read, and changes are followed
       kLost,            // changes are not seen until it is followed again
+      kChangesMissed,   // a comparison found changes that it was not notified of; they are read now
       kCopyUsed,        // the documents of a copy on the disk are used until it is followed
       kCopyNotWritten,  // the copy on the disk stays as it was
       kCopyWritten,     // after kCopyNotWritten: the copy has the documents again
     };
     Kind kind = Kind::kFollowed;
-    std::string source;    // its name, without credentials
-    std::string reason{};  // why the source is lost or the copy could not be written
-    std::string copy{};    // the file, if the news is about a copy
+    std::string source;  // its name, without credentials
+    // Why the source is lost or the copy could not be written, or which changes were missed.
+    std::string reason{};
+    std::string copy{};  // the file, if the news is about a copy
   };
   using OnNews = std::function<void(const News& news)>;
 
@@ -79,21 +82,22 @@ class Source {
   struct Figures {
     bool polling = false;   // changes are found by polling, not by notifications
     uint64_t failures = 0;  // times that notifications failed or were lost
-    base::Duration age{0};  // since when it cannot say whether its documents are current
+    base::Duration age{0};  // for how long it cannot say whether its documents are current; or 0
     uint64_t kept = 0;      // documents that stay in force although they were deleted
     uint64_t reads = 0;     // of documents or lists of them, over a network
+    uint64_t missed = 0;    // changes without a notification, found by a comparison
   };
 
   virtual ~Source() = default;
 
-  // Calls `on_news` whenever there are some; a source that is always at hand has none. Call it
-  // once, before Subscribe.
+  // Calls `on_news` whenever the connection to the source changes. A source without a connection
+  // never does. Call it once, before Subscribe.
   virtual void Tell(OnNews /*on_news*/) {}
   // Calls `on_documents` as soon as the source knows what it holds, and again whenever that
   // changes. Call it once.
   virtual void Subscribe(OnDocuments on_documents) = 0;
-  // Whether each document is loaded, or refused, for itself. Otherwise a problem in one of them
-  // refuses all.
+  // Whether each document is loaded or refused independently of the others. Otherwise a problem in
+  // one document refuses all.
   virtual bool documents_stand_alone() const { return false; }
   // Whether the source keeps documents until an operator confirms that their deletion was meant, or
   // refuses older ones that an ensemble restored.
@@ -101,9 +105,9 @@ class Source {
   virtual void Confirm() {}
   // Reads everything again soon, and calls the subscriber even if nothing has changed.
   virtual void Refresh() = 0;
-  // Calls `done` when the subscriber knows everything that the source holds now, also what was
-  // written a moment ago; or at once if the source cannot be read. It may take as long as the
-  // source waits for files that are being written.
+  // Calls `done` when the subscriber knows everything that the source holds now, including the
+  // latest writes; or at once if the source cannot be read. It may take as long as the source waits
+  // for files that are being written.
   virtual void CatchUp(std::function<void()> done) { done(); }
 
   // The document of this name, without text and version, if this source could hold it.
@@ -113,7 +117,7 @@ class Source {
   virtual std::string NameOfLimit(std::string_view /*key*/) const { return {}; }
   // Why removing this document would not take its rules away; OK if it would.
   virtual absl::Status CheckRemoval(std::string_view /*name*/) const { return absl::OkStatus(); }
-  // The place beside the documents that notes their changes; null: there is none.
+  // The journal that notes changes of these documents; null: there is none.
   virtual Journal* journal() { return nullptr; }
 
   // Reads one document. NotFound: no document has this name. Unavailable: the source cannot be

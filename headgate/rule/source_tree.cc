@@ -173,7 +173,8 @@ class SourceTreeParser {
     open_.pop_back();
     SourceNode& node = *open.node;
     node.end = std::max(node.open, offsets_.Of(event.end_mark.index));
-    // The end of a collection without brackets is only seen at what follows it.
+    // libyaml reports the end of a collection without brackets at the next token, so the last child
+    // says where it ends.
     if (event.start_mark.index == event.end_mark.index || node.form == NodeForm::kBlock) {
       node.end = node.children.empty() ? node.open : node.children.back()->end;
       node.kept_end = node.children.empty() ? 0 : node.children.back()->kept_end;

@@ -1,4 +1,4 @@
-// YAML text as it is written: every node with the bytes that it takes, for changes in place.
+// YAML text as it is written: every node with its byte range, for changes in place.
 //
 // Unlike document.h it keeps aliases and merge keys, because a change must not reach other nodes
 // through them. Reads the first document of a text, which Document::Parse must have accepted; its
@@ -59,7 +59,7 @@ inline bool IsMergeKey(const SourceNode& key) {
          key.text == "<<";
 }
 
-// Owns its nodes, and others that are made for the same purpose.
+// Owns its nodes, and further nodes that an edit adds.
 class SourceTree {
  public:
   // Null if the document is empty.

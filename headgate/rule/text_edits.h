@@ -23,7 +23,7 @@ class TextLines {
   std::string_view line_break() const { return line_break_; }
   // The beginning of the line that contains this byte.
   size_t Begin(size_t offset) const;
-  // The end of this line before its line break, and behind it.
+  // The end of this line: before its line break, and after it.
   size_t End(size_t offset) const;
   size_t Next(size_t offset) const;
   // The bytes before `offset` on its line.

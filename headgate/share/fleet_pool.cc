@@ -32,7 +32,11 @@ absl::StatusOr<std::unique_ptr<FleetPool>> FleetPool::Make(const ShareOptions& o
 }
 
 FleetPool::FleetPool(const ShareOptions& options, FairSharePool pool)
-    : options_(options), names_(options_), mode_(options.mode), state_{.pool = std::move(pool)} {}
+    : options_(options),
+      names_(options_),
+      mode_(options.mode),
+      in_flight_(options_.secret),
+      state_{.pool = std::move(pool)} {}
 
 Verdict FleetPool::Admit(std::string_view client_id, Cost cost, Asking asking, Instant now) {
   ClientNames::Buffer buffer;
@@ -43,6 +47,11 @@ Verdict FleetPool::Admit(std::string_view client_id, Cost cost, Asking asking, I
     const std::lock_guard lock(mutex_);
     Advance(now);
     verdict = Judge(name, cost, asking, now, needs_round);
+    if (verdict.admitted && cost > 0) {
+      const bool takes = verdict.reason == Reason::kWithinShare && mode_ == Mode::kEnforce;
+      verdict.number =
+          in_flight_.Enter({.client = name, .taken = takes ? cost : 0, .cycle = SpentCycle()}, now);
+    }
   }
   if (needs_round && on_need_) on_need_();
   return verdict;
@@ -70,17 +79,16 @@ Verdict FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Instan
     return Settle(client, cost, verdict);
   }
   Verdict verdict = Describe(*client, now);
-  verdict.retry_after = LeftOfCycle(now);
+  verdict.retry_after = WaitOf(cost, now);
   verdict.reason = Reason::kShareUsed;
   if (cost > std::max(state_.pool.capacity(), state_.pool.options_next().capacity)) {
     verdict.reason = Reason::kNeverFits;
     verdict.retry_after = algorithm::kNever;
     return Settle(client, cost, verdict);
   }
-  // The last round has told whether there is more. If there is, the request waits for another one,
-  // unless the round that it waits for has not ended.
-  const bool is_used_up = client->is_told && client->room + client->part < cost;
-  if (!is_used_up) {
+  // If there may be more, the request waits for another round, unless the round that it waits for
+  // has not ended.
+  if (!IsUsedUp(*client, cost, now)) {
     const bool asks_anew = asking.ticket == 0 || rounds_ended_ >= asking.ticket;
     if (asks_anew) client->need = Sum(client->need, cost);
     needs_round = needs_round || asks_anew;
@@ -144,10 +152,11 @@ Verdict FleetPool::Look(std::string_view name, Instant now) const {
 }
 
 Verdict FleetPool::Describe(const Client& client, Instant now) const {
+  const uint64_t remaining = client.part + (client.is_told ? client.room : 0);
   return {.has_limit = client.is_known,
-          .limit = client.limit,
-          .remaining = client.part + (client.is_told ? client.room : 0),
-          .reset_after = LeftOfCycle(now)};
+          .limit = std::max(client.limit, remaining),
+          .remaining = remaining,
+          .reset_after = remaining > 0 ? LeftOfCycle(now) : WaitOf(1, now)};
 }
 
 Verdict FleetPool::Settle(Client* client, Cost cost, Verdict verdict) {
@@ -169,6 +178,23 @@ Verdict FleetPool::Settle(Client* client, Cost cost, Verdict verdict) {
   return verdict;
 }
 
+uint64_t FleetPool::SpentCycle() const {
+  constexpr uint64_t kAlone = uint64_t{1} << 63;
+  return alone_ ? alone_->cycle().number | kAlone : state_.pool.cycle().number;
+}
+
+void FleetPool::OnEnd(uint64_t number, bool was_sent, Instant now) {
+  const std::lock_guard lock(mutex_);
+  Advance(now);
+  const InFlight::Request request = in_flight_.Leave(number).request;
+  if (was_sent || request.taken == 0 || request.cycle != SpentCycle()) return;
+  if (alone_) return alone_->ReturnPart(request.client, request.taken, alone_->cycle().number);
+  const auto found = clients_.find(absl::string_view(request.client.data(), request.client.size()));
+  if (!is_current_ || found == clients_.end() || found->second.admitted < request.taken) return;
+  found->second.admitted -= request.taken;
+  found->second.part = Sum(found->second.part, request.taken);
+}
+
 FleetPool::Client* FleetPool::EnsureClient(std::string_view name) {
   const absl::string_view key(name.data(), name.size());
   if (const auto found = clients_.find(key); found != clients_.end()) return &found->second;
@@ -181,6 +207,19 @@ FleetPool::Client* FleetPool::EnsureClient(std::string_view name) {
 Duration FleetPool::LeftOfCycle(Instant now) const {
   if (!is_current_) return std::chrono::milliseconds(100);
   return std::max<Duration>(state_.cycle_end - now, std::chrono::milliseconds(1));
+}
+
+Duration FleetPool::WaitOf(Cost cost, Instant now) const {
+  const Duration left = LeftOfCycle(now);
+  return cost > state_.pool.room() ? left : std::min(left, state_.pool.wait());
+}
+
+// The last round has told whether there is more. While the pool has room, that is true for a part
+// of the cycle only, because what is kept for others is lent as time passes.
+bool FleetPool::IsUsedUp(const Client& client, Cost cost, Instant now) const {
+  if (!client.is_told || client.room + client.part >= cost) return false;
+  const Duration step = state_.pool.options().cycle / FairSharePool::kSteps;
+  return cost > state_.pool.room() || now - client.told_at < step;
 }
 
 void FleetPool::SetMode(Mode mode) {
@@ -214,6 +253,7 @@ void FleetPool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
   snapshot.cycle = pool.cycle();
   snapshot.cycle.ends = cycle_ends_;
   snapshot.clients_left = clients_left_;
+  snapshot.clients_replaced = clients_replaced_;
   snapshot.counts = counts_;
   snapshot.refusals = refusals_;
   snapshot.counted_only = counted_only_;

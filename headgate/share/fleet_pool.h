@@ -32,6 +32,7 @@
 #include "headgate/base/time.h"
 #include "headgate/share/client_names.h"
 #include "headgate/share/fleet_round.h"
+#include "headgate/share/in_flight.h"
 #include "headgate/share/pool_snapshot.h"
 #include "headgate/share/share_options.h"
 #include "headgate/share/verdict.h"
@@ -71,6 +72,10 @@ class FleetPool {
   // should ask again in a moment, with that ticket.
   Verdict Admit(std::string_view client_id, algorithm::Cost cost, Asking asking, base::Instant now);
 
+  // An admitted request has ended, which is not one with the number 0. If it was not sent, its
+  // client may spend what it has taken, as long as the cycle lasts.
+  void OnEnd(uint64_t number, bool was_sent, base::Instant now);
+
   void SetMode(Mode mode);
   Mode mode() const;
   void TakeSnapshot(base::Instant now, PoolSnapshot& snapshot);
@@ -104,13 +109,14 @@ class FleetPool {
  private:
   struct Client {
     uint32_t weight = 1;
-    bool is_known = false;  // to the pool, as last told
-    uint64_t limit = 0;     // its capacity, as last told
-    uint64_t part = 0;      // may be spent in this cycle
-    uint64_t admitted = 0;  // in this cycle, here
-    uint64_t room = 0;      // left in the pool after the last round
-    bool is_told = false;   // whether `room` and `refused` are of this cycle
-    bool refused = false;   // the pool has too many clients
+    bool is_known = false;     // to the pool, as last told
+    uint64_t limit = 0;        // its capacity, as last told
+    uint64_t part = 0;         // may be spent in this cycle
+    uint64_t admitted = 0;     // in this cycle, here
+    uint64_t room = 0;         // left in the pool after the last round
+    bool is_told = false;      // whether `room` and `refused` are of this cycle
+    base::Instant told_at{0};  // the time of that round
+    bool refused = false;      // the pool has too many clients
     // Not reported yet (ClientReport).
     uint64_t demand = 0;
     uint64_t late = 0;
@@ -137,9 +143,15 @@ class FleetPool {
   Verdict Describe(const Client& client, base::Instant now) const;
   // Counts the decision. A refused request passes nevertheless in Mode::kPassthrough.
   Verdict Settle(Client* client, algorithm::Cost cost, Verdict verdict);
+  // The number of the cycle in which parts are spent. Other numbers than those of the shared pool
+  // while this instance is alone.
+  uint64_t SpentCycle() const;
   // Null if there are too many.
   Client* EnsureClient(std::string_view name);
   base::Duration LeftOfCycle(base::Instant now) const;
+  // Until a client may find more.
+  base::Duration WaitOf(algorithm::Cost cost, base::Instant now) const;
+  bool IsUsedUp(const Client& client, algorithm::Cost cost, base::Instant now) const;
 
   // ---- Cycles and rounds, with the lock
 
@@ -164,6 +176,7 @@ class FleetPool {
   mutable std::mutex mutex_;
   Mode mode_;
   absl::flat_hash_map<std::string, Client> clients_;
+  InFlight in_flight_;
   FleetState state_;         // of the last round
   bool has_state_ = false;   // it is that of a round
   bool is_current_ = false;  // the cycle of state_ has not ended yet
@@ -179,6 +192,7 @@ class FleetPool {
   // Cycles of the shared pool, by reason, that ended since this instance knows it.
   std::array<uint64_t, algorithm::kCycleEndKinds> cycle_ends_{};
   uint64_t clients_left_ = 0;  // in rounds of this instance
+  uint64_t clients_replaced_ = 0;
   FleetFigures figures_;
 };
 

@@ -193,6 +193,7 @@ void FleetPool::EndRound(const FleetReport& report, const std::vector<ClientGran
     Client& client = found->second;
     if (is_current_) {
       client.is_told = true;
+      client.told_at = now;
       client.refused = grants[i].refused;
       client.room = grants[i].room;
       client.part += grants[i].part;
@@ -225,6 +226,7 @@ void FleetPool::PayOwed(Client& client, uint64_t owed) {
 // older. Those of a pool for this instance alone are others.
 void FleetPool::CountCycles(const FairSharePool& pool, bool is_other_pool) {
   clients_left_ += pool.clients_left();
+  clients_replaced_ += pool.clients_replaced();
   if (!has_state_) return;
   for (size_t i = 0; i < cycle_ends_.size(); ++i) {
     const uint64_t known = is_other_pool ? 0 : state_.pool.cycle().ends[i];

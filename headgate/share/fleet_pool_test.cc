@@ -56,6 +56,30 @@ TEST_F(FleetPoolTest, ARequestWithoutAPartWaitsForARound) {
   EXPECT_EQ(shared.client(0).figures.demand_now, 1u) << "asked once";
 }
 
+TEST_F(FleetPoolTest, WhatARequestHasTakenThatWasNotSentMayBeSpentAgain) {
+  const Verdict first = Ask("A");
+  Round();
+  const Verdict last = Ask("A", {.ticket = first.ticket, .is_last = true}, 1);
+  ASSERT_TRUE(last.admitted);
+  const uint64_t left = Ask("A", {}, 0).remaining;
+  pool->OnEnd(last.number, /*was_sent=*/false, now);
+  EXPECT_EQ(Ask("A", {}, 0).remaining, left + 1);
+  const Verdict again = Ask("A");
+  ASSERT_TRUE(again.admitted);
+  pool->OnEnd(again.number, /*was_sent=*/true, now);
+  EXPECT_EQ(Ask("A", {}, 0).remaining, left);
+  // Not in the next cycle.
+  Verdict late = Ask("A");
+  Round();
+  late = Ask("A", {.ticket = late.ticket});
+  ASSERT_TRUE(late.admitted);
+  now += seconds(10);
+  Round();
+  const uint64_t next = Ask("A", {}, 0).remaining;
+  pool->OnEnd(late.number, /*was_sent=*/false, now);
+  EXPECT_EQ(Ask("A", {}, 0).remaining, next);
+}
+
 TEST_F(FleetPoolTest, OnceAShareIsUsedUpRequestsAreRefusedAtOnce) {
   const Verdict first = Ask("A");
   shared.AddDemand({.client = "A", .cost = 40}, now);

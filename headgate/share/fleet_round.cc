@@ -55,8 +55,11 @@ std::vector<ClientGrant> ApplyRound(FairSharePool& pool, const FleetReport& repo
     if (client.unmet > 0 || client.need > pool.RoomFor(client.name))
       pool.ReclaimFor(client.name, now);
   }
-  for (size_t i = 0; i < grants.size(); ++i)
-    grants[i].part = pool.TakePart(report.clients[i].name, report.clients[i].need);
+  for (size_t i = 0; i < grants.size(); ++i) {
+    const ClientReport& client = report.clients[i];
+    grants[i].part = pool.TakePart(client.name, client.need);
+    if (client.unmet > 0 || grants[i].part < client.need) pool.TellDenied(client.name, now);
+  }
   const uint64_t most = kAheadPart * std::max<uint64_t>(1, instances);
   for (size_t i = 0; i < grants.size(); ++i) {
     const ClientReport& client = report.clients[i];

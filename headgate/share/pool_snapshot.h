@@ -23,6 +23,7 @@ struct ClientSnapshot {
 // The upstream of a pool with `capacity: auto`, as far as it is known.
 struct UpstreamSnapshot {
   uint32_t in_flight = 0;
+  uint64_t long_requests = 0;            // that take too long to count
   uint32_t limit = 0;                    // of requests in flight
   std::optional<uint64_t> per_1000_s{};  // the capacity; empty until it is found
   std::optional<base::Duration> latency_base{};
@@ -49,6 +50,7 @@ struct PoolSnapshot {
   Refusals refusals{};
   uint64_t counted_only = 0;  // of the refusals, those that passed nevertheless
   uint64_t clients_left = 0;
+  uint64_t clients_replaced = 0;  // by new ones, because the pool was full
   std::optional<UpstreamSnapshot> upstream{};
   std::vector<ClientSnapshot> clients;  // in order of arrival
   // The sum over the clients that KeepFirst removed.

@@ -85,6 +85,32 @@ TEST(ShareAuto, KeepsAStormFromTheOthers) {
   }
 }
 
+// Clients that hang up would otherwise have any number of requests in work at once, also before
+// anything is known.
+TEST(ShareAuto, KeepsClientsThatHangUpFromTheOthers) {
+  for (const bool known : {false, true}) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(seed);
+      auto pool = MakeAuto(seed);
+      UpstreamRig rig(*pool, seed);
+      for (const auto* name : {"A", "C"}) rig.SetClient(name, 200);
+      if (known) {
+        rig.SetClient("B", 1700);
+        rig.Run(seconds(60));
+      }
+      rig.SetHangsUp("B", milliseconds(5));
+      rig.SetClient("B", 5000);
+      rig.Run(seconds(20));
+      rig.TakeLoads();
+      rig.Run(seconds(30));
+      auto loads = rig.TakeLoads();
+      EXPECT_LT(loads["B"].admitted, 30u * 1000) << known;
+      for (const auto* name : {"A", "C"})
+        EXPECT_GT(loads[name].answered * 10, loads[name].sent * 4) << name << known;
+    }
+  }
+}
+
 TEST(ShareAuto, FollowsAnUpstreamThatHalvesAndDoubles) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
@@ -115,22 +141,26 @@ TEST(ShareAuto, PassthroughFindsTheCapacityToo) {
 // ---- Before a capacity is found
 
 TEST(ShareAuto, OnlyLimitsRequestsInFlightAtFirst) {
-  const auto pool = MakeAuto();
-  EXPECT_TRUE(pool->counts_in_flight());
+  const auto pool = *SharePool::Make({.pool = {.cycle = seconds(10), .reservation = {1, 10}},
+                                      .find_capacity = capacity::CapacityOptions{.limit_max = 16}});
   const Instant start = Instant::FromNanos(1'000'000'000);
+  uint64_t number = 0;
   for (int i = 0; i < 16; ++i) {
     const Verdict verdict = pool->Admit("A", 1, start);
     EXPECT_TRUE(verdict.admitted);
     EXPECT_FALSE(verdict.has_limit);
+    number = verdict.number;
   }
   const Verdict refused = pool->Admit("A", 1, start);
   EXPECT_FALSE(refused.admitted);
   EXPECT_EQ(refused.reason, Reason::kInFlight);
   EXPECT_EQ(refused.retry_after, seconds(1)) << "the latency is not known";
-  pool->OnEnd(Outcome::kLeft, start, start);
-  EXPECT_TRUE(pool->Admit("B", 1, start).admitted);
+  pool->OnEnd({.number = number, .sent_at = start}, start);
+  EXPECT_EQ(SnapshotOf(*pool, start).upstream->in_flight, 16u) << "the upstream may go on with it";
+  const Instant later = start + milliseconds(250);
+  EXPECT_TRUE(pool->Admit("B", 1, later).admitted);
 
-  const PoolSnapshot snapshot = SnapshotOf(*pool, start);
+  const PoolSnapshot snapshot = SnapshotOf(*pool, later);
   EXPECT_EQ(snapshot.capacity, std::nullopt);
   EXPECT_EQ(snapshot.upstream->in_flight, 16u);
   EXPECT_EQ(snapshot.upstream->limit, 16u);
@@ -141,16 +171,36 @@ TEST(ShareAuto, OnlyLimitsRequestsInFlightAtFirst) {
   EXPECT_EQ(snapshot.clients.at(0).figures.used_now, 16u) << "the refused one took nothing";
 }
 
+// Nothing shows that the upstream has a queue, so nobody is refused.
+TEST(ShareAuto, TheLimitDoublesUntilAnswersShowAQueue) {
+  const auto pool = MakeAuto();
+  const Instant start = Instant::FromNanos(1'000'000'000);
+  std::vector<uint64_t> numbers;
+  for (int i = 0; i < 1000; ++i) {
+    const Verdict verdict = pool->Admit("A", 1, start);
+    ASSERT_TRUE(verdict.admitted) << i;
+    numbers.push_back(verdict.number);
+  }
+  EXPECT_EQ(SnapshotOf(*pool, start).upstream->limit, 1024u);
+  // 16 answers after 10 ms, and then 16 after 20 ms.
+  for (size_t i = 0; i < 32; ++i) {
+    pool->OnEnd({.number = numbers[i], .outcome = Outcome::kAnswered, .sent_at = start},
+                start + milliseconds(i < 16 ? 10 : 20));
+  }
+  EXPECT_FALSE(pool->Admit("A", 1, start + milliseconds(20)).admitted);
+}
+
 // A rule would have refused it. The upstream has it, but its client has not asked the pool.
 TEST(ShareAuto, ARequestThatIsLetThroughIsInFlightAndNoDemand) {
   const auto pool = MakeAuto();
   pool->SetMode(Mode::kPassthrough);
   const Instant now = Instant::FromNanos(1'000'000'000);
-  pool->LetThrough(now);
+  const uint64_t number = pool->LetThrough(now);
   const PoolSnapshot during = SnapshotOf(*pool, now);
   EXPECT_EQ(during.upstream->in_flight, 1u);
   EXPECT_EQ(during.counts.allowed + during.counts.rejected, 0u);
-  pool->OnEnd(Outcome::kAnswered, now, now + milliseconds(1));
+  pool->OnEnd({.number = number, .outcome = Outcome::kAnswered, .sent_at = now},
+              now + milliseconds(1));
   EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 0u);
 }
 
@@ -158,9 +208,11 @@ TEST(ShareAuto, ARequestWithoutAnIdIsInFlightInPassthrough) {
   const auto pool = MakeAuto();
   pool->SetMode(Mode::kPassthrough);
   const Instant now = Instant::FromNanos(1'000'000'000);
-  EXPECT_TRUE(pool->Admit("", 1, now).counted_only);
+  const Verdict verdict = pool->Admit("", 1, now);
+  EXPECT_TRUE(verdict.counted_only);
   EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 1u);
-  pool->OnEnd(Outcome::kAnswered, now, now + milliseconds(1));
+  pool->OnEnd({.number = verdict.number, .outcome = Outcome::kAnswered, .sent_at = now},
+              now + milliseconds(1));
   EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 0u);
 }
 
@@ -192,23 +244,79 @@ TEST(ShareAuto, AClientOnPaceIsSentAboveTheLimitUpToHalfAsMuchAgain) {
   const uint32_t limit = before.upstream->limit;
   uint32_t sent = 0;
   EXPECT_TRUE(pool.Admit("A", 0, storm.rig.now()).admitted) << "a look";
-  while (pool.Admit("A", 1, storm.rig.now()).admitted) ++sent;
+  Verdict verdict = pool.Admit("A", 1, storm.rig.now());
+  for (; verdict.admitted; verdict = pool.Admit("A", 1, storm.rig.now())) ++sent;
   EXPECT_EQ(sent, limit + limit / 2 + 1);
   EXPECT_FALSE(pool.Admit("A", 0, storm.rig.now()).admitted) << "a look";
-  const Verdict stranger = pool.Admit("new", 1, storm.rig.now());
-  EXPECT_EQ(stranger.reason, Reason::kInFlight);
-  EXPECT_LT(stranger.retry_after, milliseconds(20)) << "the latency of the upstream";
-  for (uint32_t i = limit; i < sent; ++i)
-    pool.OnEnd(Outcome::kLeft, storm.rig.now(), storm.rig.now());
-  EXPECT_EQ(pool.Admit("stranger", 1, storm.rig.now()).reason, Reason::kInFlight);
-  EXPECT_TRUE(pool.Admit("C", 1, storm.rig.now()).admitted);
+  EXPECT_EQ(verdict.reason, Reason::kInFlight);
+  EXPECT_LT(verdict.retry_after, milliseconds(20)) << "the latency of the upstream";
 }
 
-TEST(ShareAuto, ACapacityThatIsANumberCountsNothingInFlight) {
-  const auto pool = *SharePool::Make({.pool = {.capacity = 40, .cycle = seconds(10)}});
-  EXPECT_FALSE(pool->counts_in_flight());
-  pool->OnEnd(Outcome::kAnswered, Instant::FromNanos(0), Instant::FromNanos(1));
-  EXPECT_FALSE(SnapshotOf(*pool, Instant::FromNanos(1)).upstream.has_value());
+// ---- Long requests
+
+// One client fills the limit, and its requests are not answered.
+TEST(ShareAuto, AnotherClientPassesUpToItsPartOfTheLimit) {
+  Storm storm(1);
+  storm.rig.Run(seconds(30));
+  for (const auto* name : {"A", "B", "C", "D"}) storm.rig.SetClient(name, 0);
+  storm.rig.Run(seconds(20));
+  SharePool& pool = *storm.pool;
+  const Instant now = storm.rig.now();
+  const uint32_t limit = SnapshotOf(pool, now).upstream->limit;
+  while (pool.Admit("A", 1, now).admitted) {
+  }
+  uint32_t sent = 0;
+  while (pool.Admit("new", 1, now).admitted) ++sent;
+  EXPECT_EQ(sent, limit / 2);
+}
+
+TEST(ShareAuto, RequestsThatTakeMuchLongerThanUsualAreNotCounted) {
+  Storm storm(1);
+  storm.rig.Run(seconds(30));
+  for (const auto* name : {"A", "B", "C", "D"}) storm.rig.SetClient(name, 0);
+  storm.rig.Run(seconds(20));
+  SharePool& pool = *storm.pool;
+  const Instant start = storm.rig.now();
+  const uint64_t number = pool.Admit("A", 1, start).number;
+  while (pool.Admit("A", 1, start).admitted) {
+  }
+  const base::Duration patience = 32 * *SnapshotOf(pool, start).upstream->latency_base;
+  EXPECT_GT(SnapshotOf(pool, start + patience).upstream->in_flight, 0u);
+  const Instant then = start + patience + milliseconds(1);
+  const PoolSnapshot snapshot = SnapshotOf(pool, then);
+  EXPECT_EQ(snapshot.upstream->in_flight, 0u);
+  EXPECT_GT(snapshot.upstream->long_requests, 0u);
+  EXPECT_TRUE(pool.Admit("A", 1, then).admitted);
+  pool.OnEnd({.number = number, .outcome = Outcome::kAnswered, .sent_at = start}, then);
+  EXPECT_EQ(SnapshotOf(pool, then).upstream->long_requests, snapshot.upstream->long_requests - 1);
+  EXPECT_EQ(SnapshotOf(pool, then).upstream->in_flight, 1u);
+}
+
+// ---- Requests that were not sent
+
+TEST(SharePoolUnsent, TheClientGetsBackWhatItHasTaken) {
+  const auto pool = *SharePool::Make({.pool = {.capacity = 2, .cycle = seconds(10)}});
+  const Instant now = Instant::FromNanos(1'000'000'000);
+  pool->Admit("A", 1, now);
+  const Verdict last = pool->Admit("A", 1, now);
+  EXPECT_TRUE(last.admitted);
+  EXPECT_FALSE(pool->Admit("A", 1, now).admitted);
+  pool->OnEnd({.number = last.number, .was_sent = false}, now);
+  const Verdict again = pool->Admit("A", 1, now);
+  EXPECT_TRUE(again.admitted);
+  pool->OnEnd({.number = again.number}, now);
+  EXPECT_FALSE(pool->Admit("A", 1, now).admitted) << "it was sent";
+  EXPECT_FALSE(SnapshotOf(*pool, now).upstream.has_value());
+}
+
+TEST(SharePoolUnsent, NothingOfAnotherCycleComesBack) {
+  const auto pool = *SharePool::Make({.pool = {.capacity = 2, .cycle = seconds(10)}});
+  const Instant now = Instant::FromNanos(1'000'000'000);
+  const Verdict first = pool->Admit("A", 2, now);
+  const Instant next = now + seconds(10);
+  EXPECT_TRUE(pool->Admit("A", 2, next).admitted);
+  pool->OnEnd({.number = first.number, .was_sent = false}, next);
+  EXPECT_FALSE(pool->Admit("A", 1, next).admitted);
 }
 
 }  // namespace share_auto_test

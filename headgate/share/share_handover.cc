@@ -36,6 +36,7 @@ void SharePool::TakeOverShares(algorithm::FairSharePool taken, base::Instant now
     // Nobody is refused for its share before a capacity is found.
     if (!found) return;
     options.capacity = *found;
+    options.is_paced = false;
     is_capacity_known_ = true;
   }
   if (taken.capacity() == algorithm::kFairCapacityMax) {

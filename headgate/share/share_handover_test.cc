@@ -117,6 +117,7 @@ TEST(ShareHandover, AnotherCycleBeginsAfterTheRunningOne) {
   ShareOptions longer = FourShareForty();
   longer.pool.capacity = 240;
   longer.pool.cycle = seconds(60);
+  longer.pool.is_paced = false;
   const auto next = Restart(*old, longer, At(seconds(5)));
   EXPECT_EQ(Send(*next, "A", 1, At(seconds(9)) + kAhead), 0);
   EXPECT_EQ(Send(*next, "A", 300, At(seconds(10)) + kAhead), 240);

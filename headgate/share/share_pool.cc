@@ -13,8 +13,9 @@ using base::Instant;
 // Until the latency of the upstream is known.
 constexpr Duration kRetryInFlight = std::chrono::seconds(1);
 
-// Requests of clients that are behind may be in flight up to this many times the limit.
-constexpr uint64_t kLimitBehind = 3;
+// This many limits of requests may be let in above the limit for clients that have less than
+// others.
+constexpr uint64_t kAboveLimit = 2;
 
 }  // namespace
 
@@ -27,6 +28,8 @@ absl::StatusOr<std::unique_ptr<SharePool>> SharePool::Make(const ShareOptions& o
                               capacity::CapacityController::Make(*options.find_capacity));
     // Nobody is refused for its share before a capacity is found.
     pool_options.capacity = algorithm::kFairCapacityMax;
+    // The requests in flight are limited.
+    pool_options.is_paced = false;
   }
   HEADGATE_ASSIGN_OR_RETURN(algorithm::FairSharePool pool,
                             algorithm::FairSharePool::Make(pool_options));
@@ -40,6 +43,7 @@ SharePool::SharePool(const ShareOptions& options, algorithm::FairSharePool pool,
       names_(options_),
       pool_(std::move(pool)),
       controller_(std::move(controller)),
+      in_flight_(options_.secret),
       is_capacity_known_(!has_controller_),
       mode_(options.mode) {}
 
@@ -49,6 +53,7 @@ Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
   const uint32_t weight = names_.WeightOf(client);
 
   const std::lock_guard lock(mutex_);
+  DropLong(now);
   FollowCapacity(now);
   Verdict verdict = Judge(client, cost, weight, now);
   verdict.admitted = verdict.reason == Reason::kWithinShare;
@@ -65,18 +70,26 @@ Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
   }
   if (verdict.admitted) {
     verdict.retry_after = Duration(0);
-    if (controller_) controller_->OnSent(now);
+    const bool takes = verdict.reason == Reason::kWithinShare;
+    verdict.number = Enter({.client = client,
+                            .weight = weight,
+                            .taken = takes ? cost : 0,
+                            .cycle = pool_.cycle().number,
+                            .is_above = verdict.is_above_limit},
+                           now);
   }
   return verdict;
 }
 
 Verdict SharePool::Judge(std::string_view client, Cost cost, uint32_t weight, Instant now) {
   if (client.empty()) return {.reason = Reason::kNoClient, .retry_after = algorithm::kNever};
-  const bool has_room = HasRoom(client, cost, now);
+  const Room room = RoomFor(client, cost, weight, now);
+  const bool has_room = room != Room::kNone;
   const uint64_t refused_clients = pool_.refused_clients();
   const algorithm::Decision decision =
       pool_.Decide({.client = client, .cost = cost, .weight = weight, .takes = has_room}, now);
-  Verdict verdict{.has_limit = is_capacity_known_,
+  Verdict verdict{.is_above_limit = room == Room::kAbove,
+                  .has_limit = is_capacity_known_,
                   .limit = decision.limit,
                   .remaining = decision.remaining,
                   .retry_after = decision.retry_after,
@@ -99,14 +112,20 @@ Verdict SharePool::Judge(std::string_view client, Cost cost, uint32_t weight, In
 // But if the upstream can do less than the pool believes, requests on pace come too fast, too.
 // Those of clients that are behind do not, however little the upstream can do. There is room for
 // them while others wait for a limit that has fallen by half.
-bool SharePool::HasRoom(std::string_view client, Cost cost, Instant now) {
-  if (!controller_ || controller_->HasRoom()) return true;
+SharePool::Room SharePool::RoomFor(std::string_view client, Cost cost, uint32_t weight,
+                                   Instant now) {
+  if (!controller_ || controller_->HasRoom() || controller_->MakeRoom(now)) return Room::kBelow;
   cost = std::max<Cost>(cost, 1);
   const uint64_t in_flight = controller_->in_flight();
   const uint64_t limit = controller_->limit();
   if (in_flight <= limit + limit / 2 && is_capacity_known_ && pool_.IsOnPace(client, cost, now))
-    return true;
-  return in_flight < kLimitBehind * controller_->limit_usual() && pool_.IsBehind(client, cost);
+    return Room::kBelow;
+  const uint32_t usual = controller_->limit_usual();
+  if (in_flight_.above() >= kAboveLimit * usual) return Room::kNone;
+  const InFlight::Own own = in_flight_.OwnOf(client, weight, controller_->limit(), usual);
+  const bool may_exceed =
+      own.has_room || (own.requests * 2 <= usual && pool_.IsBehind(client, cost));
+  return may_exceed ? Room::kAbove : Room::kNone;
 }
 
 // In Mode::kPassthrough everything passes, so nothing needs to be tried.
@@ -133,16 +152,46 @@ void SharePool::FollowCapacity(Instant now) {
   }
 }
 
-void SharePool::OnEnd(capacity::Outcome outcome, Instant sent_at, Instant now) {
-  if (!has_controller_) return;
-  const std::lock_guard lock(mutex_);
-  controller_->OnEnd(outcome, sent_at, now);
+uint64_t SharePool::Enter(const InFlight::Request& request, Instant now) {
+  if (controller_) controller_->OnSent(now);
+  seen_ = std::max(seen_, now);
+  return in_flight_.Enter(request, seen_);
 }
 
-void SharePool::LetThrough(Instant now) {
-  if (!has_controller_) return;
+void SharePool::OnEnd(const End& end, Instant now) {
   const std::lock_guard lock(mutex_);
-  controller_->OnSent(now);
+  DropLong(now);
+  if (controller_ && end.was_sent && end.outcome == capacity::Outcome::kLeft &&
+      abandoned_.size() < kAbandonedMax) {
+    const Instant until = base::Clamp(end.sent_at + controller_->WorkTime());
+    if (now < until) return abandoned_.push_back({.number = end.number, .until = until});
+  }
+  const InFlight::Left left = in_flight_.Leave(end.number);
+  if (!end.was_sent) pool_.ReturnPart(left.request.client, left.request.taken, left.request.cycle);
+  if (!controller_) return;
+  if (left.counted) return controller_->OnEnd(end.outcome, end.sent_at, now);
+  if (end.outcome == capacity::Outcome::kAnswered) controller_->OnLateAnswer(end.sent_at, now);
+}
+
+// Requests that wait for something else than the upstream's workers no longer count.
+void SharePool::DropLong(Instant now) {
+  if (!controller_) return;
+  EndAbandoned(now);
+  while (in_flight_.DropFrom(now - controller_->Patience()))
+    controller_->OnEnd(capacity::Outcome::kLeft, now, now);
+}
+
+// Clients that hang up would otherwise have any number of requests in work at once.
+void SharePool::EndAbandoned(Instant now) {
+  for (; !abandoned_.empty() && abandoned_.front().until <= now; abandoned_.pop_front()) {
+    if (in_flight_.Leave(abandoned_.front().number).counted)
+      controller_->OnEnd(capacity::Outcome::kLeft, now, now);
+  }
+}
+
+uint64_t SharePool::LetThrough(Instant now) {
+  const std::lock_guard lock(mutex_);
+  return Enter({}, now);
 }
 
 void SharePool::SetMode(Mode mode) {
@@ -157,6 +206,7 @@ Mode SharePool::mode() const {
 
 void SharePool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
   const std::lock_guard lock(mutex_);
+  DropLong(now);
   FollowCapacity(now);
   pool_.Advance(now);
   snapshot.mode = mode_;
@@ -167,9 +217,11 @@ void SharePool::TakeSnapshot(Instant now, PoolSnapshot& snapshot) {
   snapshot.refusals = refusals_;
   snapshot.counted_only = counted_only_;
   snapshot.clients_left = pool_.clients_left();
+  snapshot.clients_replaced = pool_.clients_replaced();
   snapshot.upstream.reset();
   if (controller_) {
     snapshot.upstream = {.in_flight = controller_->in_flight(),
+                         .long_requests = in_flight_.size() - in_flight_.counted(),
                          .limit = controller_->limit(),
                          .per_1000_s = controller_->PerCycle(std::chrono::seconds(1000)),
                          .latency_base = controller_->LatencyBase()};

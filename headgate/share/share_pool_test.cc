@@ -154,17 +154,50 @@ TEST(SharePool, ALongIdIsReplacedByItsHash) {
   EXPECT_EQ(snapshot.clients[1].figures.used_now, 2u);
 }
 
-TEST(SharePool, RefusesANewClientIfThePoolIsFull) {
+TEST(SharePool, ANewClientReplacesTheOneWithTheLongestSilence) {
   ShareOptions options = FourShareForty();
   options.pool.clients_max = 2;
   const auto pool = Make(options);
   for (const auto* name : {"A", "B"}) Send(*pool, name, 1, At(seconds(0)));
-  const Verdict verdict = pool->Admit("C", 1, At(seconds(4)));
+  Send(*pool, "A", 1, At(seconds(3)));
+  EXPECT_EQ(Send(*pool, "C", 1, At(seconds(4))), 1);
+  const PoolSnapshot snapshot = SnapshotOf(*pool, At(seconds(4)));
+  ASSERT_EQ(snapshot.clients.size(), 2u);
+  EXPECT_EQ(snapshot.clients[0].name, "A");
+  EXPECT_EQ(snapshot.clients[1].name, "C");
+  EXPECT_EQ(snapshot.clients_replaced, 1u);
+  EXPECT_EQ(snapshot.refusals, Refusals{});
+}
+
+// Ten requests of a second have other names. Their clients do not lock others out.
+TEST(SharePool, AFloodOfNamesLocksNobodyOut) {
+  ShareOptions options = FourShareForty();
+  options.pool.clients_max = 16;
+  options.pool.capacity = 400;
+  const auto pool = Make(options);
+  int name = 0;
+  for (int i = 0; i < 600; ++i) {
+    const Instant now = At(milliseconds(100) * i);
+    pool->Admit("name" + std::to_string(name++), 1, now);
+    if (i % 10 == 5) {
+      EXPECT_EQ(Send(*pool, "A", 2, now + milliseconds(1)), 2) << i;
+    }
+  }
+  EXPECT_EQ(Send(*pool, "new", 1, At(seconds(61))), 1);
+  EXPECT_EQ(SnapshotOf(*pool, At(seconds(61))).refusals, Refusals{});
+}
+
+TEST(SharePool, RefusesANewClientIfNoneIsSilent) {
+  ShareOptions options = FourShareForty();
+  options.pool.clients_max = 2;
+  const auto pool = Make(options);
+  for (const auto* name : {"A", "B"}) Send(*pool, name, 1, At(seconds(0)));
+  const Verdict verdict = pool->Admit("C", 1, At(seconds(0)));
   EXPECT_FALSE(verdict.admitted);
   EXPECT_EQ(verdict.reason, Reason::kTooManyClients);
   EXPECT_FALSE(verdict.has_limit);
-  EXPECT_EQ(verdict.retry_after, seconds(6));
-  EXPECT_EQ(SnapshotOf(*pool, At(seconds(4))).refusals, (Refusals{.too_many_clients = 1}));
+  EXPECT_EQ(verdict.retry_after, seconds(10));
+  EXPECT_EQ(SnapshotOf(*pool, At(seconds(0))).refusals, (Refusals{.too_many_clients = 1}));
 }
 
 // ---- Passthrough
@@ -275,6 +308,7 @@ TEST(SharePool, AdmitsItsCapacityWhateverTheThreads) {
   constexpr int kEach = 2000;
   ShareOptions options = FourShareForty();
   options.pool.capacity = 4001;
+  options.pool.is_paced = false;
   const auto pool = Make(options);
   std::vector<int> admitted(kThreads);
   std::vector<std::thread> threads;

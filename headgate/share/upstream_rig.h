@@ -34,6 +34,10 @@ class UpstreamRig {
     clients_[name].per_second = per_second;
     PlanArrival(clients_[name]);
   }
+  // It hangs up after this time. The upstream does not notice.
+  void SetHangsUp(const std::string& name, base::Duration after) {
+    clients_[name].hangs_up_after = after;
+  }
   std::map<std::string, Load> TakeLoads() {
     std::map<std::string, Load> loads;
     for (auto& [name, client] : clients_) loads[name] = std::exchange(client.load, Load{});
@@ -55,7 +59,7 @@ class UpstreamRig {
           in_flight_.empty() ? base::kInstantMax : in_flight_.begin()->first;
       if (std::min(arrival, answer) > end) break;
       now_ = std::min(arrival, answer);
-      answer <= arrival ? Answer() : Arrive(*name, *first);
+      answer <= arrival ? End() : Arrive(*name, *first);
     }
     now_ = end;
   }
@@ -66,11 +70,14 @@ class UpstreamRig {
   struct Client {
     uint64_t per_second = 0;
     base::Instant next{0};
+    base::Duration hangs_up_after = base::kDurationMax;
     Load load{};
   };
-  struct InFlight {
+  struct Request {
     Client* client = nullptr;
     base::Instant sent{0};
+    uint64_t number = 0;  // of the pool
+    bool hung_up = false;
   };
 
   // Uniform between 0 and twice the mean, so that clients do not keep step.
@@ -90,13 +97,21 @@ class UpstreamRig {
     ++client.load.admitted;
     base::Instant& worker = *std::min_element(free_at_.begin(), free_at_.end());
     worker = std::max(worker, now_) + kService;
-    in_flight_.emplace(worker, InFlight{&client, now_});
+    const base::Instant left = base::Clamp(now_ + client.hangs_up_after);
+    in_flight_.emplace(
+        std::min(worker, left),
+        Request{
+            .client = &client, .sent = now_, .number = verdict.number, .hung_up = left < worker});
   }
 
-  void Answer() {
-    const InFlight request = in_flight_.extract(in_flight_.begin()).mapped();
-    ++request.client->load.answered;
-    pool_.OnEnd(capacity::Outcome::kAnswered, request.sent, now_);
+  void End() {
+    const Request request = in_flight_.extract(in_flight_.begin()).mapped();
+    if (!request.hung_up) ++request.client->load.answered;
+    pool_.OnEnd(
+        {.number = request.number,
+         .outcome = request.hung_up ? capacity::Outcome::kLeft : capacity::Outcome::kAnswered,
+         .sent_at = request.sent},
+        now_);
   }
 
   SharePool& pool_;
@@ -104,7 +119,7 @@ class UpstreamRig {
   base::Instant now_ = base::Instant::FromNanos(1'000'000'000);
   std::map<std::string, Client> clients_;
   std::vector<base::Instant> free_at_;
-  std::multimap<base::Instant, InFlight> in_flight_;  // by the time of their answers
+  std::multimap<base::Instant, Request> in_flight_;  // by the time of their answers
 };
 
 }  // namespace headgate::share

@@ -18,12 +18,14 @@ enum class Reason : uint8_t {
 };
 
 struct Verdict {
-  // The request must be sent. If requests in flight are counted, SharePool::OnEnd must follow.
+  // The request must be sent, and SharePool::OnEnd must follow.
   bool admitted = false;
+  uint64_t number = 0;  // of the admitted request, for OnEnd
   // The request is admitted because of Mode::kPassthrough only; `reason` says why it would have
   // been refused.
   bool counted_only = false;
   Reason reason = Reason::kWithinShare;
+  bool is_above_limit = false;  // of requests in flight, if it is admitted
   // The client's capacity in this cycle and what is left of it; they mean nothing unless has_limit.
   bool has_limit = false;
   uint64_t limit = 0;

@@ -1,4 +1,4 @@
-// Requests that every shared store answers alike, without looking at the bucket.
+// Requests that every shared store answers alike, without reading the bucket.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 namespace headgate::store {
 
 // The answer to a request that needs no store: a limit of 0 requests, a refund to a queue, a lease
-// of a bucket that gives none. Such a request leaves the bucket as it is, so that what was consumed
-// stays consumed if the limit is raised again.
+// of a bucket that gives none. Such a request leaves the bucket unchanged, so that consumed
+// requests stay consumed if the limit is raised again.
 std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
 }  // namespace headgate::store

@@ -51,20 +51,20 @@ class Backend {
   // The store for the event loop with this index. Use it only on that loop's thread.
   virtual SharedStore& store(uint32_t loop) = 0;
 
-  // Values with versions in the same store, for state that is not a bucket
-  // (cas/versioned_store.h). On the thread of this loop, too.
+  // Values with versions in the same store, for state that is not a bucket (cas/versioned_store.h).
+  // Also only on this loop's thread.
   virtual cas::VersionedStore& values(uint32_t loop) = 0;
 
   // The store's URL without user and password, for logs.
   virtual std::string name() const = 0;
 
-  // Why this process has never been able to use the store: a missing table, a missing right. OK
-  // once the store has been used; later failures are outages. Stores that need nothing prepared are
-  // always OK. Callable from any thread.
+  // Why this process has never been able to use the store: a missing table, a refused login, a
+  // missing right. OK once the store has been used; later failures are outages. Callable from any
+  // thread.
   virtual absl::Status problem() const { return absl::OkStatus(); }
 
-  // Another process goes on in place of this one: the store counts this instance no longer, soon.
-  // It may still use the store. At most once, on the thread of the first event loop, before Leave.
+  // Another process replaces this one: the store soon counts this instance no longer. It may still
+  // use the store. At most once, on the thread of the first event loop, before Leave.
   virtual void LeaveCount() {}
 
   // Tells the store that this instance is leaving, then calls `done`, even if the store does not
@@ -77,8 +77,8 @@ class Backend {
   // Callable from any thread.
   virtual uint32_t instances() const = 0;
 
-  // How far the clock that decides here is ahead of the one that all instances compare theirs with,
-  // as last measured; nothing if it is not measured. Callable from any thread.
+  // How far this instance's clock is ahead of the common reference clock of all instances, as last
+  // measured; nothing if it is not measured. Callable from any thread.
   virtual std::optional<base::Duration> clock_offset() const { return std::nullopt; }
 
   // Shows in the store which rules this instance has in force, if the store shows its instances. On

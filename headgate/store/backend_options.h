@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/base/secret.h"
 #include "headgate/base/time.h"
 #include "headgate/store/breaker.h"
 
@@ -13,8 +14,14 @@ namespace headgate::store {
 
 // How calls are sent, and how long they may take.
 struct CallOptions {
-  // The time within which a call is answered or given up. Raise it for a distant store.
+  // How long a store may answer nothing while calls wait for it; then they are given up. Raise it
+  // for a distant store.
   base::Duration timeout = std::chrono::milliseconds(10);
+  // If the store turns out to need longer, `timeout` adapts, up to this (store/patience.h).
+  base::Duration silence_max = std::chrono::milliseconds(100);
+  // The longest wait of a call while the store works off a burst. If it is less than `timeout`,
+  // `timeout` counts.
+  base::Duration wait_max = std::chrono::milliseconds(250);
   // The time within which a connection must be established, including handshakes. Raise it for a
   // distant store, or for TLS on slow machines.
   base::Duration connect_timeout = std::chrono::milliseconds(50);
@@ -32,9 +39,9 @@ struct CallOptions {
 struct BackendOptions {
   std::string url{};  // its scheme names the adapter
   CallOptions calls{};
-  std::string password{};           // replaces the URL's, unless empty
-  std::string sentinel_user{};      // for stores that are found through Redis Sentinel
-  std::string sentinel_password{};  // for the same sentinels
+  base::Secret password{};           // replaces the URL's, unless empty
+  std::string sentinel_user{};       // for stores that are found through Redis Sentinel
+  base::Secret sentinel_password{};  // for the same sentinels
   // PEM files. If empty: the system's authorities, and no client certificate.
   std::string ca_file{};
   std::string certificate_file{};
@@ -81,7 +88,7 @@ struct OptionProblem {
   std::string hint{};  // how to fix it; may be empty
 };
 
-// Appends what is wrong with the settings of a breaker.
+// Appends the problems with the settings of a breaker.
 void CheckBreaker(const BreakerOptions& breaker, std::vector<OptionProblem>& problems);
 
 }  // namespace headgate::store

@@ -1,13 +1,17 @@
 #include "headgate/store/breaker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "headgate/base/check.h"
 
 namespace headgate::store {
 
 Breaker::Pass Breaker::Ask(base::BootTime now) {
-  if (state_ == State::kClosed) return Pass::kCall;
+  if (state_ == State::kClosed) {
+    if (calls_under_way_++ == 0) asked_since_ = now;
+    return Pass::kCall;
+  }
   if (state_ == State::kOpen && now < open_until_) return Pass::kRefused;
   if (probing_) return Pass::kRefused;
   state_ = State::kHalfOpen;
@@ -21,18 +25,24 @@ void Breaker::Finish(Pass pass, Outcome outcome, base::BootTime now) {
     probing_ = false;
     // If the outcome is kNeither, the next call becomes the probe.
     if (outcome == Outcome::kSuccess) Close();
-    if (outcome == Outcome::kFailure) Open(now);
+    if (outcome == Outcome::kFailure || outcome == Outcome::kNoAnswer) Open(now);
     return;
   }
+  --calls_under_way_;
   // Calls that were sent before the breaker opened say nothing about the present.
   if (state_ != State::kClosed || outcome == Outcome::kNeither) return;
+  const base::BootTime since = std::exchange(finished_at_, now);
   if (outcome == Outcome::kSuccess) {
     failed_in_row_ = 0;
     return;
   }
-  if (failed_in_row_++ == 0) failing_since_ = now;
-  if (failed_in_row_ >= options_.failures_in_row && now - failing_since_ >= options_.no_progress)
-    Open(now);
+  if (failed_in_row_++ == 0) failing_for_ = base::Duration(0);
+  if (outcome == Outcome::kNoAnswer) {
+    failing_for_ += now - std::max(since, asked_since_);
+  } else if (failed_in_row_ > 1) {
+    failing_for_ += now - since;
+  }
+  if (failed_in_row_ >= options_.failures_in_row && failing_for_ >= options_.no_progress) Open(now);
 }
 
 void Breaker::Open(base::BootTime now) {

@@ -59,6 +59,39 @@ TEST(Breaker, APauseOfATenthOfEachSecondIsNoOutage) {
   EXPECT_EQ(breaker.opened(), 0u);
 }
 
+TEST(Breaker, TheTimeBetweenBurstsIsNoOutage) {
+  Breaker breaker({}, 1);
+  for (base::Duration at = 0s; at < 20s; at += 1s) {
+    std::vector<Pass> burst;
+    for (int i = 0; i < 100; ++i) burst.push_back(breaker.Ask(At(at)));
+    for (const Pass pass : burst) breaker.Finish(pass, Outcome::kNoAnswer, At(at + 10ms));
+  }
+  EXPECT_EQ(breaker.opened(), 0u) << "20 times 10 ms without an answer are less than 250 ms";
+}
+
+TEST(Breaker, OpensAfterAQuarterOfASecondInWhichCallsWaitedInVainHoweverFewTheyAre) {
+  Breaker breaker({}, 1);
+  // One call a second waits for 50 ms.
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(breaker.state(), State::kClosed) << i;
+    const Pass pass = breaker.Ask(At(i * 1s));
+    breaker.Finish(pass, Outcome::kNoAnswer, At(i * 1s + 50ms));
+  }
+  EXPECT_EQ(breaker.state(), State::kOpen);
+}
+
+TEST(Breaker, ALateAnswerIsAnAnswer) {
+  Breaker breaker(kExact, 1);
+  Fail(breaker, 4, At(0s));
+  breaker.OnLateAnswer(At(1ms));
+  Fail(breaker, 4, At(2ms));
+  EXPECT_EQ(breaker.state(), State::kClosed);
+  Fail(breaker, 1, At(2ms));
+  EXPECT_EQ(breaker.state(), State::kOpen);
+  breaker.OnLateAnswer(At(3ms));
+  EXPECT_EQ(breaker.Ask(At(3ms)), Pass::kProbe) << "it works again";
+}
+
 TEST(Breaker, StaysOpenForHalfASecondDoublingToFive) {
   Breaker breaker(kExact, 1);
   Fail(breaker, 5, At(0s));
@@ -75,7 +108,8 @@ TEST(Breaker, StaysOpenForHalfASecondDoublingToFive) {
   breaker.Finish(Pass::kProbe, Outcome::kSuccess, now + 5s);
   EXPECT_EQ(breaker.state(), State::kClosed);
   Fail(breaker, 5, now + 5s);
-  EXPECT_EQ(breaker.open_until() - (now + 5s), 500ms) << "begins anew once it was closed";
+  EXPECT_EQ(breaker.open_until() - (now + 5s), 500ms)
+      << "starts at the first wait again once it was closed";
 }
 
 TEST(Breaker, ProbesAtOnceWhereThereIsASignOfLife) {
@@ -95,7 +129,7 @@ TEST(Breaker, LacksAProbeOnlyWhileNobodyAsks) {
   EXPECT_FALSE(breaker.LacksProbe(1s, At(1499ms)));
   EXPECT_TRUE(breaker.LacksProbe(1s, At(1500ms)));
   ASSERT_EQ(breaker.Ask(At(1500ms)), Pass::kProbe);
-  EXPECT_FALSE(breaker.LacksProbe(1s, At(1500ms))) << "the probe is under way";
+  EXPECT_FALSE(breaker.LacksProbe(1s, At(1500ms))) << "the probe is in flight";
   breaker.Finish(Pass::kProbe, Outcome::kNeither, At(1600ms));
   EXPECT_TRUE(breaker.LacksProbe(1s, At(1600ms)));
 }

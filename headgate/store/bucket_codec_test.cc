@@ -15,6 +15,13 @@ using algorithm::LimitSpec;
 using base::Instant;
 using namespace std::chrono_literals;
 
+LimitSpec Blocking(LimitSpec spec, size_t lengths) {
+  for (uint32_t i = 0; i < lengths; ++i)
+    spec.block.Add(i + 1 < lengths ? algorithm::BlockLengths::Seconds(i + 1)
+                                   : algorithm::BlockLengths::kLongest);
+  return spec;
+}
+
 std::vector<LimitSpec> SomeLimits() {
   return {
       {.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s},
@@ -28,12 +35,31 @@ std::vector<LimitSpec> SomeLimits() {
        .align = algorithm::Align::kCalendarYear},
       {.algorithm = Algorithm::kFixedWindow,
        .requests = 10,
+       .period = 0s,
+       .align = algorithm::Align::kCalendarWeek,
+       .count_denied = true},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 10,
        .period = 1s,
        .align = algorithm::Align::kFirstHit},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 10,
+       .period = 24h,
+       .align = algorithm::Align::kCalendarDay,
+       .zone = *base::TimeZone::Load("Europe/Berlin")},
+      Blocking({.algorithm = Algorithm::kFixedWindow,
+                .requests = 10,
+                .period = 24h,
+                .align = algorithm::Align::kCalendarDay,
+                .zone = *base::TimeZone::Load("Europe/Paris")},
+               2),
       {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1s},
       {.algorithm = Algorithm::kSlidingWindowLog,
        .requests = 100'000,
-       .period = std::chrono::nanoseconds(1LL << 60)}};
+       .period = std::chrono::nanoseconds(1LL << 60)},
+      Blocking({.requests = 60, .period = 60s}, 1),
+      Blocking({.requests = 60, .period = 60s, .burst = 7}, algorithm::BlockLengths::kMost),
+      Blocking({.algorithm = Algorithm::kSlidingWindowLog, .requests = 9, .period = 60s}, 3)};
 }
 
 BucketState SomeState(const LimitSpec& spec) {
@@ -46,6 +72,11 @@ bool IsLog(const LimitSpec& spec) { return spec.algorithm == Algorithm::kSliding
 
 StoredBucket SomeBucket(const LimitSpec& spec) {
   StoredBucket bucket{.limit = *Limit::Make(spec), .state = SomeState(spec)};
+  if (!spec.block.empty()) {
+    const auto level = static_cast<uint8_t>(spec.block.size() - 1);
+    bucket.state.block = {
+        .until = bucket.state.seen + spec.block.at(level), .level = level, .used = level > 0};
+  }
   if (IsLog(spec)) {
     bucket.hits.Append({Instant::FromNanos(17), 1});
     bucket.hits.Append({Instant::FromNanos(18), 2});
@@ -63,7 +94,7 @@ TEST(BucketCodec, AWrittenBucketIsReadBack) {
   for (size_t i = 0; i < 2 * SomeLimits().size(); ++i) {
     const LimitSpec spec = SomeLimits()[i / 2];
     StoredBucket bucket = SomeBucket(spec);
-    if (i % 2 != 0) bucket.remembered_until = bucket.state.seen + 1ns;
+    if (i % 2 != 0) bucket.remembered_until = {bucket.state.seen + 1ns, i % 4 == 1};
     if (algorithm::KeepsLeases(spec.algorithm)) {
       bucket.leases = {
           {.id = {.node = 1, .number = 2}, .granted = 3, .reported = 4, .expires_at = Instant{5}},
@@ -109,7 +140,7 @@ TEST(BucketCodec, NoLimitBeginsLikeAnother) {
 TEST(BucketCodec, ACommonBucketFitsIntoOneAllocationOfTheServer) {
   const StoredBucket bucket{
       .limit = *Limit::Make({.requests = 10'000, .period = 24h, .burst = 500}),
-      .remembered_until = Instant::FromNanos(1)};
+      .remembered_until = {Instant::FromNanos(1)}};
   EXPECT_LE(BytesOf(bucket).size(), 44u);
 }
 

@@ -7,8 +7,8 @@
 //             (TCP's slow start and additive increase)
 //   shrinks   by half when a call times out; only once for all calls sent before that was known
 //
-// Judging by the average time of answers, waiting calls are sent only if they can be answered in
-// time.
+// Waiting calls are sent only if they can be answered in time, judging by the average time of
+// answers.
 //
 // Pure: takes events and the time. Not thread-safe; one per connection.
 #pragma once

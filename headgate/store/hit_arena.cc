@@ -1,5 +1,6 @@
 #include "headgate/store/hit_arena.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "headgate/base/check.h"
@@ -46,13 +47,17 @@ Hit ArenaHitLog::Newest() const {
 void ArenaHitLog::DropOldest() {
   const uint32_t index = oldest();
   HitBlock& block = arena_.block(index);
-  if (++block.begin < block.end) return;
-  if (index == newest()) {
-    SetEnds(HitArena::kNone, HitArena::kNone);
-  } else {
-    SetEnds(block.newer, newest());
-    arena_.block(block.newer).older = HitArena::kNone;
-  }
+  if (++block.begin == block.end) Unlink(index);
+}
+
+// Removes a block without hits.
+void ArenaHitLog::Unlink(uint32_t index) {
+  const HitBlock& block = arena_.block(index);
+  const uint32_t older = index == oldest() ? HitArena::kNone : block.older;
+  const uint32_t newer = index == newest() ? HitArena::kNone : block.newer;
+  if (older != HitArena::kNone) arena_.block(older).newer = newer;
+  if (newer != HitArena::kNone) arena_.block(newer).older = older;
+  SetEnds(index == oldest() ? newer : oldest(), index == newest() ? older : newest());
   Give(index);
 }
 
@@ -64,14 +69,7 @@ void ArenaHitLog::Give(uint32_t block) {
 void ArenaHitLog::DropNewest() {
   const uint32_t index = newest();
   HitBlock& block = arena_.block(index);
-  if (--block.end > block.begin) return;
-  if (index == oldest()) {
-    SetEnds(HitArena::kNone, HitArena::kNone);
-  } else {
-    SetEnds(oldest(), block.older);
-    arena_.block(block.older).newer = HitArena::kNone;
-  }
-  Give(index);
+  if (--block.end == block.begin) Unlink(index);
 }
 
 void ArenaHitLog::ReduceNewest(uint32_t cost) {
@@ -80,6 +78,29 @@ void ArenaHitLog::ReduceNewest(uint32_t cost) {
   HEADGATE_DCHECK(cost <= newest_cost);
   newest_cost -= cost;
   if (newest_cost == 0) DropNewest();
+}
+
+uint32_t ArenaHitLog::ReduceAt(Instant at, uint64_t cost) {
+  const uint64_t asked = cost;
+  for (uint32_t index = newest(); index != HitArena::kNone && cost > 0;) {
+    HitBlock& block = arena_.block(index);
+    const uint32_t next = index == oldest() ? HitArena::kNone : block.older;
+    const bool is_older = block.at_ns[block.begin] < at.ns;
+    for (uint8_t i = block.end; i-- > block.begin && cost > 0;) {
+      if (block.at_ns[i] != at.ns) continue;
+      const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost, block.cost[i]));
+      cost -= part;
+      block.cost[i] -= part;
+      if (block.cost[i] > 0) continue;
+      std::copy(block.at_ns + i + 1, block.at_ns + block.end, block.at_ns + i);
+      std::copy(block.cost + i + 1, block.cost + block.end, block.cost + i);
+      --block.end;
+    }
+    if (block.begin == block.end) Unlink(index);
+    if (is_older) break;
+    index = next;
+  }
+  return static_cast<uint32_t>(asked - cost);
 }
 
 bool ArenaHitLog::Append(Hit hit) {
@@ -118,6 +139,13 @@ void ArenaHitLog::ForEach(Visitor visit) const {
       if (!visit({Instant::FromNanos(block.at_ns[i]), block.cost[i]})) return;
     }
   }
+}
+
+size_t ArenaHitLog::size() const {
+  size_t count = 0;
+  for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer)
+    count += size_t{arena_.block(index).end} - arena_.block(index).begin;
+  return count;
 }
 
 uint64_t ArenaHitLog::CountBlocks() const {

@@ -67,10 +67,12 @@ class ArenaHitLog final : public algorithm::HitLog {
       : arena_(arena), ends_(ends), blocks_(blocks) {}
 
   bool empty() const override { return oldest() == HitArena::kNone; }
+  size_t size() const override;
   algorithm::Hit Oldest() const override;
   algorithm::Hit Newest() const override;
   void DropOldest() override;
   void ReduceNewest(uint32_t cost) override;
+  uint32_t ReduceAt(base::Instant at, uint64_t cost) override;
   bool Append(algorithm::Hit hit) override;
   void ForEach(Visitor visit) const override;
 
@@ -85,6 +87,7 @@ class ArenaHitLog final : public algorithm::HitLog {
   uint32_t newest() const { return static_cast<uint32_t>(ends_ >> 32); }
   void SetEnds(uint32_t oldest, uint32_t newest) { ends_ = uint64_t{newest} << 32 | oldest; }
   void DropNewest();
+  void Unlink(uint32_t block);
   void Give(uint32_t block);
 
   HitArena& arena_;

@@ -1,6 +1,7 @@
 // The hits of a sliding log that was read from a store.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -22,6 +23,17 @@ class HitList final : public algorithm::HitLog {
       hits_.pop_back();
     }
   }
+  uint32_t ReduceAt(base::Instant at, uint64_t cost) override {
+    const uint64_t asked = cost;
+    for (size_t i = hits_.size(); i-- > first_ && cost > 0;) {
+      if (hits_[i].at != at) continue;
+      const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost, hits_[i].cost));
+      cost -= part;
+      hits_[i].cost -= part;
+      if (hits_[i].cost == 0) hits_.erase(hits_.begin() + static_cast<ptrdiff_t>(i));
+    }
+    return static_cast<uint32_t>(asked - cost);
+  }
   bool Append(algorithm::Hit hit) override {
     hits_.push_back(hit);
     return true;
@@ -31,7 +43,7 @@ class HitList final : public algorithm::HitLog {
       if (!visit(hits_[i])) return;
     }
   }
-  size_t size() const { return hits_.size() - first_; }
+  size_t size() const override { return hits_.size() - first_; }
 
  private:
   absl::InlinedVector<algorithm::Hit, 3> hits_;

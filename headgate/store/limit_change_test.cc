@@ -6,7 +6,10 @@
 #include <boost/crc.hpp>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "headgate/base/random.h"
 #include "headgate/store/memory_rig.h"
 
 namespace headgate::store {
@@ -23,7 +26,7 @@ constexpr LimitSpec kHundred{.requests = 100, .period = 60s};
 constexpr LimitSpec kTen{.requests = 10, .period = 60s};
 
 // 85 of 100 are used at kStart, then the limit is cut to 10, and one request follows a second
-// later. The bucket is full from 7 s on, but is not as if never used until 51 s.
+// later. The bucket is full from 7 s on, but is not fresh until 51 s.
 struct CutBucket : MemoryRig {
   explicit CutBucket(uint64_t max_buckets = 1000) : MemoryRig(max_buckets) {
     EXPECT_TRUE(Ask(1, hundred, kStart, 85).allowed);
@@ -42,6 +45,87 @@ TEST(LimitChange, ABucketThatIsFullAgainIsRememberedForTheLimitItHadBefore) {
     test.store.Sweep(kStart + back_at);
     EXPECT_EQ(test.store.stats().buckets, back_at < 51s ? 1u : 0u);
     EXPECT_EQ(test.RemainingOnceBack(kStart + back_at), remaining);
+  }
+}
+
+// The requests that are left after a chain of limits, each of which lasts for a moment. `used`: of
+// the first one.
+uint64_t LeftAfter(const std::vector<LimitSpec>& chain, uint64_t used, bool asks_between) {
+  MemoryRig rig;
+  std::vector<LimitHandle> limits;
+  for (const LimitSpec& spec : chain) limits.push_back(rig.Make(spec, uint32_t(limits.size())));
+  std::vector<LimitChange> history;
+  EXPECT_TRUE(rig.Ask(1, limits[0], kStart, used).allowed);
+  for (size_t i = 1; i < limits.size(); ++i) {
+    history.push_back({.before = limits[i - 1].get(), .at = kStart + std::chrono::seconds(i)});
+    const bool last = i + 1 == limits.size();
+    if (asks_between || last) {
+      const Decision decision = rig.Ask(1, limits[i], kStart + std::chrono::seconds(i) + 1ms, 0,
+                                        Operation::kTake, history);
+      if (last) return decision.remaining;
+    }
+  }
+  return 0;
+}
+
+TEST(LimitChange, AChainOfKindsMintsNothing) {
+  using enum Algorithm;
+  const LimitSpec bucket{.requests = 1000, .period = 24h};
+  for (const Algorithm kind :
+       {kTokenBucket, kFixedWindow, kSlidingWindowCounter, kSlidingWindowLog, kLeakyBucketQueue}) {
+    for (const bool asks_between : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(static_cast<int>(kind), asks_between ? " asked between" : ""));
+      const auto limit = [&](uint64_t requests) {
+        return LimitSpec{.algorithm = kind, .requests = requests, .period = 24h};
+      };
+      const LimitSpec brief{.algorithm = kind, .requests = 600, .period = 1h};
+      // 600 are left at first. A token may come back meanwhile.
+      for (const auto& chain : std::vector<std::vector<LimitSpec>>{
+               {bucket, limit(600), bucket},
+               {limit(1000), bucket, limit(1000)},
+               {limit(1000), LimitSpec{.requests = 600, .period = 24h}, limit(1000)},
+               {limit(1000), brief, limit(1000)}}) {
+        EXPECT_LE(LeftAfter(chain, 400, asks_between), 601u) << chain.size();
+      }
+      // A queue lets nothing through faster than its rate, however many may wait.
+      if (kind == kLeakyBucketQueue) continue;
+      EXPECT_LE(LeftAfter({bucket, limit(600), limit(1000)}, 400, asks_between), 601u);
+      EXPECT_LE(LeftAfter({bucket, limit(600), limit(700), limit(1000)}, 400, asks_between), 601u);
+      EXPECT_LE(LeftAfter({bucket, limit(700), limit(1000)}, 400, asks_between), 601u);
+    }
+  }
+}
+
+// Instances that have taken up different versions of a rule ask in turn.
+TEST(LimitChange, SeveralVersionsAtOnceAdmitNoMoreThanTheLargest) {
+  using enum Algorithm;
+  constexpr std::array kKinds{kTokenBucket, kFixedWindow, kSlidingWindowCounter, kSlidingWindowLog};
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    base::Random random(seed);
+    MemoryRig rig;
+    std::vector<LimitHandle> versions;
+    std::vector<std::vector<LimitChange>> histories;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < 3; ++i) {
+      const LimitSpec spec{.algorithm = kKinds[random.Below(kKinds.size())],
+                           .requests = 200 + random.Below(800),
+                           .period = random.Below(2) == 0 ? 24h : 12h};
+      versions.push_back(rig.Make(spec, i));
+      histories.push_back(i == 0 ? std::vector<LimitChange>() : histories.back());
+      if (i > 0)
+        histories.back().push_back({.before = versions[i - 1].get(), .at = kStart + i * 1s});
+      most = std::max(most, spec.requests);
+    }
+    uint64_t admitted = 0;
+    constexpr int kRequests = 4000;
+    for (int k = 0; k < kRequests; ++k) {
+      const size_t version = random.Below(3);
+      const Instant now = kStart + 3s + k * 1ms;
+      admitted +=
+          rig.Ask(1, versions[version], now, 1, Operation::kTake, histories[version]).allowed;
+    }
+    // In 7 s a bucket of 1000 in 12 hours gains less than one.
+    EXPECT_LE(admitted, most + 1) << seed;
   }
 }
 
@@ -130,6 +214,18 @@ TEST(LimitChange, SurvivesASnapshot) {
     EXPECT_EQ(after.store.stats().buckets, 1u);
     EXPECT_EQ(after.Peek(1, after.Make(kHundred, 1), kStart + back_at).remaining, remaining);
   }
+}
+
+TEST(LimitChange, ASnapshotKeepsThatARaiseAddsNothing) {
+  MemoryRig before, after;
+  const LimitSpec day{.algorithm = Algorithm::kFixedWindow, .requests = 600, .period = 24h};
+  before.Ask(1, before.Make({.requests = 1000, .period = 24h}), kStart, 400);
+  before.Ask(1, before.Make(day, 1), kStart + 1s, 1);
+  ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart + 2s), kStart + 2s).ok());
+  after.Ask(1, after.Make(day, 1), kStart + 2s, 1);
+  const LimitHandle raised =
+      after.Make({.algorithm = Algorithm::kFixedWindow, .requests = 1000, .period = 24h}, 2);
+  EXPECT_EQ(after.Peek(1, raised, kStart + 3s).remaining, 598u);
 }
 
 TEST(LimitChange, IsCarriedToAClockThatWasSetBack) {

@@ -2,9 +2,9 @@
 // changes.
 //
 // A stored bucket records its limit and when it was last seen, but not which changes of the rule it
-// has been through. If a limit was changed and changed back, the bucket therefore looks unchanged.
-// For this case a call says how long ago its limit was last replaced, and a bucket that was not
-// seen since then is carried over.
+// has been through. If a limit was changed and changed back, the bucket's record therefore does not
+// show it. For this case a call says how long ago its limit was last replaced, and a bucket that
+// was not seen since then is carried over.
 //
 // Changes are identified by their age, so the clocks of instances and store need not agree. While a
 // call is in transit, changes appear younger by that time. See docs/reference/redis-state.md, "When

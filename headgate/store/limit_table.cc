@@ -72,8 +72,8 @@ absl::StatusOr<LimitHandle> LimitTable::InternLocked(const Limit& limit, uint32_
       is_new || EntryAt(found->second)->retired.load(std::memory_order_relaxed);
   if (comes_into_use && room.in_use >= room.in_use_max) {
     const bool made_way = full == Full::kMakeWay && RetireOldest(room);
-    // Clients may exceed their room, because their pinned limits are released soon. Rules may not,
-    // because theirs stay.
+    // Clients may exceed their room, because their pinned limits are released soon. The limits
+    // of rules may not, because they stay pinned.
     const bool may_exceed = full == Full::kMakeWay && owner.is_of_clients();
     if (!made_way && !may_exceed) {
       return absl::ResourceExhaustedError(

@@ -46,8 +46,8 @@ struct LimitEntry {
   LimitClass* owner = nullptr;  // owned by the table
   uint64_t serial = 0;          // never reused, unlike the id
 
-  // Keeps the buckets of this limit until `until`, even if they are full under it. They may belong
-  // to a rule that has another limit now, under which they are not full yet.
+  // Keeps the buckets of this limit until `until`, even if they are full under it: their rule may
+  // now have another limit, under which they are not full yet.
   void KeepBucketsUntil(base::Instant until) const {
     int64_t known = buckets_kept_until_ns.load(std::memory_order_relaxed);
     while (known < until.ns && !buckets_kept_until_ns.compare_exchange_weak(
@@ -105,7 +105,7 @@ class LimitHandle {
 };
 
 struct LimitTableOptions {
-  // Limits of clients that are remembered, besides those that are pinned. At most kClientLimitsMax.
+  // Limits of clients that are remembered, besides the pinned ones. At most kClientLimitsMax.
   uint32_t client_limits_max = 1u << 18;
   // Limits of rules. At most kRuleLimitsMax.
   uint32_t rule_limits_max = 3u << 16;
@@ -167,7 +167,7 @@ class LimitTable {
   // SetScan before any bucket refers to a limit.
   void SetScan(std::function<void(uint64_t steps)> scan, uint64_t steps_per_pass);
 
-  // Processes up to kIdsPerStep numbers from `first` on. Frees those that are idle, that is,
+  // Processes up to kIdsPerStep numbers from `first` on. Frees the limits that are idle, that is,
   // neither in `in_use` nor pinned, and were idle in the previous pass too. Returns the number to
   // continue with, or 0 if this pass is over and the next one begins.
   uint32_t EndPass(const std::vector<bool>& in_use, uint32_t first);

@@ -1,14 +1,15 @@
-// The memory store: a fixed table of buckets, exact under any number of threads.
+// The memory store: a bounded table of buckets, exact under any number of threads.
 //
-// Slots have 32 bytes and no key bytes; a bucket needs no allocation. A bucket that is as if never
-// used is not stored.
+// Slots have 32 bytes and no key bytes; a bucket needs no allocation. The table grows with the
+// buckets, one segment at a time (table_shape.h). A fresh bucket (full, and without a past) is not
+// stored.
 //
 // When the table is full, each new bucket evicts another one; the loss is counted. Each rule is a
 // class, and all limits that clients bring form one class. The candidates are the up to 120 buckets
 // in the two segments of the new bucket. Among these the class that holds most of the table loses
-// the bucket that loses least (the closest to "as if never used"). A class therefore never loses a
-// bucket to one that holds as much or more, and a flood evicts only its own buckets. README.md in
-// this folder explains the layout and the theory.
+// the bucket that loses least (the closest to fresh). A class therefore never loses a bucket to one
+// that holds as much or more, and a flood evicts only its own buckets. README.md in this folder
+// explains the layout and the theory.
 #pragma once
 
 #include <atomic>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/status.h"
@@ -29,17 +31,19 @@
 #include "headgate/store/pages.h"
 #include "headgate/store/segment.h"
 #include "headgate/store/store.h"
+#include "headgate/store/table_shape.h"
 
 namespace headgate::store {
 
 struct MemoryOptions {
-  // The most buckets in memory. Each takes 38 bytes, resident only where used. Raise it when
+  // The most buckets in memory. The table grows with the buckets: it takes 57 to 114 bytes for each
+  // while it grows, but at least 256 KiB, and 38 bytes when it is full. Raise it when
   // headgate_evictions_total grows.
   uint64_t max_buckets = 1u << 20;
-  // The most different limits of clients that are remembered. Beyond it the least recently used
-  // limit is removed together with its buckets.
+  // The maximum number of different limits of clients. Beyond it the least recently used limit is
+  // removed together with its buckets.
   uint32_t max_limits = 1u << 18;
-  // The most different limits of rules.
+  // The maximum number of different limits of rules.
   uint32_t max_rule_limits = LimitTable::kRuleLimitsMax;
   // Draw it from the operating system's random source.
   base::HashSecret secret{};
@@ -114,20 +118,26 @@ class MemoryStore final : public Store {
     bool existed = false;
     uint32_t limit_id = 0;
     algorithm::BucketState state;
-    base::Instant remembered_until{0};
+    algorithm::RememberedUntil remembered_until{};
   };
   // The segments of a key that the caller has locked.
   enum class Held { kFirst, kBoth };
+  static constexpr size_t kGroupInline = 32;
+  using GroupSegments = absl::InlinedVector<Segment*, 2 * kGroupInline>;
   // The context of a decision: the locked segments, and the bucket's slot if the bucket exists.
   struct AtHand {
     Held held;
     SlotRef ref;
   };
 
-  Segment& First(const Fingerprint& print) const {
-    return segments_[base::MulHigh(print.main, segment_count_)];
+  // The two segments of a key. While a segment is locked, no key becomes or ceases to be one of its
+  // keys.
+  Segment& First(const Fingerprint& print) const { return segments_[shape_.SegmentOf(print.main)]; }
+  Segment& Second(const Fingerprint& print) const {
+    return segments_[shape_.SegmentOf(shape_.SecondBits(print.main))];
   }
-  Segment& Second(const Fingerprint& print) const;
+  // Locks the key's first segment.
+  Segment& LockFirst(const Fingerprint& print);
   [[gnu::always_inline]] void Prefetch(const base::Hash128& key) const {
     const Fingerprint print = Fingerprint::Of(key);
     First(print).Prefetch(print);
@@ -136,20 +146,23 @@ class MemoryStore final : public Store {
   // Calls `act` while both segments of the key are locked.
   template <typename Act>
   void InBothSegments(const Fingerprint& print, const Act& act) {
-    // Lock in the order of addresses, so that two threads cannot deadlock.
-    Segment* low = &First(print);
-    Segment* high = &Second(print);
-    if (high < low) std::swap(low, high);
-    std::lock_guard low_lock(low->lock);
-    std::unique_lock high_lock(high->lock, std::defer_lock);
-    if (high != low) high_lock.lock();
-    act();
+    while (true) {
+      Segment* const first = &First(print);
+      Segment* const second = &Second(print);
+      // Lock in the order of addresses, so that two threads cannot deadlock.
+      std::lock_guard low_lock(std::min(first, second)->lock);
+      std::unique_lock high_lock(std::max(first, second)->lock, std::defer_lock);
+      if (second != first) high_lock.lock();
+      // Possible if one of them was split before it was locked.
+      if (first != &First(print) || second != &Second(print)) continue;
+      return act();
+    }
   }
   [[gnu::noinline]] void TakeOneAfterWaiting(const TakeRequest& request,
                                              algorithm::Decision& decision, base::Instant now);
-  // Unlocks the first segment of the key, which the caller has locked.
-  [[gnu::noinline]] void TakeOneLocked(const TakeRequest& request, algorithm::Decision& decision,
-                                       base::Instant now);
+  // Unlocks the segment, which the caller has locked when it was the first one of the key.
+  [[gnu::noinline]] void TakeOneLocked(const TakeRequest& request, Segment& first,
+                                       algorithm::Decision& decision, base::Instant now);
   // Like TakeLocked, while only the first segment is locked. Not inlined: see TakeOne.
   [[gnu::noinline]] bool TakeInFirst(const TakeRequest& request, const Fingerprint& print,
                                      algorithm::Decision& decision, base::Instant now);
@@ -157,6 +170,8 @@ class MemoryStore final : public Store {
                           algorithm::Decision& decision, base::Instant now);
   void TakeGroup(base::Strided<const TakeRequest> group,
                  base::Strided<algorithm::Decision> decisions, base::Instant now);
+  // Locks both segments of all keys. Returns them.
+  GroupSegments LockAll(base::Strided<const TakeRequest> group);
   void Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
             const algorithm::Decision& decision);
 
@@ -168,17 +183,21 @@ class MemoryStore final : public Store {
                             const AtHand& at_hand, algorithm::BucketState& state,
                             base::Instant now);
   void CarryOver(const TakeRequest& request, algorithm::BucketState& state,
-                 base::Instant& remembered_until, uint32_t limit_id, base::Instant now);
+                 algorithm::RememberedUntil& remembered_until, uint32_t limit_id,
+                 base::Instant now);
 
   SlotRef Find(const Fingerprint& print, Held held) const;
   void SetLimit(SlotRef ref, const LimitEntry& limit);
+  algorithm::BucketState BucketAt(SlotRef ref) const;
   // The `remembered_until` of algorithm::Change for this bucket; 0 if it has passed.
-  base::Instant RememberedUntil(SlotRef ref) const;
-  void SetRememberedUntil(SlotRef ref, base::Instant remembered_until);
+  algorithm::RememberedUntil RememberedUntil(SlotRef ref) const;
+  void Keep(SlotRef ref, const algorithm::BucketState& state,
+            algorithm::RememberedUntil remembered_until);
   ArenaHitLog HitsOf(uint64_t& edge, const LimitEntry& limit) {
     return {hits_, edge, limit.owner->hit_blocks};
   }
   void SetNewestHitsSlot(SlotRef ref);
+  void SetHitsSlots(SlotRef ref);
 
   // ---- Counters: memory_counters.cc
 
@@ -195,13 +214,19 @@ class MemoryStore final : public Store {
   SlotRef Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
                  algorithm::BucketState state, base::Instant now);
   void Remove(SlotRef ref);
+  // Splits one segment if the table should grow. Never waits for a lock.
+  void GrowIfCrowded();
+  // Grows a table without buckets, so that this many have room.
+  void GrowFor(uint64_t buckets);
+  void MergeTable();
+  void MoveToParts(Segment& split);
   bool HasRoom(const Segment& first, const Segment* second) const;
   bool MakeRoom(const LimitClass& incoming, Segment& first, Segment* second, base::Instant now);
   bool MakeRoomElsewhere(const LimitClass& incoming, base::Instant now);
   SlotRef RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, base::Instant now);
   void Evict(SlotRef ref, base::Instant now);
   void CountLoss(const LimitEntry& limit, algorithm::BucketState& state, base::Instant now);
-  // The time from which the bucket is as if never used.
+  // The time from which the bucket is fresh.
   base::Instant FreshAtOf(SlotRef ref);
   uint64_t RemoveExpired(Segment& segment, base::Instant now);
   void ReclaimSomewhere(base::Instant now);
@@ -212,15 +237,16 @@ class MemoryStore final : public Store {
   uint64_t ScanStep(base::Instant now);
 
   void RestoreBucket(const Fingerprint& print, const LimitEntry& entry,
-                     algorithm::BucketState state, base::Instant remembered_until,
+                     algorithm::BucketState state, algorithm::RememberedUntil remembered_until,
                      base::Instant now);
 
   const uint64_t buckets_max_;
-  const uint64_t segment_count_;
+  TableShape shape_;
+  SpinLock growth_lock_;            // held while a segment is split
   const Mapped<Segment> segments_;  // resident only where it was used
-  // The times of all slots marked `remembered`. Resident only where such buckets are.
-  using RememberedTimes = std::array<base::Instant, Segment::kSlots>;
-  const Mapped<RememberedTimes> remembered_;
+  // For all slots that have more. Resident only where such buckets are.
+  using SegmentMore = std::array<SlotMore, Segment::kSlots>;
+  const Mapped<SegmentMore> more_;
   base::HashSecret secret_;
   LimitTable limits_;
   HitArena hits_;

@@ -3,8 +3,8 @@
 //
 // All counters have one limit, which denies everything, in a class of their own. Under it the state
 // of a counter is that of a token bucket that is full when the counter expires
-// (algorithm::StateOf). This is all that eviction, the sweep and the snapshot look at: the counter
-// that expires first loses least.
+// (algorithm::StateOf). Eviction, the sweep and the snapshot use nothing else: the counter that
+// expires first loses least.
 #include <mutex>
 
 #include "headgate/algorithm/limit.h"

@@ -27,6 +27,11 @@ constexpr int kHitBlocksSampled = 32;
 // Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly.
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr uint64_t kSweepSteps = 16;
+// Buckets per segment at which the table doubles: each new bucket splits one segment. Segments are
+// rarely full then, so buckets rarely live in their second segment.
+constexpr uint64_t kGrowFrom = 36;
+// `spilled` stays at this number once it has reached it.
+constexpr uint16_t kSpilledMax = 0xffff;
 
 // The loss of evicting a bucket: how long it would still count, times the used share of its limit.
 // For a bucket that refills, the time until it is full covers both factors.
@@ -61,7 +66,7 @@ uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, 
 MemoryStore::SlotRef MemoryStore::Insert(const Fingerprint& print, Held held,
                                          const LimitEntry& limit, BucketState state, Instant now) {
   Segment* first = &First(print);
-  Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
+  Segment* second = held == Held::kBoth && shape_.count() > 1 ? &Second(print) : nullptr;
   inserted_at_ns_.store(now.ns, std::memory_order_relaxed);
   if (!HasRoom(*first, second) && !MakeRoom(*limit.owner, *first, second, now)) {
     CountLoss(limit, state, now);
@@ -74,16 +79,62 @@ MemoryStore::SlotRef MemoryStore::Insert(const Fingerprint& print, Held held,
   const uint32_t slot = target->FindFree(print);
   HEADGATE_CHECK(slot != Segment::kNoSlot);
   target->Put(slot, print, limit.id, state);
-  if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
-  // Each 2 MiB of a large table have been touched by now.
-  if (buckets_.fetch_add(1, std::memory_order_relaxed) + 1 == buckets_max_ / 16) [[unlikely]]
-    MergePages(segments_, segment_count_ * sizeof(Segment));
+  if (target == second && first->spilled.load(std::memory_order_relaxed) < kSpilledMax)
+    first->spilled.fetch_add(1, std::memory_order_relaxed);
+  buckets_.fetch_add(1, std::memory_order_relaxed);
   limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
-  if (IsLog(limit.limit)) {
-    HitsOf(state.edge, limit)
-        .SetPlace(static_cast<uint32_t>(target - segments_), static_cast<uint8_t>(slot));
-  }
+  if (IsLog(limit.limit)) SetHitsSlots({target, slot});
+  GrowIfCrowded();
   return {target, slot};
+}
+
+void MemoryStore::GrowIfCrowded() {
+  if (!shape_.grows() ||
+      buckets_.load(std::memory_order_relaxed) < shape_.count_before_round() * kGrowFrom) [[likely]]
+    return;
+  // A lock that is taken may be held by the caller. Then a later bucket splits the segment.
+  const std::unique_lock growth(growth_lock_, std::try_to_lock);
+  if (!growth.owns_lock() || !shape_.grows()) return;
+  const uint64_t split = shape_.next_to_split();
+  const std::unique_lock lock(segments_[split].lock, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  std::unique_lock<SpinLock> part_locks[2];
+  for (const uint64_t part : {2 * split, 2 * split + 1}) {
+    if (part == split) continue;
+    part_locks[part % 2] = std::unique_lock(segments_[part].lock, std::try_to_lock);
+    if (!part_locks[part % 2].owns_lock()) return;
+  }
+  shape_.SplitNext();
+  MoveToParts(segments_[split]);
+  if (split == 0) MergeTable();
+}
+
+// Precondition: the parts are empty and locked, and the table has its new shape already.
+void MemoryStore::MoveToParts(Segment& split) {
+  Segment* const parts = &segments_[2 * (&split - segments_)];
+  const uint16_t spilled = split.spilled.exchange(0, std::memory_order_relaxed);
+  for (int i = 0; i < 2; ++i) parts[i].spilled.store(spilled, std::memory_order_relaxed);
+  split.ForEachUsed([&](uint32_t slot) {
+    const Fingerprint print = split.PrintOf(slot);
+    const Segment* const first = &First(print);
+    Segment& part = first == &parts[0] || first == &parts[1] ? First(print) : Second(print);
+    if (&part == &split) return;
+    const SlotRef before{&split, slot}, after{&part, part.FindFree(print)};
+    const LimitEntry& limit = limits_.EntryOf(before->limit_id());
+    part.Put(after.slot, print, limit.id, before->Load());
+    Keep(after, BucketAt(before), RememberedUntil(before));
+    if (IsLog(limit.limit)) SetHitsSlots(after);
+    split.Free(slot);
+  });
+}
+
+void MemoryStore::GrowFor(uint64_t buckets) {
+  while (shape_.grows() && shape_.count_before_round() * kGrowFrom < buckets) shape_.Double();
+}
+
+// All of the table has been touched, so huge pages take no more memory than small ones.
+void MemoryStore::MergeTable() {
+  MergePages(segments_, shape_.count_before_round() * sizeof(Segment));
 }
 
 void MemoryStore::Remove(SlotRef ref) {
@@ -93,7 +144,9 @@ void MemoryStore::Remove(SlotRef ref) {
     while (!hits.empty()) hits.DropOldest();
   }
   Segment& first = First(ref.segment->PrintOf(ref.slot));
-  if (&first != ref.segment) first.spilled.fetch_sub(1, std::memory_order_relaxed);
+  if (&first != ref.segment && !shape_.grows() &&
+      first.spilled.load(std::memory_order_relaxed) < kSpilledMax)
+    first.spilled.fetch_sub(1, std::memory_order_relaxed);
   ref.segment->Free(ref.slot);
   buckets_.fetch_sub(1, std::memory_order_relaxed);
   limit.owner->buckets.fetch_sub(1, std::memory_order_relaxed);
@@ -125,12 +178,12 @@ bool MemoryStore::MakeRoom(const LimitClass& incoming, Segment& first, Segment* 
   return slot && MakeRoomElsewhere(incoming, now);
 }
 
-// The incoming class holds as much as any class in its segments, but has no bucket there. So some
-// other segment has one.
+// No class in the new bucket's segments holds more than the incoming class, and this class has no
+// bucket there. So one of its own buckets in another segment must go.
 bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
   for (int i = 0; i < kElsewhereSegments; ++i) {
     Segment& segment =
-        segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+        segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % shape_.count()];
     if (!segment.lock.try_lock()) continue;  // another thread's, or held by the caller
     std::lock_guard lock(segment.lock, std::adopt_lock);
     FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
@@ -184,9 +237,10 @@ void MemoryStore::CountLoss(const LimitEntry& limit, BucketState& state, Instant
 }
 
 Instant MemoryStore::FreshAtOf(SlotRef ref) {
-  BucketState state = ref->Load();
+  BucketState state = BucketAt(ref);
   const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
-  return std::max(FreshAt(limit.limit, state, HitsOf(state.edge, limit)), RememberedUntil(ref));
+  return std::max<Instant>({FreshAt(limit.limit, state, HitsOf(state.edge, limit)),
+                            RememberedUntil(ref), MattersUntil(limit.limit, state)});
 }
 
 uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
@@ -203,7 +257,7 @@ uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
 void MemoryStore::ReclaimSomewhere(Instant now) {
   for (int i = 0; i < kReclaimSegments; ++i) {
     Segment& segment =
-        segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+        segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % shape_.count()];
     if (!segment.lock.try_lock()) continue;  // another thread's, or held by the caller
     RemoveExpired(segment, now);
     segment.lock.unlock();
@@ -212,6 +266,11 @@ void MemoryStore::ReclaimSomewhere(Instant now) {
 
 // ---- For a hit
 
+void MemoryStore::SetHitsSlots(SlotRef ref) {
+  HitsOf(ref->edge, limits_.EntryOf(ref->limit_id()))
+      .SetPlace(static_cast<uint32_t>(ref.segment - segments_), static_cast<uint8_t>(ref.slot));
+}
+
 void MemoryStore::SetNewestHitsSlot(SlotRef ref) {
   const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
   HitsOf(ref->edge, limit)
@@ -219,7 +278,7 @@ void MemoryStore::SetNewestHitsSlot(SlotRef ref) {
                         static_cast<uint8_t>(ref.slot));
 }
 
-// Samples blocks all over the arena, so a class is found more quickly the more it holds.
+// Samples blocks all over the arena: the more a class holds, the sooner one of its logs is found.
 void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint& print,
                                   const AtHand& at_hand, const BucketState& state, Instant now) {
   const Limit& limit = request.limit->limit;
@@ -244,7 +303,7 @@ void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint&
         hits_.block(1 + static_cast<uint32_t>(base::MulHigh(spread, hits_.blocks_max())));
     const uint32_t segment_index = block.segment.load(std::memory_order_relaxed);
     const uint32_t slot = block.slot.load(std::memory_order_relaxed);
-    if (segment_index >= segment_count_ || slot >= Segment::kSlots) continue;
+    if (segment_index >= shape_.count() || slot >= Segment::kSlots) continue;
     const SlotRef ref{&segments_[segment_index], slot};
     const bool held = is_held(ref.segment);
     if (!held && !ref.segment->lock.try_lock()) continue;
@@ -298,7 +357,7 @@ void MemoryStore::Scan(uint64_t steps) {
 // Processes one segment or, after the last one, some of the limits' numbers. Returns the number of
 // expired buckets.
 uint64_t MemoryStore::ScanStep(Instant now) {
-  if (scan_segment_ == segment_count_) {
+  if (scan_segment_ == shape_.count()) {
     scan_id_ = limits_.EndPass(limits_seen_, scan_id_);
     if (scan_id_ != 0) return 0;
     limits_seen_.assign(limits_seen_.size(), false);
@@ -309,7 +368,7 @@ uint64_t MemoryStore::ScanStep(Instant now) {
   Segment& segment = segments_[scan_segment_++];
   if (segment.used_slots() == 0)
     return 0;  // not locked, because locking would make its memory resident
-  if (scan_segment_ < segment_count_) segments_[scan_segment_].PrefetchAll();
+  if (scan_segment_ < shape_.count()) segments_[scan_segment_].PrefetchAll();
   std::lock_guard lock(segment.lock);
   const uint64_t removed = RemoveExpired(segment, now);
   segment.ForEachUsed([&](uint32_t slot) {

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
+#include <fstream>
 #include <random>
 #include <thread>
 #include <vector>
@@ -51,6 +55,25 @@ TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
     EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek), peeked) << Name(algorithm);
     EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2), peeked) << Name(algorithm);
   }
+}
+
+// A log counts less than such a cost, because its sum saturates.
+TEST(MemoryStore, AHugeCostInALogThatMayBeOverdrawnIsUndoneAsItWasCounted) {
+  MemoryRig test;
+  const LimitHandle log = test.Make(
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 10s, .overdraw = true});
+  const LimitHandle one = test.Make({.requests = 1, .period = 10s});
+  constexpr algorithm::Cost kHuge = uint64_t{1} << 40;
+  ASSERT_TRUE(test.Ask(1, log, kStart, 2).allowed);
+  EXPECT_TRUE(test.Ask(1, log, kStart + 1s, kHuge, Operation::kPeek).allowed);
+  EXPECT_EQ(test.Peek(1, log, kStart + 1s).remaining, 3u);
+
+  std::array group{test.Request(1, log, kHuge), test.Request(2, one, kHuge)};
+  group[1].joined = Joined::kOtherRule;
+  std::array<Decision, 2> decisions;
+  test.store.Take(group, decisions, kStart + 1s);
+  EXPECT_FALSE(decisions[1].allowed);
+  EXPECT_EQ(test.Peek(1, log, kStart + 1s).remaining, 3u);
 }
 
 TEST(MemoryStore, ABucketThatIsAsIfNeverUsedIsAbsent) {
@@ -263,6 +286,102 @@ TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
   EXPECT_EQ(test.store.stats().evictions, 0u);
 }
 
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// The memory for this many buckets in a table of the default size, divided by their number.
+uint64_t BytesPerBucket(uint64_t buckets) {
+  const uint64_t before = ResidentBytes();
+  MemoryRig test(MemoryOptions().max_buckets);
+  const LimitHandle limit = test.Make({.requests = 1, .period = 1h});
+  for (uint64_t key = 0; key < buckets; ++key) test.Ask(key, limit, kStart);
+  EXPECT_EQ(test.buckets(), buckets);
+  return (ResidentBytes() - before) / buckets;
+}
+
+TEST(MemoryStore, ATableOfTheDefaultSizeTakesMemoryInProportionToItsBuckets) {
+  // 57 to 114 bytes each, and 200 KB for the numbers of limits. A table whose buckets are spread
+  // over all of it takes a page, 4,096 bytes, for each of the first ones.
+  EXPECT_LE(BytesPerBucket(10'000), 114u + 20u);
+  EXPECT_LE(BytesPerBucket(100'000), 114u + 2u);
+}
+
+TEST(MemoryStore, ATableThatGrowsKeepsEveryBucketWithItsTimesAndHits) {
+  MemoryRig test(200'000);
+  const std::array<LimitHandle, 2> limits{
+      test.Make({.requests = 3, .period = 1h}),
+      test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 3, .period = 1h})};
+  constexpr uint64_t kKeys = 20'000;
+  const auto ask = [&](uint64_t key) { return test.Ask(key, limits[key % 2], kStart).allowed; };
+  // Each bucket is used while the table is small, and again each time it is larger.
+  for (uint64_t keys = 1; keys <= kKeys; ++keys) {
+    ASSERT_TRUE(ask(keys));
+    if (keys % 5000 != 0) continue;
+    for (uint64_t key = 1; key <= 5000; ++key) ASSERT_EQ(ask(key), keys <= 10'000) << key;
+  }
+  for (uint64_t key = 5001; key <= kKeys; ++key) {
+    ASSERT_TRUE(ask(key) && ask(key)) << key;
+    ASSERT_FALSE(ask(key)) << key;
+  }
+  EXPECT_EQ(test.buckets(), kKeys);
+  EXPECT_EQ(test.store.stats().evictions, 0u);
+  EXPECT_EQ(test.store.Sweep(kStart + 1h), kKeys);
+  EXPECT_EQ(test.store.stats().hit_blocks, 0u);
+}
+
+TEST(MemoryStore, ABucketThatIsRememberedStaysSoWhenTheTableGrows) {
+  MemoryRig test(200'000);
+  const LimitHandle hundred = test.Make({.requests = 100, .period = 100s});
+  const LimitHandle ten = test.Make({.requests = 10, .period = 100s});
+  const LimitHandle again = *test.store.limits().Intern(hundred->limit, 1);
+  constexpr uint64_t kRemembered = 2000;
+  for (uint64_t key = 0; key < kRemembered; ++key) {
+    test.Ask(key, hundred, kStart, 85);
+    test.Ask(key, ten, kStart, 0, Operation::kTake);
+    test.Ask(key, ten, kStart, 1);
+    test.Ask(key, ten, kStart, 1, Operation::kRefund);
+  }
+  for (uint64_t key = 10'000; key < 30'000; ++key) test.Ask(key, hundred, kStart);
+  // 84 of the 85 were used under the first limit until 84 s have passed.
+  for (uint64_t key = 0; key < kRemembered; ++key)
+    ASSERT_LT(test.Ask(key, again, kStart + 50s, 0).remaining, 100u) << key;
+}
+
+TEST(MemoryStore, IsExactWhereThreadsDecideWhileTheTableGrows) {
+  constexpr uint64_t kKeys = 40'000, kLimit = 3;
+  MemoryRig test(MemoryOptions().max_buckets);
+  const LimitHandle limit = test.Make({.requests = kLimit, .period = 1h});
+  std::atomic<uint64_t> admitted{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      std::array<TakeRequest, 2> batch;
+      std::array<Decision, 2> decisions;
+      // More and more keys: while a new key makes the table grow, the other threads use old ones.
+      for (uint64_t keys = 1; keys <= kKeys; ++keys) {
+        for (TakeRequest& request : batch) request = test.Request(random() % keys, limit, 1);
+        const bool group = keys % 4 == 0;
+        if (group) batch[1].joined = Joined::kSameRule;
+        test.store.Take(batch, decisions, kStart);
+        const uint64_t passed = decisions[0].allowed + decisions[1].allowed;
+        admitted += group && passed < 2 ? 0 : passed;
+        admitted += test.Ask(random() % keys, limit, kStart).allowed ? 1u : 0u;
+      }
+      for (uint64_t i = 0; i < kLimit * kKeys; ++i)
+        admitted += test.Ask(i % kKeys, limit, kStart).allowed ? 1u : 0u;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(admitted.load(), kKeys * kLimit);
+  EXPECT_EQ(test.buckets(), kKeys);
+  EXPECT_EQ(test.store.stats().evictions, 0u);
+}
+
 TEST(MemoryStore, LogsAreBoundedAndDenyRatherThanForget) {
   MemoryRig test(4);
   const LimitHandle limit = test.Make({.algorithm = Algorithm::kSlidingWindowLog,
@@ -296,7 +415,7 @@ TEST(MemoryStore, UnusedLimitsAreSwept) {
 
 // ---- Snapshots
 
-const std::array<LimitSpec, 6> kAllAlgorithms{
+const std::array<LimitSpec, 7> kAllAlgorithms{
     LimitSpec{.requests = 7, .period = 10s, .burst = 20},
     LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 10s, .burst = 20},
     LimitSpec{
@@ -305,6 +424,10 @@ const std::array<LimitSpec, 6> kAllAlgorithms{
               .requests = 30,
               .period = 20s,
               .align = algorithm::Align::kFirstHit},
+    LimitSpec{.algorithm = Algorithm::kFixedWindow,
+              .requests = 30,
+              .align = algorithm::Align::kCalendarDay,
+              .zone = base::TimeZone::Load("Pacific/Auckland").value()},
     LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 30, .period = 20s},
     LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 30, .period = 20s}};
 
@@ -324,6 +447,42 @@ TEST(Snapshot, RestoresEveryBucketIntoATableOfAnySize) {
       EXPECT_EQ(after.Ask(key, after.Make(spec), kStart + 2s), expected) << key;
     }
   }
+}
+
+TEST(Snapshot, WrittenWhileTheTableGrowsHasEachBucketInItsLatestState) {
+  MemoryRig before(200'000), after(200'000, 99);
+  // More than the first piece has room for.
+  constexpr uint64_t kFirst = 30'000;
+  const LimitHandle limit = before.Make({.requests = 9, .period = 1h});
+  for (uint64_t key = 0; key < kFirst; ++key) before.Ask(key, limit, kStart);
+  std::string bytes;
+  bool grown = false;
+  before.store.WriteSnapshot(kStart, [&](std::string_view piece) {
+    bytes.append(piece);
+    if (std::exchange(grown, true)) return;
+    for (uint64_t key = kFirst; key < 3 * kFirst; ++key) before.Ask(key, limit, kStart);
+  });
+  ASSERT_TRUE(grown);
+  ASSERT_TRUE(after.store.Restore(bytes, kStart).ok());
+  const LimitHandle restored = after.Make({.requests = 9, .period = 1h});
+  for (uint64_t key = 0; key < kFirst; ++key)
+    ASSERT_EQ(after.Ask(key, restored, kStart, 0).remaining, 8u) << key;
+  // A bucket that was written twice is there once, so that resetting it leaves none.
+  for (uint64_t key = 0; key < kFirst; ++key)
+    after.Ask(key, restored, kStart, 1, Operation::kReset);
+  for (uint64_t key = 0; key < kFirst; ++key)
+    ASSERT_EQ(after.Ask(key, restored, kStart, 0).remaining, 9u) << key;
+}
+
+TEST(Snapshot, OfAHalfFullTableIsRestoredToTheLastBucket) {
+  constexpr uint64_t kBuckets = 50'000;
+  MemoryRig before(2 * kBuckets), after(2 * kBuckets, 99);
+  const LimitSpec spec{.requests = 1, .period = 1h};
+  const LimitHandle limit = before.Make(spec);
+  for (uint64_t key = 0; key < kBuckets; ++key) before.Ask(key, limit, kStart);
+  ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart).ok());
+  EXPECT_EQ(after.buckets(), kBuckets);
+  EXPECT_EQ(after.store.stats().evictions, 0u);
 }
 
 TEST(Snapshot, LeavesOutWhatHasExpired) {
@@ -363,11 +522,11 @@ TEST(Snapshot, IsRefusedWhenAnyByteIsWrong) {
 TEST(Snapshot, ASnapshotOfANewerVersionIsRefusedByName) {
   MemoryRig before, after;
   std::string bytes = before.store.Snapshot(kStart);
-  bytes[8] = 4;
+  bytes[8] = 6;
   const absl::Status status = after.store.Restore(bytes, kStart);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("version 4, newer than this program's 3"));
+              ::testing::HasSubstr("version 6, newer than this program's 5"));
 }
 
 TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
@@ -380,7 +539,8 @@ TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
     EXPECT_LE(after.Ask(1, limit, kStart - 24h, 0).remaining, last.remaining)
         << Name(spec.algorithm);
     // Time passes for the restored bucket again.
-    EXPECT_GT(after.Ask(1, limit, kStart - 24h + 40s, 0).remaining, last.remaining)
+    const base::Duration full_after = algorithm::TimeToFull(*algorithm::Limit::Make(spec));
+    EXPECT_GT(after.Ask(1, limit, kStart - 24h + full_after, 0).remaining, last.remaining)
         << Name(spec.algorithm);
   }
 }

@@ -49,24 +49,26 @@ struct Slot {
   uint64_t edge;
   int64_t seen_ns;
   uint32_t count;
-  // 20 bits: number of the limit; 1 bit: `remembered`; 11 bits: part of the fingerprint.
+  // 20 bits: number of the limit; 1 bit: `has_more`; 11 bits: part of the fingerprint.
   uint32_t limit_and_extra;
 
-  static constexpr uint32_t kRemembered = 0x800;
+  static constexpr uint32_t kHasMore = 0x800;
 
   uint32_t limit_id() const { return limit_and_extra >> 12; }
   void SetLimit(uint32_t id) { limit_and_extra = id << 12 | (limit_and_extra & 0xfff); }
   bool Holds(const Fingerprint& print) const {
     return main == print.main && (limit_and_extra & Fingerprint::kExtraMask) == print.extra;
   }
-  // Whether earlier limits keep the bucket from being as if never used. The end of that time is
-  // stored outside the table.
-  bool remembered() const { return (limit_and_extra & kRemembered) != 0; }
-  void SetRemembered(bool remembered) {
-    limit_and_extra = remembered ? limit_and_extra | kRemembered : limit_and_extra & ~kRemembered;
+  // Whether the bucket has parts outside the table (SlotMore).
+  bool has_more() const { return (limit_and_extra & kHasMore) != 0; }
+  void SetHasMore(bool has_more) {
+    limit_and_extra = has_more ? limit_and_extra | kHasMore : limit_and_extra & ~kHasMore;
   }
 
-  algorithm::BucketState Load() const { return {edge, base::Instant::FromNanos(seen_ns), count}; }
+  // Without the block.
+  algorithm::BucketState Load() const {
+    return {edge, base::Instant::FromNanos(seen_ns), count, {}};
+  }
   void Store(const algorithm::BucketState& state) {
     edge = state.edge;
     seen_ns = state.seen.ns;
@@ -74,6 +76,13 @@ struct Slot {
   }
 };
 static_assert(sizeof(Slot) == 32);
+
+// The parts that few buckets have.
+struct SlotMore {
+  uint64_t remembered_until;  // a word of RememberedUntil: why the bucket is not fresh
+  algorithm::Block block;
+};
+static_assert(sizeof(SlotMore) == 24);
 
 struct alignas(2048) Segment {
   static constexpr uint32_t kSlots = 60;
@@ -84,8 +93,10 @@ struct alignas(2048) Segment {
   SpinLock lock;
   // Slots in use. Written under the lock; may be read without it to check for any buckets.
   std::atomic<uint8_t> used;
-  // Buckets whose first segment is this one but which are stored in their second segment.
-  // Incremented under both locks, decremented under one.
+  // At least the number of buckets whose first segment is this one but which are stored in their
+  // second segment. Incremented under both locks. While the table grows, it is not decremented,
+  // because the first segment of a bucket may be split meanwhile. Later it is decremented under one
+  // lock.
   std::atomic<uint16_t> spilled;
   uint32_t unused;
   std::array<uint16_t, kSlots> tags;

@@ -29,8 +29,10 @@ using algorithm::LeaseGrant;
 using algorithm::LeaseId;
 using algorithm::LeaseReport;
 
-// The longest life of a lease, the same for the whole fleet.
+// How long a lease lives, unless it is tiny; the same for the whole fleet.
 inline constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
+// How long a tiny lease lives (limiter/lease_sizing.h). No lease lives longer.
+inline constexpr base::Duration kTinyLeaseTtl = 10 * kLeaseTtl;
 
 struct SharedRequest {
   // The bucket's name in the store. Must stay valid only until Ask returns.
@@ -38,8 +40,9 @@ struct SharedRequest {
   LimitHandle limit;
   algorithm::Cost cost = 1;
   Operation operation = Operation::kTake;
-  // If set, requests a lease, or only reports, instead of a decision; cost and operation are
-  // ignored.
+  base::Instant taken_at{0};  // only of kUndo: Decision::at of the take
+  // If set, the message of a node with leases: its reports, a request of `lease->cost`, and the
+  // wish for a lease; cost and operation are ignored. The answer has the decision and the grant.
   std::optional<LeaseAsk> lease{};
   // Whether leases of this bucket are ever granted. If so, nothing is decided about it while the
   // store may have forgotten leases that are still being spent.
@@ -61,20 +64,22 @@ struct SharedRequest {
 
 // Further events of the bucket, for counters.
 struct SharedEvents {
-  bool replaced_corrupt = false;  // the value was foreign or unreadable
+  bool replaced_corrupt = false;  // the bucket was unreadable; only in a compare-and-set store
   bool clock_reset = false;       // the bucket's time was far ahead of the store's clock
   bool carried_over = false;      // the bucket was made under another limit
   bool operator==(const SharedEvents&) const = default;
 };
 
 struct SharedAnswer {
-  // Unavailable: not done, because the store cannot. DeadlineExceeded, Aborted: may have been done.
+  // Unavailable: not done, because the store cannot do it. Cancelled: not done, because other
+  // instances had the lock of the key for too long. DeadlineExceeded, Aborted: may have been done.
   // PermissionDenied: the store refuses access. FailedPrecondition: a refund to a queue.
   // ResourceExhausted: not done, because too many calls are in progress here, or other instances
   // write to the bucket all the time. OutOfRange: not done, because the bucket would be too large
-  // for the store. Unimplemented: an invalid request, which is a bug in Headgate; not done.
+  // for the store. DataLoss: not done, because the value under the name is damaged; a reset removes
+  // it. Unimplemented: an invalid request, which is a bug in Headgate; not done.
   absl::Status status;
-  algorithm::Decision decision;
+  algorithm::Decision decision;  // its `at` is set in answers to all requests
   LeaseGrant grant;
   SharedEvents events;
 };
@@ -103,9 +108,10 @@ class SharedStore {
 
   virtual ~SharedStore() = default;
 
-  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (for locked
-  // requests the store's lock_timeout) plus a tick, possibly before Ask returns if the store is
-  // known to be unreachable.
+  // Calls `done` exactly once, on this loop's thread. If the store answers nothing, `done` is
+  // called no later than `timeout` (for locked requests the store's lock_timeout) plus a tick.
+  // While the store answers other calls, the wait may be longer (store/patience.h). Possibly before
+  // Ask returns, if the store is known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 
   // Changes a counter, at the time of the store's clock. Calls `done` as Ask does, with an answer

@@ -3,8 +3,10 @@
 //   magic "HGSNAP" 0 0 | u32 version | i64 saved_at | hash secret, 96 bytes
 //   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period
 //                                 | u64 burst | u64 owner
+//        if it blocks keys:       u8 count, then each length: u32 seconds
 //   then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge
 //                                 | i64 seen | u32 count | i64 remembered_until
+//        if its limit blocks:     i64 until | u8 level | u8 used
 //        after a log:             u32 count, then each hit: i64 at | u32 cost
 //   u32 0 | u32 CRC32C of everything before it
 //
@@ -29,15 +31,23 @@ using base::Instant;
 namespace {
 
 constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 5;
 // The first version with a remembered_until for each bucket, fingerprints of 91 bits, and an owner
 // for each limit.
 constexpr uint32_t kRememberedSince = 2;
 // The version with counters. A snapshot without counters has the version before it, so that earlier
 // programs can read it.
 constexpr uint32_t kCountersSince = 3;
+// The same with limits that block keys.
+constexpr uint32_t kBlocksSince = 4;
+// The same with limits in a time zone.
+constexpr uint32_t kZonesSince = 5;
 constexpr uint32_t kEndOfBuckets = 0;
-constexpr uint8_t kFlagBurst = 1, kFlagCountDenied = 2;
+constexpr uint8_t kFlagBurst = 1, kFlagCountDenied = 2, kFlagOverdraw = 4, kFlagBlock = 8,
+                  kFlagZone = 16;
+// The size of a bucket without hits.
+constexpr size_t kBucketBytes = 44;
+constexpr size_t kBucketBytesBeforeRemembered = 36;
 constexpr size_t kFlushBytes = 1u << 20;
 // A bucket that is further ahead of the clock was written before the clock was set back.
 constexpr base::Duration kAheadOfNowMax = std::chrono::seconds(1);
@@ -113,24 +123,69 @@ class Reader {
 void WriteLimit(Writer& writer, const LimitSpec& spec) {
   writer.Number(static_cast<uint8_t>(spec.algorithm));
   writer.Number(static_cast<uint8_t>(spec.align));
-  writer.Number(static_cast<uint8_t>((spec.burst ? kFlagBurst : 0) |
-                                     (spec.count_denied ? kFlagCountDenied : 0)));
+  writer.Number(static_cast<uint8_t>(
+      (spec.burst ? kFlagBurst : 0) | (spec.count_denied ? kFlagCountDenied : 0) |
+      (spec.overdraw ? kFlagOverdraw : 0) | (spec.block.empty() ? 0 : kFlagBlock) |
+      (spec.zone.is_utc() ? 0 : kFlagZone)));
   writer.Number(spec.requests);
   writer.Number(int64_t{spec.period.count()});
   writer.Number(spec.burst.value_or(0));
 }
 
-LimitSpec ReadLimit(Reader& reader) {
+void WriteLengths(Writer& writer, const algorithm::BlockLengths& lengths) {
+  if (lengths.empty()) return;
+  writer.Number(static_cast<uint8_t>(lengths.size()));
+  for (size_t level = 0; level < lengths.size(); ++level)
+    writer.Number(lengths.seconds_at(level).count());
+}
+
+void ReadLengths(Reader& reader, algorithm::BlockLengths& lengths) {
+  using Lengths = algorithm::BlockLengths;
+  const size_t count = std::min<size_t>(reader.Number<uint8_t>(), Lengths::kMost);
+  for (size_t level = 0; level < count; ++level) {
+    const Lengths::Seconds length(reader.Number<uint32_t>());
+    lengths.Add(std::clamp(length, Lengths::Seconds(1), Lengths::kLongest));
+  }
+}
+
+void WriteZone(Writer& writer, base::TimeZone zone) {
+  if (zone.is_utc()) return;
+  writer.Number(static_cast<uint8_t>(zone.name().size()));
+  writer.Bytes(zone.name());
+}
+
+void WriteBlock(Writer& writer, const algorithm::Block& block) {
+  writer.Number(block.until.ns);
+  writer.Number(block.level);
+  writer.Number(static_cast<uint8_t>(block.used ? 1 : 0));
+}
+
+algorithm::Block ReadBlock(Reader& reader, const algorithm::BlockLengths& lengths) {
+  algorithm::Block block{.until = base::Clamp(Instant::FromNanos(reader.Number<int64_t>()))};
+  block.level = static_cast<uint8_t>(
+      std::min<size_t>(reader.Number<uint8_t>(), lengths.empty() ? 0 : lengths.size() - 1));
+  block.used = reader.Number<uint8_t>() != 0;
+  return block;
+}
+
+// The part of a limit behind its owner.
+struct LimitEnd {
+  bool lengths;
+  bool zone;
+};
+LimitSpec ReadLimit(Reader& reader, LimitEnd& end) {
   LimitSpec spec;
   spec.algorithm =
       static_cast<algorithm::Algorithm>(std::min<uint8_t>(reader.Number<uint8_t>(), 5));
-  spec.align = static_cast<algorithm::Align>(std::min<uint8_t>(reader.Number<uint8_t>(), 3));
+  spec.align = static_cast<algorithm::Align>(std::min<uint8_t>(reader.Number<uint8_t>(), 5));
   const auto flags = reader.Number<uint8_t>();
   spec.requests = reader.Number<uint64_t>();
   spec.period = base::Duration(reader.Number<int64_t>());
   const auto burst = reader.Number<uint64_t>();
   if (flags & kFlagBurst) spec.burst = burst;
   spec.count_denied = (flags & kFlagCountDenied) != 0;
+  spec.overdraw = (flags & kFlagOverdraw) != 0;
+  end = {.lengths = (flags & kFlagBlock) != 0, .zone = (flags & kFlagZone) != 0};
   return spec;
 }
 
@@ -207,7 +262,14 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
   });
   Writer writer(write);
   writer.Bytes(kMagic);
-  writer.Number(counters ? kCountersSince : kCountersSince - 1);
+  const bool blocks = std::any_of(limits.begin(), limits.end(),
+                                  [](const auto& limit) { return !limit.spec.block.empty(); });
+  const bool zones = std::any_of(limits.begin(), limits.end(),
+                                 [](const auto& limit) { return !limit.spec.zone.is_utc(); });
+  writer.Number(zones      ? kZonesSince
+                : blocks   ? kBlocksSince
+                : counters ? kCountersSince
+                           : kCountersSince - 1);
   writer.Number(now.ns);
   writer.Bytes({reinterpret_cast<const char*>(secret_.bytes.data()), secret_.bytes.size()});
 
@@ -224,9 +286,12 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
                       Position{limit.serial, static_cast<uint32_t>(positions.size() + 1)});
     WriteLimit(writer, limit.spec);
     writer.Number(limit.owner.number());
+    WriteLengths(writer, limit.spec.block);
+    WriteZone(writer, limit.spec.zone);
   }
 
-  for (uint64_t i = 0; i < segment_count_; ++i) {
+  // A bucket whose segment is split meanwhile is written a second time, in its later state.
+  for (uint64_t i = 0; i < shape_.count(); ++i) {
     Segment& segment = segments_[i];
     if (segment.used_slots() == 0) continue;
     {
@@ -245,7 +310,8 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
         writer.Number(bucket.edge);
         writer.Number(bucket.seen_ns);
         writer.Number(bucket.count);
-        writer.Number(RememberedUntil({&segment, slot}).ns);
+        writer.Number(algorithm::ToWord(RememberedUntil({&segment, slot})));
+        if (limit.limit.blocks()) WriteBlock(writer, BucketAt({&segment, slot}).block);
         if (!IsLog(limit.limit)) continue;
         uint64_t ends = bucket.edge;
         WriteHits(writer, HitsOf(ends, limit));
@@ -262,7 +328,7 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   Reader reader(snapshot.substr(0, snapshot.size() - sizeof(uint32_t)));
   reader.Bytes(kMagic.size());
   const auto version = reader.Number<uint32_t>();
-  // For counters: each bucket has its own time.
+  // Only counters need this time: each bucket has a time of its own.
   const auto saved_at = base::Clamp(Instant::FromNanos(reader.Number<int64_t>()));
   const std::string_view secret = reader.Bytes(secret_.bytes.size());
   if (secret.size() != secret_.bytes.size())
@@ -272,20 +338,36 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   // Empty if there is no room for the limit. All are pinned until the buckets refer to them.
   std::vector<LimitHandle> limits;
   std::vector<bool> logs;
+  std::vector<algorithm::BlockLengths> lengths;
   const auto limit_count = reader.Number<uint32_t>();
   for (uint32_t i = 0; i < limit_count && !reader.failed(); ++i) {
-    HEADGATE_ASSIGN_OR_RETURN(const Limit limit, Limit::Make(ReadLimit(reader)));
+    LimitEnd end;
+    LimitSpec spec = ReadLimit(reader, end);
     const LimitOwner owner = version >= kRememberedSince
                                  ? LimitOwner::FromNumber(reader.Number<uint64_t>())
                                  : LimitOwner::Clients();
+    if (end.lengths) ReadLengths(reader, spec.block);
+    bool zone_is_known = true;
+    if (end.zone) {
+      const auto zone = base::TimeZone::Load(reader.Bytes(reader.Number<uint8_t>()));
+      zone_is_known = zone.ok();
+      if (zone_is_known) spec.zone = *zone;
+    }
+    HEADGATE_ASSIGN_OR_RETURN(const Limit limit, Limit::Make(spec));
+    lengths.push_back(spec.block);
     logs.push_back(IsLog(limit));
     if (owner == LimitOwner::Counters()) {
       HEADGATE_ASSIGN_OR_RETURN(const LimitEntry* const pinned, EnsureCounters());
       limits.push_back(LimitHandle::Pin(*pinned));
       continue;
     }
-    limits.push_back(limits_.InternWhereRoom(limit, owner).value_or(LimitHandle()));
+    limits.push_back(zone_is_known ? limits_.InternWhereRoom(limit, owner).value_or(LimitHandle())
+                                   : LimitHandle());
   }
+  // The snapshot's buckets are in the order of the table that was saved. In a much smaller table,
+  // the first ones would all belong to the same few segments.
+  GrowFor(snapshot.size() /
+          (version >= kRememberedSince ? kBucketBytes : kBucketBytesBeforeRemembered));
   for (auto position = reader.Number<uint32_t>(); position != kEndOfBuckets;
        position = reader.Number<uint32_t>()) {
     if (position > limits.size())
@@ -298,8 +380,10 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
     state.edge = reader.Number<uint64_t>();
     state.seen = Instant::FromNanos(reader.Number<int64_t>());
     state.count = reader.Number<uint32_t>();
-    const auto remembered_until = Instant::FromNanos(
-        version >= kRememberedSince ? std::max<int64_t>(0, reader.Number<int64_t>()) : 0);
+    const algorithm::RememberedUntil remembered_until =
+        version >= kRememberedSince ? algorithm::FromWord(reader.Number<uint64_t>())
+                                    : algorithm::RememberedUntil{};
+    if (!lengths[position - 1].empty()) state.block = ReadBlock(reader, lengths[position - 1]);
     if (print.tag == 0)
       return absl::DataLossError("the snapshot has a bucket without a fingerprint");
     const LimitEntry* const entry = limits[position - 1].get();
@@ -318,13 +402,15 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
       rebased_.fetch_add(1, std::memory_order_relaxed);
     RestoreBucket(print, *entry, state, remembered_until, now);
   }
+  MergeTable();
   if (reader.failed() || !reader.empty())
     return absl::DataLossError("the snapshot's buckets do not add up");
   return absl::OkStatus();
 }
 
 void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry,
-                                BucketState state, Instant remembered_until, Instant now) {
+                                BucketState state, algorithm::RememberedUntil remembered_until,
+                                Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, entry);
   // A counter has no time but its expiry, which Restore has moved.
   if (state.seen > now + kAheadOfNowMax && !entry.is_of_counters()) {
@@ -332,17 +418,17 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
     rebased_.fetch_add(1, std::memory_order_relaxed);
   }
   if (remembered_until <= now) remembered_until = {};
-  if (remembered_until.ns == 0 && FreshAt(entry.limit, state, hits) <= now) {
+  if (remembered_until.ns == 0 && FreshAt(entry.limit, state, hits) <= now &&
+      MattersUntil(entry.limit, state) <= now) {
     Reset(entry.limit, state, hits);
     return;
   }
-  Segment& first = First(print);
-  Segment& second = Second(print);
-  const bool one = &first == &second;
-  std::unique_lock lock(first.lock);
-  std::unique_lock second_lock = one ? std::unique_lock<SpinLock>() : std::unique_lock(second.lock);
-  const SlotRef ref = Insert(print, one ? Held::kFirst : Held::kBoth, entry, state, now);
-  if (ref.found()) SetRememberedUntil(ref, remembered_until);
+  InBothSegments(print, [&] {
+    // The later one of two states of a bucket counts.
+    if (const SlotRef earlier = Find(print, Held::kBoth); earlier.found()) Remove(earlier);
+    const SlotRef ref = Insert(print, Held::kBoth, entry, state, now);
+    if (ref.found()) Keep(ref, state, remembered_until);
+  });
 }
 
 }  // namespace headgate::store

@@ -24,7 +24,24 @@ enum class Operation : uint8_t {
   kPeek,    // decides like kTake without consuming
   kRefund,  // not supported by the queue
   kReset,
+  kCharge,  // algorithm::Charge
+  kUndo,    // algorithm::Undo; not supported by the queue
 };
+
+// Whether the operation gives back: the queue accepts none of these.
+constexpr bool GivesBack(Operation operation) {
+  return operation == Operation::kRefund || operation == Operation::kUndo;
+}
+// Whether it asks if a request may pass. The other operations do something and answer like a peek.
+constexpr bool AsksToPass(Operation operation) {
+  return operation == Operation::kTake || operation == Operation::kPeek;
+}
+// Whether it changes nothing. A refund of nothing makes the bucket as if it were just used, and a
+// reset has no cost.
+constexpr bool OnlyLooks(Operation operation, algorithm::Cost cost) {
+  return operation == Operation::kPeek ||
+         (cost == 0 && operation != Operation::kRefund && operation != Operation::kReset);
+}
 
 // A previous limit of a rule and when it was replaced. A bucket that was last used under that limit
 // is carried over as of that time, not of the next request. All entries in a history and its
@@ -35,8 +52,8 @@ struct LimitChange {
   bool operator==(const LimitChange&) const = default;
 };
 
-// How a request belongs to the one before it. A group is a request followed by those that are
-// joined to it.
+// How a request belongs to the one before it. A group is a request followed by the requests that
+// are joined to it.
 enum class Joined : uint8_t {
   kNo,         // starts a group of one or more requests
   kSameRule,   // same group and same rule as the request before it
@@ -49,9 +66,10 @@ struct TakeRequest {
   std::span<const LimitChange> history{};  // oldest first; `limit` replaced the last entry
   algorithm::Cost cost = 1;
   Operation operation = Operation::kTake;
+  base::Instant taken_at{0};  // only of kUndo: Decision::at of the take
   // Unless all requests of a group are allowed, none of them consumes anything, with one exception:
-  // a limit that counts denied requests counts those that it, or another limit of the same rule,
-  // denies.
+  // a limit that counts denied requests counts the ones that are denied by it, or by another limit
+  // of the same rule.
   Joined joined = Joined::kNo;
 };
 

@@ -33,6 +33,7 @@ StoreCounters& StoreCounters::operator+=(const StoreCounters& other) {
     history_changes[i] += other.history_changes[i];
   shards_learning += other.shards_learning;
   pauses_missed += other.pauses_missed;
+  calls_damaged += other.calls_damaged;
   buckets_replaced_corrupt += other.buckets_replaced_corrupt;
   buckets_clock_reset += other.buckets_clock_reset;
   buckets_carried_over += other.buckets_carried_over;

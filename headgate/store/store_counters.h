@@ -52,6 +52,7 @@ struct StoreCounters {
   uint64_t shards_learning = 0;                                 // shards that are learning now
   uint64_t pauses_missed = 0;  // pauses that the local clock missed, compared with a server's clock
 
+  uint64_t calls_damaged = 0;  // requests that failed because their bucket is damaged
   uint64_t buckets_replaced_corrupt = 0;
   uint64_t buckets_clock_reset = 0;
   uint64_t buckets_carried_over = 0;  // to another limit

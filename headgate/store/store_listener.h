@@ -31,6 +31,9 @@ struct StoreListener {
   // A server gave no usable answer to a topology request, for the reason in `state`; OK when it
   // answers again. Repeated identical answers are reported once.
   std::function<void(const std::string& server, const absl::Status& state)> on_topology{};
+  // The store was used for the first time, or refuses this process for the reason in `state`: its
+  // login, a missing right, or a setting that this process does not accept.
+  std::function<void(const absl::Status& state)> on_usability{};
   // The breaker opened, or closed again.
   std::function<void(const std::string& server, bool open)> on_breaker{};
   // A shard started to learn, for `term`, because the history of its server broke.

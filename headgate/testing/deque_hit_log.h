@@ -1,6 +1,7 @@
 // A HitLog in a std::deque, for tests and for embedders that keep a bucket themselves.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -27,6 +28,17 @@ class DequeHitLog final : public algorithm::HitLog {
       hits_.pop_back();
     }
   }
+  uint32_t ReduceAt(base::Instant at, uint64_t cost) override {
+    const uint64_t asked = cost;
+    for (size_t i = hits_.size(); i-- > 0 && cost > 0;) {
+      if (hits_[i].at != at) continue;
+      const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost, hits_[i].cost));
+      cost -= part;
+      hits_[i].cost -= part;
+      if (hits_[i].cost == 0) hits_.erase(hits_.begin() + static_cast<ptrdiff_t>(i));
+    }
+    return static_cast<uint32_t>(asked - cost);
+  }
   bool Append(algorithm::Hit hit) override {
     if (hits_.size() >= hits_max_) return false;
     hits_.push_back(hit);
@@ -38,7 +50,7 @@ class DequeHitLog final : public algorithm::HitLog {
     }
   }
 
-  size_t size() const { return hits_.size(); }
+  size_t size() const override { return hits_.size(); }
 
  private:
   size_t hits_max_;

@@ -22,7 +22,7 @@ class KernelDriver final : public Driver {
   struct Bucket {
     algorithm::BucketState state;
     DequeHitLog hits;
-    base::Instant remembered_until{0};
+    algorithm::RememberedUntil remembered_until{};
   };
   struct RuleBuckets {
     std::vector<algorithm::Limit> limits;

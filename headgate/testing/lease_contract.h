@@ -83,11 +83,27 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
   void PassTime(base::Duration time) { rig_->SetNow(now_ += time); }
   base::Instant now() const { return now_; }
 
+  struct LeaseAnswer {
+    algorithm::Decision decision;
+    store::LeaseGrant grant;
+  };
+  LeaseAnswer Send(store::LeaseAsk ask) {
+    ask.ttl = kTtl;
+    const store::SharedAnswer answer = Answer({.name = bucket_, .limit = limit_, .lease = ask});
+    return {answer.decision, answer.grant};
+  }
+  // A brief lease of the wanted requests, as far as they are there.
+  LeaseAnswer Send(store::LeaseId id, uint64_t want,
+                   const std::vector<store::LeaseReport>& reports) {
+    return Send({.id = id, .want = want, .brief = want, .reports = reports});
+  }
   store::LeaseGrant Ask(store::LeaseId id, uint64_t want,
-                        std::vector<store::LeaseReport> reports = {}, uint64_t least = 1) {
-    const store::LeaseAsk ask{
-        .id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports};
-    return Answer({.name = bucket_, .limit = limit_, .lease = ask}).grant;
+                        const std::vector<store::LeaseReport>& reports = {}) {
+    return Send(id, want, reports).grant;
+  }
+  // Returns how much is left after the node's reports.
+  uint64_t Report(store::LeaseId id, const std::vector<store::LeaseReport>& reports) {
+    return Send(id, 0, reports).decision.remaining;
   }
   algorithm::Decision Do(store::Operation operation, algorithm::Cost cost) {
     return Answer({.name = bucket_, .limit = limit_, .cost = cost, .operation = operation})
@@ -116,32 +132,77 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
   store::LimitHandle limit_;
 };
 
-TEST_P(LeaseContract, WhatIsGrantedIsTakenFromTheBucketAndSomethingIsLeft) {
+TEST_P(LeaseContract, WhileARequestIsWithheldNoLeaseIsGranted) {
   ForEachLimit([&] {
-    const store::LeaseGrant grant = Ask({.node = kNode, .number = 1}, 40);
-    EXPECT_EQ(grant.granted, 40u);
-    EXPECT_EQ(grant.remaining, kCapacity - 40);
-    EXPECT_EQ(grant.holders, 1u);
-    EXPECT_GT(grant.ttl.count(), 0);
-    EXPECT_LE(grant.ttl, kTtl);
-    EXPECT_EQ(Remaining(), kCapacity - 40);
-    const store::LeaseGrant greedy = Ask({.node = kOther, .number = 1}, 1000);
-    EXPECT_GT(greedy.granted, 0u);
-    EXPECT_EQ(greedy.holders, 2u);
-    EXPECT_GT(greedy.remaining, 0u) << "others find something";
-    EXPECT_EQ(Remaining(), kCapacity - 40 - greedy.granted);
+    const auto ask_some = [&](uint64_t number) {
+      return Send({.id = {.node = kNode, .number = number}, .want = 100, .brief = 3, .parts = 4})
+          .grant.granted;
+    };
+    EXPECT_EQ(Ask({.node = kNode, .number = 1}, 30).granted, 30u);
+    EXPECT_FALSE(Send({.id = {.node = kOther, .number = 1}, .cost = 80}).decision.allowed);
+    // All of it is back, as if the bucket had never been used.
+    EXPECT_EQ(Report({.node = kNode, .number = 2}, {{.number = 1, .returned = true}}), kCapacity);
+    EXPECT_EQ(ask_some(3), 0u);
+    PassTime(kTtl);
+    EXPECT_EQ(ask_some(4), 0u) << "the request may come a little late";
+    PassTime(algorithm::kWithheldLonger);
+    EXPECT_EQ(ask_some(5), 3u);
   });
 }
 
-TEST_P(LeaseContract, LessThanIsWorthTheWhileIsNotGranted) {
+TEST_P(LeaseContract, WhatIsGrantedIsTakenFromTheBucket) {
   ForEachLimit([&] {
-    EXPECT_TRUE(Do(store::Operation::kTake, 95).allowed);
-    const store::LeaseGrant none = Ask({.node = kNode, .number = 1}, 50, {}, 10);
-    EXPECT_EQ(none.granted, 0u);
-    EXPECT_GT(none.retry_after.count(), 0);
-    EXPECT_EQ(Remaining(), 5u);
-    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 50, {}, 5).granted, 5u);
-    EXPECT_EQ(Ask({.node = kNode, .number = 3}, 50).granted, 0u);
+    const LeaseAnswer first = Send({.node = kNode, .number = 1}, 40, {});
+    EXPECT_EQ(first.grant.granted, 40u);
+    EXPECT_EQ(first.grant.others, 0u);
+    EXPECT_EQ(first.decision.remaining, kCapacity - 40);
+    EXPECT_GT(first.grant.ttl.count(), 0);
+    EXPECT_LE(first.grant.ttl, kTtl);
+    EXPECT_EQ(Remaining(), kCapacity - 40);
+    const LeaseAnswer second = Send({.node = kOther, .number = 1}, 50, {});
+    EXPECT_EQ(second.grant.granted, 50u);
+    EXPECT_EQ(second.grant.others, 40u);
+    EXPECT_EQ(second.decision.remaining, 10u);
+    EXPECT_EQ(Remaining(), 10u);
+  });
+}
+
+TEST_P(LeaseContract, ALeaseIsSmallOrBrief) {
+  ForEachLimit([&] {
+    EXPECT_EQ(Send({.id = {.node = kNode, .number = 1}, .want = 50}).grant.granted, 3u)
+        << "a part in 32 of 100";
+    EXPECT_EQ(Send({.id = {.node = kNode, .number = 2}, .want = 50}).grant.granted, 0u)
+        << "as much as the node may hold";
+    EXPECT_EQ(Send({.id = {.node = kOther, .number = 1}, .want = 50, .brief = 8}).grant.granted,
+              8u);
+    EXPECT_EQ(
+        Send({.id = {.node = 7, .number = 1}, .want = 50, .brief = 50, .parts = 4}).grant.granted,
+        22u)
+        << "a quarter of 89";
+    EXPECT_EQ(Remaining(), 67u);
+  });
+}
+
+TEST_P(LeaseContract, TheRequestInTheMessageIsDecidedWithWhatTheNodeReturns) {
+  ForEachLimit([&] {
+    EXPECT_EQ(Ask({.node = kNode, .number = 1}, 60).granted, 60u);
+    EXPECT_TRUE(Do(store::Operation::kTake, 40).allowed);
+    const std::vector<store::LeaseReport> returned{{.number = 1, .spent = 10, .returned = true}};
+    const LeaseAnswer denied = Send({.id = {.node = kNode, .number = 2},
+                                     .cost = 51,
+                                     .want = 50,
+                                     .brief = 50,
+                                     .reports = returned});
+    EXPECT_FALSE(denied.decision.allowed);
+    EXPECT_EQ(denied.decision.remaining, 50u);
+    EXPECT_EQ(denied.grant.granted, 0u);
+    EXPECT_EQ(denied.grant.next_after, denied.decision.retry_after);
+    EXPECT_GT(denied.grant.next_after.count(), 0);
+    const LeaseAnswer allowed =
+        Send({.id = {.node = kNode, .number = 3}, .cost = 45, .want = 50, .brief = 50});
+    EXPECT_TRUE(allowed.decision.allowed);
+    EXPECT_EQ(allowed.grant.granted, 5u) << "the rest";
+    EXPECT_EQ(allowed.decision.remaining, 0u);
   });
 }
 
@@ -163,10 +224,9 @@ TEST_P(LeaseContract, WhatIsReturnedComesBackOnce) {
     EXPECT_EQ(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10}}).granted, 0u);
     EXPECT_EQ(Remaining(), kCapacity - 40) << "a report alone brings nothing back";
     const std::vector<store::LeaseReport> returned{{.number = 1, .spent = 15, .returned = true}};
-    EXPECT_EQ(Ask({.node = kNode, .number = 3}, 0, returned).remaining, kCapacity - 15);
-    EXPECT_EQ(Ask({.node = kNode, .number = 4}, 0, returned).remaining, kCapacity - 15) << "twice";
-    EXPECT_EQ(Ask({.node = kOther, .number = 5}, 0, {{.number = 1, .spent = 0, .returned = true}})
-                  .remaining,
+    EXPECT_EQ(Report({.node = kNode, .number = 3}, returned), kCapacity - 15);
+    EXPECT_EQ(Report({.node = kNode, .number = 4}, returned), kCapacity - 15) << "twice";
+    EXPECT_EQ(Report({.node = kOther, .number = 5}, {{.number = 1, .spent = 0, .returned = true}}),
               kCapacity - 15)
         << "of a lease that another node had";
   });
@@ -177,7 +237,7 @@ TEST_P(LeaseContract, AReportThatIsOlderThanAnotherChangesNothing) {
     EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
     Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30}});
     const std::vector<store::LeaseReport> late{{.number = 1, .spent = 5, .returned = true}};
-    EXPECT_EQ(Ask({.node = kNode, .number = 3}, 0, late).remaining, kCapacity - 30);
+    EXPECT_EQ(Report({.node = kNode, .number = 3}, late), kCapacity - 30);
   });
 }
 
@@ -188,10 +248,25 @@ TEST_P(LeaseContract, WhatNobodyReturnsIsWithheldUntilItsLeaseHasExpired) {
     EXPECT_LE(Remaining(), kCapacity - 40);
     PassTime(std::chrono::seconds(60));
     EXPECT_EQ(Remaining(), kCapacity);
-    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}})
-                  .remaining,
+    EXPECT_EQ(Report({.node = kNode, .number = 2}, {{.number = 1, .spent = 0, .returned = true}}),
               kCapacity)
         << "too late, and nothing comes of it";
+  });
+}
+
+TEST_P(LeaseContract, AReportAfterTheEndGivesBackWhatIsStillMissing) {
+  ForEachLimit([&] {
+    const store::LeaseGrant grant = Ask({.node = kNode, .number = 1}, 40);
+    EXPECT_EQ(Ask({.node = kOther, .number = 1}, 40).granted, 40u);
+    PassTime(grant.ttl);
+    EXPECT_EQ(Remaining(), kCapacity - 80);
+    const std::vector<store::LeaseReport> returned{{.number = 1, .spent = 10, .returned = true}};
+    EXPECT_EQ(Report({.node = kNode, .number = 2}, returned), kCapacity - 50);
+    EXPECT_EQ(Report({.node = kNode, .number = 3}, returned), kCapacity - 50) << "twice";
+    PassTime(std::chrono::seconds(60));
+    EXPECT_TRUE(Do(store::Operation::kTake, 50).allowed);
+    EXPECT_EQ(Report({.node = kOther, .number = 2}, returned), kCapacity - 50)
+        << "it has come back by itself";
   });
 }
 
@@ -200,8 +275,8 @@ TEST_P(LeaseContract, AResetEndsAllLeases) {
     EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
     Do(store::Operation::kReset, 0);
     EXPECT_EQ(Remaining(), kCapacity);
-    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}})
-                  .remaining,
+    EXPECT_EQ(Send({.node = kNode, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}})
+                  .decision.remaining,
               kCapacity - 40);
   });
 }
@@ -237,9 +312,8 @@ TEST_P(LeaseContract, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
       if (below(4) == 0) Do(store::Operation::kTake, 1 + below(10));
       const store::LeaseId id{.node = below(2) == 0 ? kNode : kOther,
                               .number = static_cast<uint64_t>(step) + 1};
-      std::vector<store::LeaseReport> reports;
+      std::vector<store::LeaseReport> reports;  // some of them late
       std::erase_if(out, [&](Out& lease) {
-        if (lease.until <= now()) return true;
         if (lease.id.node != id.node || below(3) != 0) return false;
         lease.reported += below(lease.granted - lease.reported + 1);
         reports.push_back(
@@ -249,7 +323,7 @@ TEST_P(LeaseContract, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
       const store::LeaseGrant grant = Ask(id, below(30), reports);
       if (grant.granted > 0) out.push_back({id, grant.granted, 0, now() + grant.ttl});
       uint64_t owed = 0;
-      for (const Out& lease : out) owed += lease.granted - lease.reported;
+      for (const Out& lease : out) owed += lease.until > now() ? lease.granted - lease.reported : 0;
       ASSERT_LE(owed + Remaining(), kCapacity) << "step " << step;
     }
   });

@@ -1,6 +1,7 @@
 // Dialogues between a node's lease book and a store: the test gives the store's answers and
-// compares the book's messages as text. The limit is 100 a second with a burst of 100. The ttl is
-// 2 s, so four requests within 1 s are worth a lease, and the node may spend a lease for 1.9 s.
+// compares the book's messages as text. The limit is 100 a second with a burst of 1000, so it is
+// not exact. The ttl is 2 s, and the node may spend a lease for 1.9 s. An overloaded key
+// pauses for 20 ms.
 // Not thread-safe.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/limiter/ask_budget.h"
 #include "headgate/limiter/lease_book.h"
 
 namespace headgate::testing {
@@ -37,12 +39,34 @@ class LeaseDialogue : public ::testing::Test {
   }
   std::string Says(algorithm::Cost cost = 1) { return Text(Take(cost)); }
 
-  std::string SaysAgain(algorithm::Cost cost = 1) {
-    return Text(book.TakeAgain(kKey, *limit, cost, now()));
+  limiter::LeaseVerdict TakeAgain(algorithm::Cost cost = 1) {
+    return book.TakeAgain(
+        kKey, *limit, cost, [](std::string& name) { name += "k"; }, now());
+  }
+  std::string SaysAgain(algorithm::Cost cost = 1) { return Text(TakeAgain(cost)); }
+
+  // The store's answer to a request: allowed, with this much left.
+  static store::SharedAnswer Allowed(uint64_t remaining) {
+    store::SharedAnswer answer;
+    answer.decision = {.allowed = true, .limit = 1000, .remaining = remaining, .reset_after = kOne};
+    return answer;
+  }
+  // Denied; a request of this cost can pass after `next_after`.
+  static store::SharedAnswer Denied(base::Duration next_after, uint64_t remaining = 0,
+                                    uint64_t others = 0) {
+    store::SharedAnswer answer;
+    answer.decision = {.allowed = false,
+                       .limit = 1000,
+                       .remaining = remaining,
+                       .retry_after = next_after,
+                       .reset_after = kOne};
+    answer.grant = {.others = others, .next_after = next_after};
+    return answer;
   }
 
-  void Exact(algorithm::Cost cost, const algorithm::Decision& decision) {
-    book.OnExact(kKey, *limit, cost, decision, now(), now());
+  // The answer to a request that was sent alone. Returns false if the book can pay for it.
+  bool Exact(algorithm::Cost cost, const store::SharedAnswer& answer) {
+    return book.OnExact(kKey, *limit, cost, answer, now());
   }
 
   // Nothing, or the action to send at once.
@@ -50,20 +74,15 @@ class LeaseDialogue : public ::testing::Test {
     const limiter::LeaseAction* action = book.OnGrant(kKey, number, answer, now());
     return action != nullptr ? Text(*action) : "";
   }
-  std::string Grant(uint64_t number, uint64_t granted, uint64_t remaining = 0,
+  std::string Grant(uint64_t number, uint64_t granted, uint64_t remaining = 500,
                     base::Duration ttl = std::chrono::seconds(2)) {
-    store::SharedAnswer answer;
-    answer.grant = {.granted = granted, .remaining = remaining, .holders = 1, .ttl = ttl};
+    store::SharedAnswer answer = Allowed(remaining);
+    answer.grant = {.granted = granted, .ttl = ttl};
     return Answer(number, answer);
   }
   std::string Fail(uint64_t number, const absl::Status& status) {
     store::SharedAnswer answer;
     answer.status = status;
-    return Answer(number, answer);
-  }
-  std::string Refuse(uint64_t number, base::Duration retry_after) {
-    store::SharedAnswer answer;
-    answer.grant = {.holders = 1, .retry_after = retry_after};
     return Answer(number, answer);
   }
 
@@ -73,22 +92,41 @@ class LeaseDialogue : public ::testing::Test {
     return said;
   }
 
+  // The requests that may be spent.
+  uint64_t Held() const { return book.Held(kKey)->left(); }
+
   // The action that returns one more key when the process ends; or nothing.
   std::string Return() {
     const limiter::LeaseAction* action = book.ReturnNext(now());
     return action != nullptr ? Text(*action) : "";
   }
 
-  // Four requests that the store decides, and a lease of `granted`.
-  void Lease(uint64_t granted) {
-    for (int i = 0; i < 3; ++i) ASSERT_EQ(Says(), "ask the store");
-    ASSERT_THAT(Says(), ::testing::StartsWith("await a lease; ask #1 of k for 4 (at least 1)"));
-    ASSERT_EQ(Grant(1, granted), "");
+  // A first request that is sent alone, with 999 left; and a second one, for which the store
+  // decides and grants a lease of `granted`, with `remaining` left.
+  void Lease(uint64_t granted, uint64_t remaining = 500) {
+    ASSERT_EQ(Says(), "ask the store");
+    ASSERT_TRUE(Exact(1, Allowed(999)));
+    ASSERT_EQ(Says(), "await the answer; ask #1 of k, taking 1, for 40 or 2 of a part of 2");
+    ASSERT_EQ(Grant(1, granted, remaining), "");
+  }
+  // Eight requests use up the budget of calls, and one more overspends it. Each is answered so.
+  void Overspend(const store::SharedAnswer& answer, algorithm::Cost cost = 1) {
+    for (int i = 0; i <= limiter::AskBudget::kAtOnce; ++i) {
+      const limiter::LeaseVerdict verdict = Take(cost);
+      if (verdict.kind == limiter::LeaseVerdict::Kind::kAskStore) {
+        ASSERT_TRUE(Exact(cost, answer));
+      } else {
+        ASSERT_NE(verdict.action, nullptr) << verdict;
+        ASSERT_EQ(Answer(verdict.action->ask.id.number, answer), "");
+      }
+    }
   }
 
+  static constexpr base::Duration kOne = std::chrono::seconds(1);
+
   store::LimitTable limits;
-  store::LimitHandle limit = Intern({.requests = 100, .period = std::chrono::seconds(1)});
-  limiter::LeaseBook book{{.node = 1, .keys_max = 64, .pause_spread_percent = 0}};
+  store::LimitHandle limit = Intern({.requests = 1000, .period = std::chrono::seconds(10)});
+  limiter::LeaseBook book{{.node = 1, .keys_max = 64}};
   base::Duration at{0};
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "headgate/rule/block_words.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/rule_set.h"
 
@@ -14,7 +15,9 @@ namespace {
 using algorithm::Align;
 
 constexpr std::string_view kForm =
-    "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied] "
+    "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [timezone ZONE] [queue] "
+    "[count_denied] "
+    "[overdraw] [block DURATION,…] "
     "[and …]";
 
 void TakePeriod(LineReader& line, rule::Period& period) {
@@ -45,8 +48,28 @@ void TakeAlign(LineReader& line, rule::LimitWords& words) {
     words.align = Align::kEpoch;
   } else {
     line.FailMissing(align, "first_hit or epoch",
-                     "windows of the calendar are said as: per month, per year");
+                     "windows of the calendar are said as: per week, per month, per year");
   }
+}
+
+void TakeTimezone(LineReader& line, rule::LimitWords& words) {
+  const Word name = line.Take();
+  const auto zone = base::TimeZone::Load(name.text);
+  if (!zone.ok()) return line.Fail(name, std::string(zone.status().message()), kForm);
+  words.timezone = *zone;
+}
+
+void TakeBlock(LineReader& line, rule::LimitWords& words) {
+  const Word word = line.Take();
+  std::vector<std::string_view> lengths;
+  for (size_t begin = 0; begin <= word.text.size();) {
+    const size_t end = std::min(word.text.find(',', begin), word.text.size());
+    lengths.push_back(word.text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const auto block = rule::ParseBlock(lengths);
+  if (!block.ok()) return line.Fail(word, std::string(block.status().message()), kForm);
+  words.block = *block;
 }
 
 void TakeWord(LineReader& line, rule::LimitWords& words) {
@@ -60,10 +83,16 @@ void TakeWord(LineReader& line, rule::LimitWords& words) {
     words.burst = line.TakeNumber("a whole number for the burst", kForm);
   } else if (line.TakeIf("align")) {
     TakeAlign(line, words);
+  } else if (line.TakeIf("timezone")) {
+    TakeTimezone(line, words);
   } else if (line.TakeIf("queue")) {
     words.queue = true;
   } else if (line.TakeIf("count_denied")) {
     words.count_denied = true;
+  } else if (line.TakeIf("overdraw")) {
+    words.overdraw = true;
+  } else if (line.TakeIf("block")) {
+    TakeBlock(line, words);
   } else {
     line.FailMissing(line.next(), "a word of a rule", kForm);
   }

@@ -1,5 +1,6 @@
 // The words of a rule in a scenario: N per DURATION [algorithm A] [burst B] [align first_hit]
-// [queue] [count_denied], in any order. "and" separates several limits.
+// [queue] [count_denied] [overdraw] [block DURATION,…], in any order. "and" separates several
+// limits.
 #pragma once
 
 #include <vector>

@@ -2,6 +2,7 @@
 // to. For tests of the users of a SharedStore. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/algorithm/lease.h"
 #include "headgate/base/check.h"
 #include "headgate/permit/permit_set.h"
 #include "headgate/store/memory.h"
@@ -23,13 +25,15 @@ class ManualSharedStore final : public store::SharedStore {
     store::LimitHandle limit;
     algorithm::Cost cost = 0;
     store::Operation operation = store::Operation::kPeek;
+    base::Instant taken_at{0};
     bool keeps_limit = false;
     bool locked = false;
     std::span<const store::LimitChange> history{};
     base::Instant now{0};
-    std::optional<store::LeaseAsk> lease{};  // without its reports, which have been applied already
+    std::optional<store::LeaseAsk> lease{};  // without its reports
+    std::vector<store::LeaseReport> reports{};
     Done done{};
-    std::function<void()> answer{};  // of a counter or permits; all else is empty but the name
+    std::function<void()> answer{};  // for a counter or permits; then only the name is set besides
   };
 
   // Decides in `memory`, at the time in `now`.
@@ -39,7 +43,7 @@ class ManualSharedStore final : public store::SharedStore {
   absl::Status failure;
   // Whether to answer within the call, as a store that is known to be unreachable does.
   bool at_once = false;
-  // Whether the next answer about permits comes too late: the store does what it was asked for.
+  // Whether the next answer comes too late: the store does what it was asked for.
   bool answer_is_late = false;
   uint32_t instance_count = 1;
 
@@ -48,6 +52,7 @@ class ManualSharedStore final : public store::SharedStore {
                 .limit = request.limit,
                 .cost = request.cost,
                 .operation = request.operation,
+                .taken_at = request.taken_at,
                 .keeps_limit = request.keeps_limit,
                 .locked = request.locked,
                 .history = request.history,
@@ -55,8 +60,9 @@ class ManualSharedStore final : public store::SharedStore {
                 .lease = request.lease,
                 .done = std::move(done)};
     names_.push_back(asked.name);
-    if (request.lease) {
-      for (const store::LeaseReport& report : request.lease->reports) TakeIn(asked, report);
+    if (asked.lease) {
+      asked.reports.assign(asked.lease->reports.begin(), asked.lease->reports.end());
+      asked.lease->reports = {};
     }
     if (at_once) return Answer(asked);
     asked_.push_back(std::move(asked));
@@ -120,6 +126,8 @@ class ManualSharedStore final : public store::SharedStore {
   }
 
  private:
+  using Lease = algorithm::Lease;
+
   base::Hash128 HashOf(std::string_view name) const {
     return base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, name);
   }
@@ -129,36 +137,57 @@ class ManualSharedStore final : public store::SharedStore {
     store::SharedAnswer answer;
     answer.status = failure;
     if (failure.ok() && asked.lease) {
-      answer.grant = Grant(asked);
+      AskLease(asked, answer);
     } else if (failure.ok()) {
       answer.decision = Decide(asked, asked.operation, asked.cost);
     }
+    if (failure.ok() && std::exchange(answer_is_late, false))
+      answer.status = absl::DeadlineExceededError("late");
     asked.done(answer);
   }
 
-  // Takes a grant from the bucket, and refunds what is returned. Leases never expire.
-  store::LeaseGrant Grant(const Asked& asked) {
-    store::LeaseGrant grant{.holders = 1, .ttl = asked.lease->ttl};
-    const uint64_t left = Decide(asked, store::Operation::kPeek, 0).remaining;
-    if (asked.lease->want > 0 && left >= asked.lease->least) {
-      grant.granted = std::min(
-          {asked.lease->want, left, std::max({asked.lease->least, asked.lease->share, left / 2})});
-      grants_[asked.lease->id.number] = grant.granted;
+  // As algorithm::AskLease, on a bucket that the memory store holds: leases never end by
+  // themselves, and the bucket refills whatever is out on lease.
+  void AskLease(const Asked& asked, store::SharedAnswer& answer) {
+    const store::LeaseAsk& ask = *asked.lease;
+    std::vector<Lease>& leases = leases_[asked.name];
+    for (const store::LeaseReport& report : asked.reports) TakeIn(asked, report, leases);
+    answer.decision =
+        Decide(asked, ask.cost > 0 ? store::Operation::kTake : store::Operation::kPeek, ask.cost);
+    uint64_t mine = 0;
+    for (const Lease& lease : leases) {
+      (lease.id.node == ask.id.node ? mine : answer.grant.others) += lease.outstanding();
     }
-    const bool refused = asked.lease->want > 0 && grant.granted == 0;
-    const algorithm::Decision decision =
-        Decide(asked, store::Operation::kTake, refused ? asked.lease->least : grant.granted);
-    grant.remaining = decision.remaining;
-    grant.retry_after = decision.retry_after;
-    return grant;
+    const uint64_t left = answer.decision.remaining;
+    const bool few = left + mine < algorithm::kFewLeft && ask.parts > 1;
+    if (answer.decision.allowed && ask.want > 0 && !few &&
+        algorithm::CanLease(asked.limit->limit)) {
+      const uint64_t holds = std::max(std::min(ask.want, (left + mine) / algorithm::kSmallShare),
+                                      std::min(ask.brief, (left + mine) / std::max(1u, ask.parts)));
+      answer.grant.granted = std::min(left, holds - std::min(holds, mine));
+      answer.grant.ttl = ask.ttl;
+    }
+    if (answer.grant.granted > 0) {
+      Decide(asked, store::Operation::kTake, answer.grant.granted);
+      leases.push_back({.id = ask.id, .granted = static_cast<uint32_t>(answer.grant.granted)});
+    }
+    answer.grant.next_after =
+        Decide(asked, store::Operation::kPeek, std::max<algorithm::Cost>(1, ask.cost)).retry_after;
+    const algorithm::Decision after = Decide(asked, store::Operation::kPeek, 0);
+    answer.decision.remaining = after.remaining;
+    answer.decision.reset_after = after.reset_after;
   }
 
-  void TakeIn(const Asked& asked, const store::LeaseReport& report) {
+  void TakeIn(const Asked& asked, const store::LeaseReport& report, std::vector<Lease>& leases) {
+    const store::LeaseId id{.node = asked.lease->id.node, .number = report.number};
+    const auto lease = std::find_if(leases.begin(), leases.end(),
+                                    [&](const Lease& held) { return held.id == id; });
+    if (lease == leases.end()) return;
+    lease->reported =
+        std::clamp(static_cast<uint32_t>(report.spent), lease->reported, lease->granted);
     if (!report.returned) return;
-    const auto granted = grants_.find(report.number);
-    if (granted == grants_.end()) return;
-    Decide(asked, store::Operation::kRefund, granted->second - report.spent);
-    grants_.erase(granted);
+    Decide(asked, store::Operation::kRefund, lease->outstanding());
+    leases.erase(lease);
   }
 
   algorithm::Decision Decide(const Asked& asked, store::Operation operation, algorithm::Cost cost) {
@@ -166,7 +195,8 @@ class ManualSharedStore final : public store::SharedStore {
                                      .limit = asked.limit.get(),
                                      .history = asked.history,
                                      .cost = cost,
-                                     .operation = operation};
+                                     .operation = operation,
+                                     .taken_at = asked.taken_at};
     algorithm::Decision decision;
     memory_.Take({&request, 1}, {&decision, 1}, now_);
     return decision;
@@ -176,7 +206,7 @@ class ManualSharedStore final : public store::SharedStore {
   const base::Instant& now_;
   std::deque<Asked> asked_;
   std::vector<std::string> names_;
-  std::map<uint64_t, uint64_t> grants_;  // by lease number
+  std::map<std::string, std::vector<Lease>> leases_;  // by bucket
   std::map<std::string, permit::PermitSet> permits_;
 };
 

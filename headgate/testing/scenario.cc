@@ -46,8 +46,7 @@ void TakeFigures(LineReader& line, Expectation& expected) {
       SetOnce(line, word, expected.retry_after,
               line.TakeIf("never") ? algorithm::kNever : line.TakeDuration("when to retry"));
     } else if (word.text == "reset") {
-      SetOnce(line, word, expected.reset_after,
-              line.TakeDuration("when the bucket is as if never used"));
+      SetOnce(line, word, expected.reset_after, line.TakeDuration("when the bucket is full again"));
     } else if (word.text == "wait") {
       SetOnce(line, word, expected.wait, line.TakeDuration("how long to wait"));
     } else {

@@ -274,7 +274,7 @@ TEST(ScenarioProblems, StepsAreReported) {
   EXPECT_EQ(ProblemOf("at 0s r:k deny retry"),
             "2:21: expected when to retry, but the line ends here");
   EXPECT_THAT(ProblemOf("at 0s r:k deny reset never"),
-              HasSubstr("2:22: when the bucket is as if never used: "));
+              HasSubstr("2:22: when the bucket is full again: "));
   EXPECT_EQ(ProblemOf("at 0s r:k refund"),
             "2:17: expected a whole number for the cost, but the line ends here");
   EXPECT_EQ(ProblemOf("at 0s r:k refund 1 allow"),

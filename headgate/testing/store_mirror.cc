@@ -6,6 +6,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
+#include "headgate/rule/block_words.h"
 #include "headgate/rule/duration.h"
 
 namespace headgate::testing {
@@ -21,6 +22,12 @@ using store::Operation;
 
 constexpr Duration kSecond{1'000'000'000};
 constexpr size_t kKeys = 12;
+
+LimitSpec Blocking(LimitSpec spec) {
+  for (const uint32_t seconds : {3u, 10u, 40u})
+    spec.block.Add(algorithm::BlockLengths::Seconds(seconds));
+  return spec;
+}
 
 // The unit of pauses. Calendar windows have no fixed period, so use a week: ten thousand steps from
 // today then stay before base::kInstantMax.
@@ -53,6 +60,15 @@ std::vector<LimitSpec> ContractLimits() {
        .period = 20 * kSecond,
        .align = Align::kFirstHit},
       {.algorithm = Algorithm::kFixedWindow, .requests = 9, .align = Align::kCalendarMonth},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 8, .align = Align::kCalendarWeek},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 7,
+       .align = Align::kCalendarDay,
+       .zone = *base::TimeZone::Load("America/New_York")},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 9,
+       .align = Align::kCalendarMonth,
+       .zone = *base::TimeZone::Load("Asia/Kathmandu")},
       {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 20 * kSecond},
       {.algorithm = Algorithm::kSlidingWindowCounter,
        .requests = 5,
@@ -60,6 +76,24 @@ std::vector<LimitSpec> ContractLimits() {
        .count_denied = true},
       {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 20 * kSecond},
       {.algorithm = Algorithm::kSlidingWindowLog, .requests = 4, .period = 20 * kSecond},
+      {.algorithm = Algorithm::kTokenBucket,
+       .requests = 10,
+       .period = 20 * kSecond,
+       .overdraw = true},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 5,
+       .period = 20 * kSecond,
+       .overdraw = true},
+      {.algorithm = Algorithm::kSlidingWindowLog,
+       .requests = 5,
+       .period = 20 * kSecond,
+       .overdraw = true},
+      Blocking({.algorithm = Algorithm::kTokenBucket, .requests = 5, .period = 20 * kSecond}),
+      Blocking({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 5, .period = 20 * kSecond}),
+      Blocking({.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 20 * kSecond}),
+      Blocking(
+          {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 5, .period = 20 * kSecond}),
+      Blocking({.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 20 * kSecond}),
   };
 }
 
@@ -67,14 +101,17 @@ std::string ToString(const LimitSpec& spec) {
   const std::string burst = spec.burst ? fmt::format(" burst {}", *spec.burst) : "";
   return fmt::format("{} {} per {}{} align {}{}", Name(spec.algorithm), spec.requests,
                      rule::FormatDuration(spec.period), burst, static_cast<int>(spec.align),
-                     spec.count_denied ? " count_denied" : "");
+                     spec.count_denied ? " count_denied" : "") +
+         (spec.zone.is_utc() ? "" : fmt::format(" in {}", spec.zone.name())) +
+         (spec.overdraw ? " overdraw" : "") +
+         (spec.block.empty() ? "" : " block " + rule::Describe(spec.block));
 }
 
 std::string ToString(const Decision& decision) {
-  return fmt::format("{} limit {} remaining {} retry {}ns reset {}ns wait {}ns",
+  return fmt::format("{} limit {} remaining {} retry {}ns reset {}ns wait {}ns blocked {}ns",
                      decision.allowed ? "allow" : "deny", decision.limit, decision.remaining,
                      decision.retry_after.count(), decision.reset_after.count(),
-                     decision.wait.count());
+                     decision.wait.count(), decision.blocked_for.count());
 }
 
 store::LimitHandle HandleOf(store::Store& store, const LimitSpec& spec, uint32_t version) {
@@ -93,10 +130,17 @@ Decision LoneBucket::Ask(const algorithm::Limit& limit, const store::TakeRequest
     case Operation::kPeek: {
       algorithm::BucketState state = state_;
       DequeHitLog hits = hits_;
-      return Decide(limit, state, hits, request.cost, now);
+      return Peek(limit, state, hits, request.cost, now);
     }
     case Operation::kRefund: {
       const auto decision = Refund(limit, state_, hits_, request.cost, now);
+      HEADGATE_CHECK(decision.ok());
+      return *decision;
+    }
+    case Operation::kCharge:
+      return Charge(limit, state_, hits_, request.cost, now);
+    case Operation::kUndo: {
+      const auto decision = Undo(limit, state_, hits_, request.cost, request.taken_at, now);
       HEADGATE_CHECK(decision.ok());
       return *decision;
     }
@@ -150,16 +194,25 @@ store::TakeRequest StoreMirror::DrawRequest() {
   } else if (kind <= 2 && !queue) {
     request.operation = Operation::kRefund;
     request.cost = Draw(4);
-  } else if (kind <= 5) {
+  } else if (kind == 3 && !queue) {
+    request.operation = Operation::kUndo;
+    request.cost = Draw(4);
+    // Most were made at the time of an earlier step.
+    request.taken_at = earlier_[Draw(earlier_.size())] - Duration(Draw(4) == 0 ? 1 : 0);
+  } else if (kind == 4) {
+    request.operation = Operation::kCharge;
+    request.cost = Draw(Draw(4) == 0 ? 2 * limit_->limit.capacity() : 3);
+  } else if (kind <= 6) {
     request.operation = Operation::kPeek;
     request.cost = Draw(4);
   } else {
-    request.cost = kind == 6 ? limit_->limit.capacity() + Draw(3) : kind <= 9 ? Draw(4) : 1;
+    request.cost = kind == 7 ? limit_->limit.capacity() + Draw(3) : kind <= 10 ? Draw(4) : 1;
   }
   return request;
 }
 
 std::string StoreMirror::Step() {
+  earlier_[Draw(earlier_.size())] = now_;
   now_ += DrawPause();
   std::vector<store::TakeRequest> batch(1 + Draw(5));
   std::vector<size_t> keys(batch.size());

@@ -2,6 +2,7 @@
 // must be equal.
 #pragma once
 
+#include <array>
 #include <map>
 #include <random>
 #include <string>
@@ -36,7 +37,7 @@ class LoneBucket {
  private:
   algorithm::BucketState state_;
   DequeHitLog hits_;
-  base::Instant remembered_until_{0};
+  algorithm::RememberedUntil remembered_until_{};
 };
 
 class StoreMirror {
@@ -60,6 +61,7 @@ class StoreMirror {
   const std::string name_;
   std::mt19937_64 random_;
   base::Instant now_;
+  std::array<base::Instant, 4> earlier_{};  // times of some steps
   store::LimitHandle limit_;
   std::vector<store::LimitHandle> former_;  // pins the limits of the history
   std::vector<store::LimitChange> history_;

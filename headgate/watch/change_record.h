@@ -4,8 +4,8 @@
 //    "action":"put","document":"/etc/headgate/edge.yaml","old_version":"…","new_version":"…",
 //    "outcome":"done","old_text":"…","new_text":"…"}
 //
-// Members without a value are absent. `outcome` is "begun" when it is noted first, before anything
-// is changed.
+// Members without a value are absent. `outcome` is "begun" in the first note, which is written
+// before anything is changed.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Lets one edit after the other change documents, each with everything in view that the sources
-// hold at its begin: also what the edit before it wrote. Otherwise two edits could each fit to what
-// they see, and not to each other.
+// Lets one edit after the other change documents. Each edit sees everything that the sources hold
+// when it begins, including the previous edit. Otherwise two edits could each be valid alone, but
+// contradict each other.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class EditQueue {
 
   RuleFollower& follower_;
   std::deque<Edit> waiting_;
-  bool busy_ = false;     // an edit is under way
-  bool running_ = false;  // Run is, further up in the stack
+  bool busy_ = false;     // an edit is in progress
+  bool running_ = false;  // Run is active further up in the stack
 };
 
 }  // namespace headgate::watch

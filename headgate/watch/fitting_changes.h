@@ -20,22 +20,23 @@ class FittingChanges {
   // If more attempts would be necessary, the changes that are left are refused.
   static constexpr size_t kAttemptsMax = 64;
 
-  // The problems of what is in force with these changes (one entry for each change: whether it is
-  // made); empty if they fit.
+  // The problems of the documents in force with these changes (one entry for each change: whether
+  // it is made); empty if they fit.
   using Attempt = std::function<std::vector<rule::Problem>(const std::vector<bool>& made)>;
 
   FittingChanges(size_t count, Attempt attempt) : attempt_(std::move(attempt)), made_(count) {}
 
   struct Refused {
     size_t change;
-    std::vector<rule::Problem> problems;  // with what is in force; empty if it was not tried
+    std::vector<rule::Problem>
+        problems;  // together with the documents in force; empty if it was not tried
   };
-  // Call it once. Afterwards made() fits, unless what is in force does not fit to itself.
+  // Call it once. Afterwards made() fits, unless the documents in force contradict each other.
   std::vector<Refused> Find();
   const std::vector<bool>& made() const { return made_; }
 
  private:
-  // Makes those of these changes that fit; the others are added to `refused_`.
+  // Makes the changes that fit; the others are added to `refused_`.
   void Make(std::span<const size_t> changes);
 
   const Attempt attempt_;

@@ -26,16 +26,15 @@ std::string_view SchemeOf(std::string_view place) {
   return is_name ? scheme : std::string_view{};
 }
 
-absl::StatusOr<headgate::zookeeper::Place> ParseUrl(const std::string& url,
-                                                    std::string_view password) {
+absl::StatusOr<client::zookeeper::Place> ParseUrl(const std::string& url,
+                                                  const base::Secret& password) {
   const std::string_view scheme = SchemeOf(url);
   if (scheme != "zk") {
     return absl::InvalidArgumentError(fmt::format(
         "rules cannot be read from {}://; name a file, a directory, or zk://HOST:PORT/path",
         scheme));
   }
-  const auto place =
-      headgate::zookeeper::ParsePlace(url, headgate::zookeeper::kDefaultPath, password);
+  const auto place = client::zookeeper::ParsePlace(url, client::zookeeper::kDefaultPath, password);
   if (place.ok()) return place;
   return absl::InvalidArgumentError(
       fmt::format("the zk:// URL is not valid: {}", std::string(place.status().message())));
@@ -51,7 +50,7 @@ std::string StoreWithoutLogin(const std::string& url) {
 
 }  // namespace
 
-absl::Status CheckPlace(const std::string& place, std::string_view password) {
+absl::Status CheckPlace(const std::string& place, const base::Secret& password) {
   return SchemeOf(place).empty() ? absl::OkStatus() : ParseUrl(place, password).status();
 }
 
@@ -61,9 +60,9 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
   std::vector<std::string> paths;
   std::set<std::string> roots;
   // The places that show this instance.
-  std::vector<headgate::zookeeper::Place> shown;
-  if (auto store = headgate::zookeeper::ParsePlace(StoreWithoutLogin(settings.store),
-                                                   headgate::zookeeper::kDefaultPath);
+  std::vector<client::zookeeper::Place> shown;
+  if (auto store = client::zookeeper::ParsePlace(StoreWithoutLogin(settings.store),
+                                                 client::zookeeper::kDefaultPath);
       store.ok()) {
     shown.push_back(*std::move(store));
   }
@@ -72,8 +71,7 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places,
       paths.push_back(place);
       continue;
     }
-    HEADGATE_ASSIGN_OR_RETURN(headgate::zookeeper::Place parsed,
-                              ParseUrl(place, settings.password));
+    HEADGATE_ASSIGN_OR_RETURN(client::zookeeper::Place parsed, ParseUrl(place, settings.password));
     // Documents are told apart by their paths.
     if (!roots.insert(parsed.path).second) {
       return absl::InvalidArgumentError(fmt::format(

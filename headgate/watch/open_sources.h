@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/secret.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/event_loop.h"
@@ -18,11 +19,11 @@ struct SourceSettings {
   // The file of the last good documents of a source that is not files; empty: none.
   std::string copy{};
   // Replaces the password in the URL of each place in ZooKeeper, which then needs only a user.
-  // Empty: the URLs have theirs, or none.
-  std::string password{};
+  // Empty: the URLs have passwords of their own, or none.
+  base::Secret password{};
   base::Duration session_timeout = std::chrono::seconds(10);
-  // The name of this instance, which no other process has: a source that can shows it to the
-  // others, and counts them. Empty: this instance is not shown.
+  // The name of this instance, unique among processes. Sources that can do so show it to the other
+  // instances, and count them. Empty: this instance is not shown.
   std::string instance{};
   std::string version{};
   base::WallTime started{};
@@ -39,6 +40,6 @@ absl::StatusOr<std::vector<std::unique_ptr<rule::Source>>> OpenSources(
     std::span<const std::string> places, const SourceSettings& settings, net::EventLoop& loop);
 
 // Why OpenSources refuses this place, with this SourceSettings::password; OK if it does not.
-absl::Status CheckPlace(const std::string& place, std::string_view password = {});
+absl::Status CheckPlace(const std::string& place, const base::Secret& password = {});
 
 }  // namespace headgate::watch

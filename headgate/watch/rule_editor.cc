@@ -10,6 +10,7 @@
 
 #include "headgate/base/line_diff.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/base/status_hint.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rollout_edit.h"
@@ -21,10 +22,10 @@ namespace {
 // As the audit log names it.
 constexpr std::string_view kPut = "put";
 
-// How often it asks what became of a write, and how long it waits before.
+// How often it asks for the outcome of a write, and how long it waits before each question.
 constexpr uint32_t kResolutionsMax = 10;
 constexpr base::Duration kResolveAfter = std::chrono::milliseconds(500);
-// How many changes of a document a rollback looks through.
+// How many changes of a document a rollback searches.
 constexpr size_t kRollbackDepth = 1000;
 
 // How often an edit of a rule begins again if any version of its document will do.
@@ -49,6 +50,21 @@ absl::Status CompareVersions(const absl::StatusOr<rule::SourceDocument>& current
         "the document {} has changed meanwhile: its version is {}", name, current->version));
   }
   return absl::OkStatus();
+}
+
+// The document is deleted already, but its source keeps it in force until somebody confirms the
+// deletion.
+std::string KeptMessage(std::string_view name) {
+  return fmt::format(
+      "the document {} is deleted, and stays in force, because that looked like an accident; if it "
+      "was meant to go: headgate rules confirm",
+      rule::Quote(name));
+}
+
+absl::Status WithoutJournal(std::string_view message) {
+  return base::WithHint(absl::FailedPreconditionError(std::string(message)),
+                        "start the instance with --audit-log PATH, or keep the rules in ZooKeeper "
+                        "(--watch), which keeps their history too");
 }
 
 std::string_view OutcomeOf(const absl::Status& status) {
@@ -104,8 +120,8 @@ std::string Bounded(std::string diff) {
   return diff + fmt::format("... {} more bytes\n", left_out);
 }
 
-// The latest change that was made. If its outcome is not known, as after a crash, the text tells:
-// it was made if the document is now as it would have made it.
+// The latest change that was made. If the outcome of a change is unknown, as after a crash, it
+// counts as made if the document now has the text of the change.
 std::vector<rule::PastChange>::const_iterator LatestChange(
     const std::vector<rule::PastChange>& changes, const std::optional<std::string>& text) {
   return std::find_if(changes.begin(), changes.end(), [&](const rule::PastChange& change) {
@@ -154,7 +170,13 @@ void RuleEditor::Read(std::string_view name, OnDocument done) {
   rule::Source* const source = follower_.SourceOf(name);
   if (source == nullptr)
     return done(absl::NotFoundError(fmt::format("no source holds {}", rule::Quote(name))));
-  source->Read(ActualName(name), std::move(done));
+  const std::string actual = ActualName(name);
+  source->Read(actual, [this, source, actual,
+                        done = std::move(done)](absl::StatusOr<rule::SourceDocument> document) {
+    if (absl::IsNotFound(document.status()) && Keeps(*source, actual))
+      return done(absl::NotFoundError(KeptMessage(actual)));
+    done(std::move(document));
+  });
 }
 
 std::string RuleEditor::ActualName(std::string_view name) const {
@@ -187,7 +209,7 @@ void RuleEditor::InOrder(OnEdited done, std::function<void(OnEdited done)> edit)
           finished();
         });
       });
-  if (!waits) done({.status = absl::UnavailableError("too many changes are under way")});
+  if (!waits) done({.status = absl::UnavailableError("too many changes are in progress")});
 }
 
 void RuleEditor::Change(const rule::Edit& edit, OnEdited done) {
@@ -228,25 +250,29 @@ void RuleEditor::ChangeRule(const rule::RuleEdit& edit, OnEdited done) {
   });
 }
 
-// Any version will do for kAnyVersion, so a document that changes during the edit is read again.
-void RuleEditor::ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max, OnEdited done) {
-  if (times_max > 1 && edit.expected_version == rule::kAnyVersion) {
-    done = [this, edit, times_max, done = std::move(done)](rule::EditResult result) mutable {
+// For kAnyVersion, and for a new rule, any version of the document will do. So if it changes during
+// the edit, it is read again.
+void RuleEditor::ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max,
+                                 const OnEdited& done) {
+  OnEdited on_begun = done;
+  if (times_max > 1 &&
+      (edit.expected_version == rule::kAnyVersion || edit.expected_version.empty())) {
+    on_begun = [this, edit, times_max, done](rule::EditResult result) {
       if (!absl::IsAborted(result.status)) return done(std::move(result));
-      ChangeRuleAgain(edit, times_max - 1, std::move(done));
+      ChangeRuleAgain(edit, times_max - 1, done);
     };
   }
   const auto name = DocumentOf(edit.rule);
   if (!name) return done({.status = NoDocumentOf(edit.rule.domain)});
-  Read(*name, [this, edit, done = std::move(done)](
+  Read(*name, [this, edit, done, on_begun = std::move(on_begun)](
                   const absl::StatusOr<rule::SourceDocument>& document) mutable {
     if (!document.ok()) return done({.status = document.status()});
-    ChangeRuleIn(*document, edit, std::move(done));
+    ChangeRuleIn(*document, edit, done, std::move(on_begun));
   });
 }
 
 void RuleEditor::ChangeRuleIn(const rule::SourceDocument& document, const rule::RuleEdit& edit,
-                              OnEdited done) {
+                              const OnEdited& done, OnEdited on_begun) {
   const auto fail = [&](absl::Status status) {
     done({.status = std::move(status), .document = document.name});
   };
@@ -266,7 +292,7 @@ void RuleEditor::ChangeRuleIn(const rule::SourceDocument& document, const rule::
   }
   auto text = TextAfter(document.text, edit);
   if (absl::IsInvalidArgument(text.status())) {
-    // A mistake in what was sent, not in the document.
+    // A mistake in the request, not in the document.
     rule::EditResult result{.status = text.status(), .document = document.name};
     result.problems.push_back(
         rule::WholeFileProblem("what was sent", std::string(text.status().message())));
@@ -278,7 +304,7 @@ void RuleEditor::ChangeRuleIn(const rule::SourceDocument& document, const rule::
                     .expected_version = document.version},
          .author = edit.author,
          .dry_run = edit.dry_run},
-        NameOf(edit.action), std::move(done));
+        NameOf(edit.action), std::move(on_begun));
 }
 
 void RuleEditor::Begin(const rule::Edit& edit, std::string_view action, OnEdited done) {
@@ -302,6 +328,9 @@ void RuleEditor::Begin(const rule::Edit& edit, std::string_view action, OnEdited
 
 void RuleEditor::Compare(const Orders& order, absl::StatusOr<rule::SourceDocument> current) {
   order->result.status = CompareVersions(current, order->change);
+  if (absl::IsNotFound(current.status()) && !order->change.text &&
+      Keeps(*order->source, order->change.name))
+    order->result.status = absl::FailedPreconditionError(KeptMessage(order->change.name));
   if (!order->result.status.ok()) return order->done(std::move(order->result));
   if (current.ok()) {
     order->change.expected_version = current->version;
@@ -328,7 +357,6 @@ void RuleEditor::Preview(const Orders& order) {
     const bool old = problem.file != order->change.name && Contains(known, problem);
     (old ? result.others : result.problems).push_back(problem);
   }
-  if (result.problems.empty()) RefuseMoreDocuments(*order);
   if (!result.problems.empty()) {
     result.status = absl::InvalidArgumentError(
         fmt::format("the document {} is not valid like this", rule::Quote(order->change.name)));
@@ -344,26 +372,10 @@ void RuleEditor::Preview(const Orders& order) {
   NoteBegin(order);
 }
 
-void RuleEditor::RefuseMoreDocuments(Order& order) {
-  const rule::DocumentChange& change = order.change;
-  if (order.record->action != kPut || order.source->Place(change.name)->limit_of) return;
-  const rule::Document::Parsed parsed =
-      rule::Document::Parse(*change.text, rule::Document::Rest::kRefused);
-  if (!parsed.error) return;
-  order.result.problems.push_back({.file = change.name,
-                                   .line = parsed.error->mark.line,
-                                   .column = parsed.error->mark.column,
-                                   .message = parsed.error->message,
-                                   .hint = "send one YAML document; what follows `---` or `...` "
-                                           "would be ignored"});
-}
-
 void RuleEditor::NoteBegin(const Orders& order) {
   std::vector<rule::Journal*> journals = JournalsOf(order->source);
   if (journals.empty()) {
-    order->result.status = absl::FailedPreconditionError(
-        "changes are made only if they can be noted: set audit_log, or use ZooKeeper as the "
-        "source");
+    order->result.status = WithoutJournal("changes are made only if they can be noted");
     return order->done(std::move(order->result));
   }
   Note(order->record, std::move(journals), [this, order](const absl::Status& noted) {
@@ -398,8 +410,8 @@ void RuleEditor::ResolveSoon(const Orders& order, const absl::Status& unknown) {
   order->timer->SetAfter(kResolveAfter);
 }
 
-// If the document still has the old version, the first write may yet arrive. So the same is written
-// again under the same condition: at most one of the two can succeed.
+// If the document still has the old version, the first write may yet arrive. So the same text is
+// written again under the same condition: at most one of the two writes can succeed.
 void RuleEditor::Resolve(const Orders& order, const absl::Status& unknown) {
   order->source->Read(
       order->change.name,
@@ -426,8 +438,21 @@ void RuleEditor::End(const Orders& order, const absl::Status& status) {
     options_.on_edited(*order->record, order->result.status);
     if (!noted.ok() && options_.on_outcome_not_noted)
       options_.on_outcome_not_noted(*order->record, noted);
-    order->done(std::move(order->result));
+    if (!order->result.status.ok() || order->change.text || !order->source->awaits_confirmation())
+      return order->done(std::move(order->result));
+    follower_.CatchUp([this, order] {
+      if (Keeps(*order->source, order->change.name))
+        order->result.status = absl::FailedPreconditionError(KeptMessage(order->change.name));
+      order->done(std::move(order->result));
+    });
   });
+}
+
+bool RuleEditor::Keeps(const rule::Source& source, std::string_view document) const {
+  const std::vector<const rule::SourceDocument*> documents = follower_.Documents();
+  return source.awaits_confirmation() &&
+         std::any_of(documents.begin(), documents.end(),
+                     [&](const auto* one) { return one->name == document; });
 }
 
 void RuleEditor::RollBack(const rule::Rollback& rollback, OnEdited done) {
@@ -486,10 +511,9 @@ void RuleEditor::History(std::string_view document, size_t count, OnChanges done
   rule::Source* const source = document.empty() ? nullptr : follower_.SourceOf(document);
   const std::vector<rule::Journal*> journals = JournalsOf(source);
   if (journals.empty()) {
-    return done(absl::FailedPreconditionError(
-        "no changes are noted here: set audit_log, or use ZooKeeper as the source"));
+    return done(WithoutJournal("no changes are noted here"));
   }
-  // Those of a source are the same for all instances.
+  // The journal of a source is the same for all instances.
   journals.back()->Read(
       ActualName(document), count,
       [done = std::move(done)](const absl::StatusOr<std::vector<rule::Note>>& notes) {

@@ -34,7 +34,7 @@ namespace headgate::watch {
 class RuleEditor final : public rule::Editor {
  public:
   struct Options {
-    // Takes the notes beside the journals of the sources; null: none.
+    // Gets the notes in addition to the journals of the sources; null: none.
     std::unique_ptr<rule::Journal> journal;
     // The name of this machine, for the notes.
     std::string instance;
@@ -42,10 +42,9 @@ class RuleEditor final : public rule::Editor {
     std::function<std::shared_ptr<const rule::RuleSet>()> rules;
     // Fills in how many buckets of each rule live in this process, if that is known.
     std::function<void(std::vector<rule::RuleDifference>& differences)> count_live;
-    // Is told of each change that was made, or begun and not made.
+    // Called for each change that was made, or begun and not made.
     std::function<void(const rule::PastChange& change, const absl::Status& status)> on_edited;
-    // Is told, after on_edited, if the outcome of a change could not be noted: its note stays
-    // "begun".
+    // Called after on_edited if the outcome of a change could not be noted: its note stays "begun".
     std::function<void(const rule::PastChange& change, const absl::Status& status)>
         on_outcome_not_noted{};
   };
@@ -65,37 +64,37 @@ class RuleEditor final : public rule::Editor {
   void Confirm(const rule::Author& author, std::function<void(absl::Status)> done) override;
 
  private:
-  // The limit of a key may be in a node whose name somebody has encoded in another way than
-  // NameOfLimit does. For a document that does not exist, the one that has the limit of the same
+  // The limit of a key may be in a node whose name is encoded in another way than NameOfLimit does.
+  // So if this document does not exist, returns the name of the document with the limit of the same
   // key.
   std::string ActualName(std::string_view name) const;
-  // An edit on its way.
+  // An edit in progress.
   struct Order;
   using Orders = std::shared_ptr<Order>;
 
-  // Calls `edit` when it is its turn.
+  // Calls `edit` after all earlier edits have ended.
   void InOrder(OnEdited done, std::function<void(OnEdited done)> edit);
   void Begin(const rule::Edit& edit, std::string_view action, OnEdited done);
+  // Calls `done` if the change is refused at once, otherwise `on_begun`.
   void ChangeRuleIn(const rule::SourceDocument& document, const rule::RuleEdit& edit,
-                    OnEdited done);
+                    const OnEdited& done, OnEdited on_begun);
   // The name of the document that holds the rule, or else of the first one of its domain.
   std::optional<std::string> DocumentOf(const rule::RulePath& rule) const;
   void Compare(const Orders& order, absl::StatusOr<rule::SourceDocument> current);
   void Preview(const Orders& order);
-  // A rule file may end before its text does, but nobody who sends one means that. Older texts that
-  // are put back are as they were.
-  static void RefuseMoreDocuments(Order& order);
   void NoteBegin(const Orders& order);
   void Write(const Orders& order);
-  void ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max, OnEdited done);
+  void ChangeRuleAgain(const rule::RuleEdit& edit, uint32_t times_max, const OnEdited& done);
   void RollBackNow(const rule::Rollback& rollback, OnEdited done);
   // `text` is what the document is now, if it exists.
   void RollBackIn(const std::vector<rule::PastChange>& changes, const rule::Rollback& rollback,
                   const std::optional<std::string>& text, OnEdited done);
-  // Finds out what became of a write without an answer: reads the document again.
+  // Reads the document again, to find the outcome of a write without an answer.
   void ResolveSoon(const Orders& order, const absl::Status& unknown);
   void Resolve(const Orders& order, const absl::Status& unknown);
   void End(const Orders& order, const absl::Status& status);
+  // Whether the source keeps the document although it is deleted.
+  bool Keeps(const rule::Source& source, std::string_view document) const;
   // Puts the record into all these journals, one after the other.
   void Note(std::shared_ptr<const rule::PastChange> record, std::vector<rule::Journal*> journals,
             rule::Journal::OnNoted done) const;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "headgate/base/status_hint.h"
 #include "headgate/rule/load.h"
-#include "headgate/watch/change_record.h"
 
 namespace headgate::watch {
 namespace rule_editor_test {
@@ -84,6 +84,7 @@ class MemorySource final : public rule::Source {
   bool awaits_confirmation() const override { return awaits; }
   void Confirm() override { confirmed = true; }
 
+  std::vector<rule::SourceDocument> kept;  // in force although they were deleted
   bool awaits = false;
   bool confirmed = false;
   void Set(const std::string& name, std::string_view text) {
@@ -95,6 +96,8 @@ class MemorySource final : public rule::Source {
     if (!on_documents_) return;
     rule::DocumentSet set;
     for (const auto& [name, document] : documents) set.documents.push_back(document);
+    for (const rule::SourceDocument& document : kept)
+      if (!documents.contains(document.name)) set.documents.push_back(document);
     on_documents_(set);
   }
 
@@ -359,15 +362,10 @@ TEST_F(RuleEditorTest, ASecondYamlDocumentIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(result.status)) << result.status;
   ASSERT_EQ(result.problems.size(), 1u);
   EXPECT_EQ(result.problems[0].line, 5u);
-  EXPECT_EQ(result.problems[0].message, "yaml: more than one document");
+  EXPECT_EQ(result.problems[0].message, "error loading config file: yaml: more than one document");
   EXPECT_EQ(source_->writes, 0);
   // A mark before the only document, and one behind it, are part of it.
   EXPECT_TRUE(Put("/rules/edge.yaml", "---\n" + std::string(kTwenty) + "...\n", "v1").status.ok());
-  // Somebody has written such a file. It can be put back.
-  source_->Set("/rules/edge.yaml", two);
-  EXPECT_TRUE(Put("/rules/edge.yaml", kTen, "*").status.ok());
-  EXPECT_TRUE(RollBack("").status.ok());
-  EXPECT_EQ(source_->documents["/rules/edge.yaml"].text, two);
 }
 
 TEST_F(RuleEditorTest, NothingIsChangedIfItCannotBeNoted) {
@@ -477,6 +475,40 @@ TEST_F(RuleEditorTest, ARuleEditForAnyVersionBeginsAgainIfTheDocumentChanges) {
   EXPECT_TRUE(absl::IsAborted(Await(result).status));
 }
 
+TEST_F(RuleEditorTest, ANewRuleIsAddedToADocumentThatChangesMeanwhile) {
+  source_->changes_before_writes = 3;
+  std::optional<rule::EditResult> result;
+  rule::RuleEdit edit{.rule = {.domain = "edge", .entries = {{.key = "path", .value = {}}}},
+                      .action = rule::RuleAction::kPut,
+                      .text = "{rate_limit: {unit: minute, requests_per_unit: 20}}",
+                      .expected_version = "",
+                      .author = {}};
+  editor_->ChangeRule(edit, [&](rule::EditResult r) { result = std::move(r); });
+  EXPECT_TRUE(Await(result).status.ok()) << result->status;
+  EXPECT_EQ(source_->writes, 4);
+  // It exists now.
+  result.reset();
+  editor_->ChangeRule(edit, [&](rule::EditResult r) { result = std::move(r); });
+  EXPECT_TRUE(absl::IsAborted(Await(result).status));
+  EXPECT_EQ(source_->writes, 4);
+}
+
+TEST_F(RuleEditorTest, SaysThatADeletedDocumentIsKept) {
+  source_->Set("/rules/more.yaml", "domain: more\n");
+  source_->kept = {source_->documents["/rules/more.yaml"]};
+  source_->awaits = true;
+  const rule::EditResult removed = Remove("/rules/more.yaml", "*");
+  EXPECT_TRUE(absl::IsFailedPrecondition(removed.status)) << removed.status;
+  EXPECT_THAT(removed.status.message(),
+              HasSubstr("is deleted, and stays in force, because that looked like an accident"));
+  EXPECT_FALSE(source_->documents.contains("/rules/more.yaml"));
+  EXPECT_EQ(History()[0].outcome, "done");
+  EXPECT_TRUE(absl::IsFailedPrecondition(Remove("/rules/more.yaml", "*").status)) << "once more";
+  source_->kept.clear();
+  source_->Set("/rules/other.yaml", "domain: other\n");
+  EXPECT_TRUE(Remove("/rules/other.yaml", "*").status.ok()) << "others may be kept";
+}
+
 TEST_F(RuleEditorTest, TellsThatAnOutcomeCouldNotBeNoted) {
   source_->on_write = [&] { journal_->status = absl::UnavailableError("disk full"); };
   EXPECT_TRUE(Put("/rules/edge.yaml", kTwenty, "v1").status.ok());
@@ -536,35 +568,9 @@ class RuleEditorWithoutJournal : public RuleEditorTest {
 TEST_F(RuleEditorWithoutJournal, ChangesNothing) {
   const rule::EditResult result = Put("/rules/edge.yaml", kTwenty, "v1");
   EXPECT_TRUE(absl::IsFailedPrecondition(result.status));
+  EXPECT_THAT(base::HintOf(result.status), ::testing::HasSubstr("--audit-log PATH"));
   EXPECT_EQ(source_->writes, 0);
   EXPECT_TRUE(Put("/rules/edge.yaml", kTwenty, "v1", rule::DryRun::kYes).status.ok());
-}
-
-TEST(ChangeRecord, IsALineOfJsonAndBack) {
-  const rule::PastChange change{.id = "1",
-                                .time = TimeAsText(base::WallTime::FromNanos(1'500'000'000)),
-                                .user = "ann",
-                                .address = "10.0.0.7",
-                                .action = "put",
-                                .document = "/a",
-                                .outcome = "done",
-                                .new_text = "a: \"b\"\n"};
-  const std::string text = ChangeAsJson(change, "web-3", 10'000);
-  EXPECT_EQ(text,
-            R"({"id":"1","time":"1970-01-01T00:00:01.500Z","user":"ann","address":"10.0.0.7",)"
-            R"("instance":"web-3","action":"put","document":"/a","outcome":"done",)"
-            R"("new_text":"a: \"b\"\n"})");
-  const auto back = ChangeFromJson(text);
-  ASSERT_TRUE(back.has_value());
-  EXPECT_EQ(back->new_text, change.new_text);
-  EXPECT_FALSE(back->old_text.has_value());
-  EXPECT_FALSE(ChangeFromJson("[]").has_value());
-  EXPECT_FALSE(ChangeFromJson(text.substr(1)).has_value());
-
-  const auto shortened = ChangeFromJson(ChangeAsJson(change, "web-3", text.size() - 1));
-  ASSERT_TRUE(shortened.has_value());
-  EXPECT_TRUE(shortened->texts_left_out);
-  EXPECT_FALSE(shortened->new_text.has_value());
 }
 
 }  // namespace rule_editor_test

@@ -1,3 +1,8 @@
+// How the documents of several sources become one set of rules. Each attempt (Try) is a choice of
+// one version for every document: the latest or the one in force. If an attempt has problems, the
+// documents that cause them go back to their versions in force, and the rest is tried again.
+// Invariant: `in_force` of all sources together has loaded without a problem, so there is always a
+// choice to go back to.
 #include "headgate/watch/rule_follower.h"
 
 #include <algorithm>
@@ -24,6 +29,7 @@ RuleFollower::RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, L
 
 void RuleFollower::Start() {
   if (followed_.empty()) {
+    // Without sources, the empty set of rules is loaded here, because no source will report.
     Followed none;
     load_problems_ = Try(none, Others::kLatest).problems;
     CountProblems();
@@ -40,7 +46,7 @@ void RuleFollower::Refresh() {
 }
 
 void RuleFollower::CatchUp(std::function<void()> done) {
-  // One more than the sources that are behind, until all have been asked.
+  // The number of sources whose CatchUp has not ended, plus one until all have been asked.
   const auto behind = std::make_shared<size_t>(followed_.size() + 1);
   const auto on_one = [behind, done = std::move(done)] {
     if (--*behind == 0) done();
@@ -108,6 +114,8 @@ RuleFollower::Loaded RuleFollower::Preview(const rule::DocumentChange& change) c
             .problems = {rule::WholeFileProblem(change.name, "no source holds this document")}};
   for (const Followed& followed : followed_) {
     const bool concerned = followed.source.get() == source;
+    // A source whose documents depend on each other is loaded as a whole, so the preview uses its
+    // latest documents. Otherwise only documents in force count.
     const bool with_its_latest = concerned && !source->documents_stand_alone();
     bool placed = !concerned || !change.text;
     for (const rule::SourceDocument& document :
@@ -148,6 +156,7 @@ rule::Source::Figures RuleFollower::figures() const {
     sum.age = std::max(sum.age, one.age);
     sum.kept += one.kept;
     sum.reads += one.reads;
+    sum.missed += one.missed;
   }
   return sum;
 }
@@ -171,6 +180,8 @@ std::string RuleFollower::instances_error() const {
 
 void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set) {
   followed.heard = true;
+  // The problems of the source itself, such as an unreadable file. Problems of rules come from
+  // loading.
   followed.problems = set.problems;
   std::vector<rule::Problem> refused = set.problems;
   followed.readable =
@@ -186,7 +197,8 @@ void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set)
     }
   }
   CountProblems();
-  // Documents that stand alone are corrected where they are, and followed.
+  // With a source whose documents stand alone, a process waits for rules instead of failing at its
+  // start: operators correct the documents there.
   const bool awaited = set.awaited || followed.source->documents_stand_alone();
   if (!refused.empty()) on_refusal_({.problems = refused, .awaited = awaited});
 }
@@ -197,6 +209,7 @@ void RuleFollower::GoBack(Followed& unreadable) {
            std::any_of(unreadable.latest.begin(), unreadable.latest.end(),
                        [&](const auto& document) { return document.name == problem.file; });
   };
+  // Nothing newer than the rules in force is known, so the load problems are not about this source.
   if (unreadable.latest == unreadable.in_force) return;
   std::erase_if(load_problems_, concerns_it);
   unreadable.latest = unreadable.in_force;
@@ -208,6 +221,8 @@ bool RuleFollower::AllAreReadable() const {
 }
 
 std::vector<rule::Problem> RuleFollower::LoadChanged(Followed& changed) {
+  // First everything that is new. If that fails, perhaps because of another source, the change
+  // alone with the others' documents in force: a source with problems must not delay this one.
   Outcome outcome = Try(changed, Others::kLatest);
   load_problems_ = std::move(outcome.problems);
   if (outcome.in_force || !HasPendingOthers(changed)) return load_problems_;
@@ -224,11 +239,13 @@ bool RuleFollower::HasPendingOthers(const Followed& changed) const {
 const std::vector<rule::SourceDocument>& RuleFollower::DocumentsOf(const Followed& followed,
                                                                    const Followed& changed,
                                                                    Others others) const {
+  // A source that never was in force has no older documents to fall back on.
   const bool old = &followed != &changed && others == Others::kInForce && followed.ever_in_force;
   return old ? followed.in_force : followed.latest;
 }
 
 bool RuleFollower::TakeBack(Attempt& attempt, std::span<const rule::Problem> problems) const {
+  // Each round takes back at least one document, or gives up, so the loop in Try ends.
   bool all_alone = true;
   bool any = false;
   for (const rule::Problem& problem : problems) {
@@ -239,7 +256,7 @@ bool RuleFollower::TakeBack(Attempt& attempt, std::span<const rule::Problem> pro
       const auto found = std::find_if(attempt[i].begin(), attempt[i].end(),
                                       [&](const auto* one) { return is_it(*one); });
       if (found == attempt[i].end()) {
-        // It may have had several problems.
+        // The document may have had several problems, and is then taken back already.
         alone = alone || std::any_of(followed_[i].latest.begin(), followed_[i].latest.end(), is_it);
         continue;
       }
@@ -252,7 +269,8 @@ bool RuleFollower::TakeBack(Attempt& attempt, std::span<const rule::Problem> pro
       } else {
         attempt[i].erase(found);
       }
-      // A source of which nothing is left, and nothing has ever been in force, has no rules yet.
+      // A source without any fitting document, and without documents ever in force, has no rules
+      // yet.
       if (attempt[i].empty() && !followed_[i].ever_in_force) return false;
     }
     all_alone = all_alone && alone;
@@ -277,6 +295,8 @@ bool RuleFollower::KeepFitting(Attempt& attempt, std::vector<rule::Problem>& pro
   if (std::none_of(followed_.begin(), followed_.end(),
                    [](const Followed& one) { return one.source->documents_stand_alone(); }))
     return false;
+  // A change is the smallest unit that can be made or refused: one document that stands alone, or a
+  // whole source.
   std::vector<Change> changes;
   for (size_t i = 0; i < followed_.size(); ++i) {
     if (!followed_[i].source->documents_stand_alone()) {
@@ -301,6 +321,7 @@ bool RuleFollower::KeepFitting(Attempt& attempt, std::vector<rule::Problem>& pro
   Attempt kept = made_of(fitting.made());
   for (size_t i = 0; i < followed_.size(); ++i)
     if (kept[i].empty() && !attempt[i].empty() && !followed_[i].ever_in_force) return false;
+  // If no change was refused, taking back changes cannot help.
   if (problems.empty()) return false;
   attempt = std::move(kept);
   return load_(FilesOf(attempt)).problems.empty();
@@ -334,6 +355,8 @@ void RuleFollower::AddUnfitting(const Change& change, const Attempt& attempt,
     return std::any_of(documents.begin(), documents.end(),
                        [&](const auto* one) { return one->name == problem.file; });
   };
+  // The loader may report a contradiction at the document in force. Then the refused document gets
+  // a problem that names the other one.
   const size_t before = problems.size();
   std::copy_if(found.begin(), found.end(), std::back_inserter(problems), is_its);
   if (problems.size() > before) return;
@@ -375,6 +398,8 @@ RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) 
     files = FilesOf(attempt);
     loaded = load_(files);
     if (loaded.problems.empty()) break;
+    // A problem at a document in force means that it contradicts a new one. KeepFitting finds out
+    // which new ones fit; otherwise the reported documents are the cause, and are taken back.
     if (!AreOfChanges(attempt, loaded.problems)) {
       std::vector<rule::Problem> unfitting;
       const bool kept = KeepFitting(attempt, unfitting);
@@ -386,6 +411,8 @@ RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) 
     refused.insert(refused.end(), loaded.problems.begin(), loaded.problems.end());
     if (!TakeBack(attempt, loaded.problems)) return {.problems = std::move(refused)};
   }
+  // The limiter may still refuse the rules, for example if it has no room for their limits. Then
+  // nothing is in force that was not before.
   const absl::Status status = on_rules_(loaded, files);
   if (!status.ok())
     return {.problems = {rule::WholeFileProblem("", std::string(status.message()))}};

@@ -39,7 +39,7 @@ class RuleFollower {
   // Why the last attempt put no rules in force. The previous rules stay in force.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
-    // A source has no document yet, or none that is good; it will be followed.
+    // A source has no document yet, or no valid one; the follower waits for one.
     bool awaited = false;
   };
   using OnRefusal = std::function<void(const Refusal& refusal)>;
@@ -54,19 +54,20 @@ class RuleFollower {
   void Start();
   // Reads all sources again, whether or not they changed.
   void Refresh();
-  // Calls `done` when what the sources hold now was loaded or refused (rule::Source::CatchUp).
+  // Calls `done` when all documents that the sources hold now have been loaded or refused
+  // (rule::Source::CatchUp).
   void CatchUp(std::function<void()> done);
 
   // Whether a source keeps documents that were deleted, in case that was an accident.
   bool awaits_confirmation() const;
-  // The deletions were meant.
+  // The deletions were intended: their documents are not kept any more.
   void Confirm();
 
   // All documents as they are now.
   rule::DocumentStates States() const;
-  // The rules that all documents would make with this change; a document that does not exist is the
-  // last of its source. The others count as far as they are in force, except those that are refused
-  // together with this one. If no source could hold the document, that is the only problem.
+  // The rules of all documents together with this change. A new document is the last of its source.
+  // The others count as far as they are in force, except documents that are refused together with
+  // this one. If no source could hold the document, that is the only problem.
   Loaded Preview(const rule::DocumentChange& change) const;
   // The source that could hold this document, or null.
   rule::Source* SourceOf(std::string_view name) const;
@@ -104,8 +105,8 @@ class RuleFollower {
   enum class Others { kLatest, kInForce };
 
   void OnDocuments(Followed& followed, const rule::DocumentSet& documents);
-  // A source that cannot be read goes back to its documents that are in force: the problems of its
-  // later ones no longer count.
+  // Drops the later documents of a source that cannot be read any more: its documents in force
+  // count again, and the problems of the later ones do not.
   void GoBack(Followed& unreadable);
   bool AllAreReadable() const;
   // Loads the latest documents of all sources, or else those of `changed` with the documents of
@@ -118,25 +119,26 @@ class RuleFollower {
                                                        Others others) const;
   struct Outcome {
     bool in_force = false;
-    std::vector<rule::Problem> problems{};  // why not, or those of documents that stand alone
+    std::vector<rule::Problem>
+        problems{};  // why not, or the problems of documents that stand alone
   };
   Outcome Try(const Followed& changed, Others others);
-  // Puts the last good documents in the place of those that have a problem and stand alone. Returns
+  // Replaces documents that have a problem and stand alone by their last good versions. Returns
   // false if the problems concern others too.
   bool TakeBack(Attempt& attempt, std::span<const rule::Problem> problems) const;
   // Whether the problems concern only documents that are not in force as they are. A contradiction
   // is reported at the later of two documents, which may be the one that is in force.
   bool AreOfChanges(const Attempt& attempt, std::span<const rule::Problem> problems) const;
   // Finds which changes fit to the documents in force, and takes back the others
-  // (fitting_changes.h). Returns false if there are no rules that way. `problems`: of those that
-  // were taken back.
+  // (fitting_changes.h). Returns false if there are no rules that way. `problems`: of the changes
+  // that were taken back.
   bool KeepFitting(Attempt& attempt, std::vector<rule::Problem>& problems) const;
   // A document that stands alone, or all documents of a source whose documents do not.
   struct Change {
     size_t source;
     const rule::SourceDocument* document;  // null: all
   };
-  // Puts what is in force in the place of the change.
+  // Replaces the change by the documents in force.
   void Undo(const Change& change, Attempt& attempt) const;
   static void AddUnfitting(const Change& change, const Attempt& attempt,
                            std::span<const rule::Problem> found,

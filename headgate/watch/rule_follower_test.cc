@@ -19,7 +19,6 @@ struct TextRules final : rule::RuleSet {
   bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override {
     return false;
   }
-  bool AllOrNothing(std::string_view) const override { return false; }
   std::span<const rule::Rule> rules() const override { return {}; }
   std::string text;
 };

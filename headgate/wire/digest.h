@@ -1,5 +1,5 @@
-// Digests that others can recompute: of a script, as servers name it, and of a key's name; and
-// those that only the owner of a secret can compute.
+// Digests that others can recompute, of a script (as servers name it) and of a key's name, and
+// digests that only the owner of a secret can compute.
 #pragma once
 
 #include <array>

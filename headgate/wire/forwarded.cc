@@ -16,6 +16,19 @@ bool IsPort(std::string_view text) {
   return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), base::IsDigit);
 }
 
+// `text` without the zone behind an IPv6 address (RFC 4007, section 11), which has a meaning only
+// on the proxy's host: "fe80::1%eth0" is fe80::1. If the zone has a character that no interface's
+// name has, it is not removed, and the text is not an address.
+std::string_view WithoutZone(std::string_view text) {
+  const size_t mark = text.find('%');
+  if (mark == text.npos || text.find(':') > mark) return text;
+  const std::string_view zone = text.substr(mark + 1);
+  const bool valid = !zone.empty() && std::all_of(zone.begin(), zone.end(), [](char c) {
+    return base::IsLetterOrDigit(c) || c == '.' || c == '_' || c == '-' || c == '~' || c == '%';
+  });
+  return valid ? text.substr(0, mark) : text;
+}
+
 // The length of the quoted string at the start of `text`, with its quotes; 0 if it does not end.
 size_t QuotedSize(std::string_view text) {
   for (size_t i = 1; i < text.size(); ++i) {
@@ -101,11 +114,12 @@ std::optional<base::IpAddress> ParseForwardedAddress(std::string_view text) {
       return std::nullopt;
     }
     const std::string_view address = text.substr(1, close - 1);
-    return address.find(':') == address.npos ? std::nullopt : base::ParseIpAddress(address);
+    return address.find(':') == address.npos ? std::nullopt
+                                             : base::ParseIpAddress(WithoutZone(address));
   }
   const size_t colon = text.find(':');
   const bool has_port = colon != text.npos && text.find(':', colon + 1) == text.npos;
-  if (!has_port) return base::ParseIpAddress(text);
+  if (!has_port) return base::ParseIpAddress(WithoutZone(text));
   return IsPort(text.substr(colon + 1)) ? base::ParseIpAddress(text.substr(0, colon))
                                         : std::nullopt;
 }

@@ -46,6 +46,17 @@ TEST(XForwardedFor, AMemberThatIsNoAddressKeepsItsPlace) {
               ElementsAre("-", "-", "-", "-", "-", "1.1.1.1"));
 }
 
+// RFC 4007, section 11; RFC 6874 writes %25 in a URI.
+TEST(XForwardedFor, IgnoresTheZoneOfAnIpv6Address) {
+  EXPECT_THAT(Read(Syntax::kXForwardedFor,
+                   {"fe80::1%eth0, [fe80::2%25en0]:443, fe80::3%2, 2001:db8::1%br-0.7"}),
+              ElementsAre("fe80::1", "fe80::2", "fe80::3", "2001:db8::1"));
+  EXPECT_THAT(Read(Syntax::kForwarded, {R"(for="[fe80::1%eth0]:80")"}), ElementsAre("fe80::1"));
+  EXPECT_THAT(Read(Syntax::kXForwardedFor,
+                   {"fe80::1%, fe80::1%a b, fe80::1%a/b, %eth0, 192.0.2.1%eth0, [fe80::1%eth0"}),
+              ElementsAre("-", "-", "-", "-", "-", "-"));
+}
+
 TEST(XForwardedFor, RefusesAChainThatIsTooLong) {
   std::string line = "1.1.1.1";
   for (size_t i = 1; i < kForwardedMembersMax; ++i) line += ",1.1.1.1";

@@ -50,6 +50,7 @@ RateLimitState Search() {
           .limit = 120,
           .remaining = 15,
           .reset_after = 40s,
+          .more_after = 40s,
           .denied = false,
           .retry_after = std::nullopt};
 }
@@ -107,10 +108,19 @@ TEST(RateLimitFields, NeverOfferMoreThanTheQuota) {
   EXPECT_EQ(ValueOf(kRemaining, state), "119");
 }
 
+TEST(RateLimitFields, SayWhenMoreIsAvailableOnlyIfThatIsKnown) {
+  RateLimitState state = Search();
+  state.more_after = 6s;
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15;t=6)");
+  state.more_after = std::nullopt;
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15)");
+}
+
 TEST(RateLimitFields, NeverNameAnEmptyWindow) {
   RateLimitState full = Search();
   full.remaining = 100;
   full.reset_after = 0s;
+  full.more_after = 0s;
   EXPECT_EQ(ValueOf(kRateLimit, full), R"("search";r=100)");
   EXPECT_EQ(ValueOf(kReset, full), "0");
 }
@@ -162,7 +172,106 @@ TEST(RateLimitDialects, EachHasItsFields) {
   EXPECT_THAT(Emit(state, kTwitter),
               ElementsAre(Pair("x-rate-limit-limit", "120"), Pair("x-rate-limit-remaining", "15"),
                           Pair("x-rate-limit-reset", "1700000041"), Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kOpenai),
+              ElementsAre(Pair("x-ratelimit-limit-requests", "120"),
+                          Pair("x-ratelimit-remaining-requests", "15"),
+                          Pair("x-ratelimit-reset-requests", "40s"), Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kAnthropic),
+              ElementsAre(Pair("anthropic-ratelimit-requests-limit", "120"),
+                          Pair("anthropic-ratelimit-requests-remaining", "15"),
+                          Pair("anthropic-ratelimit-requests-reset", "2023-11-14T22:14:01Z"),
+                          Pair("Retry-After", "20")));
   EXPECT_THAT(Emit(state, kNone), ElementsAre(Pair("Retry-After", "20")));
+}
+
+std::vector<std::string> NamesIn(RateLimitDialect dialect, QuotaUnit unit) {
+  RateLimitState state = Search();
+  state.unit = unit;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : Emit(state, dialect)) names.push_back(name);
+  return names;
+}
+
+TEST(RateLimitDialects, NameTheFieldsOfAnApiByWhatTheLimitCounts) {
+  using enum RateLimitDialect;
+  using enum QuotaUnit;
+  for (const QuotaUnit unit : {kTokens, kInputTokens, kOutputTokens}) {
+    EXPECT_THAT(NamesIn(kOpenai, unit),
+                ElementsAre("x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens",
+                            "x-ratelimit-reset-tokens"));
+    const std::string name = "anthropic-ratelimit-" + std::string(Name(unit));
+    EXPECT_THAT(NamesIn(kAnthropic, unit),
+                ElementsAre(name + "-limit", name + "-remaining", name + "-reset"));
+  }
+  for (const QuotaUnit unit : {kContentBytes, kConcurrentRequests}) {
+    EXPECT_THAT(NamesIn(kOpenai, unit), IsEmpty());
+    EXPECT_THAT(NamesIn(kAnthropic, unit), IsEmpty());
+  }
+}
+
+// time.Duration.String() of Go writes the same for these lengths.
+TEST(RateLimitDialects, OpenaiWritesTimesAsGoDoes) {
+  RateLimitState state = Search();
+  const auto reset = [&](base::Duration after) {
+    state.reset_after = after;
+    return Emit(state, RateLimitDialect::kOpenai).back().second;
+  };
+  EXPECT_EQ(reset(0s), "0s");
+  EXPECT_EQ(reset(1ns), "1ms");
+  EXPECT_EQ(reset(12ms), "12ms");
+  EXPECT_EQ(reset(1s), "1s");
+  EXPECT_EQ(reset(8640ms), "8.64s");
+  EXPECT_EQ(reset(1s + 5ms), "1.005s");
+  EXPECT_EQ(reset(6min), "6m0s");
+  EXPECT_EQ(reset(1h), "1h0m0s");
+  EXPECT_EQ(reset(25h + 2min + 3s), "25h2m3s");
+  EXPECT_EQ(reset(base::kDurationMax), "1281023h53m38.428s");
+}
+
+TEST(RateLimitDialects, AnthropicNamesTheSecondInWhichAllIsBack) {
+  RateLimitState state = Search();
+  const auto reset = [&](base::Duration after) {
+    state.reset_after = after;
+    return Emit(state, RateLimitDialect::kAnthropic).back().second;
+  };
+  EXPECT_EQ(reset(0s), "2023-11-14T22:13:21Z");
+  EXPECT_EQ(reset(500ms), "2023-11-14T22:13:21Z");
+  EXPECT_EQ(reset(47 * 24h), "2023-12-31T22:13:21Z");
+  EXPECT_EQ(reset(base::Duration::max()).size(), 20);
+}
+
+TEST(RateLimitDialects, TheDraftNamesAnyOtherUnitThanRequests) {
+  RateLimitState state = Search();
+  state.unit = QuotaUnit::kConcurrentRequests;
+  EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=100;qu="concurrent-requests";w=60)");
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15;t=40)");
+}
+
+// A limit of 100 KiB a minute, in steps of a KiB.
+TEST(RateLimitDialects, TheDraftCountsBytesAndNotSteps) {
+  RateLimitState state = Search();
+  state.unit = QuotaUnit::kContentBytes;
+  state.unit_size = 1024;
+  EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=102400;qu="content-bytes";w=60)");
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15360;t=40)");
+  EXPECT_EQ(ValueOf(kRemaining, state), "15");
+  state.quota = uint64_t{1} << 60;
+  EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=999999999999999;qu="content-bytes";w=60)");
+}
+
+TEST(RateLimitDialects, ThePartsOfARuleHaveNamesOfTheirOwn) {
+  RateLimitState state = Search();
+  state.policy_part = "#2";
+  EXPECT_EQ(ValueOf(kPolicy, state), R"("search#2";q=100;w=60)");
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search#2";r=15;t=40)");
+  EXPECT_THAT(Emit(state, RateLimitDialect::kGithub).back(),
+              Pair("X-RateLimit-Resource", "search#2"));
+}
+
+TEST(RateLimitDialects, AStateWithItsOwnIsWrittenInIt) {
+  RateLimitState state = Search();
+  state.dialect = RateLimitDialect::kTwitter;
+  EXPECT_EQ(Emit(state, RateLimitDialect::kAll), Emit(Search(), RateLimitDialect::kTwitter));
 }
 
 TEST(RateLimitFields, NameThePartitionAsAByteSequence) {
@@ -193,10 +302,30 @@ TEST(RateLimitDialects, AValueCannotEndAField) {
 TEST(RateLimitDialects, EmptyFieldsHaveAllNames) {
   Fields fields;
   EmitEmptyRateLimitFields(
-      RateLimitDialect::kDraft6,
+      RateLimitDialect::kDraft6, nullptr,
       [&](std::string_view name, std::string_view value) { fields.emplace_back(name, value); });
   EXPECT_THAT(fields, ElementsAre(Pair("RateLimit-Policy", ""), Pair("RateLimit-Limit", ""),
                                   Pair("RateLimit-Remaining", ""), Pair("RateLimit-Reset", "")));
+}
+
+TEST(RateLimitDialects, EmptyFieldsAreThoseThatAStateDoesNotHave) {
+  const auto empty = [](RateLimitDialect dialect, const RateLimitState& state) {
+    std::vector<std::string> names;
+    EmitEmptyRateLimitFields(dialect, &state, [&](std::string_view name, std::string_view value) {
+      EXPECT_EQ(value, "");
+      names.emplace_back(name);
+    });
+    return names;
+  };
+  RateLimitState state = Search();
+  EXPECT_THAT(empty(RateLimitDialect::kAll, state), IsEmpty());
+  state.dialect = RateLimitDialect::kGithub;
+  EXPECT_THAT(empty(RateLimitDialect::kAll, state), ElementsAre("RateLimit-Policy", "RateLimit"));
+  state.dialect = std::nullopt;
+  state.unit = QuotaUnit::kInputTokens;
+  EXPECT_THAT(empty(RateLimitDialect::kOpenai, state),
+              ElementsAre("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests",
+                          "x-ratelimit-reset-requests"));
 }
 
 TEST(StructuredField, IntegersHaveAtMost15Digits) {
@@ -251,6 +380,22 @@ TEST(RateLimitFields, FollowTheirGrammarWhateverTheState) {
           EXPECT_TRUE(std::regex_match(value, structured ? item : number)) << name << ": " << value;
         }
       }
+    }
+  }
+}
+
+// Nothing will be available, however long the client waits.
+TEST(RateLimitFields, ALimitOfNothingHasNoReset) {
+  const RateLimitState state{.policy = "p", .limit = 0, .denied = true, .retry_after = {}};
+  for (const RateLimitDialect dialect :
+       {RateLimitDialect::kAll, RateLimitDialect::kDraft, RateLimitDialect::kDraft7,
+        RateLimitDialect::kDraft6, RateLimitDialect::kDraft3, RateLimitDialect::kGithub,
+        RateLimitDialect::kTwitter, RateLimitDialect::kOpenai, RateLimitDialect::kAnthropic}) {
+    for (const auto& [name, value] : Emit(state, dialect)) {
+      EXPECT_EQ(name.find("eset"), name.npos) << name;
+      EXPECT_NE(name, "Retry-After");
+      EXPECT_EQ(value.find("reset"), value.npos) << value;
+      EXPECT_EQ(value.find(";t="), value.npos) << value;
     }
   }
 }

@@ -2,8 +2,8 @@
 // decision. Boost.JSON parses them; no header shows it, because it costs each source that sees it
 // a second to compile.
 //
-// Reading never fails: what is absent, or is of another type, reads as null, or as the value that
-// the caller names. So an answer of a foreign program needs no check before each step.
+// Reading never fails: a value that is absent or of another type reads as null, or as the caller's
+// default. So the answer of another program needs no check before each step.
 #pragma once
 
 #include <concepts>

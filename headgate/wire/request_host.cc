@@ -8,10 +8,18 @@
 namespace headgate::wire {
 namespace {
 
-// The characters of RFC 3986's reg-name, without escapes.
+// Stricter than RFC 3986's reg-name, which allows `*`, `,` and `(`. No host has them.
 bool IsNameCharacter(char c) {
-  return base::IsLetterOrDigit(c) ||
-         std::string_view("-._~!$&'()*+,;=").find(c) != std::string_view::npos;
+  return base::IsLetterOrDigit(c) || c == '-' || c == '.' || c == '_';
+}
+
+// Whether readers of URLs take the name for an IPv4 address: its last label is a number, also in
+// hexadecimal ("127.1", "0x7f.0.0.1").
+bool SeemsAddress(std::string_view name) {
+  const std::string_view label = name.substr(name.rfind('.') + 1);
+  if (std::all_of(label.begin(), label.end(), base::IsDigit)) return true;
+  return label.size() > 1 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X') &&
+         std::all_of(label.begin() + 2, label.end(), [](char c) { return base::HexValue(c) >= 0; });
 }
 
 // The rest is empty, or a colon and digits.
@@ -43,6 +51,7 @@ bool NormalizeHost(std::string_view text, std::string& host) {
       name.find("..") != name.npos || !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
     return false;
   }
+  if (SeemsAddress(name) && !base::ParseIpAddress(name)) return false;
   host.assign(name);
   for (char& c : host) c = base::ToLower(c);
   return true;

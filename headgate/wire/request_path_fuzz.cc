@@ -10,8 +10,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view path(static_cast<const char*>(static_cast<const void*>(data)), size);
+  constexpr headgate::wire::PathOptions kKeep = {.parameters =
+                                                     headgate::wire::PathParameters::kKeep};
   std::string once = "prefix";
-  if (!headgate::wire::NormalizePath(path, once)) return 0;
+  if (!headgate::wire::NormalizePath(path, once, kKeep)) return 0;
   once.erase(0, 6);
   HEADGATE_CHECK(once.starts_with('/') && once.find("//") == once.npos);
   std::string escaped;
@@ -31,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     rest.remove_prefix(segment.size());
   }
   std::string again;
-  HEADGATE_CHECK(headgate::wire::NormalizePath(escaped, again) && again == once);
+  HEADGATE_CHECK(headgate::wire::NormalizePath(escaped, again, kKeep) && again == once);
 
   // The merged path, decoded without any further change, is the normalized one.
   std::string merged;

@@ -12,14 +12,14 @@
 namespace headgate::wire {
 namespace request_path_test {
 
-std::string Normalized(std::string_view path) {
+std::string Normalized(std::string_view path, PathOptions options = {}) {
   std::string out;
-  return NormalizePath(path, out) ? out : "<refused>";
+  return NormalizePath(path, out, options) ? out : "<refused>";
 }
 
 TEST(NormalizePath, LeavesAPlainPathAlone) {
-  for (const std::string_view path : {"/", "/a", "/a/", "/a/b.c/d", "/a;x=1/b", "/a/..;/b", "/...",
-                                      "/.a", "/a..b/", "/\xc3\xa9"}) {
+  for (const std::string_view path :
+       {"/", "/a", "/a/", "/a/b.c/d", "/...", "/.a", "/a..b/", "/\xc3\xa9"}) {
     EXPECT_EQ(Normalized(path), path);
   }
 }
@@ -32,31 +32,131 @@ TEST(NormalizePath, DecodesOnce) {
 }
 
 TEST(NormalizePath, MergesSlashesAndRemovesDotSegments) {
-  for (const auto& [path, expected] : {std::pair<std::string_view, std::string_view>{"//a", "/a"},
-                                       {"/a//b", "/a/b"},
-                                       {"///", "/"},
-                                       {"/a/./b", "/a/b"},
-                                       {"/a/../b", "/b"},
-                                       {"/a/..", "/"},
-                                       {"/a/.", "/a/"},
-                                       {"/a/%2e%2e/b", "/b"},
-                                       {"/a/%2E/b", "/a/b"},
-                                       {"/a/b/../../c", "/c"},
-                                       {"/./a", "/a"},
-                                       {"/a//", "/a/"},
-                                       {"/a/b/..", "/a/"}}) {
+  for (const auto& [path, expected] :
+       {std::pair<std::string_view, std::string_view>{"/a//b", "/a/b"},
+        {"/a/./b", "/a/b"},
+        {"/a/../b", "/b"},
+        {"/a/..", "/"},
+        {"/a/.", "/a/"},
+        {"/a/%2e%2e/b", "/b"},
+        {"/a//b/../c", "/a/c"},
+        {"/a//b/c/../../d", "/a/d"},
+        {"/a/%2E/b", "/a/b"},
+        {"/a/b/../../c", "/c"},
+        {"/./a", "/a"},
+        {"/a//", "/a/"},
+        {"/a/b/..", "/a/"}}) {
     EXPECT_EQ(Normalized(path), expected) << path;
   }
 }
 
 TEST(NormalizePath, RefusesWhatReadersResolveDifferently) {
-  for (const std::string_view path :
-       {"",       "*",      "a/b",         "/../a",        "/%2e%2e/a", "/a/../../b",
-        "/a%2fb", "/A%2Fb", "/a%2f..%2fb", "/a%5cb",       "/a\\b",     "/a%00b",
-        "/a%0ab", "/a%7f",  "/a\x7f",      "/a\tb",        "/a%zz",     "/a%",
-        "/a%2",   "/a#b",   "/a//../b",    "/a//%2e%2e/b", "//../b"}) {
+  for (const std::string_view path : {"",
+                                      "*",
+                                      "a/b",
+                                      "/../a",
+                                      "/%2e%2e/a",
+                                      "/a/../../b",
+                                      "/a%2fb",
+                                      "/A%2Fb",
+                                      "/a%2f..%2fb",
+                                      "/a%5cb",
+                                      "/a\\b",
+                                      "/a%00b",
+                                      "/a%0ab",
+                                      "/a%7f",
+                                      "/a\x7f",
+                                      "/a\tb",
+                                      "/a%zz",
+                                      "/a%",
+                                      "/a%2",
+                                      "/a#b",
+                                      "/a//../b",
+                                      "/a//%2e%2e/b",
+                                      "//../b",
+                                      "/a//./../b",
+                                      "/a//b/../../c"}) {
     EXPECT_EQ(Normalized(path), "<refused>") << path;
   }
+}
+
+// What follows is a host for readers of URLs.
+TEST(NormalizePath, RefusesAnEmptyFirstSegment) {
+  for (const std::string_view path :
+       {"//", "///", "//a", "//a@b/c", "///a/b", "/.//a", "/%2e//a", "/a/..//b", "/a/%2e%2e//b/c"})
+    EXPECT_EQ(Normalized(path), "<refused>") << path;
+  EXPECT_EQ(Normalized("/a///b"), "/a/b");
+  EXPECT_EQ(Normalized("/a/.."), "/");
+}
+
+TEST(NormalizePath, RefusesEscapesThatAreNotUtf8) {
+  for (const std::string_view path : {"/%ff", "/%c0%ae", "/%c3", "/a%c3/%a9", "/%ed%a0%80"})
+    EXPECT_EQ(Normalized(path), "<refused>") << path;
+  EXPECT_EQ(Normalized("/%f0%9f%98%80"), "/\xf0\x9f\x98\x80");
+}
+
+TEST(NormalizePath, RefusesASegmentWithASession) {
+  for (const std::string_view path : {"/(S(abc))/login", "/a/(f(1))", "/%28A(x)F(y))/b"})
+    EXPECT_EQ(Normalized(path), "<refused>") << path;
+  for (const std::string_view path : {"/Products(1)", "/(a)", "/a(S(b))", "/((a))", "/f(x(1))"})
+    EXPECT_EQ(Normalized(path), path);
+}
+
+TEST(NormalizePath, RefusesParametersUnlessTheyHaveAMeaning) {
+  for (const std::string_view path :
+       {"/a;x=1/b", "/a;", "/;/a", "/a/;", "/a%3bx", "/a%3B", "/a/..;/b"})
+    EXPECT_EQ(Normalized(path), "<refused>") << path;
+}
+
+TEST(NormalizePath, StripsParameters) {
+  constexpr PathOptions kStrip = {.parameters = PathParameters::kStrip};
+  for (const auto& [path, expected] :
+       {std::pair<std::string_view, std::string_view>{"/a;x=1/b", "/a/b"},
+        {"/a;x=1;y=2,3/b;z", "/a/b"},
+        {"/a;", "/a"},
+        {"/a;x=%41", "/a"},
+        {"/a;x/../b", "/b"},
+        {"/a.;x", "/a."},
+        {"/...;x", "/..."}}) {
+    EXPECT_EQ(Normalized(path, kStrip), expected) << path;
+  }
+  for (const std::string_view path :
+       {"/;/a", "/a/;/b", "/a/;", "/a/..;/b", "/a/.;x/b", "/a/%2e%2e;/b", "/a/%2e;", "/a%3bx",
+        "/a;x=%2fb", "/a;x=%00", "/a;x=%3b"})
+    EXPECT_EQ(Normalized(path, kStrip), "<refused>") << path;
+}
+
+TEST(NormalizePath, KeepsParameters) {
+  constexpr PathOptions kKeep = {.parameters = PathParameters::kKeep};
+  for (const auto& [path, expected] :
+       {std::pair<std::string_view, std::string_view>{"/a;x=1/b", "/a;x=1/b"},
+        {"/a%3bx", "/a;x"},
+        {"/;/a", "/;/a"},
+        {"/a/...;/b", "/a/...;/b"}}) {
+    EXPECT_EQ(Normalized(path, kKeep), expected) << path;
+  }
+  for (const std::string_view path :
+       {"/a/..;/b", "/a/.;x/b", "/a/%2e%2e;/b", "/a/..%3b/b", "/a/%2e%3bx", "/..;x"})
+    EXPECT_EQ(Normalized(path, kKeep), "<refused>") << path;
+}
+
+TEST(NormalizePath, CanKeepDotSegments) {
+  constexpr PathOptions kUnresolved = {.resolves_dots = false};
+  for (const auto& [path, expected] :
+       {std::pair<std::string_view, std::string_view>{"/a/../b", "/a/../b"},
+        {"/a/%2e/b//c", "/a/./b/c"},
+        {"/a/%2e%2E", "/a/.."},
+        {"/a/b", "/a/b"}}) {
+    EXPECT_EQ(Normalized(path, kUnresolved), expected) << path;
+  }
+}
+
+TEST(HasDotSegments, FindsThemInAnySpelling) {
+  for (const std::string_view path : {"/.", "/..", "/a/./b", "/a/%2e%2E/b", "/a/.%2e", "/a/%2e"})
+    EXPECT_TRUE(HasDotSegments(path)) << path;
+  for (const std::string_view path :
+       {"/", "/a", "/a/", "/.a/b.", "/...", "/a/%2e%2e%2e", "/a/%252e"})
+    EXPECT_FALSE(HasDotSegments(path)) << path;
 }
 
 TEST(NormalizePath, TheResultIsNormalized) {
@@ -69,7 +169,7 @@ TEST(NormalizePath, TheResultIsNormalized) {
 TEST(AppendMergedPath, KeepsEscapesAndRemovesWhatReadersResolve) {
   for (const auto& [path, expected] : {std::pair<std::string_view, std::string_view>{"/", "/"},
                                        {"/a%20b;x=1/c%C3%a9", "/a%20b;x=1/c%C3%a9"},
-                                       {"//a///b/", "/a/b/"},
+                                       {"/a///b/", "/a/b/"},
                                        {"/a/./b/%2e/c", "/a/b/c"},
                                        {"/a/.%2E/%62", "/%62"},
                                        {"/a/%2e.", "/"},
@@ -79,7 +179,8 @@ TEST(AppendMergedPath, KeepsEscapesAndRemovesWhatReadersResolve) {
     std::string merged = "prefix";
     AppendMergedPath(path, merged);
     EXPECT_EQ(merged, "prefix" + std::string(expected)) << path;
-    EXPECT_EQ(Normalized(expected), Normalized(path)) << path;
+    constexpr PathOptions kKeep = {.parameters = PathParameters::kKeep};
+    EXPECT_EQ(Normalized(expected, kKeep), Normalized(path, kKeep)) << path;
   }
 }
 

@@ -175,8 +175,8 @@ RespReader::Progress RespReader::OpenItems(char kind, std::string_view count_tex
   const auto count = RespNumber(count_text);
   if (kind == '*' && count == -1) return Close({});  // RESP2's null array
   const bool pairs = kind == '%' || kind == '|';
-  // Do not reserve memory for the items: memory grows with what arrives, not with what is
-  // announced.
+  // Do not reserve memory for the items: memory grows with the bytes that arrive, not with the
+  // number that is announced.
   if (!count || *count < 0 || *count > static_cast<int64_t>(bounds_.values_max) / (pairs ? 2 : 1)) {
     return Fail(fmt::format("bad count of values: {}", count_text.substr(0, 32)));
   }

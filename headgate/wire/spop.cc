@@ -74,6 +74,25 @@ std::optional<std::string_view> TakeSpopText(std::string_view& bytes) {
   return text;
 }
 
+std::string_view TextOf(const SpopValue& value, std::string& scratch) {
+  switch (value.kind) {
+    case SpopValue::Kind::kNull:
+      return {};
+    case SpopValue::Kind::kText:
+      return value.text;
+    case SpopValue::Kind::kBool:
+      return value.truth ? "1" : "0";
+    case SpopValue::Kind::kNumber:
+      scratch = value.is_unsigned ? std::to_string(static_cast<uint64_t>(value.number))
+                                  : std::to_string(value.number);
+      return scratch;
+    case SpopValue::Kind::kIp:
+      scratch = base::ToString(value.ip);
+      return scratch;
+  }
+  return {};
+}
+
 std::optional<SpopValue> TakeSpopValue(std::string_view& bytes) {
   using Kind = SpopValue::Kind;
   const auto head = TakeByte(bytes);
@@ -94,6 +113,7 @@ std::optional<SpopValue> TakeSpopValue(std::string_view& bytes) {
       if (!number) return std::nullopt;
       value.kind = Kind::kNumber;
       value.number = static_cast<int64_t>(*number);
+      value.is_unsigned = (*head & kTypeMask) == 3 || (*head & kTypeMask) == 5;
       return value;
     }
     case 6:  // IPv4

@@ -36,9 +36,11 @@ enum class SpopStatus : uint32_t {
   kFragmented = 10,
 };
 
-// The smallest size of a frame that a peer may announce, and the largest that is taken.
+// The smallest size of a frame that a peer may announce, and the largest that is taken. HAProxy
+// announces its `tune.bufsize` (16 KiB unless it is raised), and a message about a request fits
+// into it: with smaller frames, large requests would get no verdict.
 inline constexpr uint32_t kSpopFrameBytesMin = 256;
-inline constexpr uint32_t kSpopFrameBytesMax = 64 * 1024;
+inline constexpr uint32_t kSpopFrameBytesMax = 1024 * 1024;
 
 inline constexpr size_t kSpopLengthBytes = 4;
 
@@ -55,9 +57,14 @@ struct SpopValue {
   Kind kind = Kind::kNull;
   bool truth = false;
   int64_t number = 0;
+  bool is_unsigned = false;  // the number: its bits are those of a uint64_t
   base::IpAddress ip{};
   std::string_view text{};  // of a string or a binary value
 };
+
+// The value as HAProxy writes it in a header: a boolean is 1 or 0, and null is empty. Valid as long
+// as the bytes that it was read from, and `scratch`.
+std::string_view TextOf(const SpopValue& value, std::string& scratch);
 
 // Reads from the front of `bytes` and removes what it read. Each returns nothing if the bytes end
 // too early or are not valid; `bytes` is then unspecified.

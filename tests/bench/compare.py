@@ -54,7 +54,7 @@ class Connection:
         data = self.socket.recv(1 << 18)
         assert data, "the server closed a connection"
         self.answers += (self.tail + data).count(b"HTTP/1.1 200 OK\r\n")
-        self.tail = data[-16:]  # shorter than what is counted
+        self.tail = data[-16:]  # shorter than the measured time
         if self.answers < self.pipeline:
             return True
         assert self.answers == self.pipeline

@@ -1,6 +1,6 @@
-// Measures the cost of a call for a Redis server on a key with leases of many nodes, as reported by
-// the server (INFO commandstats). Starts its own redis-server; HEADGATE_REDIS_SERVER selects
-// another one.
+// Measures the cost of a call for a Redis server on a key with leases of many nodes, some of which
+// have ended and are remembered, as reported by the server (INFO commandstats). Starts its own
+// redis-server; HEADGATE_REDIS_SERVER selects another one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,12 +37,17 @@ class Bench {
     }
   }
 
-  void Run(Algorithm algorithm, uint64_t leases) {
+  void Run(Algorithm algorithm, uint64_t leases, uint64_t ended) {
     server_.Run({"FLUSHALL"});
     limit_ = *limits_.Intern(*algorithm::Limit::Make(
         {.algorithm = algorithm, .requests = 4'000'000'000, .period = 24h * 365}));
+    // Large enough that the token bucket is not full again during the run.
+    HEADGATE_CHECK(Ask({.name = "b", .limit = limit_, .cost = 1'000'000}).decision.allowed);
+    for (uint64_t node = 1; node <= ended; ++node)
+      HEADGATE_CHECK(Lease(node, 1'000'000'000, 1ns).grant.granted == 1);
     for (uint64_t node = 1; node <= leases; ++node)
       HEADGATE_CHECK(Lease(node, 1).grant.granted == 1);
+    if (ended > 0) HEADGATE_CHECK(StoredBytes() > 32 * (leases + ended));
     const double exact = BestMicros(
         [&](int) { HEADGATE_CHECK(Ask({.name = "b", .limit = limit_}).decision.allowed); });
     uint64_t number = 1;
@@ -52,12 +57,14 @@ class Bench {
       if (node == 1) ++number;
       HEADGATE_CHECK(Lease(node, number).grant.granted == 1);
     });
-    fmt::print("| {} | {} | {:.1f} | {:.1f} |\n", Name(algorithm), leases, exact, renewed);
+    if (ended > 0) HEADGATE_CHECK(StoredBytes() > 32 * (leases + ended));
+    fmt::print("| {} | {} | {} | {:.1f} | {:.1f} |\n", Name(algorithm), leases, ended, exact,
+               renewed);
   }
 
  private:
   SharedAnswer Ask(const SharedRequest& request) {
-    const CallContext context{.lease_ttl = kTtl};
+    const CallContext context{.lease_ttl_most = kTtl};
     BucketCall call(request, context);
     while (true) {
       std::string bytes;
@@ -69,14 +76,16 @@ class Bench {
     }
   }
 
-  SharedAnswer Lease(uint64_t node, uint64_t number) {
+  uint64_t StoredBytes() { return static_cast<uint64_t>(server_.Run({"STRLEN", "b"}).integer); }
+
+  SharedAnswer Lease(uint64_t node, uint64_t number, base::Duration ttl = kTtl) {
     const LeaseReport report{.number = number - 1, .spent = 1, .returned = true};
     return Ask({.name = "b",
                 .limit = limit_,
                 .lease = LeaseAsk{.id = {.node = node << 16, .number = number},
                                   .want = 1,
-                                  .least = 1,
-                                  .ttl = kTtl,
+                                  .brief = 1,
+                                  .ttl = ttl,
                                   .reports = std::span(&report, 1)}});
   }
 
@@ -111,11 +120,12 @@ class Bench {
 int main() {
   headgate::redis_host::Bench bench;
   fmt::print(
-      "| algorithm | leases | exact decision, µs | lease returned and renewed, µs |\n| --- | --- | "
-      "--- | --- |\n");
+      "| algorithm | leases | ended | exact decision, µs | lease returned and renewed, µs |\n"
+      "| --- | --- | --- | --- | --- |\n");
   for (const auto algorithm :
        {headgate::algorithm::Algorithm::kTokenBucket, headgate::algorithm::Algorithm::kFixedWindow,
         headgate::algorithm::Algorithm::kSlidingWindowCounter}) {
-    for (const uint64_t leases : {1u, 8u, 64u, 512u}) bench.Run(algorithm, leases);
+    for (const uint64_t leases : {1u, 8u, 64u, 512u}) bench.Run(algorithm, leases, 0);
+    bench.Run(algorithm, 8, headgate::algorithm::kEndedLeasesMax);
   }
 }

@@ -221,7 +221,7 @@ def measure_idle(servers, _options):
 
 
 def measure_overload(servers, options, rate):
-    """A capacity of a quarter of what the machine does, and twice that much load."""
+    """A capacity of a quarter of the machine's throughput, and twice that much load."""
     capacity = int(rate / 4)
     port = servers.limited(capacity)
     answers = timed(servers, port, capacity * 2, max(4, options.seconds))

@@ -9,26 +9,26 @@
 #include <vector>
 
 #include "headgate/base/check.h"
-#include "headgate/zookeeper/client.h"
-#include "headgate/zookeeper/place.h"
+#include "headgate/client/zookeeper/client.h"
+#include "headgate/client/zookeeper/place.h"
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
 namespace {
 
 using namespace std::chrono_literals;
-using zookeeper::Watch;
+using client::zookeeper::Watch;
 
 constexpr int kCalls = 3'000;
 
 class Bench {
  public:
   explicit Bench(const ZooKeeperProcess& server)
-      : client_({.servers = zookeeper::ParsePlace("zk://" + server.server(), "/")->servers}, loop_,
-                {}) {
+      : client_({.servers = client::zookeeper::ParsePlace("zk://" + server.server(), "/")->servers},
+                loop_, {}) {
     HEADGATE_CHECK(loop_.RunUntil([this] { return client_.connected(); }, 20s));
     Wait([this](const auto& done) {
-      client_.Create("/bench", std::string(100, 'x'), zookeeper::CreateMode::kPersistent,
+      client_.Create("/bench", std::string(100, 'x'), client::zookeeper::CreateMode::kPersistent,
                      [done](const auto& /*made or there*/) { done(); });
     });
   }
@@ -76,7 +76,7 @@ class Bench {
 
   base::SystemClock clock_;
   net::EventLoop loop_{clock_};
-  zookeeper::Client client_;
+  client::zookeeper::Client client_;
 };
 
 void Run() {

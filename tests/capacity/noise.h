@@ -23,7 +23,7 @@ struct Noise {
   // Answers per second, before and after the event, of an upstream that is always busy.
   double best = 1000;
   double best_then = 1000;
-  uint32_t failing_percent = 0;   // of all requests after the event: goodput cannot be more
+  uint32_t failing_percent = 0;   // of all requests after the event; goodput is less by this
   base::Duration burst_every{0};  // of the storm
 };
 
@@ -32,7 +32,7 @@ std::span<const Noise> Noises();
 // The worst of some seeds.
 struct NoiseResult {
   double found_s = 0;                 // until the capacity is within 15 % for the rest of 30 s
-  double followed_s = 0;              // after the event, until it is so for the rest of a minute
+  double followed_s = 0;              // the same, from the event on, for the rest of a minute
   double off_percent = 0;             // at the end of this minute
   double goodput_percent = 100;       // of the best, in the 30 s before the event
   double goodput_then_percent = 100;  // in the last 30 s of this minute

@@ -15,13 +15,13 @@ namespace headgate::capacity {
 enum class Pool : uint8_t {
   kNone,   // everything that the limit lets through
   kPaced,  // evenly in time. The hardest case: the limit never binds
-  kCycle,  // as FairSharePool: the capacity of a cycle, in whatever part of it
+  kCycle,  // as FairSharePool: the capacity of a cycle, at any times within it
 };
 
 struct OverloadOptions {
   uint64_t seed = 1;
   UpstreamOptions upstream{};
-  double per_second = 2000;  // what the clients send
+  double per_second = 2000;  // requests of all clients
   Pool pool = Pool::kNone;
   base::Duration cycle = std::chrono::seconds(10);
 };

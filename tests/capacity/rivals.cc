@@ -34,7 +34,8 @@ class Rival : public Guard {
   uint32_t in_flight_ = 0;
 };
 
-// The gradient of a slow mean of the latency to the present one, and a queue of four.
+// The limit follows the ratio of a slow mean of the latency to the present latency, and allows a
+// queue of four.
 class Gradient2 : public Rival {
   void OnSample(double latency, double in_flight, bool) override {
     constexpr double kTolerance = 1.5;
@@ -49,7 +50,7 @@ class Gradient2 : public Rival {
   double slow_ = 0;
 };
 
-// The estimated queue, against marks that grow with the logarithm of the limit.
+// Compares the estimated queue with marks that grow with the logarithm of the limit.
 class Vegas : public Rival {
   void OnSample(double latency, double in_flight, bool failed) override {
     constexpr double kProbeEvery = 30;

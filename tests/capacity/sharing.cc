@@ -9,9 +9,8 @@ using base::Instant;
 using std::chrono::seconds;
 
 Sharing::Sharing(const SharingOptions& options)
-    : pool_(*share::SharePool::Make(
-          {.pool = {.cycle = options.cycle, .reservation = {1, 10}, .reclaim = options.reclaim},
-           .find_capacity = CapacityOptions{.seed = options.seed}})),
+    : pool_(*share::SharePool::Make({.pool = {.cycle = options.cycle, .reservation = {1, 10}},
+                                     .find_capacity = CapacityOptions{.seed = options.seed}})),
       upstream_(options.upstream, options.seed * 2 + 1),
       random_(options.seed * 2) {
   for (const ClientOptions& client : options.clients) {
@@ -53,9 +52,15 @@ void Sharing::Run(Duration time) {
         clients_.begin(), clients_.end(),
         [](const Client& left, const Client& right) { return left.next < right.next; });
     const Instant upstream_at = upstream_.NextAt();
-    const Instant next = std::min(first->next, upstream_at);
+    const Instant hanging_at = NextHangingAt();
+    const Instant next = std::min({first->next, upstream_at, hanging_at});
     if (next > end) break;
     now_ = next;
+    if (hanging_at == next) {
+      const uint64_t request = hanging_.extract(hanging_.begin()).mapped();
+      End({.request = request});
+      continue;
+    }
     if (down_until_ > Instant{0} && now_ >= down_until_) {
       down_until_ = Instant{0};
       upstream_.SetFailing(0);
@@ -84,7 +89,9 @@ void Sharing::Arrive(size_t index) {
 void Sharing::Send(size_t index) {
   Client& client = clients_[index];
   ++client.load.sent;
-  const share::Verdict verdict = pool_->Admit(client.options.name, 1, now_);
+  std::string name = client.options.name;
+  if (client.options.names > 1) name += std::to_string(client.next_name++ % client.options.names);
+  const share::Verdict verdict = pool_->Admit(name, 1, now_);
   if (!verdict.admitted) {
     ++client.load.refused;
     if (verdict.reason == share::Reason::kInFlight) ++client.load.refused_in_flight;
@@ -92,7 +99,11 @@ void Sharing::Send(size_t index) {
     return;
   }
   const uint64_t request = requests_.size();
-  requests_.push_back({index, now_});
+  requests_.push_back({index, now_, verdict.number});
+  if (client.options.hangs.count() > 0) {
+    hanging_.emplace(now_ + client.options.hangs, request);
+    return;
+  }
   if (upstream_.OnRequest(request, now_, client.options.length_percent))
     End({.request = request, .failed = true});
 }
@@ -107,7 +118,10 @@ void Sharing::End(const Answer& answer) {
     ++answered_;
     load.latency_sum += now_ - request.sent;
   }
-  pool_->OnEnd(answer.failed ? Outcome::kFailed : Outcome::kAnswered, request.sent, now_);
+  pool_->OnEnd({.number = request.number,
+                .outcome = answer.failed ? Outcome::kFailed : Outcome::kAnswered,
+                .sent_at = request.sent},
+               now_);
 }
 
 share::PoolSnapshot& Sharing::TakeSnapshot() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,13 +22,16 @@ struct ClientOptions {
   // the same moment as those of the other clients with such a time.
   base::Duration burst_every{0};
   uint32_t length_percent = kUsualPercent;  // of its requests, compared with others
+  // Not 0: its requests are answered after this time, and need no worker (long polls).
+  base::Duration hangs{0};
+  // Its requests come under this many names, one after the other.
+  size_t names = 1;
 };
 
 struct SharingOptions {
   uint64_t seed = 1;
   UpstreamOptions upstream{};
   base::Duration cycle = std::chrono::seconds(1);
-  algorithm::Reclaim reclaim = algorithm::Reclaim::kNextCycle;
   std::vector<ClientOptions> clients{};
 };
 
@@ -65,16 +69,21 @@ class Sharing {
     ClientOptions options;
     base::Instant next{0};
     ClientLoad load{};
+    size_t next_name = 0;
   };
   struct Request {
     size_t client = 0;
     base::Instant sent{0};
+    uint64_t number = 0;  // of the pool
   };
 
   void Plan(Client& client);
   void Arrive(size_t index);
   void Send(size_t index);
   void End(const Answer& answer);
+  base::Instant NextHangingAt() const {
+    return hanging_.empty() ? base::kInstantMax : hanging_.begin()->first;
+  }
   share::PoolSnapshot& TakeSnapshot();
 
   std::unique_ptr<share::SharePool> pool_;
@@ -83,7 +92,8 @@ class Sharing {
   base::Instant now_{0};
   base::Instant down_until_{0};
   std::vector<Client> clients_;
-  std::deque<Request> requests_;  // by number
+  std::deque<Request> requests_;                    // by number
+  std::multimap<base::Instant, uint64_t> hanging_;  // by the time of their answers
   std::vector<Answer> answers_;
   uint64_t answered_ = 0;
   share::PoolSnapshot snapshot_;

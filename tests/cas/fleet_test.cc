@@ -210,14 +210,17 @@ TEST(CasFleet, LeasesAreNotGrantedTwice) {
       fleet.service.After(Duration(static_cast<int64_t>(i) * 2'000'000), [&, i] {
         // Some asks are sent twice, as by a client that did not get the answer.
         for (uint64_t twice = 0; twice <= i % 2; ++twice) {
-          fleet.Ask(walk.random_() % 3, "k",
-                    {.name = "k",
-                     .limit = limit,
-                     .lease = store::LeaseAsk{.id = {i, 1}, .want = 10, .ttl = 2s},
-                     .leased = true},
-                    Walk::kTimeout, [&granted, twice](const SharedAnswer& answer) {
-                      if (answer.status.ok() && twice == 0) granted += answer.grant.granted;
-                    });
+          fleet.Ask(
+              walk.random_() % 3, "k",
+              {.name = "k",
+               .limit = limit,
+               .lease =
+                   store::LeaseAsk{.id = {i, 1}, .cost = i % 3, .want = 10, .brief = 10, .ttl = 2s},
+               .leased = true},
+              Walk::kTimeout, [&granted, i, twice](const SharedAnswer& answer) {
+                if (!answer.status.ok() || twice > 0) return;
+                granted += answer.grant.granted + (answer.decision.allowed ? i % 3 : 0);
+              });
         }
       });
     }

@@ -3,6 +3,7 @@
 // byte of the bucket.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include <fmt/format.h>
@@ -10,9 +11,11 @@
 #include "headgate/algorithm/properties.h"
 #include "headgate/store/answer_without_store.h"
 #include "headgate/store/cas/bucket_round.h"
+#include "headgate/store/redis/value_checksum.h"
 #include "tests/redis/lease_walk.h"
 #include "tests/redis/lua_store.h"
 #include "tests/redis/twin_walk.h"
+#include "tests/vectors/store_vectors.h"
 
 namespace headgate::cas_test {
 namespace round_twin_test {
@@ -32,31 +35,34 @@ constexpr uint64_t kSteps = 100'000;
 // To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'125;
 
-// The bytes under the key, of a string or of a list.
-std::string ValueIn(LuaStore& store, Instant now) {
+std::string BucketOf(const std::string& value) {
+  return value.empty() ? "" : store::redis::BucketOfValue(value).value_or("a wrong checksum");
+}
+
+// The bucket under the key, a string or a list, without its checksum.
+std::string BucketIn(LuaStore& store, Instant now) {
   const wire::RespValue reply = store.keyspace.Run(std::vector<std::string>{"GET", "b"}, now);
-  if (!reply.is_error()) return reply.text;
+  if (!reply.is_error()) return BucketOf(reply.text);
   std::string value;
   for (const wire::RespValue& item :
        store.keyspace.Run(std::vector<std::string>{"LRANGE", "b", "0", "-1"}, now).items)
     value += item.text;
-  return value;
+  return BucketOf(value);
 }
 
 std::string Describe(const SharedAnswer& answer) {
-  return fmt::format(
-      "{} {} granted {} remaining {} holders {} ttl {} retry_after {}, events {}{}{}",
-      answer.status.ToString(), model::Describe(answer.decision), answer.grant.granted,
-      answer.grant.remaining, answer.grant.holders, answer.grant.ttl.count(),
-      answer.grant.retry_after.count(), answer.events.replaced_corrupt, answer.events.clock_reset,
-      answer.events.carried_over);
+  return fmt::format("{} {} granted {} others {} ttl {} next_after {}, events {}{}{}",
+                     answer.status.ToString(), model::Describe(answer.decision),
+                     answer.grant.granted, answer.grant.others, answer.grant.ttl.count(),
+                     answer.grant.next_after.count(), answer.events.replaced_corrupt,
+                     answer.events.clock_reset, answer.events.carried_over);
 }
 
 // One bucket, under the scripts and under rounds of one request each.
 class Twins {
  public:
   explicit Twins(uint64_t seed) {
-    // Every other bucket is kept even when it looks unused.
+    // Every other bucket is kept even when it is fresh.
     if (seed % 2 == 0) lua_.context.kept_least = 40 * 24h;
   }
 
@@ -71,7 +77,7 @@ class Twins {
     seen_clock_reset += answer.events.clock_reset;
     if (Describe(expected) != Describe(answer))
       difference = fmt::format("lua: {}\ncas: {}", Describe(expected), Describe(answer));
-    const std::string value = ValueIn(lua_, now);
+    const std::string value = BucketIn(lua_, now);
     if (value != bucket_ && difference.empty()) {
       difference = "the values differ, " + Describe(expected);
       for (const std::string& bytes : {value, bucket_}) {
@@ -125,7 +131,8 @@ TEST_P(RoundTwin, AnswersLikeTheScripts) {
       twins.Ask({.name = "b",
                  .limit = twins.Intern(step.spec),
                  .cost = step.cost,
-                 .operation = step.operation},
+                 .operation = step.operation,
+                 .taken_at = step.taken_at},
                 step.now, difference);
       ASSERT_EQ(difference, "") << "seed " << seed << "\n" << walk.story();
     }
@@ -138,6 +145,24 @@ INSTANTIATE_TEST_SUITE_P(Of, RoundTwin,
                                            Algorithm::kSlidingWindowCounter,
                                            Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
+
+TEST(Round, AnswersTheVectorsOfChargesExactly) {
+  store::LimitTable limits;
+  std::map<size_t, std::string> buckets;
+  vectors::ExpectAnswers(vectors::kCharges, [&](size_t bucket, const vectors::StoreStep& step) {
+    store::cas::BucketRound round(buckets[bucket], step.now);
+    const SharedAnswer answer =
+        round.Answer({.name = "b",
+                      .limit = *limits.Intern(*algorithm::Limit::Make(step.spec)),
+                      .cost = step.cost,
+                      .operation = step.operation,
+                      .taken_at = step.taken_at});
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    EXPECT_EQ(answer.decision.at, step.now);
+    buckets[bucket] = round.bytes();
+    return answer.decision;
+  });
+}
 
 class RoundLeaseTwin : public ::testing::TestWithParam<algorithm::Kind> {};
 
@@ -153,7 +178,8 @@ TEST_P(RoundLeaseTwin, GrantsLikeTheScripts) {
                             .limit = twins.Intern(step.spec),
                             .cost = step.cost,
                             .operation = step.operation,
-                            .keeps_limit = step.kind == LeaseStep::Kind::kDebit};
+                            .taken_at = step.taken_at,
+                            .keeps_limit = step.keeps_limit};
       if (step.kind == LeaseStep::Kind::kLease) {
         request.lease = step.ask;
         request.lease->reports = step.reports;

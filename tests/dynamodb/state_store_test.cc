@@ -44,7 +44,7 @@ class TestStore {
   const store::dynamodb::Table table_;
   store::dynamodb::CredentialSource credentials_{
       loop_, clock_, {.environment = store::dynamodb::SystemEnvironment()}};
-  curl::Client http_{loop_, {.origin = table_.endpoint}};
+  client::http::Client http_{loop_, {.origin = table_.endpoint}};
   store::dynamodb::TableClient client_{http_, clock_, credentials_, table_};
   store::LoopStoreCounters counters_;
   StateStore store_;

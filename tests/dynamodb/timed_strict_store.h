@@ -49,7 +49,7 @@ class TimedStrictStore {
   const store::dynamodb::Table table_ = NewTable();
   store::dynamodb::CredentialSource credentials_{
       loop_, clock_, {.environment = store::dynamodb::SystemEnvironment()}};
-  curl::Client http_{loop_, {.origin = table_.endpoint}};
+  client::http::Client http_{loop_, {.origin = table_.endpoint}};
   store::dynamodb::TableClient client_{http_, clock_, credentials_, table_};
   store::LoopStoreCounters counters_;
   store::dynamodb::StateStore state_{client_, loop_, {.seed = 1}, counters_};

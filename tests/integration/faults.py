@@ -37,16 +37,17 @@ RESTART = "2 to 3 s after the start of the process"
 
 FAULTS = {
     "idle": Fault(
-        "an instance holds leases and gets no more requests", NOTHING, "2.6 s, for what it holds", [],
+        "an instance holds leases and gets no more requests", NOTHING,
+        "2 s, for the tokens it holds; 20 s for a tiny lease, at most 1/1024 of the rest", [],
         ["test_fleet_silent.Silent.test_requests_held_by_an_idle_instance"],
     ),
     "killed": Fault(
-        "an instance is killed", NOTHING, "2 s, for what it held", [STOPS],
+        "an instance is killed", NOTHING, "until its leases or the window end, for the tokens it held", [STOPS],
         ["test_fleet_silent.Silent.test_requests_held_by_a_killed_instance", "test_fleet_faults.Faults.test_an_instance_is_killed"],
     ),
     "paused": Fault(
         "an instance is paused for longer than a lease lives",
-        "nothing; calls that time out during a pause, even of 30 ms, are decided by its share", "2 s, for what it held", [STOPS],
+        NOTHING, "until it speaks to the store again, for the tokens it held", [STOPS],
         ["test_fleet_silent.Silent.test_requests_held_by_a_paused_instance", "test_fleet_faults.Faults.test_an_instance_is_paused"],
     ),
     "shutdown": Fault(
@@ -101,6 +102,11 @@ FAULTS = {
         "slots move between live primaries", NOTHING, NOT_AT_ALL, ["a slot moves between live primaries"],
         ["test_fleet_history.HistoryOfACluster.test_slots_move_between_live_primaries"],
     ),
+    "ring_grown": Fault(
+        "a ring gets one more server: one key of N + 1 moves; for D′ instances use different lists",
+        "one capacity and rate · D′ for a key that moves", NOT_AT_ALL, [],
+        ["test_fleet_ring.Ring.test_a_server_is_added"],
+    ),
     "handed_over": Fault(
         "a primary hands over (`CLUSTER FAILOVER`), `deny`", CAPACITY, LEARNING, [FAILOVER],
         ["test_fleet_history.HistoryOfACluster.test_a_primary_hands_over"],
@@ -118,7 +124,7 @@ FAULTS = {
         ["test_fleet_cluster.FleetOnACluster.test_the_primary_falls_silent"],
     ),
     "partition": Fault(
-        "a cluster's network splits; the primary on the smaller side goes on answering for D",
+        "a cluster's network splits; the primary on the smaller side continues to answer for D",
         "two capacities and rate · D; afterwards as an instance without network", NOT_AT_ALL,
         ["a replaced primary goes on answering some instances for D"],
         ["test_fleet_cluster_partition.ClusterPartition.test_the_isolated_primary_is_replaced"],
@@ -169,6 +175,22 @@ FAULTS = {
     "limit_changed": Fault(
         "a limit changes from bucket to window and back", "nothing beyond the larger of both limits", NOT_AT_ALL,
         ["a limit changes, even into another kind"], ["test_fleet_faults.Faults.test_a_limit_changes"],
+    ),
+    "permits_restart": Fault(
+        "the store restarts empty, or FLUSHALL: permits", "as many permits as were held, at most one limit", NOT_AT_ALL, [],
+        ["test_fleet_permits.Permits.test_the_store_restarts_empty"],
+    ),
+    "permits_failover": Fault(
+        "a replica takes over that lacks the last permits", "as many permits as it lacks, at most one limit", NOT_AT_ALL, [],
+        ["test_fleet_permits.Permits.test_a_replica_that_lacks_the_last_permits_takes_over"],
+    ),
+    "permits_clock_forward": Fault(
+        "the store's clock is set forward by δ: permits", "as many permits as would have ended within δ, at most one limit",
+        NOT_AT_ALL, [], ["test_fleet_permits.Permits.test_the_clock_of_the_store_is_set_forward"],
+    ),
+    "permits_clock_back": Fault(
+        "the store's clock is set back by δ: permits", NOTHING, "δ, for permits that nobody gives back", [],
+        ["test_fleet_permits.Permits.test_the_clock_of_the_store_is_set_back"],
     ),
 }
 

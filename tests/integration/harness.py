@@ -33,7 +33,7 @@ START_SECONDS = 20
 
 
 def free_port():
-    """A port below those that the system gives to connections, so that no connection takes it
+    """A port below the range that the system gives to connections, so that no connection takes it
     before the server does."""
     while True:
         with socket.socket() as probe:
@@ -60,6 +60,12 @@ def until(condition, seconds, what):
 def wait(seconds):
     """Lets time pass while load runs. Do not use it to wait for an event."""
     select.select([], [], [], seconds)
+
+
+def resident_bytes(server):
+    """The memory of the server's process that is in RAM."""
+    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
 
 
 def allow_files():
@@ -369,7 +375,7 @@ class RedisCluster:
         return [self.nodes[shard], self.nodes[shard + self.SHARDS]]
 
     def primary_of(self, shard, among=None):
-        """The node that calls itself the primary, among those that answer."""
+        """The node that calls itself the primary, among the nodes that answer."""
         for node in among or self.shard_nodes(shard):
             if node.is_running() and node.command("ROLE").startswith("master"):
                 return node

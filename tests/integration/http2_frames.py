@@ -1,5 +1,5 @@
-"""Frames of HTTP/2, written by this file alone, so that a test can send any of them, also those that a
-library would refuse to send."""
+"""Frames of HTTP/2, written by this file alone, so that a test can send any of them, also frames
+that a library would refuse to send."""
 
 import struct
 

@@ -23,8 +23,8 @@ TURNS = ("take", "take", "take", "peek", "take", "refund", "take")
 
 
 class Recorded:
-    """Clients that ask all instances, one request after the other, until they are stopped. Those of
-    the places in `watchers` only look.
+    """Clients that ask all instances, one request after the other, until they are stopped. The
+    instances at the indices `watchers` only peek.
 
     `instances` may change meanwhile: a client asks the instance that has its place in the list. A
     request without an answer (503, or the connection ended) may have been counted."""

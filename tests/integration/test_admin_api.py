@@ -10,7 +10,8 @@ import threading
 import unittest
 from urllib.parse import quote
 
-from harness import BINARY, Headgate, run, until
+from harness import BINARY, Headgate, run, until, wait
+from resp import Replies, encode
 from zookeeper import ZooKeeperServer
 
 RULES = """# The limits of the shop.
@@ -47,6 +48,55 @@ class Admin:
 
     def rules(self, verb, *words, **more):
         return run(BINARY, "rules", verb, "--server", f"127.0.0.1:{self.server.admin_port}", *words, **more)
+
+
+class Passthrough(unittest.TestCase):
+    def start(self, *more):
+        args = ("--rule", "user: 1/day", "--auth-header", "X-API-Key", "--rule", "api_key: 1/day")
+        return self.enterContext(Headgate(*args, *more, admin="127.0.0.1:0"))
+
+    def statuses(self, server):
+        auth = server.request("GET", "/auth", headers={"X-API-Key": "k"})[0]
+        with server.connect() as connection:
+            connection.sendall(encode("CL.THROTTLE", "k", "0", "1", "86400"))
+            return server.check(user="ann")[0], auth, Replies(connection).next()[0]
+
+    def test_the_switch_of_the_admin_address_works_live_and_is_shown(self):
+        server = self.start()
+        admin = Admin(server)
+        self.assertEqual(self.statuses(server), (200, 200, 0))
+        self.assertEqual(self.statuses(server), (429, 429, 1))
+        self.assertEqual(admin.ask("GET", "/v1/passthrough")[:2], (200, {"passthrough": False}))
+        self.assertEqual(server.metric("headgate_passthrough"), 0)
+        denied = 'headgate_decisions_total{domain="default",rule="user",outcome="denied"}'
+        before = server.metric(denied)
+        self.assertEqual(admin.ask("PUT", "/v1/passthrough")[:2], (200, {"passthrough": True}))
+        self.assertEqual(self.statuses(server), (200, 200, 0))
+        self.assertEqual(server.metric(denied), before + 1)
+        self.assertEqual(server.metric("headgate_passthrough"), 1)
+        self.assertIn("passthrough", admin.ask("GET", "/readyz")[1])
+        self.assertIn("passthrough.began", server.errors())
+        self.assertEqual(server.request("DELETE", "/v1/passthrough")[0], 404, "only the admin address has it")
+        self.assertEqual(admin.ask("DELETE", "/v1/passthrough")[:2], (200, {"passthrough": False}))
+        self.assertEqual(self.statuses(server), (429, 429, 1))
+        self.assertNotIn("passthrough", admin.ask("GET", "/readyz")[1])
+        self.assertIn("passthrough.ended", server.errors())
+
+    def test_a_server_can_begin_with_it(self):
+        server = self.start("--passthrough")
+        for _ in range(3):
+            self.assertEqual(self.statuses(server), (200, 200, 0))
+        self.assertIn("passthrough.began", server.errors())
+
+    def test_it_needs_the_right_admin(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        credential = os.path.join(folder, "credential")
+        with open(credential, "w", encoding="utf-8") as file:
+            file.write("secret\n")
+        admin = Admin(self.start("--credential-file", credential))
+        self.assertEqual(admin.ask("PUT", "/v1/passthrough")[0], 401)
+        self.assertEqual(admin.ask("PUT", "/v1/passthrough", Authorization="Bearer secret")[0], 200)
+        self.assertEqual(admin.ask("GET", "/v1/passthrough")[0], 401)
 
 
 class AdminOfFiles(unittest.TestCase):
@@ -202,7 +252,7 @@ class AdminOfFiles(unittest.TestCase):
         server, admin = self.start()
         status, answer, _ = admin.put(self.path, RULES.replace("10", "20"), "*")
         self.assertEqual(status, 409, answer)
-        self.assertIn("audit_log", answer["detail"])
+        self.assertIn("--audit-log PATH", answer["hint"])
         self.assertEqual(admin.ask("GET", "/v1/history")[0], 409)
 
     def test_web_pages_and_strangers_are_refused(self):
@@ -252,6 +302,14 @@ class AdminOfFiles(unittest.TestCase):
         dry = admin.rules("put", self.file, wanted, "--dry-run")
         self.assertIn("-      requests_per_unit: 10\n+      requests_per_unit: 20\n", dry.stdout)
         self.assertIn("changed  shop user: 10 per 1d -> 20 per 1d", dry.stdout)
+        for burst in (20, 30):
+            rule = f"rate_limit: {{unit: day, requests_per_unit: 10, algorithm: token_bucket, burst: {burst}}}\n"
+            put = admin.rules("put", "shop", "user=", "-", "--dry-run", input=rule)
+            self.assertIn(f"-> 10 per 1d burst {burst} token bucket", put.stdout, put.stderr)
+        for words, shown in (("plans: {gold: 500}", 'plans {"gold":500}'), ("block: 10m", 'block ["10m"]')):
+            rule = f"rate_limit: {{unit: day, requests_per_unit: 10, algorithm: fixed_window, {words}}}\n"
+            put = admin.rules("put", "shop", "user=", "-", "--dry-run", input=rule)
+            self.assertIn(f"-> 10 per 1d {shown}", put.stdout, put.stderr)
         refused = admin.rules("put", self.file, wanted, input="")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("--yes", refused.stderr)
@@ -440,6 +498,8 @@ class AdminOfFiles(unittest.TestCase):
             file.write("rate_limit: {unit: day, requests_per_unit: 12, strict: true}\n")
         dry = admin.rules("put", "shop", "user=", wanted, "--dry-run")
         self.assertIn("user: 10 per 1d fixed window -> 12 per 1d token bucket", dry.stdout, dry.stderr)
+        # So is every other word of the rule.
+        self.assertIn(", sharing none -> strict", dry.stdout)
 
     def test_a_stop_waits_for_changes_that_are_under_way(self):
         server, admin = self.start("--audit-log", self.log)
@@ -449,7 +509,7 @@ class AdminOfFiles(unittest.TestCase):
             try:
                 statuses.append(admin.put(self.path, RULES.replace("10", str(number)), "*")[0])
             except OSError:
-                pass  # it came after the listener had closed
+                pass  # the change came after the listener had closed
 
         threads = [threading.Thread(target=change, args=(i + 100,)) for i in range(20)]
         for thread in threads:
@@ -548,6 +608,39 @@ class AdminOfZooKeeper(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(sorted(statuses), [200] + 8 * [412])
+
+    def test_keys_that_are_deleted_with_the_command_are_gone_everywhere(self):
+        """However many, and without an alarm; by hand the same is one."""
+        limit = b'{"Limit": 10, "WindowSeconds": 20}'
+        kept = lambda: [server.metric("headgate_watch_kept_documents") for server in self.servers]
+        for i in range(20):
+            self.operator.create(f"/rate-limiter/config/key-{i}", limit)
+        until(lambda: self.limits("default", api_key="key-19") == {10}, 5, "the keys are in force")
+        for i in range(10):
+            done = self.admins[i % 3].rules("delete", "--key", f"key-{i}", "--yes")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for i in range(10):
+            until(lambda: self.limits("default", api_key=f"key-{i}") == {None}, 2, f"key-{i} is gone everywhere")
+        self.assertEqual(kept(), [0, 0, 0])
+        for i in range(12):
+            self.operator.create(f"/rate-limiter/config/short-{i}", limit)
+            until(lambda: self.limits("default", api_key=f"short-{i}") == {10}, 5, "it is in force")
+            self.operator.delete(f"/rate-limiter/config/short-{i}")
+            until(lambda: self.limits("default", api_key=f"short-{i}") == {None}, 2, "it is gone again")
+        self.assertEqual(kept(), [0, 0, 0])
+        wait(10)  # younger documents may go
+        for i in range(10, 15):
+            self.operator.delete(f"/rate-limiter/config/key-{i}")
+        until(lambda: kept() == [5, 5, 5], 5, "half of ten are kept")
+        self.assertEqual(self.limits("default", api_key="key-10"), {10})
+        # A kept document cannot be deleted once more, and the command says so.
+        done = self.admins[0].rules("delete", "--key", "key-10", "--yes")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("stays in force, because that looked like an accident", done.stderr)
+        # Meanwhile another one may go.
+        done = self.admins[0].rules("delete", "--key", "key-19", "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        until(lambda: self.limits("default", api_key="key-19") == {None}, 2, "it is gone everywhere")
 
     def test_deletions_that_were_meant_are_confirmed(self):
         # One after the other, as most tools delete: the document goes first.

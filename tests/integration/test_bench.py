@@ -26,7 +26,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(report["errors"], 0)
         self.assertAlmostEqual(report["rate"], answered / 2, delta=1)
         decided = server.metric('headgate_requests_total{front="resp"}')
-        # The server has decided a few more, which were under way at the end.
+        # The server has decided a few more, which were in flight at the end.
         self.assertGreaterEqual(decided, answered)
         self.assertLessEqual(decided, answered + 8 * 4)
         self.assertEqual(len(progress.splitlines()), 2)

@@ -4,12 +4,13 @@ import json
 import os
 import pty
 import re
+import signal
 import socket
 import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, Headgate, free_port, run, until
+from harness import BINARY, Headgate, free_port, run, until, wait
 
 
 def headgate(*words, **kwargs):
@@ -78,8 +79,14 @@ class CommandLine(unittest.TestCase):
         path = self.write("long.yaml", "domain: d\ndescriptors:\n" + rules)
         for words in (("validate", path), ("check", "--rules", path, "d", "k=v1"), ("explain", "--rules", path, "d", "k=v1")):
             terminal, process_end = pty.openpty()
-            done = subprocess.run([BINARY, *words], stdout=subprocess.DEVNULL, stderr=process_end, timeout=120, check=False)
+            process = subprocess.Popen([BINARY, *words], stdout=subprocess.DEVNULL, stderr=process_end)
             os.close(process_end)
+            # A fast machine reads them in less than a second.
+            wait(0.15)
+            process.send_signal(signal.SIGSTOP)
+            wait(1.2)
+            process.send_signal(signal.SIGCONT)
+            process.wait(120)
             shown = b""
             try:
                 while part := os.read(terminal, 4096):
@@ -87,7 +94,7 @@ class CommandLine(unittest.TestCase):
             except OSError:  # EIO at the end
                 pass
             os.close(terminal)
-            self.assertEqual(done.returncode, 0, shown)
+            self.assertEqual(process.returncode, 0, shown)
             self.assertTrue(shown.startswith(b"   1s  reading the rules\r\n"), (words, shown))
         self.assertEqual(headgate("validate", path, timeout=120).stderr, "", "no terminal")
 

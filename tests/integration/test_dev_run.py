@@ -173,11 +173,15 @@ class DevRun(unittest.TestCase):
         self.assertIn("broken.yaml", ended.stderr)
         self.assertEqual(ended.stdout, "[1/1] Linking\n")
 
-    def test_with_a_redis_of_its_own(self):
+    def start_with_redis(self):
+        """Returns the process, and its output up to the hints."""
         require_redis()
         process, said = self.start("--listen", "127.0.0.1:0", "--store", "redis")
         until(lambda: "The buckets are in a Redis" in said() and "--admin-listen none\n\n" in said(), 20, "the hints are printed")
-        text = said()
+        return process, said()
+
+    def test_with_a_redis_of_its_own(self):
+        process, text = self.start_with_redis()
         self.assertLess(text.index("Paste these"), text.index("The buckets are in a Redis"))
         check = re.search(r"^  (redis-cli -p \d+ CL\.THROTTLE .*)$", text, re.MULTILINE).group(1)
         self.assertEqual(run("bash", "-c", check).returncode, 0)
@@ -187,6 +191,17 @@ class DevRun(unittest.TestCase):
         self.assertEqual(process.wait(20), 0)
         with self.assertRaises(OSError):
             socket.create_connection(("127.0.0.1", int(keys.group(2)))).close()
+
+    def test_ends_as_usual_if_its_redis_ended_before(self):
+        self.env["TMPDIR"] = os.path.join(self.tree, "temporary")
+        os.mkdir(self.env["TMPDIR"])
+        process, text = self.start_with_redis()
+        redis = re.search(r"^  (redis-cli -p \d+) KEYS .*$", text, re.MULTILINE).group(1)
+        run("bash", "-c", f"{redis} SHUTDOWN NOSAVE")
+        until(lambda: run("bash", "-c", f"{redis} PING").returncode != 0, 10, "Redis has ended")
+        os.killpg(process.pid, signal.SIGINT)
+        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [], "nothing is left behind")
 
 
 if __name__ == "__main__":

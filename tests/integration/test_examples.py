@@ -29,6 +29,47 @@ class LoginRules(unittest.TestCase):
         self.assertGreater(retry_ms[19], 3_500_000, "twenty attempts use up the hour")
 
 
+class DocumentedCommands(unittest.TestCase):
+    """The commands in the pages work in a shell, in the order of the page."""
+
+    @staticmethod
+    def pages():
+        """The commands of each page, with their continuation lines."""
+        pages = [os.path.join(ROOT, "README.md")]
+        for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
+            pages += [os.path.join(folder, name) for name in names if name.endswith(".md")]
+        for page in sorted(pages):
+            with open(page, encoding="utf-8") as file:
+                text = file.read().replace("\\\n", " ")
+            yield os.path.relpath(page, ROOT), re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+
+    def test_make_the_directories_that_they_need(self):
+        needed = 0
+        for page, commands in self.pages():
+            made = set()
+            for command in commands:
+                if match := re.match(r"sudo install -d .* (/\S+)$", command):
+                    made.add(match.group(1))
+                    continue
+                for path in re.findall(r"(?<![\w.])(/(?:var/lib|run)/\S+)", command):
+                    needed += 1
+                    self.assertIn(os.path.dirname(path), made, f"{page}: {command}")
+        self.assertGreater(needed, 0)
+
+    def test_find_the_command_line_of_zookeeper_where_debian_has_it(self):
+        require("java")
+        found = 0
+        for page, commands in self.pages():
+            env = dict(os.environ, PATH="/usr/bin:/bin")
+            for command in commands:
+                if match := re.match(r"PATH=\$PATH:(\S+)$", command):
+                    env["PATH"] += f":{match.group(1)}"
+                if program := re.match(r"(\S*zkCli\.sh) ", command):
+                    found += 1
+                    self.assertIsNotNone(shutil.which(program.group(1), path=env["PATH"]), f"{page}: {command}")
+        self.assertGreater(found, 0)
+
+
 class ClusterExample(unittest.TestCase):
     def setUp(self):
         require("redis-server", "redis-cli")

@@ -137,7 +137,8 @@ class Fleet(FleetTest):
         messages = (self.metric(instance, "headgate_lease_asks_total") - asked) / (load.now() - began)
         load.stop()
         self.assertGreater(load.asked, 20 * rate * seconds, "the key was not overloaded")
-        self.assertLessEqual(messages, 21)
+        # At least 20 ms apart.
+        self.assertLessEqual(messages, 51)
         self.assertLessEqual(load.excess("abused", burst, rate), 0)
         self.assertGreaterEqual(load.admitted("abused"), 0.9 * rate * load.took)
 

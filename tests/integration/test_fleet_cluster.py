@@ -75,7 +75,7 @@ class FleetOnACluster(unittest.TestCase):
         self.calm = self.enterContext(Load(self.instances, {v: check("calm", v) for v in self.far}, batch=5, pause=0.02))
 
     def wait_until_acquainted(self):
-        """Afterwards each instance has its share of a limit while the store is unreachable."""
+        """Waits until each instance knows of the others, so that it can take its share of a limit without the store."""
         for instance in self.instances:
             until(lambda: instance.metric("headgate_instances") == 3, 10, "the instances know of each other")
 

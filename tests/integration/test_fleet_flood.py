@@ -6,7 +6,7 @@ import time
 import unittest
 
 from fleet import FleetTest, decided_alone
-from harness import until, wait
+from harness import resident_bytes, until, wait
 from load import Load, check
 from resp import Replies, encode
 
@@ -66,12 +66,6 @@ class Flood(FleetTest):
             thread.join()
         return sum(passed)
 
-    @staticmethod
-    def resident_bytes(instance):
-        with open(f"/proc/{instance.process.pid}/status", encoding="utf-8") as file:
-            line = next(line for line in file if line.startswith("VmRSS:"))
-        return 1024 * int(line.split()[1])
-
     def redis_bytes(self):
         text = self.redis.command("INFO", "memory")
         return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
@@ -84,7 +78,7 @@ class Flood(FleetTest):
             connection.settimeout(30)
         self.assertEqual(self.flood(connections, 0, FIRST_KEYS), FIRST_KEYS)
         until(lambda: self.redis.command("DBSIZE") == "1", 30, "only the list of instances is stored")
-        resident, stored = self.resident_bytes(instance), self.redis_bytes()
+        resident, stored = resident_bytes(instance), self.redis_bytes()
 
         hot = self.enterContext(Load([instance], {"hot": check("hot", "hot")}, batch=5, pause=0.01))
         wait(1)
@@ -100,7 +94,7 @@ class Flood(FleetTest):
         self.assertEqual(endless, 0)
         self.assertLessEqual(longest_ms, 1000 * (FULL_AGAIN_SECONDS + LEASE_SECONDS))
         # In the instance nothing grows, and the key that is asked for often keeps its place.
-        self.assertLess(self.resident_bytes(instance) - resident, 4 * MEBIBYTE)
+        self.assertLess(resident_bytes(instance) - resident, 4 * MEBIBYTE)
         turned_away = sum(instance.metric(f"headgate_lease_keys_{how}_total") for how in ("evicted", "not_followed"))
         self.assertGreaterEqual(turned_away, FIRST_KEYS + KEYS - FOLLOWED_MAX)
         self.assertGreater(modes["leased"], 0.9 * sum(modes.values()), modes)

@@ -78,7 +78,7 @@ class Partition(unittest.TestCase):
         record(self, name, self.hot.excess(self.key, BURST, RATE) / BURST, term, refused, 0)
 
     def share_since(self, began):
-        """The share of the instance that was cut off: of one capacity, and of what refilled until
+        """The share of the instance that was cut off: of one capacity, and of the refill until
         it no longer decided alone."""
         alone = [batch.answered for batches in alone_by_connection(self.probes[0], "probe") for batch in batches]
         return (1 + RATE * max([0, *(answered - began for answered in alone)]) / BURST) / len(self.instances)

@@ -23,6 +23,15 @@ ALGORITHMS = {
 RULES = "domain: edge\ndescriptors:\n" + "".join(
     f"  - key: {name}\n    rate_limit: {{requests_per_unit: 50, unit: minute, {words}}}\n" for name, words in ALGORITHMS.items()
 )
+# Changes a byte of the bucket's state.
+DAMAGE = """
+local value = redis.pcall('GET', KEYS[1])
+local is_log = type(value) == 'table'
+if is_log then value = redis.call('LINDEX', KEYS[1], 0) end
+value = string.sub(value, 1, 15) .. string.char((string.byte(value, 16) + 1) % 256) .. string.sub(value, 17)
+if is_log then redis.call('LSET', KEYS[1], 0, value) else redis.call('SET', KEYS[1], value, 'KEEPTTL') end
+return 16
+"""
 
 
 class FleetOnAStore(FleetTest):
@@ -78,7 +87,7 @@ class FleetOnAStore(FleetTest):
         # and its leases.
         self.assertLessEqual(max(lives.values()), 125_000)
 
-    def test_foreign_values_are_replaced_and_counted(self):
+    def test_foreign_values_stay_and_on_store_failure_decides(self):
         for sharing in ("exact", "leased"):
             with self.subTest(sharing):
                 instance = self.instance("--sharing", sharing)
@@ -90,10 +99,42 @@ class FleetOnAStore(FleetTest):
                     for name in ALGORITHMS:
                         self.redis.command(command, f"hg:{{r|edge|{name}={sharing}{i}#0}}", *words)
                         status, fields, _ = instance.check("edge", **{name: f"{sharing}{i}"})
-                        self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "exact"), (name, command, words))
-                replaced = instance.metric('headgate_store_bucket_events_total{event="replaced_corrupt"}')
-                self.assertEqual(replaced, len(foreign) * len(ALGORITHMS))
-                self.assertEqual(self.undecided([instance]), 0)
+                        self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "local"), (name, command, words))
+                damaged = instance.metric('headgate_store_bucket_events_total{event="damaged"}')
+                self.assertEqual(damaged, len(foreign) * len(ALGORITHMS))
+                self.assertIn("the value of a bucket is damaged", instance.errors())
+
+    def test_a_damaged_value_gives_nobody_a_fresh_bucket(self):
+        deny, local = (self.instance("--sharing", "exact", "--on-store-failure", policy) for policy in ("deny", "local"))
+        for name in ALGORITHMS:
+            with self.subTest(name):
+                key = f"hg:{{r|edge|{name}=k#0}}"
+                self.assertEqual(deny.check("edge", **{name: "k"})[0], 200)
+                self.assertEqual(self.redis.command("EVAL", DAMAGE, "1", key), "16")
+                for _ in range(2):
+                    status, _, answer = deny.check("edge", **{name: "k"})
+                    self.assertEqual(status, 503)
+                    self.assertIn("the bucket in the shared store is damaged until a reset removes it, and rule", str(answer))
+                self.assertEqual(local.check("edge", **{name: "k"})[1]["x-ratelimit-mode"], "local")
+                shown = run(BINARY, "store", "show", f"redis://127.0.0.1:{self.redis.port}", key)
+                self.assertEqual(shown.returncode, 2)
+                self.assertIn("its checksum is wrong", shown.stderr)
+                self.assertEqual(local.check("edge", path="/v1/reset", **{name: "k"})[0], 200)
+                status, fields, _ = deny.check("edge", **{name: "k"})
+                self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "exact"))
+        self.assertEqual(deny.metric('headgate_store_bucket_events_total{event="damaged"}'), 2 * len(ALGORITHMS))
+        self.assertIn("the value of a bucket is damaged", deny.errors())
+
+    def test_a_bucket_of_each_algorithm_can_be_shown(self):
+        instance = self.instance("--sharing", "exact")
+        for name in ALGORITHMS:
+            for _ in range(3):
+                self.assertEqual(instance.check("edge", **{name: "k"})[0], 200)
+            shown = run(BINARY, "store", "show", f"redis://127.0.0.1:{self.redis.port}", f"hg:{{r|edge|{name}=k#0}}")
+            self.assertEqual(shown.returncode, 0, (name, shown.stderr))
+            remaining = int(re.search(r"^remaining +(\d+)$", shown.stdout, re.MULTILINE).group(1))
+            self.assertIn(remaining, range(47, 51), (name, shown.stdout))
+            self.assertRegex(shown.stdout, r"^limit +50 per 1m", name)
 
     def test_a_user_with_the_documented_rights_is_enough(self):
         user = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}"
@@ -140,7 +181,7 @@ class FleetOnAStore(FleetTest):
             self.assertEqual({instance.check("edge", **{name: right})[0] for _ in range(100)}, {503})
             self.set_rights("+" + right)
             self.assertEqual(instance.check("edge", **{name: right})[0], 200)
-        self.assertEqual(instance.metric('headgate_store_bucket_events_total{event="replaced_corrupt"}'), 0)
+        self.assertEqual(instance.metric('headgate_store_bucket_events_total{event="damaged"}'), 0)
         self.assertGreaterEqual(instance.metric('headgate_store_bucket_events_total{event="script_failed"}'), 200)
         self.assertIn("store.script_failed", instance.errors())
 
@@ -222,6 +263,35 @@ class FleetOnAStore(FleetTest):
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertIn(what, refused.stderr)
+
+    def test_a_replaced_password_is_used_by_the_next_connection(self):
+        self.redis.command("CONFIG", "SET", "requirepass", "first")
+        password = self.write("password", "first\n")
+        instance = self.instance("--store-password-file", password)
+
+        def mode():
+            return instance.check("edge", bucket="k")[1]["x-ratelimit-mode"]
+
+        until(lambda: mode() == "exact", 5, "the store decides")
+        run("redis-cli", "-p", str(self.redis.port), "-a", "first", "CONFIG", "SET", "requirepass", "second")
+        run("redis-cli", "-p", str(self.redis.port), "-a", "second", "CLIENT", "KILL", "TYPE", "normal")
+        until(lambda: "WRONGPASS" in instance.errors(), 5, "the old password is refused")
+        # It has used the store, so this is an outage, and it still serves.
+        self.assertEqual(instance.request("GET", "/readyz")[0], 200)
+        self.write("password", "second\n")
+        until(lambda: mode() == "exact", 5, "the store decides again")
+
+    def test_an_instance_that_the_store_never_let_in_is_not_ready(self):
+        self.redis.command("CONFIG", "SET", "requirepass", "right")
+        instance = self.instance("--store-password-file", self.write("password", "wrong\n"))
+
+        def ready():
+            return instance.request("GET", "/readyz")
+
+        until(lambda: ready()[0] == 503, 5, "the login is refused")
+        self.assertIn("refuses the login of user 'default' (WRONGPASS)", ready()[2])
+        self.write("password", "right\n")
+        until(lambda: ready()[0] == 200, 5, "the login is accepted")
 
     def test_all_problems_of_the_settings_are_reported_at_once(self):
         self.write("headgate.yaml", "store: rediss://headgate@127.0.0.1:1\nstore_ca_file: /not/there\nhash_keys: true\n")

@@ -10,6 +10,8 @@ RULES = """domain: edge
 descriptors:
   - key: hot
     rate_limit: {requests_per_unit: 1000, unit: minute, algorithm: token_bucket}
+  - key: second
+    rate_limit: {requests_per_unit: 1000, unit: second, algorithm: fixed_window}
   - key: deny
     rate_limit: {requests_per_unit: 1000, unit: minute, algorithm: token_bucket, on_store_failure: deny}
   - key: allow
@@ -78,16 +80,28 @@ class FleetWatch(FleetTest):
         self.assertEqual(idle["granted"], idle["spent"] + idle["returned"])
         self.assertGreater(instance.metric("headgate_lease_asks_total"), asks)
 
-        # The store stalls: leases held at that time are lost.
-        until(lambda: self.mode(instance) == "leased", 10, "the key is leased again")
+    def stall(self, instance, rule, event):
+        """The store stands still for longer than a lease of this rule lives."""
+        until(lambda: self.mode(instance, rule) == "leased", 10, "the key is leased")
         before = self.leased(instance)
+        self.assertGreater(before["held"], 0)
         self.redis.pause()
         self.addCleanup(self.redis.resume)
+        wait(3)
+        self.assertEqual(self.leased(instance)["returned"], before["returned"])
+        self.redis.resume()
         until(lambda: self.leased(instance)["held"] == 0, 10, "nothing is held any more")
-        lost = self.leased(instance)
-        self.assertEqual(lost["returned"], before["returned"])
-        self.assertGreater(lost["expired"], 0)
-        self.assertEqual(lost["granted"], lost["spent"] + lost["returned"] + lost["expired"])
+        after = self.leased(instance)
+        self.assertEqual(after["granted"], after["spent"] + after["returned"] + after["expired"])
+        for name in ("returned", "expired"):
+            (self.assertGreater if name == event else self.assertEqual)(after[name], before[name], name)
+
+    def test_leases_that_end_while_the_store_stalls_go_back_afterwards(self):
+        self.stall(self.alone(), "hot", "returned")
+
+    def test_leases_that_outlive_their_window_expire(self):
+        """The next window is full: nothing can go back to it."""
+        self.stall(self.alone(), "second", "expired")
 
     def test_calls_are_counted_by_their_outcome(self):
         instance = self.alone("--sharing", "exact", "--store-breaker-failures-in-row", "2")
@@ -173,7 +187,7 @@ class FleetWatch(FleetTest):
         never = ("--store-breaker-failures-in-row", "1000000")
         instance = self.alone("--sharing", "exact", *never)
         self.until_asked(instance)
-        wait(1.5)  # one look of the watch at the decisions, with no decision yet
+        wait(1.5)  # one check by the watch, with no decision yet
         self.redis.pause()
         self.addCleanup(self.redis.resume)
         modes = {"hot": "local", "deny": "closed", "allow": "open"}

@@ -6,12 +6,15 @@ import re
 import tempfile
 import unittest
 
-from harness import Headgate, until
+from harness import Headgate, resident_bytes, until
 from load import encode
 
 BATCH = 1000
 # More different limits than the table of clients' limits holds by default.
 LIMITS = 263_000
+CLIENTS = 10_000
+# A bucket takes at most 114 bytes. The rest is for other work of the process.
+BYTES_PER_CLIENT = 140
 RULES = """domain: edge
 descriptors:
   - key: user
@@ -113,6 +116,14 @@ class Floods(unittest.TestCase):
         self.assertEqual(self.limit_of(server, "ann")["remaining"], 1)
         self.assertEqual(server.metric("headgate_snapshot_buckets_left_out_total"), 1000)
         self.assertIn("snapshot.buckets_left_out", server.errors())
+
+    def test_memory_grows_with_the_clients_and_not_with_the_table(self):
+        server, client = self.start()
+        # The buffers of the connection and the first page of each table.
+        client.ask([throttle("first", 1000, 1000, 86400)] * BATCH)
+        before = resident_bytes(server)
+        client.ask([throttle(f"k{i}", 1000, 1000, 86400) for i in range(CLIENTS)])
+        self.assertLess((resident_bytes(server) - before) / CLIENTS, BYTES_PER_CLIENT)
 
     def test_a_flood_of_very_long_periods_does_not_lift_limits_of_rules(self):
         users, places = 2000, 20_000

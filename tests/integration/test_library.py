@@ -68,6 +68,31 @@ class Installed(unittest.TestCase):
             self.assertEqual(named, {"headgate::headgate"}, page)
             self.assertLessEqual(named, targets)
 
+    def test_every_installed_target_asks_for_cpp20(self):
+        with open(os.path.join(self.prefix, "lib/cmake/headgate/headgate-targets.cmake"), encoding="utf-8") as file:
+            text = file.read()
+        targets = re.findall(r"add_library\((\S+)", text)
+        self.assertIn("headgate::headgate", targets)
+        for target in targets:
+            properties = re.search(rf"set_target_properties\({target} PROPERTIES\n(.*?)\n\)", text, re.S).group(1)
+            self.assertIn('INTERFACE_COMPILE_FEATURES "cxx_std_20"', properties, target)
+
+    def test_a_program_that_finds_the_package_need_not_ask_for_cpp20(self):
+        folder = os.path.join(self.folder, "found")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            # An older standard that the project asks for does not stand in the way.
+            file.write(
+                "cmake_minimum_required(VERSION 3.25)\nproject(app CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(headgate 0.1 REQUIRED)\n"
+                "add_executable(app app.cc)\ntarget_link_libraries(app PRIVATE headgate::headgate)\n"
+            )
+        with open(os.path.join(folder, "app.cc"), "w", encoding="utf-8") as file:
+            file.write('#include "headgate/library/limiter.h"\nint main() { return headgate::Limiter::Make({.rules = {"k: 1/s"}}).ok() ? 0 : 1; }\n')
+        build = os.path.join(folder, "build")
+        done(self, "cmake", "-S", folder, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        done(self, "cmake", "--build", build)
+        done(self, os.path.join(build, "app"))
+
     def test_a_c_compiler_takes_the_header(self):
         source = os.path.join(self.folder, "program.c")
         with open(source, "w", encoding="utf-8") as file:

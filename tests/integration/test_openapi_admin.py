@@ -168,6 +168,9 @@ class AdminOfFiles(AdminTest):
             ("GET", "/v1/history", None, None),
             ("POST", "/v1/rollback", None, {"document": self.file}),
             ("POST", "/v1/confirm", None, {}),
+            ("GET", "/v1/passthrough", None, None),
+            ("PUT", "/v1/passthrough", None, None),
+            ("DELETE", "/v1/passthrough", None, None),
             ("GET", "/v1/rules", None, None),
             ("GET", "/metrics", None, None),
         )
@@ -177,9 +180,11 @@ class AdminOfFiles(AdminTest):
             ask(fields, expect=401)
             ask({**eve, **fields}, expect=403)
             ask({**ann, **fields, "Origin": "http://evil.example"}, expect=403)
-            if method in ("PUT", "POST"):
+            if method in ("PUT", "POST") and template != "/v1/passthrough":
                 ask({**ann, **fields, "Content-Type": "image/png"}, expect=415)
-            until(lambda: self.send("GET", "/metrics", headers={"Authorization": "Bearer bob:guess"})[0] == 429, 20, "bob is limited")
+            if template == "/v1/passthrough":
+                ask({**ann, **fields}, expect=200)
+            until(lambda: self.send("GET", "/metrics", headers={"Authorization": "Bearer bob:guess"})[0] == 429, 90, "bob is limited")
             ask({**bob, **fields}, expect=429)
         for path in ("/", "/healthz", "/readyz", "/openapi.json"):
             self.ask("GET", path, expect=200)

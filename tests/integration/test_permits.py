@@ -38,7 +38,7 @@ def acquire(server, **more):
 
 
 def release(server, permit):
-    """Whether it was held. A store that is too slow is asked again, and has perhaps done it."""
+    """Returns whether the permit was held. A store that is too slow is asked again, and may have released it before."""
     repeated = False
     for _ in range(5):
         status, answer = post(server, "/v1/release", body(id=permit))

@@ -5,7 +5,9 @@ import http.client
 import os
 import re
 import signal
+import socket
 import tempfile
+import threading
 import unittest
 
 from harness import BINARY, Headgate, RedisServer, free_port, run, until
@@ -92,6 +94,15 @@ class EveryProxy(unittest.TestCase):
                 self.assertEqual(get(proxy.port, headers={"X-Team": "blue"})[0], 200)
                 self.assertEqual(get(proxy.port, headers=twice)[0], 400)
 
+    def test_a_refusal_without_a_limit_has_no_fields_of_one(self):
+        """Caddy passes on the whole answer; also fields of the client's own would be wrong."""
+        for name in Proxy.COMMANDS:
+            with self.subTest(name):
+                proxy = Proxy(self, name, change=lambda text: text.replace("client_address: true", "header: X-Team"))
+                status, fields, _ = get(proxy.port, headers={"RateLimit": "forged", "RateLimit-Policy": "forged"})
+                self.assertEqual(status, 401)
+                self.assertFalse([field for field in fields if "ratelimit" in field], fields)
+
     def test_a_store_that_is_away_is_unavailable_with_a_time(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         rules = os.path.join(folder, "rules.yaml")
@@ -112,6 +123,15 @@ class EveryProxy(unittest.TestCase):
 
 
 class Nginx(unittest.TestCase):
+    def test_a_request_with_more_fields_than_headgate_reads_is_invalid(self):
+        """nginx would make 500 of 431."""
+        proxy = Proxy(self, "nginx")
+        many = {f"X-{number}": "x" for number in range(120)}
+        status, fields, _ = get(proxy.port, headers=many)
+        self.assertEqual(status, 400)
+        self.assertEqual(proxy.outcomes("invalid"), 1)
+        self.assertEqual(get(proxy.port, headers={f"X-{number}": "x" for number in range(80)})[0], 200)
+
     def test_a_request_that_is_redirected_internally_counts_once(self):
         def serve_files(text):
             return text.replace("proxy_pass http://127.0.0.1:9000;", "root site;", 1)
@@ -218,6 +238,22 @@ class Queue(unittest.TestCase):
         until(lambda: proxy.headgate.metric(held) == 0, 0.4, "their places are free before their time has come")
 
 
+class Haproxy(unittest.TestCase):
+    def test_a_request_without_a_path_is_not_unauthorized(self):
+        by_path = "- {key: path, path: true}"
+        proxy = Proxy(
+            self, "haproxy", "--rule", "path: 2/minute", change=lambda text: text.replace("- {key: remote_address, client_address: true}", by_path))
+
+        def ask(line):
+            with socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as connection:
+                connection.sendall(f"{line} HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n".encode())
+                return int(connection.makefile("rb").readline().split()[1])
+
+        root = [ask("GET http://example.com"), ask("GET /"), ask("GET http://example.com/")]
+        server = [ask("OPTIONS *"), ask("OPTIONS *"), ask("OPTIONS *")]
+        self.assertEqual((root, server), ([200, 200, 429], [200, 200, 429]))
+
+
 class HaproxyFrames(unittest.TestCase):
     """HAProxy drops an answer that is longer than its frames, and then it answers 503."""
 
@@ -247,6 +283,49 @@ descriptors:
                 self.assertNotIn(name, answers[0][1].get("ratelimit-policy", ""))
                 self.assertIn("spoe.fields_left_out", proxy.headgate.errors())
 
+    def with_buffers(self, size):
+        def larger(text):
+            return text.replace("global\n", f"global\n  tune.bufsize {size}\n", 1)
+
+        return Proxy(self, "haproxy", "--rule", "remote_address: 1000/hour", change=larger)
+
+    def test_a_large_request_gets_a_verdict_if_haproxy_takes_it(self):
+        proxy = self.with_buffers(131_072)
+        headers = {f"X-Large-{i}": 25_000 * "a" for i in range(4)}
+        self.assertEqual([get(proxy.port, "/", headers)[0] for _ in range(3)], 3 * [200])
+        self.assertEqual(proxy.outcomes("allowed"), 3)
+
+    def test_requests_that_fit_into_no_frame_do_not_flood_headgate(self):
+        proxy = self.with_buffers(4 << 20)
+        headers = {f"X-Large-{i}": 500_000 * "a" for i in range(4)}
+        self.assertEqual(get(proxy.port)[0], 200)
+        accepted = "headgate_connections_accepted_total"
+        before = proxy.headgate.metric(accepted)
+        large = [threading.Thread(target=get, args=(proxy.port, "/", headers)) for _ in range(4)]
+        for thread in large:
+            thread.start()
+        for thread in large:
+            thread.join()
+        self.assertLess(proxy.headgate.metric(accepted) - before, 500)
+        until(lambda: get(proxy.port)[0] == 200, 5, "other requests are served")
+        self.assertIn("spoe.connections_paced", proxy.headgate.errors())
+
+    def test_a_source_that_is_a_text_is_the_client(self):
+        def as_text(text):
+            return text.replace("src=src", "src=req.hdr(x-client)")
+
+        proxy = Proxy(self, "haproxy", "--rule", "remote_address: 1/hour", change=as_text)
+        statuses = [get(proxy.port, "/", {"X-Client": client})[0] for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2", "me")]
+        self.assertEqual(statuses, [200, 429, 200, 400])
+        self.assertEqual(get(proxy.port)[0], 400, "without the header, HAProxy sends null")
+
+    def test_arguments_of_every_type_are_headers(self):
+        def more(text):
+            return text.replace("headers=req.hdrs_bin", "headers=req.hdrs_bin x-tls=ssl_fc x-port=dst_port x-to=dst")
+
+        proxy = Proxy(self, "haproxy", change=more)
+        self.assertEqual(get(proxy.port)[0], 200)
+
     def test_the_log_says_why_two_messages_of_an_event_are_refused(self):
         def twice(text):
             found = re.search("spoe-message check.*", text, re.DOTALL)
@@ -257,7 +336,7 @@ descriptors:
 
         proxy = Proxy(self, "haproxy", change=twice)
         self.assertEqual(get(proxy.port)[0], 503)
-        self.assertIn("spoe.messages_refused", proxy.headgate.errors())
+        self.assertIn("spoe.connection_refused", proxy.headgate.errors())
 
 
 class DocumentedForms(unittest.TestCase):
@@ -301,6 +380,32 @@ class DocumentedForms(unittest.TestCase):
             statuses.append(response.status)
         connection.close()
         self.assertEqual(statuses, 10 * [200] + 2 * [429])
+
+    def test_a_proxy_in_front_of_traefik(self):
+        """With trustForwardHeader: true, Traefik adds its peer, the other proxy, to X-Forwarded-For."""
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        auth = os.path.join(folder, "auth.yaml")
+        with open(os.path.join(EXAMPLES, "traefik", "auth.yaml"), encoding="utf-8") as source:
+            text = source.read().replace("trusted_proxies: [127.0.0.1]", "trusted_proxies: [127.0.0.1, 10.9.9.9]")
+        with open(auth, "w", encoding="utf-8") as file:
+            file.write(text)
+        server = self.enterContext(Headgate("--auth", auth, "--rule", "remote_address: 1/minute"))
+        clients = ("203.0.113.5", "203.0.113.6")
+        ask = lambda client: get(server.port, "/auth", {"X-Forwarded-Uri": "/", "X-Forwarded-For": f"{client}, 10.9.9.9"})[0]
+        self.assertEqual([ask(client) for client in clients * 2], [200, 200, 429, 429])
+
+    def test_envoy_never_gets_5xx_which_may_pass_there(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        rules = os.path.join(folder, "rules.yaml")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(SharedStore.RULES.replace("SHARING", "exact").replace("api_key", "remote_address"))
+        redis = self.enterContext(RedisServer())
+        server = self.start("envoy", "--rules", rules, "--store", f"redis://127.0.0.1:{redis.port}", "--store-timeout", "1s")
+        headers = {"X-Forwarded-For": "203.0.113.5"}
+        self.assertEqual(get(server.port, "/auth/", headers)[0], 200)
+        redis.kill()
+        status, fields, _ = get(server.port, "/auth/", headers)
+        self.assertEqual((status, fields["retry-after"], fields["headgate-outcome"]), (429, "1", "unavailable"))
 
 
 class Paths(unittest.TestCase):

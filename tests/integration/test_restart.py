@@ -160,7 +160,7 @@ class Restart(unittest.TestCase):
             # A reload signal does not shorten the drain delay.
             server.process.send_signal(signal.SIGHUP)
             written = os.stat(self.snapshot).st_mtime_ns if os.path.exists(self.snapshot) else 0
-            until(lambda: os.path.exists(self.snapshot) and os.stat(self.snapshot).st_mtime_ns != written, 10, "snapshots go on")
+            until(lambda: os.path.exists(self.snapshot) and os.stat(self.snapshot).st_mtime_ns != written, 10, "snapshots continue")
             self.assertEqual(admin(port, "/readyz"), 503)
             # A second stop signal ends the wait.
             self.assertEqual(server.stop(signal.SIGTERM), 0)

@@ -42,6 +42,26 @@ class LiveRules(unittest.TestCase):
             until(lambda: self.limit(server) == 100, 1, "the old limit is in force again")
             self.assertEqual(self.remaining(server), 5)
 
+    def test_the_log_names_each_rule_that_changed_with_its_limits(self):
+        self.write(RULE.format(requests=100))
+        with Headgate("--rules", self.folder, "--log-format", "json") as server:
+            other = "domain: other\ndescriptors:\n" + "".join(f"- {{key: k{n}, rate_limit: {{unit: day, requests_per_unit: 7}}}}\n" for n in range(21))
+            self.write(RULE.format(requests=10))
+            until(lambda: server.errors().count("rules.changed") == 1, 2, "the log names the rule")
+            self.write(other, "other.yaml")
+            until(lambda: server.errors().count("rules.changed") == 2, 2, "the log names the rules")
+            self.write(RULE.format(requests="10, sharing: strict"))
+            until(lambda: server.errors().count("rules.changed") == 3, 2, "the log names the field")
+            self.assertEqual(server.stop(), 0)
+            events = [json.loads(line) for line in server.errors().splitlines()]
+        first, second, third = (event for event in events if event["event"] == "rules.changed")
+        self.assertEqual((first["rules"], first["left_out"]), (1, 0))
+        self.assertRegex(first["changes"], "^edge api_key: 100 per [^;]* -> 10 per [^;]*$")
+        # Ten of the 21 rules are named.
+        self.assertEqual((second["rules"], second["left_out"]), (21, 11))
+        self.assertEqual(second["changes"].count("none -> 7 per"), 10)
+        self.assertTrue(third["changes"].endswith(" (changed: sharing)"), third["changes"])
+
     def test_an_edit_in_place_is_noticed(self):
         path = self.write(RULE.format(requests=100))
         with Headgate("--rules", path) as server:

@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import struct
+import tempfile
 import threading
 import unittest
 
@@ -597,6 +598,44 @@ class FairShare(unittest.TestCase):
         by_address = self.enterContext(Sidecar(self.upstream.port, args=("--client-header", "none")))
         self.assertEqual(by_address.request("GET", "/")[0], 200)
         self.assertEqual(by_address.metric('headgate_share_requests_total{client="127.0.0.1",outcome="allowed"}'), 1)
+
+
+class Health(unittest.TestCase):
+    def test_the_failure_of_an_address_and_its_return_are_told(self):
+        def serve(connection, _):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+            return False
+
+        well = Upstream(self, serve)
+        port = free_port()
+        name = f"127.0.0.1:{port}"
+        sidecar = self.enterContext(Sidecar(port, well.port, args=("--threads", "1")))
+        get = lambda: sidecar.request("GET", "/", headers=CLIENT)[0]
+        state = lambda: json.loads(sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2])
+        health = lambda: {one["address"]: one["health"] for one in state().get("addresses", [])}
+        until(lambda: [get() for _ in range(4)] and health().get(name) == "set_aside", 10, "it is set aside")
+        self.assertEqual(health()[f"127.0.0.1:{well.port}"], "well")
+        self.assertIn("upstream.set_aside address=" + name, sidecar.errors())
+        series = f'headgate_upstream_address_set_aside{{address="{name}"}}'
+        self.assertEqual(sidecar.metric(series), 1)
+        Upstream(self, serve, port=port)
+        until(lambda: [get() for _ in range(4)] and health()[name] == "well", 10, "it has returned")
+        until(lambda: "upstream.returned address=" + name in sidecar.errors(), 5, "the log says so")
+        self.assertEqual(sidecar.metric(series), 0)
+
+
+class Sources(unittest.TestCase):
+    def test_settings_come_from_a_file_too_and_the_admin_address_has_a_name(self):
+        upstream = Upstream(self, lambda connection, _: connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n") is None)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "sidecar.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"upstream: http://127.0.0.1:{upstream.port}\nknown_host: sidecar.svc\nclient_header: X-Tenant\n")
+        sidecar = self.enterContext(Sidecar(args=("--config", path)))
+        self.assertEqual(sidecar.request("GET", "/", headers={"X-Tenant": "ann"})[0], 204)
+        for host, status in (("sidecar.svc", 200), ("sidecar.svc:8081", 200), ("elsewhere", 421)):
+            answer = sidecar.request("GET", "/v1/sidecar", headers={"Host": host}, port=sidecar.admin_port)
+            self.assertEqual(answer[0], status, host)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,16 @@ import tempfile
 import unittest
 
 import http2_frames as h2
+from browser import open_page
 from harness import INTEGRATION, Sidecar, require, require_found, run, until
 from test_sidecar_tls import Certificates, OnlyTls, echo_fields
 from upstreams import Nginx, Upstream
 
+NOT_FOUND = """domain: default
+descriptors:
+  - key: client
+    rate_limit: {requests_per_unit: 100, unit: hour, count: {grpc_status: [NOT_FOUND]}}
+"""
 GRPC_CLIENT = os.environ.get("GRPC_CLIENT") or os.path.join(INTEGRATION, "../../build/dev/tests/grpc_client/grpc_client")
 
 
@@ -33,7 +39,11 @@ def start_node(test, script):
 class Grpc(unittest.TestCase):
     def setUp(self):
         self.server, port = start_node(self, "sidecar_grpc.mjs")
-        sidecar = Sidecar(port, scheme="h2c", capacity=20, args=("--cycle", "1h"))
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        rules = os.path.join(folder, "rules.yaml")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(NOT_FOUND)
+        sidecar = Sidecar(port, scheme="h2c", capacity=20, args=("--cycle", "1h", "--rules", rules))
         self.sidecar = self.enterContext(sidecar)
 
     def check(self, got):
@@ -44,6 +54,11 @@ class Grpc(unittest.TestCase):
         self.assertEqual(got["chat"], {"texts": ["a", "b", "c"], "code": 0})
         # RESOURCE_EXHAUSTED
         self.assertEqual(got["refused"]["code"], 8)
+        # The rule counts the call that was not found, and calls that end before their answer, by a
+        # deadline or cancelled.
+        returned = 'headgate_size_units_total{event="returned"}'
+        least = 17 if "cancelled" in got else 18
+        until(lambda: least <= self.sidecar.metric(returned) <= 18, 10, "the others are given back")
 
     def test_grpc_js(self):
         self.server.stdin.write(f"{self.sidecar.port}\n")
@@ -63,6 +78,45 @@ class Grpc(unittest.TestCase):
         gone = 'headgate_proxy_requests_total{outcome="client_gone"}'
         until(lambda: self.sidecar.metric(gone) >= 1, 10, "the call that was cancelled has ended")
         until(lambda: self.sidecar.metric("headgate_proxy_in_flight") == 0, 10, "all calls have ended")
+
+
+class GrpcKeepalive(unittest.TestCase):
+    """PINGs keep a connection between two calls, but not a stream on which nothing moves (docs/guides/sidecar.md)."""
+
+    def test_a_silent_connection_stays_and_a_silent_stream_ends(self):
+        server, port = start_node(self, "sidecar_keepalive.mjs")
+        sidecar = self.enterContext(Sidecar(port, scheme="h2c", args=("--idle-timeout", "1s")))
+        accepted = lambda: sidecar.metric("headgate_connections_accepted_total")
+        before = accepted()
+        by_metric = accepted() - before  # the connection of this question
+        server.stdin.write(f"{sidecar.port}\n")
+        server.stdin.flush()
+        # 14: UNAVAILABLE
+        expected = {"first": "hello", "afterSilence": "hello", "silentStream": 14, "afterStream": "hello", "talkingStream": [0, 8]}
+        self.assertEqual(json.loads(server.stdout.readline()), expected)
+        self.assertEqual(accepted() - before - 2 * by_metric, 1, "one connection has had all calls")
+
+
+class Latin1(unittest.TestCase):
+    """Values that are not UTF-8 pass in both directions, between all versions of HTTP (RFC 9113, 8.2.1)."""
+
+    def check(self, sidecar, *words):
+        done = subprocess.run(
+            ("curl", "--silent", "--include", "--max-time", "10", "-H", "X-Client-Id: ann", *words, "-H", b"X-Name: caf\xe9\xff",
+             f"http://127.0.0.1:{sidecar.port}/"), capture_output=True, check=True)
+        head = done.stdout.lower()
+        self.assertIn(b" 200", head.splitlines()[0])
+        self.assertIn(b"x-name: caf\xe9\r\n", head)
+        self.assertIn(b"x-sent: 636166e9ff\r\n", head)
+
+    def test_servers_of_node(self):
+        server, http2 = start_node(self, "sidecar_latin1.mjs")
+        http1 = int(server.stdout.readline())
+        for upstream in ({"port": http2, "scheme": "h2c"}, {"port": http1}):
+            sidecar = self.enterContext(Sidecar(upstream.pop("port"), **upstream))
+            for version in ("--http2-prior-knowledge", "--http1.1"):
+                with self.subTest(upstream=upstream, version=version):
+                    self.check(sidecar, version)
 
 
 class WebSocket(unittest.TestCase):
@@ -148,7 +202,7 @@ class EarlyAnswers(Certificates):
         self.assertEqual(self.sidecar.process.wait(30), 0)
 
     def test_h2load(self):
-        """It sends everything, and counts a stream as done at its end."""
+        """h2load sends its whole body, and counts a stream as done only at its end."""
         require("h2load")
         self.sidecar = self.enterContext(Sidecar(self.upstream.port, args=self.ARGS, capacity=1))
         self.assertEqual(self.sidecar.request("GET", "/", headers={"X-Client-Id": "ann"})[0], 200)
@@ -168,17 +222,7 @@ class Browser(Certificates):
 
     def browse(self, server, url):
         """The findings of the page."""
-        require("chromium")
-        folder = self.enterContext(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-        words = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                 "--no-proxy-server", "--disable-background-networking", "--disable-component-update",
-                 "--ignore-certificate-errors", f"--user-data-dir={folder}", "--remote-debugging-port=0", url)
-        # A session of its own, because it has many processes.
-        browser = subprocess.Popen(
-            ("chromium", *words), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True)
-        self.addCleanup(browser.wait)
-        self.addCleanup(os.killpg, browser.pid, signal.SIGKILL)
+        open_page(self, url)
         ready, _, _ = select.select([server.stdout], [], [], 60)
         self.assertTrue(ready, "the page says what it has found")
         return json.loads(server.stdout.readline())
@@ -226,7 +270,7 @@ class LoadGenerators(unittest.TestCase):
         self.assertNotIn("Non-2xx", done.stdout)
         requests = int(re.search(r"(\d+) requests in", done.stdout).group(1))
         self.assertGreater(requests, 0)
-        # Those that were open at the end are not in its count.
+        # Requests that were open at the end are not in its count.
         until(lambda: requests <= self.answered() <= requests + 16, 10, "the sidecar has counted the same")
 
     def test_h2load(self):

@@ -1,5 +1,5 @@
 """Ten thousand connections of a sidecar come and go, in every way in which clients leave, while the service
-restarts. Afterwards nothing of them is left: no connection, place, permit, debt, file or memory."""
+restarts. Afterwards nothing of them is left: no connection, place, permit, file or memory."""
 
 import os
 import select
@@ -25,7 +25,7 @@ descriptors:
   - {algorithm: concurrency, requests: 100, ttl: 1h}
   - {unit: hour, requests_per_unit: 1000000000, cost: {of: response_bytes, per: 1KiB, reserve: 64KiB}}
 """
-GAUGES = ("headgate_proxy_in_flight", "headgate_upstream_queue", "headgate_permits_in_memory", "headgate_size_debts",
+GAUGES = ("headgate_proxy_in_flight", "headgate_upstream_queue", "headgate_permits_in_memory",
           "headgate_auth_held", "headgate_buffer_bytes")
 HELD = 'headgate_permits_held{domain="default",rule="client"}'
 
@@ -89,7 +89,7 @@ class Crowd(unittest.TestCase):
         self.sidecar = self.enterContext(Sidecar(self.nginx.port, args=words))
 
     def come(self, part):
-        """A part of the crowd. Some connections are reset by the sidecar or by this side."""
+        """Runs one part of the crowd. Some connections are reset by the sidecar or by this side."""
         stay = []
         for number in range(part, self.count, PARTS):
             variants = kinds(f"client{number % 50}")

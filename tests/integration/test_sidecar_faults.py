@@ -179,8 +179,7 @@ class Http2Upstream(unittest.TestCase):
             b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
         with self.sidecar.connect() as client:
-            client.sendall(ask)
-            client.shutdown(socket.SHUT_WR)
+            client.sendall(ask.replace(b"Upgrade\r\n", b"Upgrade, close\r\n", 1))
             answer = read_all(client)
         self.assertTrue(answer.startswith(b"HTTP/1.1 501 "), answer)
         self.assertIn(b"takes no tunnels over HTTP/2", answer)

@@ -54,7 +54,7 @@ class Fleet(SidecarFleet):
             self.assertLessEqual(admitted, CAPACITY // REPLICAS + 1, f"{before} before")
             redis.start()
             until(lambda: self.metric("headgate_fleet_pool_alone", (0,)) == 0, 20, "the replica has rejoined")
-            # The store has lost the pool. The new one is charged for the requests that were admitted alone.
+            # The store has lost the pool. The new pool is charged for the requests that were admitted alone.
             alone = self.metric("headgate_fleet_pool_alone_requests_total", (0,))
             self.assertGreater(alone, 0)
             self.assertLess(self.ask("A", 50, (1, 2)), CAPACITY)

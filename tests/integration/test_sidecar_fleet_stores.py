@@ -28,7 +28,7 @@ class OnStores(SidecarFleet):
         self.skewed_load(cycles=4)
 
     def wait_until_acquainted(self):
-        """Afterwards each replica has its part of the capacity while the store is unreachable."""
+        """Waits until each replica knows of the others, so that it can take its part of the capacity without the store."""
         for place in range(REPLICAS):
             until(lambda place=place: self.metric("headgate_instances", (place,)) == REPLICAS, 20, "the instances are counted")
 

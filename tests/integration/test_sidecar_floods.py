@@ -25,7 +25,7 @@ CONNECTION_BYTES = 2 * MIB
 # doubled.
 STREAM_BYTES = 256 << 10
 STREAMS = 100
-ALL_BYTES = 256 * MIB  # of all connections together, and an eighth for what lies between them
+ALL_BYTES = 256 * MIB  # of all connections together, and an eighth more for the gaps between them
 
 
 def serve(connection, head):

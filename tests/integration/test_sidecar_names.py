@@ -1,5 +1,5 @@
 """A name in --upstream stands for all its addresses: load is spread over them, and a change is
-followed. The addresses of names are those that the test says: see given_names.c."""
+followed. The test chooses the addresses of names: see given_names.c."""
 
 import json
 import os
@@ -121,9 +121,9 @@ class SidecarNames(unittest.TestCase):
         self.knows("127.0.0.2", "127.0.0.3")
         # Requests that had begun there end; no others follow.
         before = len(one.heads)
-        until(lambda: len(one.heads) >= before + 100, 30, "the load goes on")
+        until(lambda: len(one.heads) >= before + 100, 30, "the load continues")
         gone = len(three.heads)
-        until(lambda: len(one.heads) >= before + 300, 30, "the load goes on")
+        until(lambda: len(one.heads) >= before + 300, 30, "the load continues")
         self.assertEqual(len(three.heads), gone)
 
         self.names.set("127.0.0.5", "127.0.0.3", "127.0.0.2")

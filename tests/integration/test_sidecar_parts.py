@@ -52,7 +52,7 @@ class Parts(unittest.TestCase):
         until(lambda: self.waits() == 20 - PART, 10, "the uploads beyond the part of the client wait")
         until(lambda: len(self.upstream.heads) == PART, 10, "its part is used")
         self.others_are_served()
-        # An upload that ends makes room for one of those that wait.
+        # An upload that ends makes room for one of the waiting ones.
         asked = len(self.upstream.heads)
         uploads[0].sendall(b"y" * 99_000)
         self.assertTrue(read_exactly(uploads[0], 15).startswith(b"HTTP/1.1 200 OK"))

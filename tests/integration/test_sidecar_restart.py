@@ -202,7 +202,7 @@ class ThePath(Restarts):
             other.listen()
             status, error = self.refused()
             self.assertEqual(status, 3)
-            self.assertIn("another program has the socket there", error)
+            self.assertIn("another program listens on this socket", error)
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(self.path)
 
@@ -351,16 +351,21 @@ class State(Restarts):
         change = json.dumps({"mode": "passthrough", "upstream": f"http://127.0.0.1:{other.port}"})
         status, _, state = sidecar.request("PATCH", "/v1/sidecar", body=change, port=sidecar.admin_port)
         self.assertEqual(status, 200)
+
+        def settings(text):  # the addresses that the upstream had before may still drain
+            return {name: value for name, value in json.loads(text).items() if name != "addresses"}
+
         for _ in range(2):
             sidecar = self.restart(sidecar)
-            self.assertEqual(sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2], state)
+            now = sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2]
+            self.assertEqual(settings(now), settings(state))
             self.assertEqual(ask_as(sidecar, "ann")[0], 200)
         # A flag that is not as before is what the operator wants now.
         sidecar = self.restart(sidecar, upstream=other.port)
         sidecar = self.restart(sidecar, "--mode", "passthrough")
         sidecar = self.restart(sidecar)
-        now = json.loads(sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2])
-        self.assertEqual(now, {"mode": "enforce", "upstream": f"http://127.0.0.1:{self.nginx.port}"})
+        now = sidecar.request("GET", "/v1/sidecar", port=sidecar.admin_port)[2]
+        self.assertEqual(settings(now), {"mode": "enforce", "upstream": f"http://127.0.0.1:{self.nginx.port}"})
 
     def test_the_found_capacity_is_there_at_once(self):
         require("wrk")

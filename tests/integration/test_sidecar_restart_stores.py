@@ -136,7 +136,7 @@ class RulesThatAreAway(WithAStore):
         done = run(BINARY, "sidecar", "--handover", self.path, "--capacity", "1", "--listen", "127.0.0.1:0",
                    "--admin-listen", "none", "--upstream", f"http://127.0.0.1:{self.nginx.port}", *self.words)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("--handover: this process has found no rules, and the one that runs goes on", done.stderr)
+        self.assertIn("--handover: this process has found no rules; the old one continues to serve", done.stderr)
         self.assertIn("hint: ", done.stderr)
         return done.stderr
 

@@ -56,7 +56,7 @@ class Via(unittest.TestCase):
         self.assertEqual(self.via_of(first), "1.1 headgate, 1.1 headgate")
         six = ", ".join(["1.1 headgate"] * 6)
         self.assertEqual(self.via_of(first, Via=six), f"{six}, 1.1 headgate, 1.1 headgate")
-        # Seven and the first sidecar are eight when the second one looks.
+        # Seven entries, and one of the first sidecar: the second sidecar counts eight, which is a loop.
         status, _, text = first.request("GET", "/", headers={**CLIENT, "Via": f"{six}, 1.1 headgate"})
         self.assertEqual(status, 508, text)
 

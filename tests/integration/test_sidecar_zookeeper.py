@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import threading
 import unittest
 
 from kazoo.exceptions import NoAuthError
@@ -71,6 +72,32 @@ class RulesInZooKeeper(unittest.TestCase):
         sidecar = self.start("--mappings", mappings)
         statuses = [self.quota(sidecar, **{"X-API-Key": "k1", "X-Client-Id": "ann"})[0] for _ in range(3)]
         self.assertEqual(statuses, [200, 200, 429])
+
+    def test_a_key_whose_requests_in_flight_are_limited(self):
+        self.put("config/k1", b'{"Limit": 1, "Algorithm": "concurrency", "Ttl": "60s"}')
+        mappings = os.path.join(self.folder, "mappings.yaml")
+        with open(mappings, "w", encoding="utf-8") as file:
+            file.write(MAPPINGS)
+        arrived, end = threading.Event(), threading.Event()
+
+        def answer_late(connection, head):
+            arrived.set()
+            end.wait(20)
+            return answer(connection, head)
+
+        upstream = Upstream(self, answer_late)
+        words = ("--watch", self.zookeeper.url(), "--mappings", mappings)
+        sidecar = self.enterContext(Sidecar(upstream.port, args=words))
+        statuses = []
+        who = {"X-API-Key": "k1", "X-Client-Id": "ann"}
+        first = threading.Thread(target=lambda: statuses.append(self.quota(sidecar, **who)[0]))
+        first.start()
+        self.assertTrue(arrived.wait(20))
+        self.assertEqual(self.quota(sidecar, **who)[0], 429)
+        end.set()
+        first.join()
+        until(lambda: self.quota(sidecar, **who)[0] == 200, 2, "its permit is back")
+        self.assertEqual(statuses, [200])
 
     def test_nothing_passes_before_the_first_rules(self):
         sidecar = self.start()

@@ -32,7 +32,7 @@ class StrictHistory(unittest.TestCase):
             instances[place].process.kill()
             before = list(load.answered)
             others = [i for i in range(3) if i != place]
-            until(lambda: all(load.answered[i] > before[i] + 5 for i in others), 20, "the others go on")
+            until(lambda: all(load.answered[i] > before[i] + 5 for i in others), 20, "the others continue")
             instances[place] = self.serve(url)
             until(lambda: load.answered[place] > before[place] + 5, 20, "it is used again")
         server.kill()

@@ -1,6 +1,6 @@
 """A follower of ZooKeeper is cut off from the other servers, but not from its clients. It still
 answers reads, from a state that gets older. No decision is made on such a state, and its instances
-go on at another server.
+continue at another server.
 
 The servers and the instances are on networks of their own (namespaces.py)."""
 
@@ -55,7 +55,7 @@ class StrictPartition(unittest.TestCase):
         ]
         for server in self.servers:
             server.wait_until_serving()
-        # Each instance has one session. Some must be at a follower.
+        # Each instance has one session. At least one session must be at a follower.
         self.instances = [self.serve(self.servers) for _ in range(3)]
         while self.sessions(self.old()) == 0:
             self.instances.append(self.serve(self.servers))
@@ -109,13 +109,13 @@ class StrictPartition(unittest.TestCase):
             self.addCleanup(self.network.plug, old.name, server.name)
             self.network.pull(old.name, server.name)
         cut_at = self.version_of(current)
-        until(lambda: self.version_of(current) > cut_at + 20, 20, "the instances at other servers go on")
+        until(lambda: self.version_of(current) > cut_at + 20, 20, "the instances at other servers continue")
         self.assertLess(self.version_of(reader), self.version_of(current), "a read at the follower is old")
 
         until(lambda: not old.is_serving(), 40, "the follower has noticed")
         before = list(load.answered)
         went_on = lambda: [now > then + 20 for now, then in zip(load.answered, before)]
-        until(lambda: all(went_on()[:watcher]), 30, "all go on elsewhere")
+        until(lambda: all(went_on()[:watcher]), 30, "all continue elsewhere")
         for server in others:
             self.network.plug(old.name, server.name)
         until(old.is_serving, 30, "the follower is back")

@@ -93,12 +93,13 @@ class Tls(unittest.TestCase):
                 pass
         self.assertEqual(server.request("GET", "/healthz")[0], 200)
 
-    def test_old_versions_are_refused_and_http_is_chosen(self):
+    def test_old_versions_are_refused_and_http_2_is_chosen_if_it_is_offered(self):
         self.serve()
         context = self.context()
-        context.set_alpn_protocols(["h2", "http/1.1"])
-        connection = self.connect(context)
-        self.assertEqual(connection.selected_alpn_protocol(), "http/1.1")
+        for offered, chosen in ((["h2", "http/1.1"], "h2"), (["http/1.1"], "http/1.1"), (["h3"], None)):
+            context.set_alpn_protocols(offered)
+            connection = self.connect(context)
+            self.assertEqual(connection.selected_alpn_protocol(), chosen)
         self.assertIn(connection.version(), ("TLSv1.2", "TLSv1.3"))
         for old in ("-tls1", "-tls1_1"):
             result = run("openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", old, "-cipher", "ALL:@SECLEVEL=0", input="")

@@ -66,7 +66,7 @@ class ZooKeeperRules(unittest.TestCase):
         self.assertEqual(status, 429)
         self.assertTrue(1 <= int(fields["retry-after"]) <= 20, fields)
 
-        # The window goes on: exactly five more.
+        # The window continues: exactly five more.
         self.put("config/test-key", limit(15, 20))
         until(lambda: limit_in_force(server) == 15, 1, "the new limit is in force")
         self.assertEqual([auth(server, "test-key") for _ in range(7)], [200] * 5 + [429] * 2)
@@ -87,7 +87,7 @@ class ZooKeeperRules(unittest.TestCase):
         server = self.serve()
         self.assertEqual([ask("/v1/acquire", id=f"job-{i}")[0] for i in range(2)], [200, 200])
         self.assertEqual(ask("/v1/acquire", id="job-2")[0], 429)
-        # Forward-auth only looks: it denies while all permits are taken, and takes none.
+        # Forward-auth only peeks: it denies while all permits are taken, and takes none.
         status, fields, _ = server.request("GET", "/auth", headers={"X-API-Key": "test-key"})
         self.assertEqual(status, 429)
         self.assertTrue(1 <= int(fields["retry-after"]) <= 60, fields)
@@ -277,6 +277,42 @@ class ZooKeeperRules(unittest.TestCase):
         until(lambda: "10 documents were deleted at once; they stay in force" in server.errors(), 5, "the log says so")
         self.assertEqual(server.request("GET", "/readyz")[0], 200)
 
+    def test_a_document_that_is_replaced_in_one_transaction_is_followed(self):
+        self.put("config/test-key", limit(1))
+        server = self.serve()
+        for n in range(2, 7):
+            replace = self.operator.transaction()
+            replace.delete("/rate-limiter/config/test-key")
+            replace.create("/rate-limiter/config/test-key", limit(n))
+            replace.commit()
+            until(lambda: limit_in_force(server) == n, 1, f"{n} is in force")
+        self.put("config/test-key", limit(10))
+        until(lambda: limit_in_force(server) == 10, 1, "it is followed")
+        self.assertEqual(server.metric("headgate_watch_missed_changes_total"), 0)
+
+    def test_a_new_instance_does_not_hide_that_everything_was_deleted(self):
+        copy = os.path.join(self.folder, "copy")
+        self.put("config/test-key", limit(1))
+        running = self.serve("--watch-copy", copy)
+        self.assertEqual([auth(running, "test-key") for _ in range(2)], [200, 429])
+        until(lambda: os.path.exists(copy), 5, "the copy is written")
+        self.operator.delete("/rate-limiter", recursive=True)
+        until(lambda: running.metric("headgate_watch_kept_documents") == 1, 10, "the limit is kept")
+        new = self.serve()
+        until(lambda: self.operator.exists("/rate-limiter/config"), 10, "a new instance makes the directories")
+        self.assertEqual(new.request("GET", "/readyz")[0], 503)
+        running.stop()
+        # An instance that restarts, and one that loses its connection.
+        again = self.serve("--watch-copy", copy)
+        until(lambda: "rules.source_followed" in again.errors(), 10, "it has read the ensemble")
+        self.zookeeper.kill()
+        until(lambda: again.metric("headgate_config_age_seconds") > 0, 10, "the connection is lost")
+        self.zookeeper.start()
+        until(lambda: again.metric("headgate_config_age_seconds") == 0, 10, "it is back")
+        self.assertEqual(again.metric("headgate_watch_kept_documents"), 1)
+        self.assertEqual([auth(again, "test-key") for _ in range(2)], [200, 429])
+        self.assertIn("1 document was deleted and stays in force", again.errors())
+
     def test_a_storm_of_changes(self):
         self.put("config/test-key", limit(1))
         server = self.serve()
@@ -464,7 +500,7 @@ class Fleet(unittest.TestCase):
                 self._change(operator, servers, 1_000_002, 15)
                 leader.start(wait=False)
                 leader.wait_until_serving()
-                # A follower that stands still, and then is behind the others.
+                # A follower is paused, and is behind the others when it continues.
                 follower = ensemble.follower()
                 follower.pause()
                 self._change(operator, servers, 1_000_003, 15)

@@ -59,7 +59,7 @@ class Search {
 
   std::string Run() {
     auto event = AfterReads();
-    // Those without an answer need not have been done.
+    // Operations without an answer need not have been done.
     while (answered_left_ > 0) {
       HEADGATE_CHECK(event != events_.end());
       if (!event->is_return && TryNext(event)) {
@@ -111,7 +111,11 @@ class Search {
       case store::Operation::kRefund:
         decision = *Refund(limit_, state, no_hits, operation.cost, at_);
         break;
+      case store::Operation::kCharge:
+        decision = Charge(limit_, state, no_hits, operation.cost, at_);
+        break;
       case store::Operation::kReset:
+      case store::Operation::kUndo:  // no client asks for it
         return false;
     }
     return !operation.answer ||
@@ -119,15 +123,15 @@ class Search {
                Operation::Answer{.allowed = decision.allowed, .remaining = decision.remaining};
   }
 
-  // A request that leaves every bucket as it is that gives this answer. (A refund may leave a full
-  // bucket as it is, and change another one, with the same answer.)
+  // Whether a bucket that gives this answer is left unchanged by the request. (A refund may leave a
+  // full bucket as it is, and change another one, with the same answer.)
   static bool IsRead(const Operation& operation) {
     return operation.answer &&
            (operation.operation == store::Operation::kPeek || !operation.answer->allowed);
   }
 
   // Chooses every read that may be next. Whatever order there is, it stays possible if such a
-  // request is moved to the front. Returns where to go on.
+  // request is moved to the front. Returns where to continue.
   Events::iterator AfterReads() {
     for (auto event = events_.begin(); event != events_.end() && !event->is_return;) {
       const auto call = event++;

@@ -110,7 +110,7 @@ void Record(const Limit& limit, const std::vector<size_t>& order, History& histo
   }
 }
 
-// By trying all orders.
+// Tries all orders of the requests.
 bool IsPossible(const Limit& limit, const History& history) {
   std::vector<size_t> order(history.size());
   std::iota(order.begin(), order.end(), 0u);

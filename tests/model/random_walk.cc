@@ -33,6 +33,7 @@ class EdgeHitLog final : public algorithm::HitLog {
   explicit EdgeHitLog(uint64_t& edge) : edge_(edge) {}
 
   bool empty() const override { return Hits().empty(); }
+  size_t size() const override { return Hits().size(); }
   Hit Oldest() const override { return Hits().Oldest(); }
   Hit Newest() const override { return Hits().Newest(); }
   void DropOldest() override {
@@ -42,6 +43,11 @@ class EdgeHitLog final : public algorithm::HitLog {
   void ReduceNewest(uint32_t cost) override {
     Hits().ReduceNewest(cost);
     edge_ = hits_.size();
+  }
+  uint32_t ReduceAt(Instant at, uint64_t cost) override {
+    const uint32_t reduced = Hits().ReduceAt(at, cost);
+    edge_ = hits_.size();
+    return reduced;
   }
   bool Append(Hit hit) override {
     Hits().Append(hit);
@@ -63,6 +69,17 @@ class EdgeHitLog final : public algorithm::HitLog {
   uint64_t& edge_;
   testing::DequeHitLog hits_;
 };
+
+algorithm::BlockLengths AnyBlock(Random& random) {
+  using Lengths = algorithm::BlockLengths;
+  Lengths lengths;
+  for (uint64_t left = Between(random, 1, Lengths::kMost); left > 0; --left) {
+    const auto seconds =
+        static_cast<uint32_t>(OneIn(random, 4) ? 1 + AnySize(random, 24) : Between(random, 1, 20));
+    lengths.Add(Lengths::Seconds(seconds));
+  }
+  return lengths;
+}
 
 LimitSpec AnySpec(Random& random, Algorithm algorithm) {
   LimitSpec spec{.algorithm = algorithm};
@@ -120,6 +137,8 @@ LimitSpec AnySpec(Random& random, Algorithm algorithm) {
   if (algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter) {
     spec.count_denied = OneIn(random, 4);
   }
+  if (algorithm != Algorithm::kLeakyBucketQueue) spec.overdraw = OneIn(random, 6);
+  if (OneIn(random, 3) && !spec.count_denied && !spec.overdraw) spec.block = AnyBlock(random);
   if (algorithm == Algorithm::kSlidingWindowLog && spec.requests > algorithm::kLogRequestsMax) {
     spec.requests = algorithm::kLogRequestsMax - AnySize(random, 10);
   }
@@ -169,6 +188,20 @@ class Walk {
       if (IsQueue(limit_.algorithm())) return !refunded.ok() || Differ("a queue accepted a refund");
       return refunded.ok() ? Compare(*refunded, model_.Refund(cost, now_)) : Differ("no refund");
     }
+    if (what < 20) {
+      const Cost charged = std::min(cost, 4 * limit_.capacity());
+      Note("charge {} at {}", charged, now_);
+      return Compare(Charge(limit_, state_, hits_, charged, now), model_.Charge(charged, now_));
+    }
+    if (what < 28 && !IsQueue(limit_.algorithm())) {
+      const int64_t taken_at = OneIn(random_, 8) ? NextTime() : earlier_[random_() % 4];
+      // More than one capacity may take longer than the time that a bucket can owe.
+      const Cost undone = std::min(cost, limit_.capacity());
+      Note("undo {} of {} at {}", undone, taken_at, now_);
+      return Compare(*Undo(limit_, state_, hits_, undone, Instant::FromNanos(taken_at), now),
+                     model_.Undo(undone, taken_at, now_));
+    }
+    earlier_[random_() % 4] = now_;
     Note("cost {} at {}", cost, now_);
     return Compare(Decide(limit_, state_, hits_, cost, now), model_.Decide(cost, now_));
   }
@@ -183,7 +216,8 @@ class Walk {
       return Differ(fmt::format("kernel: {}\nmodel:  {}", Describe(kernel), Describe(model)));
     }
     const Instant now = std::max(Instant::FromNanos(now_), state_.seen);
-    const bool fresh = std::max(FreshAt(limit_, state_, hits_), remembered_until_) <= now;
+    const bool fresh = std::max<Instant>({FreshAt(limit_, state_, hits_), remembered_until_,
+                                          MattersUntil(limit_, state_)}) <= now;
     if (fresh != model_.AsIfNeverUsed(now_)) return Differ("one looks unused, the other does not");
     if (fresh && OneIn(random_, 2)) {
       // From here on no answer shows whether a store has deleted the bucket; only its latest time
@@ -197,7 +231,7 @@ class Walk {
 
   void Forget() {
     Reset(limit_, state_, hits_);
-    remembered_until_ = Instant::FromNanos(0);
+    remembered_until_ = {};
   }
 
   bool Differ(const std::string& how) {
@@ -250,7 +284,8 @@ class Walk {
   Limit limit_;
   BucketState state_;
   EdgeHitLog hits_;
-  Instant remembered_until_{0};
+  std::array<int64_t, 4> earlier_{};  // times of some requests
+  algorithm::RememberedUntil remembered_until_{};
   ReferenceBucket model_;
   int64_t now_;
   int64_t earliest_ = 1;  // the largest step back in time
@@ -279,6 +314,8 @@ LimitSpec RandomChange(Random& random, const LimitSpec& spec) {
       to.requests = 0;
     } else if (what == 3) {
       to.count_denied = !to.count_denied;
+    } else if (what < 7) {
+      to.block = OneIn(random, 3) ? algorithm::BlockLengths{} : AnyBlock(random);
     } else {
       const LimitSpec other = RandomSpec(random, spec.algorithm);
       to.burst = other.burst;
@@ -347,17 +384,26 @@ int64_t RandomTimeStep(Random& random, const LimitSpec& spec, const Decision& la
   return std::min(step, base::kDurationMax.count());
 }
 
+static std::string DescribeBlock(const algorithm::BlockLengths& lengths) {
+  std::string out = lengths.empty() ? "" : " block";
+  for (size_t level = 0; level < lengths.size(); ++level)
+    out += fmt::format(" {}s", lengths.seconds_at(level).count());
+  return out;
+}
+
 std::string Describe(const LimitSpec& spec) {
   return fmt::format("{} {} per {}ns burst {} align {}{}", Name(spec.algorithm), spec.requests,
                      spec.period.count(), spec.burst ? fmt::to_string(*spec.burst) : "-",
-                     static_cast<int>(spec.align), spec.count_denied ? " count_denied" : "");
+                     static_cast<int>(spec.align), spec.count_denied ? " count_denied" : "") +
+         (spec.overdraw ? " overdraw" : "") + DescribeBlock(spec.block);
 }
 
 std::string Describe(const Decision& decision) {
-  return fmt::format("{} limit {} remaining {} retry {} reset {} wait {}",
+  return fmt::format("{} limit {} remaining {} retry {} reset {} wait {}{} blocked {}",
                      decision.allowed ? "allow" : "deny", decision.limit, decision.remaining,
                      decision.never_fits() ? "never" : fmt::to_string(decision.retry_after.count()),
-                     decision.reset_after.count(), decision.wait.count());
+                     decision.reset_after.count(), decision.wait.count(),
+                     decision.overdrawn ? " overdrawn" : "", decision.blocked_for.count());
 }
 
 namespace {

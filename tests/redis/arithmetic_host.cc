@@ -13,6 +13,7 @@
 #include "headgate/store/big_endian.h"
 #include "headgate/store/bucket_codec.h"
 #include "headgate/store/redis/script.h"
+#include "headgate/store/redis/value_checksum.h"
 
 namespace headgate::redis_host {
 namespace {
@@ -26,11 +27,16 @@ using store::Unpacker;
 using wire::RespValue;
 
 // The same constants as in scripts/clock.lua and scripts/leases.lua.
-enum class Op : uint8_t { kTake, kPeek, kRefund, kReset, kLease };
+enum class Op : uint8_t { kTake, kPeek, kRefund, kReset, kLease, kCharge, kUndo };
 constexpr uint8_t kDecided = 1;
 constexpr uint8_t kOtherLimit = 2;
-constexpr uint8_t kCorrupt = 1;
+constexpr uint8_t kDamaged = 3;
 constexpr uint8_t kClockReset = 2;
+constexpr uint8_t kTimed = 1;
+// How a value begins that may be a bucket.
+bool IsBucket(std::string_view value) {
+  return value.starts_with(store::kFormatVersion) || value.starts_with(store::kBlockingVersion);
+}
 
 Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
 Duration DurationOf(uint64_t ns) { return Duration(static_cast<int64_t>(ns)); }
@@ -51,9 +57,10 @@ class Run {
       : keyspace_(keyspace), clock_(clock), key_(key), arguments_(arguments) {
     std::string_view prefix = arguments[0];
     limit_ = store::TakeLimit(prefix).value();
+    state_at_ = arguments[0].size() + (limit_.blocks() ? store::kBlockBytes : 0);
     Unpacker in(arguments[1]);
     op_ = static_cast<Op>(in.U8());
-    const bool timed = in.U8() != 0;
+    const bool timed = (in.U8() & kTimed) != 0;
     now_ = InstantOf(in.U64());
     // TIME has microseconds.
     if (!timed) now_ = Instant::FromNanos(clock.ns / 1000 * 1000);
@@ -61,7 +68,10 @@ class Run {
     far_ = DurationOf(in.U64());
     replaced_ = now_ - DurationOf(in.U64());
     ms_least_ = in.U32();
+    in.U32();  // the checksum of the limit
     if (op_ != Op::kReset) cost_ = CostFrom(in);
+    if (op_ == Op::kUndo)
+      taken_at_ = InstantOf(Unpacker(arguments[1].substr(arguments[1].size() - 8)).U64());
   }
 
   RespValue Do() {
@@ -85,6 +95,9 @@ class Run {
     const uint64_t price = in.U64();
     const uint32_t fraction = in.U32();
     const bool unaffordable = price > static_cast<uint64_t>(base::kDurationMax.count());
+    const bool changes = op_ == Op::kCharge || op_ == Op::kUndo || op_ == Op::kRefund ||
+                         (op_ == Op::kTake && limit_.spec().overdraw);
+    if (changes && price >= algorithm::kOwedMost.ns) return ~algorithm::Cost{0};
     return unaffordable ? limit_.capacity() + 1 : WholeIntervals(limit_, {price, fraction});
   }
 
@@ -106,7 +119,7 @@ class Run {
     std::string value;
     if (reply.is_error()) {
       const RespValue header = Command({"LINDEX", "0"});
-      if (!header.text.starts_with(store::kFormatVersion)) return Foreign();
+      if (!IsBucket(header.text)) return Foreign();
       const auto length = static_cast<uint32_t>(Command({"LLEN"}).integer);
       std::string read = header.text;
       store::Packer(read).U32(length);
@@ -119,29 +132,27 @@ class Run {
     if (carried) value = std::string(arguments_[4]);
     const std::string_view prefix = arguments_[0];
     bool is_of_limit = value.starts_with(prefix);
-    if (is_of_limit && value.size() >= prefix.size() + 20) {
+    if (is_of_limit && value.size() >= state_at_ + 20) {
       const Instant seen =
-          InstantOf(Unpacker(std::string_view(value).substr(prefix.size() + 12)).U64());
+          InstantOf(Unpacker(std::string_view(value).substr(state_at_ + 12)).U64());
       is_of_limit = carried || seen > replaced_;
     }
     if (!is_of_limit) {
-      if (!value.starts_with(store::kFormatVersion) || value.size() > store::kValueBytesMax)
-        return Foreign();
+      if (!IsBucket(value) || value.size() > store::kValueBytesMax) return Foreign();
       std::string other;
       store::Packer(other).U8(kOtherLimit).U8(0).U64(static_cast<uint64_t>(now_.ns));
       return Bulk(other + value);
     }
-    auto found = store::ParseBucket(value);
+    const auto bytes = carried ? std::optional(value) : store::redis::BucketOfValue(value);
+    if (!bytes) return Foreign();
+    auto found = store::ParseBucket(*bytes);
     if (!found) return Foreign();
     bucket_ = *std::move(found);
     read_ = bucket_.state;
     return std::nullopt;
   }
 
-  std::optional<RespValue> Foreign() {
-    events_ = kCorrupt;
-    return std::nullopt;
-  }
+  static RespValue Foreign() { return Bulk(std::string(1, static_cast<char>(kDamaged))); }
 
   std::optional<RespValue> OtherLog(const std::string& header, uint32_t length) {
     std::string other;
@@ -161,21 +172,24 @@ class Run {
   }
 
   void SetTheClock() {
-    Instant& remembered_until = bucket_.remembered_until;
+    algorithm::RememberedUntil& remembered_until = bucket_.remembered_until;
     if (bucket_.state.seen > now_ + far_) {
       SetBackLeased(limit_, bucket_.state, bucket_.leases, remembered_until, now_);
       events_ |= kClockReset;
     }
     now_ = std::max(now_, bucket_.state.seen);
-    if (remembered_until <= now_) remembered_until = Instant{0};
+    if (remembered_until <= now_) remembered_until = {};
   }
 
   RespValue Step() {
     algorithm::BucketState& state = bucket_.state;
     ExpireLeases(limit_, state, bucket_.leases, now_);
-    for (const algorithm::Lease& lease : bucket_.leases) last_ = std::max(last_, lease.expires_at);
-    // Refunds and leases report the rest after them, all others the rest that they found.
+    for (const algorithm::Lease& lease : bucket_.leases) {
+      if (!lease.has_ended() && !lease.is_mark()) last_ = std::max(last_, lease.expires_at);
+    }
+    // Takes and peeks report the rest that they found, all others the rest after them.
     algorithm::BucketState answered = Found();
+    const algorithm::Block found_block = state.block;
     bool allowed = true;
     std::string said;
     algorithm::NoHits no_hits;
@@ -185,15 +199,23 @@ class Run {
         break;
       case Op::kPeek: {
         algorithm::BucketState copy = state;
-        allowed = Decide(limit_, copy, no_hits, cost_, now_).allowed;
+        allowed = Peek(limit_, copy, no_hits, cost_, now_).allowed;
         break;
       }
       case Op::kRefund:
         RefundLeased(limit_, state, bucket_.leases, cost_, now_);
         answered = Left();
         break;
+      case Op::kCharge:
+        ChargeLeased(limit_, state, bucket_.leases, cost_, now_);
+        answered = Left();
+        break;
+      case Op::kUndo:
+        UndoLeased(limit_, state, bucket_.leases, cost_, taken_at_, now_);
+        answered = Left();
+        break;
       case Op::kLease:
-        said = Ask();
+        said = Ask(allowed);
         answered = Left();
         break;
       case Op::kReset:
@@ -201,6 +223,7 @@ class Run {
     }
     if (op_ != Op::kPeek) Write();
     RespValue reply = Decided(answered, allowed);
+    if (limit_.blocks()) store::AppendBlock(found_block, reply.text);
     reply.text += said;
     return reply;
   }
@@ -226,25 +249,28 @@ class Run {
     return state;
   }
 
-  std::string Ask() {
+  std::string Ask(bool& allowed) {
     Unpacker in(arguments_[2]);
     algorithm::LeaseAsk ask;
     ask.id = {.node = in.U64(), .number = in.U64()};
+    ask.cost = cost_;
     ask.want = in.U32();
-    ask.least = in.U32();
-    ask.share = in.U32();
+    ask.brief = in.U32();
+    ask.parts = in.U32();
     ask.ttl = DurationOf(in.U64());
     std::vector<algorithm::LeaseReport> reports(in.U32());
     for (algorithm::LeaseReport& report : reports) {
       report = {.number = in.U64(), .spent = in.U32(), .returned = in.U8() != 0};
     }
     ask.reports = reports;
-    const algorithm::LeaseGrant grant = AskLease(limit_, bucket_.state, bucket_.leases, ask, now_);
+    algorithm::LeaseGrant grant;
+    allowed = AskLease(limit_, bucket_.state, bucket_.leases, ask, now_, grant).allowed;
     std::string said;
     store::Packer(said)
         .U32(static_cast<uint32_t>(grant.granted))
-        .U32(grant.holders)
-        .U64(grant.granted > 0 ? static_cast<uint64_t>((now_ + grant.ttl).ns) : 0);
+        .U32(static_cast<uint32_t>(grant.others))
+        .U64(grant.granted > 0 ? static_cast<uint64_t>((now_ + grant.ttl).ns) : 0)
+        .U64(static_cast<uint64_t>(grant.others_until.ns));
     return said;
   }
 
@@ -254,21 +280,40 @@ class Run {
     // After a return the script does not determine which lease is the last, and keeps the bucket
     // longer.
     algorithm::Leases leases = bucket_.leases;
-    if (!leases.empty()) leases.back().expires_at = std::max(leases.back().expires_at, last_);
+    const auto lives = std::find_if(
+        leases.begin(), leases.end(),
+        [](const algorithm::Lease& lease) { return !lease.has_ended() && !lease.is_mark(); });
+    if (lives != leases.end()) lives->expires_at = std::max(lives->expires_at, last_);
     const Instant kept_until = KeptUntil(limit_, bucket_.state, leases, now_);
-    // Full, but not yet as if never used under its earlier limits.
+    // Full, but not yet fresh under its earlier limits.
     if (kept_until <= now_ && IsTokenBucket(limit_.algorithm())) {
-      bucket_.state = {.edge = static_cast<uint64_t>(now_.ns), .seen = now_, .count = 0};
+      bucket_.state.edge = static_cast<uint64_t>(now_.ns);
+      bucket_.state.count = 0;
     }
-    const Instant until = std::max(kept_until, bucket_.remembered_until);
+    const Instant until =
+        std::max<Instant>({kept_until, bucket_.remembered_until, MarkedUntil(bucket_.leases),
+                           MattersUntil(limit_, bucket_.state)});
     if (until <= now_) {
       if (existed_) Command({"DEL"});
       return;
     }
     std::string value;
     AppendBucket(bucket_, value);
+    AddChecksum(value);
     const int64_t ms = ((until - start_).count() + 999'999) / 1'000'000 + 1;
     Command({"SET", value, "PX", std::to_string(std::max<int64_t>(ms, ms_least_))});
+  }
+
+  void AddChecksum(std::string& value) const {
+    std::string checksum;
+    const uint32_t sum = store::redis::ValueChecksum(value);
+    if (bucket_.remembered_until > bucket_.state.seen) {
+      store::Packer(checksum).U64(0).U64(sum).U64(0).U64(0);
+      value += checksum;
+    } else {
+      store::Packer(checksum).U64(sum);
+      value.insert(state_at_ + 20, checksum);
+    }
   }
 
   RespValue Decided(const algorithm::BucketState& state, bool allowed) const {
@@ -290,12 +335,14 @@ class Run {
   const std::span<const std::string_view> arguments_;
   Limit limit_;
   Op op_ = Op::kPeek;
-  Instant start_{0};  // the time at the start of the call, which TTLs count from
+  size_t state_at_ = 0;  // bytes before the state in a value of this limit
+  Instant start_{0};     // the time at the start of the call, which TTLs count from
   Instant now_{0};
   Duration far_{0};
   Instant replaced_{0};
   uint32_t ms_least_ = 0;
   algorithm::Cost cost_ = 0;
+  Instant taken_at_{0};
   StoredBucket bucket_;
   algorithm::BucketState read_{};
   Instant last_{0};  // the latest expiry of the leases found

@@ -16,7 +16,7 @@ inline std::vector<algorithm::LimitSpec> With(std::vector<algorithm::LimitSpec> 
   return kinds;
 }
 
-// The kinds that grant leases. The month has its own length.
+// The kinds that grant leases. The month and the week have their own lengths.
 inline std::vector<algorithm::LimitSpec> KindsThatLease(uint64_t requests, base::Duration period) {
   using enum algorithm::Algorithm;
   using algorithm::Align;
@@ -29,6 +29,7 @@ inline std::vector<algorithm::LimitSpec> KindsThatLease(uint64_t requests, base:
        .period = period,
        .align = Align::kFirstHit},
       {.algorithm = kFixedWindow, .requests = requests, .align = Align::kCalendarMonth},
+      {.algorithm = kFixedWindow, .requests = requests, .align = Align::kCalendarWeek},
       {.algorithm = kSlidingWindowCounter, .requests = requests, .period = period},
   };
 }

@@ -29,27 +29,29 @@ class LeaseRig : public ::testing::Test {
   void Use(const algorithm::LimitSpec& spec) { limit = store.Intern(spec); }
 
   // Empty if buckets of this kind never grant leases.
-  std::optional<store::LeaseGrant> AskIfLeased(store::LeaseId id, uint64_t want,
-                                               std::vector<store::LeaseReport> reports = {},
-                                               uint64_t least = 1) {
+  std::optional<store::LeaseGrant> AskIfLeased(store::LeaseAsk ask) {
+    ask.ttl = kTtl;
     const store::SharedAnswer answer =
-        store.Ask({.name = "b",
-                   .limit = limit,
-                   .lease =
-                       store::LeaseAsk{
-                           .id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
-                   .leased = true},
-                  now);
+        store.Ask({.name = "b", .limit = limit, .lease = ask, .leased = true}, now);
     if (answer.status.code() == absl::StatusCode::kFailedPrecondition) return std::nullopt;
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     events = answer.events;
+    decision = answer.decision;
     return answer.grant;
   }
-  store::LeaseGrant Ask(store::LeaseId id, uint64_t want,
-                        std::vector<store::LeaseReport> reports = {}, uint64_t least = 1) {
-    const auto grant = AskIfLeased(id, want, std::move(reports), least);
+  // A brief lease of the wanted requests, as far as they are there.
+  std::optional<store::LeaseGrant> AskIfLeased(store::LeaseId id, uint64_t want,
+                                               const std::vector<store::LeaseReport>& reports) {
+    return AskIfLeased({.id = id, .want = want, .brief = want, .reports = reports});
+  }
+  store::LeaseGrant Ask(const store::LeaseAsk& ask) {
+    const auto grant = AskIfLeased(ask);
     EXPECT_TRUE(grant.has_value()) << "never leased";
     return grant.value_or(store::LeaseGrant{});
+  }
+  store::LeaseGrant Ask(store::LeaseId id, uint64_t want,
+                        const std::vector<store::LeaseReport>& reports = {}) {
+    return Ask({.id = id, .want = want, .brief = want, .reports = reports});
   }
   store::SharedAnswer Do(store::Operation operation, uint64_t cost) {
     const store::SharedAnswer answer = store.Ask({.name = "b",
@@ -71,6 +73,7 @@ class LeaseRig : public ::testing::Test {
   std::vector<store::LimitChange> history;
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   store::SharedEvents events;
+  algorithm::Decision decision{};  // of the last ask
 };
 
 }  // namespace headgate::redis_host

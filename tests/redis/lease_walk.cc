@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,14 +29,14 @@ constexpr size_t kRemembered = 12;
 
 std::string Describe(const LeaseStep& step) {
   std::string text = fmt::format("{} {} ", step.now.ns, model::Describe(step.spec));
-  if (step.kind == LeaseStep::Kind::kDebit) return text + fmt::format("debit {}\n", step.cost);
   if (step.kind == LeaseStep::Kind::kRequest) {
-    return text +
-           fmt::format("operation {} cost {}\n", static_cast<int>(step.operation), step.cost);
+    return text + fmt::format("operation {} cost {} taken at {}{}\n",
+                              static_cast<int>(step.operation), step.cost, step.taken_at.ns,
+                              step.keeps_limit ? " keeps the limit" : "");
   }
-  text += fmt::format("lease {}/{} want {} least {} share {} ttl {}", step.ask.id.node,
-                      step.ask.id.number, step.ask.want, step.ask.least, step.ask.share,
-                      step.ask.ttl.count());
+  text += fmt::format("lease {}/{} cost {} want {} brief {} of {} ttl {}", step.ask.id.node,
+                      step.ask.id.number, step.ask.cost, step.ask.want, step.ask.brief,
+                      step.ask.parts, step.ask.ttl.count());
   for (const LeaseReport& report : step.reports) {
     text += fmt::format(", {} spent {}{}", report.number, report.spent,
                         report.returned ? " returned" : "");
@@ -54,7 +55,7 @@ LeaseWalk::LeaseWalk(uint64_t seed, const LimitSpec& kind)
   for (const uint64_t id : {first, first + 1, first + (uint64_t{1} << 32), ~first, uint64_t{1}}) {
     nodes_.push_back({.id = id});
   }
-  if (OneIn(random_, 12)) crowd_in_ = Between(random_, 1, 300);
+  if (OneIn(random_, 8)) crowd_in_ = Between(random_, 1, 300);
   story_ = fmt::format("{} at {}\n", model::Describe(spec_), now_);
 }
 
@@ -64,6 +65,8 @@ LimitSpec LeaseWalk::OfTheKind() {
   while (true) {
     LimitSpec spec = model::RandomSpec(random_, kind_.algorithm);
     spec.align = kind_.align;
+    // A limit that blocks grants no leases, but may find those of another one.
+    if (!OneIn(random_, 4)) spec.block = {};
     if (IsCalendar(spec.align)) spec.period = Duration(0);
     if (Limit::Make(spec).ok()) return spec;
   }
@@ -76,15 +79,16 @@ LeaseStep LeaseWalk::Next() {
   const uint64_t what = random_() % 100;
   if (crowd_ > 0) {
     --crowd_;
+    leaves_ = crowd_ == 0;
     step = {.kind = LeaseStep::Kind::kLease,
-            .ask = {.id = {.node = 1000 + crowd_, .number = random_()}, .want = 1}};
+            .ask = {.id = {.node = 1000 + crowd_, .number = random_()}, .want = 1, .brief = 1}};
     step.ask.ttl = Duration(2 * kSecondNs);
   } else if (what < 50) {
     step = Ask();
   } else if (what < 60 && !asks_.empty()) {
     step = asks_[random_() % asks_.size()];
   } else if (what < 64) {
-    step = {.kind = LeaseStep::Kind::kDebit, .cost = NextCost()};
+    step = {.cost = NextCost(), .operation = Operation::kCharge, .keeps_limit = OneIn(random_, 2)};
   } else {
     if (what < 68) ChangeTheLimit();
     step = Request();
@@ -97,13 +101,15 @@ LeaseStep LeaseWalk::Next() {
 }
 
 void LeaseWalk::Note(const LeaseStep& step, const store::SharedAnswer& answer) {
-  if (step.kind != LeaseStep::Kind::kLease) {
-    last_ = answer.decision;
-    return;
-  }
-  last_.remaining = answer.grant.remaining;
+  last_ = answer.decision;
+  if (step.kind != LeaseStep::Kind::kLease) return;
   granted_ = answer.grant.granted;
   if (granted_ == 0) return;
+  for (Node& node : nodes_) {
+    if (node.id != step.ask.id.node) continue;
+    node.granted.emplace_back(step.ask.id.number, granted_);
+    if (node.granted.size() > kRemembered) node.granted.erase(node.granted.begin());
+  }
   lease_ends_.push_back((step.now + answer.grant.ttl).ns);
   if (lease_ends_.size() > 3) lease_ends_.erase(lease_ends_.begin());
 }
@@ -116,10 +122,10 @@ LeaseStep LeaseWalk::Ask() {
   const std::array<uint64_t, 6> wants{
       0, 1, Between(random_, 2, 50), last_.remaining, last_.remaining / 3, kU32Max};
   step.ask.want = wants[random_() % wants.size()];
-  step.ask.least = OneIn(random_, 3)   ? AnySize(random_, 8)
-                   : OneIn(random_, 3) ? last_.remaining + random_() % 2
-                                       : 1;
-  if (OneIn(random_, 3)) step.ask.share = OneIn(random_, 8) ? kU32Max : AnySize(random_, 8);
+  step.ask.brief = OneIn(random_, 3) ? step.ask.want : wants[random_() % wants.size()];
+  step.ask.parts = OneIn(random_, 8) ? static_cast<uint32_t>(AnySize(random_, 32))
+                                     : static_cast<uint32_t>(random_() % 5);
+  if (OneIn(random_, 2)) step.ask.cost = NextCost();
   const std::array<int64_t, 5> ttls{2 * kSecondNs, 2 * kSecondNs, kSecondNs / 2,
                                     static_cast<int64_t>(AnySize(random_, 31)), 0};
   step.ask.ttl = Duration(std::min(ttls[random_() % ttls.size()], 2 * kSecondNs));
@@ -130,6 +136,12 @@ LeaseStep LeaseWalk::Ask() {
     step.reports.push_back({.number = node.numbers_used - std::min(node.numbers_used, back),
                             .spent = spent[random_() % spent.size()],
                             .returned = OneIn(random_, 3)});
+  }
+  // Leases that have been granted and may be over.
+  for (uint64_t i = random_() % 5; i > 0 && !node.granted.empty(); --i) {
+    const auto& [number, granted] = node.granted[random_() % node.granted.size()];
+    step.reports.push_back(
+        {.number = number, .spent = Between(random_, 0, granted), .returned = OneIn(random_, 2)});
   }
   asks_.push_back(step);
   if (asks_.size() > kRemembered) asks_.erase(asks_.begin());
@@ -142,11 +154,16 @@ LeaseStep LeaseWalk::Request() {
   if (what < 4) step.operation = Operation::kRefund;
   if (what == 4) step.operation = Operation::kPeek;
   if (what == 5 && OneIn(random_, 4)) step.operation = Operation::kReset;
+  if (what == 6 || what == 7) {
+    step.operation = Operation::kUndo;
+    step.taken_at = Instant::FromNanos(
+        std::clamp<int64_t>(now_ - static_cast<int64_t>(AnySize(random_, 36)), 0, kEnd));
+  }
   return step;
 }
 
-// Many nodes that ask one after the other: more than the bucket has places for leases, and a bucket
-// with requests for all of them.
+// Many nodes that ask one after the other: more than the bucket has places for leases, and more
+// than it remembers when they have ended; and a bucket with requests for all of them.
 void LeaseWalk::GatherACrowd() {
   crowd_ = algorithm::kLeasesMax + 20;
   spec_ = kind_;
@@ -182,6 +199,8 @@ Cost LeaseWalk::NextCost() {
 }
 
 int64_t LeaseWalk::NextTime() {
+  // All leases of a crowd end at once.
+  if (std::exchange(leaves_, false)) return std::min(now_ + 2 * kSecondNs, kEnd);
   const auto period = static_cast<uint64_t>(std::max<int64_t>(1, spec_.period.count()));
   int64_t step = 0;
   switch (random_() % 16) {

@@ -1,10 +1,11 @@
-// Random steps of one bucket from which nodes get leases: asks with reports (some repeated or
-// reordered), requests, refunds, changes of the limit, and a clock that is set back. Used to
-// compare two implementations.
+// Random steps of one bucket from which nodes get leases: asks with a request and reports (some
+// repeated, reordered or late), requests, refunds, changes of the limit, and a clock that is set
+// back. Used to compare two implementations.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headgate/algorithm/lease.h"
@@ -14,15 +15,17 @@
 namespace headgate::redis_host {
 
 struct LeaseStep {
-  enum class Kind : uint8_t { kRequest, kLease, kDebit };
+  enum class Kind : uint8_t { kRequest, kLease };
 
   Kind kind = Kind::kRequest;
   algorithm::LimitSpec spec{};
   algorithm::Cost cost = 1;
   store::Operation operation = store::Operation::kTake;
-  algorithm::LeaseAsk ask{};  // its reports are `reports`
+  algorithm::LeaseAsk ask{};  // without its reports
   std::vector<algorithm::LeaseReport> reports{};
   base::Instant now{0};
+  base::Instant taken_at{0};  // of an undo
+  bool keeps_limit = false;
 };
 
 class LeaseWalk {
@@ -42,6 +45,8 @@ class LeaseWalk {
   struct Node {
     uint64_t id = 0;
     uint64_t numbers_used = 0;
+    std::vector<std::pair<uint64_t, uint64_t>>
+        granted{};  // the number of a lease, and its requests
   };
 
   algorithm::LimitSpec OfTheKind();
@@ -63,6 +68,7 @@ class LeaseWalk {
   algorithm::Decision last_{};
   uint64_t crowd_in_ = 0;  // steps until many nodes ask; 0: not planned
   uint64_t crowd_ = 0;     // nodes that still have to ask
+  bool leaves_ = false;    // the crowd has asked
   int64_t now_;
   std::string story_;
 };

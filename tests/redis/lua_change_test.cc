@@ -199,8 +199,8 @@ class OneChange : public Changes {
           returned_left = 0;
         }
       }
-      for (Decision decision; (decision = Decide(Operation::kTake, 1)).allowed;) {
-        passed.Add(now, 1, now + decision.reset_after);
+      for (Decision taken; (taken = Decide(Operation::kTake, 1)).allowed;) {
+        passed.Add(now, 1, now + taken.reset_after);
       }
     }
     return passed.Excess();
@@ -272,7 +272,7 @@ TEST_F(Changes, ALimitThatCountsDenialsGrantsNoLeaseButAcceptsReportsOfEarlierOn
        .count_denied = true});
   EXPECT_TRUE(Take(10));
   EXPECT_EQ(Remaining(), 50u);
-  EXPECT_FALSE(AskIfLeased({.node = kOther, .number = 1}, 5).has_value());
+  EXPECT_FALSE(AskIfLeased({.node = kOther, .number = 1}, 5, {}).has_value());
   EXPECT_TRUE(
       AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30, .returned = true}})
           .has_value());

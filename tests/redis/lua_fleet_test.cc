@@ -69,9 +69,12 @@ class Fleet {
   struct Message {
     LeaseId id;
     uint64_t want;
-    uint64_t least;
+    uint64_t brief;
+    uint32_t parts;
+    uint64_t cost;
     std::vector<LeaseReport> reports;
     Instant sent;
+    bool admitted = false;  // the request, by an earlier delivery
   };
   struct Reply {
     LeaseId id;
@@ -123,7 +126,9 @@ class Fleet {
     Node& node = nodes_[n];
     Message message{.id = {.node = n, .number = ++node.numbers},
                     .want = OneIn(random_, 4) ? 0 : Between(random_, 1, 2 * spec_.requests),
-                    .least = Between(random_, 1, 3),
+                    .brief = Between(random_, 0, 2 * spec_.requests),
+                    .parts = static_cast<uint32_t>(Between(random_, 1, 3)),
+                    .cost = OneIn(random_, 2) ? 0 : Between(random_, 1, spec_.requests / 4 + 1),
                     .reports = node.to_return,
                     .sent = now_};
     if (OneIn(random_, 2)) node.to_return.clear();  // sometimes reported again
@@ -135,22 +140,25 @@ class Fleet {
   void DeliverMessage() {
     if (messages_.empty()) return;
     const size_t i = random_() % messages_.size();
-    const Message message = messages_[i];
-    if (!OneIn(random_, 5)) messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(i));
+    Message message = std::move(messages_[i]);
+    messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(i));
     if (messages_.size() > 20) messages_.pop_front();
     if (OneIn(random_, 8)) return;  // lost
     const SharedAnswer answer = store_.Ask({.name = "b",
                                             .limit = limit_,
                                             .lease = LeaseAsk{.id = message.id,
+                                                              .cost = message.cost,
                                                               .want = message.want,
-                                                              .least = message.least,
+                                                              .brief = message.brief,
+                                                              .parts = message.parts,
                                                               .ttl = kTtl,
                                                               .reports = message.reports},
                                             .leased = true},
                                            now_);
     if (!answer.status.ok()) wrong_ = answer.status.ToString();
-    Note("lease {}:{} wants {} gets {}", message.id.node, message.id.number, message.want,
-         answer.grant.granted);
+    Note("lease {}:{} takes {}: {}, wants {} gets {}", message.id.node, message.id.number,
+         message.cost, answer.decision.allowed, message.want, answer.grant.granted);
+    if (answer.decision.allowed && !std::exchange(message.admitted, true)) Admit(message.cost);
     for (const LeaseReport& report : message.reports) {
       Note("  report {} spent {} {}", report.number, report.spent,
            report.returned ? "returned" : "");
@@ -167,6 +175,7 @@ class Fleet {
                         .ends = latest_end_ = now_ + answer.grant.ttl};
       replies_.push_back({message.id, answer.grant, message.sent});
     }
+    if (OneIn(random_, 5)) messages_.push_back(std::move(message));  // it comes again
   }
 
   void DeliverReply() {
@@ -185,7 +194,12 @@ class Fleet {
   }
 
   void Spend(Node& node) {
-    std::erase_if(node.leases, [&](const Lease& lease) { return lease.ends <= now_; });
+    std::erase_if(node.leases, [&](const Lease& lease) {
+      if (lease.ends > now_) return false;
+      // A lease that is over for the node may be over at the store too.
+      node.to_return.push_back({.number = lease.number, .spent = lease.spent, .returned = true});
+      return true;
+    });
     if (node.leases.empty()) return;
     Lease& lease = node.leases[random_() % node.leases.size()];
     const uint64_t left = lease.granted - lease.spent;

@@ -7,6 +7,7 @@
 #include <lua5.1/lua.hpp>
 
 #include "headgate/base/check.h"
+#include "headgate/wire/digest.h"
 #include "tests/redis/lua_struct.h"
 
 namespace headgate::redis_host {
@@ -121,6 +122,8 @@ LuaHost::LuaHost() : lua_(luaL_newstate()) {
   lua_setfield(lua_, -2, "call");
   lua_pushcfunction(lua_, ProtectedCall);
   lua_setfield(lua_, -2, "pcall");
+  lua_pushcfunction(lua_, Sha1Hex);
+  lua_setfield(lua_, -2, "sha1hex");
   lua_setglobal(lua_, "redis");
   for (const char* name : {"KEYS", "ARGV"}) {
     lua_newtable(lua_);
@@ -140,6 +143,14 @@ LuaHost::~LuaHost() { lua_close(lua_); }
 
 int LuaHost::Call(lua_State* lua) { return HostOf(lua)->RunCommand(true); }
 int LuaHost::ProtectedCall(lua_State* lua) { return HostOf(lua)->RunCommand(false); }
+
+int LuaHost::Sha1Hex(lua_State* lua) {
+  size_t size = 0;
+  const char* text = luaL_checklstring(lua, 1, &size);
+  const std::string digits = wire::DigestHex(wire::Digest::kSha1, {text, size});
+  lua_pushlstring(lua, digits.data(), digits.size());
+  return 1;
+}
 
 int LuaHost::RunCommand(bool raise) {
   bool failed = false;

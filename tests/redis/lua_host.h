@@ -32,6 +32,7 @@ class LuaHost final : public ScriptHost {
  private:
   static int Call(lua_State* lua);
   static int ProtectedCall(lua_State* lua);
+  static int Sha1Hex(lua_State* lua);
   int RunCommand(bool raise);
 
   lua_State* lua_;

@@ -2,6 +2,7 @@
 // for each algorithm, without a difference in an answer, in a byte of the bucket or in its TTL.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -36,29 +37,36 @@ std::string ValueIn(LuaStore& store, Instant now) {
 }
 
 std::string Describe(const SharedAnswer& answer) {
-  return fmt::format(
-      "{} {} granted {} remaining {} holders {} ttl {} retry_after {}, events {}{}{}",
-      answer.status.ToString(), model::Describe(answer.decision), answer.grant.granted,
-      answer.grant.remaining, answer.grant.holders, answer.grant.ttl.count(),
-      answer.grant.retry_after.count(), answer.events.replaced_corrupt, answer.events.clock_reset,
-      answer.events.carried_over);
+  return fmt::format("{} {} granted {} others {} ttl {} next_after {}, events {}{}{}",
+                     answer.status.ToString(), model::Describe(answer.decision),
+                     answer.grant.granted, answer.grant.others, answer.grant.ttl.count(),
+                     answer.grant.next_after.count(), answer.events.replaced_corrupt,
+                     answer.events.clock_reset, answer.events.carried_over);
 }
 
 // Counts the states in which the two could differ, to check that the steps reach them.
 struct Seen {
   uint64_t granted = 0;
-  uint64_t of_several_holders = 0;
-  uint64_t shortened = 0;  // returned after the end of a window, or granted before one
+  uint64_t while_others_hold = 0;
+  uint64_t with_a_request = 0;
+  uint64_t denied = 0;
+  uint64_t shortened = 0;  // by the end of a window
   uint64_t table_full = 0;
+  uint64_t late = 0;        // reports of leases that had ended
+  uint64_t given_back = 0;  // by those
+  uint64_t ended_full = 0;  // as many ended leases as a bucket remembers
   uint64_t clock_reset = 0;
   uint64_t carried_over = 0;
 
   void Note(const LeaseStep& step, const SharedAnswer& answer) {
     const store::LeaseGrant& grant = answer.grant;
     if (grant.granted > 0) ++granted;
-    if (grant.granted > 0 && grant.holders > 2) ++of_several_holders;
+    if (grant.granted > 0 && grant.others > 0) ++while_others_hold;
+    if (grant.granted > 0 && step.ask.cost > 0) ++with_a_request;
+    if (step.kind == LeaseStep::Kind::kLease && !answer.decision.allowed) ++denied;
     if (grant.granted > 0 && grant.ttl < step.ask.ttl) ++shortened;
-    if (grant.granted == 0 && grant.holders > algorithm::kLeasesMax) ++table_full;
+    if (step.ask.want > 0 && grant.granted == 0 && grant.others >= algorithm::kLeasesMax)
+      ++table_full;
     if (answer.events.clock_reset) ++clock_reset;
     if (answer.events.carried_over) ++carried_over;
   }
@@ -69,15 +77,16 @@ class Twins {
  public:
   Twins(uint64_t seed, const LimitSpec& kind, Seen& seen) : seen_(seen), walk_(seed, kind) {
     cpp_.host = &cpp_.arithmetic;
-    // Every other bucket is kept even when it looks unused, and its values are not deleted.
+    // Every other bucket is kept even when it is fresh, and its values are not deleted.
     if (seed % 2 == 0) lua_.context.kept_least = cpp_.context.kept_least = 40 * 24h;
   }
 
   // Describes the first difference; empty if there is none.
   std::string Step() {
     const LeaseStep step = walk_.Next();
+    NoteLate(step);
     const SharedAnswer expected = Do(lua_, step);
-    const SharedAnswer answer = step.kind == LeaseStep::Kind::kDebit ? Debit(step) : Do(cpp_, step);
+    const SharedAnswer answer = Do(cpp_, step);
     walk_.Note(step, expected);
     seen_.Note(step, expected);
     if (Describe(expected) != Describe(answer)) {
@@ -99,47 +108,43 @@ class Twins {
     store::SharedRequest request{.name = "b",
                                  .limit = store.Intern(step.spec),
                                  .cost = step.cost,
-                                 .operation = step.operation};
-    switch (step.kind) {
-      case LeaseStep::Kind::kRequest:
-        break;
-      case LeaseStep::Kind::kLease:
-        request.lease = step.ask;
-        request.lease->reports = step.reports;
-        break;
-      case LeaseStep::Kind::kDebit: {
-        // Like the limiter: takes the whole cost, or the rest in a second call.
-        request.keeps_limit = true;
-        SharedAnswer answer = store.Ask(request, step.now);
-        if (answer.decision.allowed || answer.decision.remaining == 0) return answer;
-        request.cost = answer.decision.remaining;
-        return store.Ask(request, step.now);
-      }
+                                 .operation = step.operation,
+                                 .taken_at = step.taken_at,
+                                 .keeps_limit = step.keeps_limit};
+    if (step.kind == LeaseStep::Kind::kLease) {
+      request.lease = step.ask;
+      request.lease->reports = step.reports;
     }
     return store.Ask(request, step.now);
   }
 
-  // Takes like the limiter, in one or two calls, and compares with one step of the arithmetic.
-  SharedAnswer Debit(const LeaseStep& step) {
+  // Checks the bucket that the reports of the step find, before the take.
+  void NoteLate(const LeaseStep& step) {
     std::optional<store::StoredBucket> bucket = Stored(step.now);
-    SharedAnswer answer = Do(cpp_, step);
-    // Not compared: a limit of 0 (answered without the bucket), a clock that is set back (changes
-    // the bucket first), and a full bucket (gone after a first call that denies).
-    const bool is_leased =
-        bucket && KeepsLeases(bucket->limit.algorithm()) && !bucket->leases.empty();
-    if (!is_leased || step.cost == 0 || step.spec.requests == 0 || bucket->limit.denies_all() ||
+    if (!bucket || bucket->limit.spec() != step.spec || !KeepsLeases(step.spec.algorithm) ||
         bucket->state.seen > step.now) {
-      return answer;
+      return;
     }
     ExpireLeases(bucket->limit, bucket->state, bucket->leases, step.now);
-    if (KeptUntil(bucket->limit, bucket->state, bucket->leases, step.now) <= step.now)
-      return answer;
-    algorithm::Debit(bucket->limit, bucket->state, bucket->leases, step.cost, step.now);
-    const std::optional<store::StoredBucket> stored = Stored(step.now);
-    if (!stored || stored->state != bucket->state || stored->leases != bucket->leases) {
-      answer.status = absl::InternalError("a debit in one step differs from one in two");
+    const auto ended = [&] {
+      return static_cast<size_t>(
+          std::count_if(bucket->leases.begin(), bucket->leases.end(),
+                        [](const algorithm::Lease& lease) { return lease.has_ended(); }));
+    };
+    if (ended() == algorithm::kEndedLeasesMax) ++seen_.ended_full;
+    for (const algorithm::LeaseReport& report : step.reports) {
+      const size_t before = ended();
+      const algorithm::BucketState state = bucket->state;
+      algorithm::LeaseGrant grant;
+      const std::array reports{report};
+      AskLease(bucket->limit, bucket->state, bucket->leases,
+               {.id = {.node = step.ask.id.node, .number = ~uint64_t{0}}, .reports = reports},
+               step.now, grant);
+      if (!report.returned || ended() == before) continue;
+      ++seen_.late;
+      if (bucket->state.edge != state.edge || bucket->state.count != state.count)
+        ++seen_.given_back;
     }
-    return answer;
   }
 
   std::optional<store::StoredBucket> Stored(Instant now) {
@@ -175,16 +180,24 @@ TEST_P(LuaLeaseTwin, AgreesWithTheCppArithmetic) {
     }
   }
   fmt::print(
-      "{} granted, {} of them while others held some, {} ended by a window; {} refused for lack of "
-      "a place; {} clocks "
-      "set "
-      "back, {} buckets carried over\n",
-      seen.granted, seen.of_several_holders, seen.shortened, seen.table_full, seen.clock_reset,
+      "{} granted, {} of them while others held some, {} with a request, {} ended by a window; "
+      "{} requests denied; {} refused for lack of a place; {} late reports, {} of them gave "
+      "something "
+      "back; {} times as many ended leases as are remembered; {} clocks set back, {} buckets "
+      "carried "
+      "over\n",
+      seen.granted, seen.while_others_hold, seen.with_a_request, seen.shortened, seen.denied,
+      seen.table_full, seen.late, seen.given_back, seen.ended_full, seen.clock_reset,
       seen.carried_over);
   EXPECT_GT(seen.granted, kSteps / 20);
-  EXPECT_GT(seen.of_several_holders, kSteps / 200);
+  EXPECT_GT(seen.while_others_hold, kSteps / 200);
+  EXPECT_GT(seen.with_a_request, kSteps / 200);
+  EXPECT_GT(seen.denied, kSteps / 200);
   EXPECT_GT(seen.shortened, kSteps / 1000);
   EXPECT_GT(seen.table_full, 10u);
+  EXPECT_GT(seen.late, kSteps / 500);
+  EXPECT_GT(seen.given_back, kSteps / 1000);
+  EXPECT_GT(seen.ended_full, 3u);
   EXPECT_GT(seen.clock_reset, kSteps / 1000);
   EXPECT_GT(seen.carried_over, kSteps / 200);
 }

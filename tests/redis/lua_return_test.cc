@@ -311,11 +311,11 @@ TEST(LimitsThatReturn, ALeaseIsGrantedFromTheRestAfterTheChange) {
   const std::array<LimitChange, 2> history{LimitChange{limit.get(), kBegin}, {ten.get(), kBegin}};
   const Instant now = kBegin + 1ms;
   const store::LeaseAsk ask{
-      .id = {.node = 1, .number = 1}, .want = 100, .least = 1, .ttl = 2s, .reports = {}};
+      .id = {.node = 1, .number = 1}, .want = 100, .brief = 100, .parts = 1, .ttl = 2s};
   const SharedAnswer answer =
       store.Ask({.name = "b", .limit = limit, .lease = ask, .history = history, .now = now}, now);
-  EXPECT_EQ(answer.grant.granted, 5u) << "a half of 10";
-  EXPECT_EQ(answer.grant.remaining, 5u);
+  EXPECT_EQ(answer.grant.granted, 10u) << "not 50";
+  EXPECT_EQ(answer.decision.remaining, 0u);
 }
 
 }  // namespace lua_return_test

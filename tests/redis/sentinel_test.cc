@@ -71,7 +71,7 @@ TEST(Sentinel, UsesSeparatePasswordsForSentinelsAndServers) {
     TestClient test(as_user);
     EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "2");
   }
-  for (const std::string_view wrong : {"", "of-the-server"}) {
+  for (const char* wrong : {"", "of-the-server"}) {
     RedisOptions refused = options;
     refused.sentinel_password = wrong;
     refused.timeout = 300ms;

@@ -13,15 +13,11 @@ class TimedStore final : public store::SharedStore {
  public:
   // The client, the limits and `now` must outlive the store.
   TimedStore(store::redis::Client& client, store::LimitTable& limits, const base::Instant& now)
-      : client_(client), limits_(limits), now_(now), caller_(client, nullptr) {}
+      : client_(client), limits_(limits), now_(now), caller_(client, {}) {}
 
   void Ask(const store::SharedRequest& request, Done done) override {
     // The server does not know the time of the test, so it keeps keys for long.
-    caller_.Ask(request,
-                {.lease_ttl = client_.options().lease_ttl,
-                 .now = now_,
-                 .kept_least = std::chrono::hours(1)},
-                std::move(done));
+    caller_.Ask(request, {.now = now_, .kept_least = std::chrono::hours(1)}, std::move(done));
   }
   base::BootTime Now() const override { return client_.loop().Now(); }
   uint32_t instances() const override { return 1; }

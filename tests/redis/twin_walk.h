@@ -1,12 +1,13 @@
 // Random steps of one bucket and the kernel's answer to each step, for comparison with the scripts.
 //
 // Adds these rules of the store to the C++ algorithm: a request that takes nothing changes nothing,
-// a bucket that looks unused is deleted, and the next request that changes a bucket carries it over
-// to another limit.
+// a fresh bucket is deleted, and the next request that changes a bucket carries it over to another
+// limit.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/store/shared_store.h"
@@ -20,6 +21,7 @@ struct TwinStep {
   algorithm::Cost cost = 1;
   store::Operation operation = store::Operation::kTake;
   base::Instant now{0};
+  base::Instant taken_at{0};  // of an undo
 };
 
 class TwinWalk {
@@ -30,7 +32,7 @@ class TwinWalk {
   // The C++ algorithm's answer. `absent`: the store does not have the key. Empty if the store must
   // also refuse.
   std::optional<algorithm::Decision> Answer(const TwinStep& step);
-  // Whether the bucket looks unused at that time.
+  // Whether the bucket is fresh at that time.
   bool IsFresh(base::Instant now) const;
   void Forget();
 
@@ -40,17 +42,19 @@ class TwinWalk {
  private:
   algorithm::Cost NextCost();
   int64_t NextTime();
+  base::Instant NextTakenAt();
 
   model::Random random_;
   algorithm::LimitSpec spec_;
   int64_t now_;
   int64_t latest_;
   algorithm::Decision last_{};
+  std::vector<base::Instant> times_{};  // of the last steps
   // The bucket and the limit of its last use.
   std::optional<algorithm::Limit> used_under_{};
   algorithm::BucketState state_{};
   testing::DequeHitLog hits_{};
-  base::Instant remembered_until_{0};
+  algorithm::RememberedUntil remembered_until_{};
   std::string story_;
 };
 

@@ -74,10 +74,7 @@ absl::Status CheckHead(const Reply& reply, const algorithm::Decision& decision) 
 }  // namespace
 
 HttpDriver::HttpDriver(const MakeSharedStore& make)
-    : FrontDriver(make),
-      handler_(checker(), {}),
-      router_("scenario", access()),
-      session_(router_, options_, net::Peer{.loopback = true}) {
+    : FrontDriver(make), handler_(checker(), {}), router_("scenario", access()) {
   handler_.AddRoutes(router_);
 }
 

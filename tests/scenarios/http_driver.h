@@ -2,8 +2,9 @@
 #pragma once
 
 #include "headgate/front/api/handler.h"
+#include "headgate/http/handler_application.h"
+#include "headgate/http/http1/server_session.h"
 #include "headgate/http/router.h"
-#include "headgate/http/session.h"
 #include "tests/scenarios/front_driver.h"
 
 namespace headgate::testing {
@@ -17,8 +18,10 @@ class HttpDriver final : public FrontDriver {
  private:
   front::api::CheckHandler handler_;
   http::Router router_;
-  const http::Options options_;
-  http::Session session_;
+  const http::HandlerOptions options_{};
+  http::HandlerApplication application_{router_, options_};
+  const http::http1::ServerOptions http1_options_{.cancels_abandoned = false};
+  http::http1::ServerSession session_{application_, http1_options_, net::Peer{}};
 };
 
 }  // namespace headgate::testing

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/rule/block_words.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/load.h"
 #include "headgate/testing/scenario_rules.h"
@@ -17,8 +18,10 @@ using algorithm::Algorithm;
 using algorithm::Align;
 
 std::string PeriodText(const algorithm::LimitSpec& spec) {
+  if (spec.align == Align::kCalendarWeek) return "week";
   if (spec.align == Align::kCalendarMonth) return "month";
   if (spec.align == Align::kCalendarYear) return "year";
+  if (spec.align == Align::kCalendarDay) return "day";
   return rule::FormatDuration(spec.period);
 }
 
@@ -36,7 +39,10 @@ std::string LimitText(const algorithm::LimitSpec& spec) {
   if (queue) add("queue: true");
   if (spec.burst) add(fmt::format("burst: {}", *spec.burst));
   if (spec.align == Align::kFirstHit) add("align: first_hit");
+  if (!spec.zone.is_utc()) add(fmt::format("timezone: {}", spec.zone.name()));
   if (spec.count_denied) add("count_denied: true");
+  if (spec.overdraw) add("overdraw: true");
+  if (!spec.block.empty()) add("block: " + rule::Describe(spec.block));
   return text;
 }
 

@@ -30,11 +30,12 @@ Expectation ExpectationOf(const json& step) {
 
 Scenario ScenarioOf(const std::string& path, const std::string& name, const json& test) {
   LimitSpec spec = vectors::SpecOf(name, test.at("limit"));
+  const Duration shift = vectors::ShiftOf(spec);
   Scenario scenario{.path = path, .rules = {RuleOf(spec)}, .steps = {}};
   for (const json& step : test.at("steps")) {
     Step& next = scenario.steps.emplace_back();
     next.line = static_cast<uint32_t>(scenario.steps.size());
-    next.at = base::Instant::FromNanos(step.at("at_ns").get<int64_t>());
+    next.at = base::Instant::FromNanos(step.at("at_ns").get<int64_t>()) + shift;
     if (step.contains("change")) {
       vectors::Apply(step["change"], spec);
       next.action = RuleOf(spec);

@@ -284,6 +284,10 @@ void Bound::Rescale(int64_t period) {
 int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) {
   if (!algorithm::IsCalendar(align)) return wall.ns / period;
   const std::chrono::sys_time<Duration> time{Duration(wall.ns)};
+  if (align == algorithm::Align::kCalendarWeek) {
+    // The epoch is a Thursday, the fourth day of a week.
+    return (std::chrono::floor<std::chrono::days>(time).time_since_epoch().count() + 3) / 7;
+  }
   const std::chrono::year_month_day day{std::chrono::floor<std::chrono::days>(time)};
   const int64_t year{int{day.year()}};
   return align == algorithm::Align::kCalendarYear ? year : 12 * year + unsigned{day.month()} - 1;
@@ -374,6 +378,38 @@ void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
     newest.cost -= part;
     if (newest.cost == 0) hits_.pop_back();
   }
+}
+
+void Bound::Undo(uint64_t cost, Taken taken, Duration at, Instant wall) {
+  See(at, wall);
+  if (IsMeter()) {
+    // The store's clock shows whole microseconds, so the time between two readings may be a little
+    // shorter there. If it was set back, it does not show how long ago the take was.
+    const Duration between = std::max(
+        Duration(0), std::min(at - taken.at, wall - taken.wall) - std::chrono::microseconds(1));
+    const Level refilled = Level{between.count()} * static_cast<int64_t>(rate_);
+    const Level missing = Level{static_cast<int64_t>(cost)} * period_ - refilled;
+    level_ = std::max(level_,
+                      std::min(level_ + std::max<Level>(0, missing), capacity_ + extra_ + outage_));
+    return;
+  }
+  if (IsLog()) {
+    for (Hit& hit : hits_) {
+      if (hit.at != taken.at) continue;
+      const uint64_t part = std::min(cost, hit.cost);
+      cost -= part;
+      hit.cost -= part;
+      current_ -= part;
+    }
+    return;
+  }
+  if (align_ == algorithm::Align::kFirstHit) {
+    if (taken.wall >= until_ - spec_.period) current_ -= std::min(current_, cost);
+    return;
+  }
+  const int64_t window = WindowAt(align_, period_, taken.wall);
+  if (window == window_) current_ -= std::min(current_, cost);
+  if (window == window_ - 1) previous_ -= std::min(previous_, cost);
 }
 
 }  // namespace headgate::simulation

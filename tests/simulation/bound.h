@@ -25,7 +25,7 @@
 //                    end of one. A log: its requests, once in each period.
 //
 // In addition, an unused bucket is full under the present limit. If the new limit is larger, this
-// adds the difference of the capacities, once. To look unused again, a bucket must get back, under
+// adds the difference of the capacities, once. To be fresh again, a bucket must get back, under
 // each of the two limits, the requests that it held when that limit was replaced; the sum of both
 // covers this.
 #pragma once
@@ -60,8 +60,8 @@ class Bound {
  public:
   explicit Bound(const algorithm::Limit& limit);
 
-  // A change begins: the larger of both limits holds until Narrow, and a bucket that looks unused
-  // under one limit also does so under the other. For limits of different kinds, see above.
+  // A change begins: the larger of both limits holds until Narrow, and a bucket that is fresh under
+  // one limit is also fresh under the other. For limits of different kinds, see above.
   void Widen(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
   // The change is over: `limit` holds alone, no older lease lives, and the store's bucket is one of
   // `limit`. After a change of kind, call this when a window has just begun, or none is open.
@@ -84,17 +84,31 @@ class Bound {
   // capacity, because each instance knows its own admissions in it. Each of `instances` has a share
   // of at least one request, and one more that a queue admits at once.
   void AllowOutage(base::Duration from, base::Duration at, uint32_t instances);
-  // If the instances share a capacity: an instance that starts anew gets its share again.
+  // If the instances share a capacity: an instance that restarts gets its share again.
   void AllowShare(uint32_t instances, base::Duration at);
 
   // `at` is true time, `wall` the time of the store's clock. False: the promise is broken.
   bool Admit(uint64_t cost, base::Duration at, base::Instant wall);
 
-  // An admission is undone, or reported to the store as undone.
+  // A client gives back, without saying when it took.
   void Refund(uint64_t cost, base::Duration at, base::Instant wall);
+  // When a request was admitted, in both clocks.
+  struct Taken {
+    base::Duration at;
+    base::Instant wall;
+  };
+  // An admission is undone: what is still missing comes back. This changes nothing in a window that
+  // has begun since.
+  void Undo(uint64_t cost, Taken taken, base::Duration at, base::Instant wall);
   // For windows that begin with their first hit: at `wall`, the store says that the window lasts
   // until `until`.
   void OnWindow(base::Instant until, base::Instant wall);
+
+  // Whether a capacity and a rate are the bound now, as they also are while the kind changes.
+  bool IsMeter() const {
+    return algorithm_ != algorithm::Algorithm::kFixedWindow &&
+           algorithm_ != algorithm::Algorithm::kSlidingWindowCounter && !IsLog();
+  }
 
   // The number of requests that would still be admitted without any allowance; 0 if unknown.
   uint64_t Room(base::Duration at, base::Instant wall);
@@ -102,10 +116,6 @@ class Bound {
  private:
   using Level = __int128;
 
-  bool IsMeter() const {
-    return algorithm_ != algorithm::Algorithm::kFixedWindow &&
-           algorithm_ != algorithm::Algorithm::kSlidingWindowCounter && !IsLog();
-  }
   bool IsLog() const { return algorithm_ == algorithm::Algorithm::kSlidingWindowLog; }
   bool IsCalendar() const;
   // The requests that one of two limits gives back while one replaces the other.
@@ -140,7 +150,7 @@ class Bound {
   // Unit: requests · period.
   Level level_;
   Level capacity_;
-  Level full_from_;  // while a change is under way: the smaller capacity
+  Level full_from_;  // while a change is in progress: the smaller capacity
   Level extra_ = 0;  // above the capacity, until `extra_until_`
   base::Duration extra_until_{0};
   base::Duration second_until_{0};  // until then the rate counts twice

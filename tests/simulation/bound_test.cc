@@ -37,6 +37,9 @@ class Checked {
   bool Admit(uint64_t cost, Duration at) { return bound.Admit(cost, at, kStart + at); }
   uint64_t Room(Duration at) { return bound.Room(at, kStart + at); }
   void Refund(uint64_t cost, Duration at) { bound.Refund(cost, at, kStart + at); }
+  void Undo(uint64_t cost, Duration taken, Duration at) {
+    bound.Undo(cost, {.at = taken, .wall = kStart + taken}, at, kStart + at);
+  }
   // An admission by one of two instances, which has had no answer since `from`.
   bool AdmitInOutage(uint64_t cost, Duration from, Duration at) {
     bound.AllowOutage(from, at, 2);
@@ -149,6 +152,33 @@ TEST(Bound, ARefundToALogRemovesItsNewestHit) {
   EXPECT_EQ(log.Room(1000ms), 10u);
 }
 
+TEST(Bound, AnUndoRemovesTheHitsOfItsTimeFromALog) {
+  Checked log(Of(Algorithm::kSlidingWindowLog, 10));
+  EXPECT_TRUE(log.Admit(6, 0ms));
+  EXPECT_TRUE(log.Admit(4, 500ms));
+  log.Undo(6, 0ms, 600ms);
+  EXPECT_EQ(log.Room(600ms), 6u);
+  log.Undo(6, 0ms, 1100ms);
+  EXPECT_EQ(log.Room(1100ms), 6u);
+}
+
+TEST(Bound, AnUndoLowersOnlyTheWindowOfTheTake) {
+  Checked window(Of(Algorithm::kFixedWindow, 10));
+  EXPECT_TRUE(window.Admit(4, 900ms));
+  EXPECT_TRUE(window.Admit(10, 1100ms));
+  window.Undo(4, 900ms, 1200ms);
+  EXPECT_EQ(window.Room(1200ms), 0u);
+  window.Undo(4, 1100ms, 1200ms);
+  EXPECT_EQ(window.Room(1200ms), 4u);
+}
+
+TEST(Bound, AnUndoGivesABucketWhatItStillLacks) {
+  Checked bucket(Of(Algorithm::kTokenBucket, 10));
+  EXPECT_TRUE(bucket.Admit(10, 0ms));
+  bucket.Undo(5, 0ms, 300ms);
+  EXPECT_EQ(bucket.Room(300ms), 5u);
+}
+
 TEST(Bound, AnOutageAddsOneCapacityToEachPeriodOfALog) {
   Checked log(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(log.Admit(10, 0s));
@@ -220,7 +250,7 @@ TEST(Bound, LostStateAddsOneCapacityOfTheNewLimit) {
   EXPECT_FALSE(day.Admit(1, 6s));
 }
 
-// Each of the two servers has a bucket that looks unused, so under the new limit it is full.
+// Each of the two servers has a fresh bucket, so under the new limit it is full.
 TEST(Bound, ASecondServerHasTheLargerCapacityToo) {
   Checked limit(Of(Algorithm::kTokenBucket, 10));
   limit.bound.AllowSecondServer(0s, 4s, 8s);

@@ -127,7 +127,7 @@ void World::Cut(uint32_t index) {
   machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
 }
 
-// Every machine and the network stand still, for minutes or for weeks. Only the clocks go on.
+// Every machine and the network stand still, for minutes or for weeks. Only the clocks advance.
 void World::Sleep() {
   if (calm() || old_server_) return;
   constexpr std::array<Duration, 4> kSleeps{1min, 1h, 13h, 24h * 40};
@@ -142,6 +142,8 @@ void World::Sleep() {
     if (machine.cut_until > now_) machine.cut_until += sleep;
   }
   for (Key& key : keys_) {
+    // An answer in transit arrives when everybody is awake again.
+    key.lockout.Blind(now_ + sleep + plan_.timeout + plan_.delay_max + plan_.slow_max);
     if (key.quiet_until > now_) key.quiet_until += sleep;
     if (key.change_noticed > now_) key.change_noticed += sleep;
   }

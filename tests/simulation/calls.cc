@@ -31,7 +31,7 @@ void Node::Ask(const SharedRequest& request, Done done) {
 // A limit of 0 requests, or a refund to a queue: the bucket stays unchanged.
 void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnswer& answer,
                       const Done& done) {
-  if (!answer.status.ok() && request.operation == Operation::kRefund) {
+  if (!answer.status.ok() && GivesBack(request.operation)) {
     coverage_.Mark("a queue took nothing back");
   }
   Request* const asker = turn_.request;
@@ -40,8 +40,12 @@ void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnsw
   if (refuses) EvidenceOf(*asker, key)->decision = CallOutcome::kFailed;
   if (request.lease) {
     Compare(key);
-    instance_.ledger(key).OnAsk(*request.lease, now_);
-    instance_.ledger(key).OnFailure(request.lease->id.number);
+    if (request.lease->id.number != 0) {
+      instance_.ledger(key).OnAsk(*request.lease, now_);
+      instance_.ledger(key).OnFailure(request.lease->id.number);
+    }
+    if (asker != nullptr && request.lease->cost > 0)
+      EvidenceOf(*asker, key)->decision = CallOutcome::kAnswered;
   }
   done(answer);
 }
@@ -67,7 +71,7 @@ void Node::FinishPass(Call& call, store::Breaker::Outcome outcome) {
 
 void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   const uint64_t id = ++last_call_;
-  const bool refunds = request.operation == Operation::kRefund;
+  const bool gives_back = GivesBack(request.operation);
   BucketCall content(request, Context());
   const store::Breaker::Pass pass = MayAsk(content.learns());
   const bool goes = pass != store::Breaker::Pass::kRefused;
@@ -75,19 +79,18 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   if (Request* asker = turn_.request; asker != nullptr) {
     if (request.operation == Operation::kPeek) Account(key);
     Evidence& evidence = *EvidenceOf(*asker, key);
-    if (refunds && asker->operation != Operation::kRefund) {
+    if (gives_back && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
     } else if (evidence.decision != CallOutcome::kNone ||
-               (request.operation == Operation::kPeek &&
-                (evidence.grant != CallOutcome::kNone || evidence.spent != 0))) {
+               (request.operation == Operation::kPeek && evidence.spent != 0)) {
       // Another member of the group denied the request. This member was decided before; now the
-      // store counts the request, or only looks how much is left.
+      // store counts the request, or only peeks.
     } else {
       own = true;
       evidence.decision = goes ? CallOutcome::kOpen : CallOutcome::kFailed;
       evidence.took = request.operation == Operation::kTake;
     }
-  } else if (request.operation == Operation::kTake) {
+  } else if (request.operation == Operation::kCharge) {
     coverage_.Mark("a local admission was taken from the shared bucket");
     host_.OnDebt(*this, id);
   } else {
@@ -108,7 +111,8 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
                               .own = own,
                               .operation = request.operation,
                               .cost = request.cost,
-                              .undoes = refunds ? request.cost : 0,
+                              .undoes = gives_back ? request.cost : 0,
+                              .taken_at = request.taken_at,
                               .asked_at = now_,
                               .content = std::move(content),
                               .done = std::move(done),
@@ -116,26 +120,40 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   Send(id);
 }
 
+// A message about a key with leases. If it takes, it decides a request.
 void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   LeaseAsk ask = *request.lease;
+  const uint64_t number = ask.id.number;
   Compare(index);
-  instance_.ledger(index).OnAsk(ask, now_);
-  turn_.asked_lease = true;
-  const store::Breaker::Pass pass = MayAsk(/*learns=*/ask.want > 0);
+  if (number != 0) instance_.ledger(index).OnAsk(ask, now_);
+  turn_.asked_lease = ask.want > 0;
+  const store::Breaker::Pass pass = MayAsk(/*learns=*/ask.want > 0 || ask.cost > 0);
   const bool goes = pass != store::Breaker::Pass::kRefused;
   Evidence* evidence =
-      turn_.request != nullptr && ask.want > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
-  const bool own = evidence != nullptr && evidence->grant == CallOutcome::kNone &&
-                   evidence->decision == CallOutcome::kNone;
-  if (own) evidence->grant = goes ? CallOutcome::kOpen : CallOutcome::kFailed;
+      turn_.request != nullptr && ask.cost > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
+  if (ask.cost > 0 && evidence == nullptr) Wrong("the store was asked, but for no request");
+  if (evidence != nullptr) {
+    evidence->decision = goes ? CallOutcome::kOpen : CallOutcome::kFailed;
+    evidence->took = true;
+    evidence->allowed = false;
+  }
   std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
   for (const LeaseReport& report : reports) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
-  if (mutant_) MutateAsk(index, ask, reports);
+  if (mutant_ && number != 0) MutateAsk(index, ask, reports);
+  if (host_.tracing()) {
+    host_.Say(*this, fmt::format("k{} #{}: asks for {} or {} of {}, taking {} for request {}{}",
+                                 index, number, ask.want, ask.brief, ask.parts, ask.cost, turn_.id,
+                                 goes ? "" : ", in vain"));
+    for (const LeaseReport& report : reports) {
+      host_.Say(*this, fmt::format("  of #{}: {} spent{}", report.number, report.spent,
+                                   report.returned ? ", returned" : ""));
+    }
+  }
   if (!goes) {
     coverage_.Mark("an ask could not be sent");
-    instance_.ledger(index).OnFailure(request.lease->id.number);
+    if (number != 0) instance_.ledger(index).OnFailure(number);
     SharedAnswer answer;
     answer.status = absl::UnavailableError("cannot be asked");
     return done(answer);
@@ -146,9 +164,10 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   const uint64_t id = ++last_call_;
   calls_.try_emplace(id, Call{.key = index,
                               .request = turn_.id,
-                              .own = own,
-                              .number = ask.id.number,
-                              .want = ask.want,
+                              .own = evidence != nullptr,
+                              .cost = request.lease->cost,
+                              .number = number,
+                              .most = std::max(ask.want, ask.brief),
                               .reports = reports,
                               .asked_at = now_,
                               .content = BucketCall(sent, Context()),
@@ -163,13 +182,16 @@ void Node::Send(uint64_t id) {
 }
 
 void Node::SendContent(uint64_t id, const Call& call) {
-  const bool takes = call.number == 0 && call.operation == Operation::kTake;
+  const bool takes = call.operation == Operation::kTake || call.operation == Operation::kCharge;
   host_.Send(*this,
              {.call = id,
               .key = call.key,
               .takes = takes ? call.cost : 0,
               .gives = call.undoes,
-              .resets = call.number == 0 && call.operation == Operation::kReset,
+              .request = call.request,
+              .taken_at = call.taken_at,
+              .resets = call.operation == Operation::kReset,
+              .number = call.number,
               .reports = call.reports},
              call.content);
 }
@@ -187,7 +209,7 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
     }
     instance_.ledger(call.key).OnFailure(call.number);
   }
-  FinishPass(call, store::Breaker::Outcome::kFailure);
+  FinishPass(call, store::Breaker::Outcome::kNoAnswer);
   if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
   SharedAnswer answer;
   answer.status = absl::DeadlineExceededError("no answer");
@@ -203,6 +225,7 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
   const auto it = calls_.find(id);
   if (it == calls_.end()) {
     coverage_.Mark("an answer came after its call had timed out");
+    breaker_.OnLateAnswer(now);
     return;
   }
   Call& call = it->second;
@@ -236,15 +259,18 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
 
 // Applies the answer, or the missing answer, to the request that the call belongs to.
 void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
-  const auto found = requests_.find(call.request);
-  if (!call.own || found == requests_.end()) return;
-  Evidence& evidence = *EvidenceOf(found->second, call.key);
   const CallOutcome outcome = answer.status.ok() ? CallOutcome::kAnswered : CallOutcome::kFailed;
-  if (call.number != 0) {
-    evidence.grant = outcome;
-  } else {
-    evidence.decision = outcome;
-    evidence.allowed = answer.decision.allowed;
+  for (auto& [id, request] : requests_) {
+    Evidence* const evidence = EvidenceOf(request, call.key);
+    if (evidence == nullptr) continue;
+    if (call.own && id == call.request) {
+      evidence->decision = outcome;
+      evidence->allowed = answer.status.ok() && answer.decision.allowed;
+      evidence->denied = evidence->denied || (answer.status.ok() && !answer.decision.allowed);
+    } else if (call.number != 0 && evidence->decision == CallOutcome::kNone &&
+               evidence->awaited != CallOutcome::kFailed) {
+      evidence->awaited = outcome;
+    }
   }
 }
 
@@ -269,26 +295,28 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
     return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
   if (IsGate(call.key)) return;
   if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
-  if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
   if (answer.events.carried_over) coverage_.Mark("a bucket was carried over to another limit");
-  if (answer.grant.granted > call.want) host_.Fail("more was granted than asked for");
+  if (answer.grant.granted > call.most) host_.Fail("more was granted than asked for");
   if (!host_.tracing()) return;
   const LeaseGrant& grant = answer.grant;
   if (call.number == 0) {
     host_.Say(*this, fmt::format("k{} ×{}: the store {}", call.key, call.cost,
                                  answer.decision.allowed ? "allowed" : "denied"));
   } else {
-    host_.Say(*this, fmt::format("k{} #{}: granted {} for {}us, {} left, {} holders, retry {}us",
-                                 call.key, call.number, grant.granted, grant.ttl.count() / 1000,
-                                 grant.remaining, grant.holders, grant.retry_after.count() / 1000));
+    host_.Say(*this,
+              fmt::format("k{} #{}: {}, granted {} for {}us, {} left, {} at others, next {}us",
+                          call.key, call.number, answer.decision.allowed ? "allowed" : "denied",
+                          grant.granted, grant.ttl.count() / 1000, answer.decision.remaining,
+                          grant.others, grant.next_after.count() / 1000));
   }
 }
 
 void Node::OnGrant(Call& call, LeaseGrant& grant) {
   const BootTime deadline = instance_.ledger(call.key).OnGrant(call.number, grant, call.asked_at);
   if (grant.granted == 0) return;
+  if (grant.ttl > plan_.ttl) coverage_.Mark("a tiny lease was granted");
   if (grant.ttl < plan_.ttl) coverage_.Mark("a window cut a lease short");
-  if (grant.holders > 1) coverage_.Mark("two nodes held leases of one bucket");
+  if (grant.others > 0) coverage_.Mark("two nodes held leases of one bucket");
   if (now_ >= deadline) coverage_.Mark("a grant came after its deadline");
   // Not if demand has to be equal: these requests would add to the demand of the instance with the
   // lease.

@@ -105,7 +105,8 @@ void World::Request(Node& node, size_t key, uint64_t cost) {
   if ((changed ? keys_[key].changed : keys_[key].limit)->limit.denies_all()) {
     coverage_.Mark("a limit of 0 requests was asked for");
   }
-  if (keys_[key].exact) keys_[key].exact->Ask(cost, server_.Wall(now_));
+  if (keys_[key].exact && keys_[key].exact->Ask(cost, server_.Wall(now_)))
+    MachineOf(node.index()).admitted_exactly[key] += cost;
   node.OnRequest(key, cost, BootAt(MachineOf(node.index()), now_));
 }
 

@@ -46,13 +46,14 @@ bool CanNeverPass(const Decided& decided) {
 }
 
 std::string WrongExact(const Decided& decided, const Evidence& evidence) {
-  const bool waited = evidence.waited || decided.in_group;
-  if (evidence.decision == Call::kNone && waited && evidence.grant == Call::kAnswered) {
-    return WrongFromLease(decided, evidence);
-  }
-  if (evidence == Evidence{} && CanNeverPass(decided)) return "";
+  if (evidence == Evidence{.awaited = evidence.awaited} && CanNeverPass(decided)) return "";
+  if (evidence.denied && evidence.decision != Call::kAnswered && evidence.spent == 0)
+    return decided.settled.decision.allowed ? "is not what the store answered" : "";
   if (evidence.decision != Call::kAnswered) return "had no answer from the store";
   if (decided.counted) return "";
+  // The store counts what this instance holds as taken.
+  if (evidence.spent != 0 && !evidence.allowed && decided.takes)
+    return WrongFromLease(decided, evidence);
   if (evidence.spent != 0 && !GaveBackPart(decided, evidence)) return "was spent from a lease too";
   if (decided.undone) {
     const bool took = evidence.took && evidence.allowed;
@@ -65,7 +66,7 @@ std::string WrongExact(const Decided& decided, const Evidence& evidence) {
 
 std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
   const bool failed = evidence.decision == Call::kFailed ||
-                      (evidence.decision == Call::kNone && evidence.grant == Call::kFailed);
+                      (evidence.decision == Call::kNone && evidence.awaited == Call::kFailed);
   if (!failed) return "but no call failed";
   const bool spent = evidence.spent != 0 && !GaveBackPart(decided, evidence);
   if (spent || (evidence.refunded != 0 && !decided.counted))
@@ -90,8 +91,7 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
 std::string Dishonesty(const Decided& decided, const Evidence& evidence) {
   switch (decided.settled.mode) {
     case Mode::kLeased:
-      if (evidence.decision != Call::kNone || (evidence.waited && !decided.in_group))
-        return "waited for the store";
+      if (evidence.decision != Call::kNone) return "was decided by the store";
       return WrongFromLease(decided, evidence);
     case Mode::kExact:
       return WrongExact(decided, evidence);

@@ -44,20 +44,28 @@ void World::Allow(Fault fault, size_t index, const Quantity& quantity) {
 
 // Until then, leases granted before a bucket was lost may be spent, or count in a window.
 Duration World::Forgotten(size_t key) const {
-  Duration until = now_ + plan_.ttl;
+  Duration until = now_ + plan_.tiny_ttl;
   for (const store::LimitHandle& limit : {keys_[key].limit, LimitAfter(key)}) {
     if (IsMeter(limit->limit)) continue;
     const algorithm::LimitSpec& spec = limit->limit.spec();
-    until = std::max(until, IsCalendar(spec) ? plan_.end : now_ + plan_.ttl + 2 * spec.period);
+    until = std::max(until, IsCalendar(spec) ? plan_.end : now_ + plan_.tiny_ttl + 2 * spec.period);
   }
   return until;
 }
 
+// The end of the window of a sliding counter. Other limits: now.
+Duration World::WindowEnd(size_t key) const {
+  const algorithm::LimitSpec& spec = keys_[key].limit->limit.spec();
+  if (spec.algorithm != algorithm::Algorithm::kSlidingWindowCounter) return now_;
+  return now_ + spec.period - Duration(server_.Wall(now_).ns % spec.period.count()) - 1us;
+}
+
 // The store is replaced by another one, which may lack the latest writes.
 void World::LoseEnd(Fault fault, const std::function<void()>& become) {
-  const auto rest = [this](size_t i) {
-    return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_);
+  const auto rest_at = [this](size_t i, Duration at) {
+    return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), at);
   };
+  const auto rest = [this, &rest_at](size_t i) { return rest_at(i, now_); };
   const auto with_leases = [this, &rest](size_t i) {
     uint64_t sum = rest(i);
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
@@ -66,9 +74,11 @@ void World::LoseEnd(Fault fault, const std::function<void()>& become) {
     return sum;
   };
   std::vector<uint64_t> before;
+  std::vector<uint64_t> before_at_end;
   std::vector<uint64_t> before_with_leases;
   for (size_t i = 0; i < keys_.size(); ++i) {
     before.push_back(rest(i));
+    before_at_end.push_back(rest_at(i, WindowEnd(i)));
     before_with_leases.push_back(with_leases(i));
   }
   become();
@@ -78,7 +88,11 @@ void World::LoseEnd(Fault fault, const std::function<void()>& become) {
     keys_[i].lockout.consumed().Admit(gone, now_, server_.Wall(now_));
     // The admissions or leases of the lost writes, rounded up to whole tokens. If the key's limit
     // changes, two limits apply, so the loss is not measured.
-    const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
+    // The lost end may contain leases of the window before that were given back. They make up for
+    // lost admissions, but weigh less and less.
+    const uint64_t at_end = rest_at(i, WindowEnd(i));
+    const uint64_t lost = std::max(rest(i) - std::min(rest(i), before[i]),
+                                   at_end - std::min(at_end, before_at_end[i]));
     if (lost > 0) coverage_.Mark("the end of a history was lost");
     keys_[i].lockout.Blind(now_ + plan_.ttl);
     Allow(fault, i, {.tokens = plan_.keys[i].changed ? uint64_t{UINT32_MAX} : lost + 1});
@@ -135,8 +149,8 @@ void World::ContinueHistory(Fault fault) {
   }
 }
 
-// The replica takes over, but some nodes and the old server do not notice. The old server goes on
-// answering these nodes until it stops.
+// The replica takes over, but some nodes and the old server do not notice. The old server continues
+// to answer these nodes until it stops.
 void World::Partition() {
   if (old_server_ || calm()) return;
   const Duration stops = std::min(now_ + 1ms + Below(3 * plan_.ttl), plan_.calm_from);

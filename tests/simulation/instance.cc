@@ -22,7 +22,12 @@ constexpr algorithm::LimitSpec kGate{.algorithm = algorithm::Algorithm::kTokenBu
 constexpr uint32_t kParts = 4;
 
 limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
-  return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
+  return {.node = id,
+          .keys_max = 8 * kParts,
+          .ttl = plan.ttl,
+          .tiny_ttl = plan.tiny_ttl,
+          .tiny_share = plan.tiny_share,
+          .instances = [instances = plan.instances] { return instances; }};
 }
 
 // The requests that an instance may admit by itself.
@@ -61,9 +66,10 @@ bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after) {
   return key.share.Admit(cost, key.share_at - plan_.start, key.share_at);
 }
 
-void Instance::RefundLocally(size_t index, uint64_t cost) {
+void Instance::UndoLocally(size_t index, uint64_t cost, base::Instant taken_at) {
   Key& key = keys_[index];
-  key.share.Refund(cost, key.share_at - plan_.start, key.share_at);
+  key.share.Undo(cost, {.at = taken_at - plan_.start, .wall = taken_at}, key.share_at - plan_.start,
+                 key.share_at);
 }
 
 }  // namespace headgate::simulation

@@ -67,13 +67,13 @@ class Instance {
   }
 
   void OnLimit(size_t key, const algorithm::Limit& limit);
-  // A decision or a look used this time; a bucket's own time does not go back.
+  // A decision or a peek used this time; a bucket's own time does not go back.
   void SeeAt(size_t key, base::Instant at) {
     keys_[key].share_at = std::max(keys_[key].share_at, at);
   }
   // Counts an admission at the last time that was seen. False: it exceeds the share.
   bool AdmitLocally(size_t key, uint64_t cost, base::Duration reset_after);
-  void RefundLocally(size_t key, uint64_t cost);
+  void UndoLocally(size_t key, uint64_t cost, base::Instant taken_at);
 
  private:
   struct Key {

@@ -6,10 +6,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "tests/redis/arithmetic_host.h"
+#include "tests/simulation/contract.h"
 #include "tests/simulation/world.h"
 
 namespace headgate::simulation {
@@ -23,6 +26,7 @@ constexpr std::string_view kUsage =
   --mutants      with each planted bug in turn, until it is caught, or for so many seeds
   --without-ledger  bugs have to show in what the fleet lets through, or does not
   --covered      fails where a rare branch was not seen
+  --contract     only the contract of leases: a fleet without faults against one single bucket
   --stop         ends at the first seed that fails
   --arithmetic lua|cpp  what decides at the store: its scripts (lua), or C++ that has to do the same
   --trace        prints what happens
@@ -38,6 +42,7 @@ struct Arguments {
   bool trace = false;
   bool stop = false;
   bool cpp = false;
+  bool contract = false;
 };
 
 std::optional<Arguments> Parse(int argc, char** argv) {
@@ -47,6 +52,8 @@ std::optional<Arguments> Parse(int argc, char** argv) {
     const bool has_value = i + 1 < argc;
     if (word == "--trace") {
       arguments.trace = true;
+    } else if (word == "--contract") {
+      arguments.contract = true;
     } else if (word == "--stop") {
       arguments.stop = true;
     } else if (word == "--without-ledger") {
@@ -98,11 +105,40 @@ int RunMutants(const Arguments& arguments, redis_host::ScriptHost& scripts) {
   return missed == 0 ? 0 : 1;
 }
 
-int Run(const Arguments& arguments) {
+// Prints what was measured as the rows of a table.
+void PrintRows(const std::vector<std::pair<Load, Measured>>& runs) {
+  for (const Row& row : RowsOf(runs))
+    fmt::print("| {} | {} | {} | {} |\n", row.load, row.promise, row.runs, row.measured);
+}
+
+int RunContract(const Arguments& arguments, redis_host::ScriptHost& scripts) {
+  uint64_t failed = 0;
+  std::vector<std::pair<Load, Measured>> runs;
+  for (uint64_t seed = arguments.seed; seed < arguments.seed + arguments.seeds; ++seed) {
+    const Load load = DrawLoad(seed);
+    const Measured m = Run(load, scripts, arguments.trace);
+    const std::string broken = Broken(load, m);
+    runs.emplace_back(load, m);
+    if (broken.empty() && !arguments.trace) continue;
+    if (!broken.empty()) ++failed;
+    fmt::print(
+        "seed {} {}\n  {}; {} asked, {} admitted (one bucket {}), {} refused (one bucket {}), {} "
+        "at "
+        "once, {} calls\n",
+        seed, ToString(load), broken.empty() ? "kept" : broken, m.asked, m.admitted,
+        m.single_admitted, m.refused, m.single_refused, m.at_once, m.calls_most);
+  }
+  PrintRows(runs);
+  fmt::print("{} seeds, {} failed\n", arguments.seeds, failed);
+  return failed == 0 ? 0 : 1;
+}
+
+int RunSeeds(const Arguments& arguments) {
   redis_host::LuaHost lua;
   redis_host::ArithmeticHost cpp(lua);
   redis_host::ScriptHost& scripts = arguments.cpp ? static_cast<redis_host::ScriptHost&>(cpp) : lua;
   if (arguments.all_mutants) return RunMutants(arguments, scripts);
+  if (arguments.contract) return RunContract(arguments, scripts);
   Coverage coverage;
   Outcome sum;
   uint64_t failed = 0;
@@ -114,6 +150,16 @@ int Run(const Arguments& arguments) {
     sum.calls += outcome.calls;
     sum.admitted += outcome.admitted;
     sum.leased += outcome.leased;
+    // And the contract of leases, with a load that the seed chooses.
+    if (!arguments.mutant) {
+      const Load load = DrawLoad(seed);
+      if (const std::string broken = Broken(load, Run(load, scripts)); !broken.empty()) {
+        ++failed;
+        fmt::print(
+            "seed {} broke the contract: {}\n  {}\n  headgate_sim --seed {} --contract --trace\n",
+            seed, broken, ToString(load), seed);
+      }
+    }
     if (outcome.failure.empty()) continue;
     ++failed;
     fmt::print("seed {} failed {}\n  headgate_sim --seed {} --trace\n", seed, outcome.failure,
@@ -142,5 +188,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", headgate::simulation::kUsage);
     return 2;
   }
-  return headgate::simulation::Run(*arguments);
+  return headgate::simulation::RunSeeds(*arguments);
 }

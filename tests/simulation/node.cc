@@ -149,16 +149,6 @@ Evidence* Node::EvidenceOf(Request& request, size_t key) {
   return nullptr;
 }
 
-// Members of a group are asked one after the other.
-bool Node::IsLaterTouched(const Request& request, size_t key) {
-  bool later = false;
-  for (const Member& member : request.members) {
-    if (later && member.evidence != Evidence{}) return true;
-    later = later || member.key == key;
-  }
-  return false;
-}
-
 // ---- Requests from clients
 
 void Node::OnGroup(uint64_t cost, BootTime now) {
@@ -194,6 +184,7 @@ void Node::Begin(Request request, BootTime now) {
   for (Member& member : request.members)
     member.counts_denied = keys_[member.key].limit->limit.spec().count_denied;
   request.pending = std::make_unique<limiter::Pending>([this, id] { ready_.push_back(id); });
+  request.pending->TellResumed([this, id] { Resume(id); });
   turn_ = {.request = &request, .id = id, .first = true};
   std::vector<Settled> settled(request.members.size());
   const bool decided = Take(request, settled);
@@ -205,14 +196,10 @@ void Node::Begin(Request request, BootTime now) {
     coverage_.Mark("a lease expired on its node with something left");
   }
   if (decided) {
-    if (asked_lease && settled[0].mode == Mode::kLeased) {
-      if (!settled[0].decision.allowed) coverage_.Mark("an exhausted bucket was asked again");
-      if (settled[0].decision.allowed && held)
-        coverage_.Mark("a lease was renewed before it was used up");
-    }
+    if (asked_lease && held && settled[0].mode == Mode::kLeased && settled[0].decision.allowed)
+      coverage_.Mark("a lease was renewed before it was used up");
     Tell(request, settled);
   } else {
-    request.members.front().evidence.waited = !IsLaterTouched(request, first.key);
     requests_.emplace(id, std::move(request));
   }
   WakeAll();
@@ -261,15 +248,24 @@ void Node::Account(size_t index) {
   }
   if (delta > 0 && host_.tracing())
     host_.Say(*this, fmt::format("k{}: {} spent for request {}", index, delta, turn_.id));
-  // A request outside a group counts when it is told.
+  // A request outside a group is counted later, when its client is told the decision.
   if (delta > 0 && (request == nullptr || request->in_group()))
-    host_.Admit(*this, index, static_cast<uint64_t>(delta));
+    host_.Admit(*this, index, static_cast<uint64_t>(delta), turn_.id);
   if (delta >= 0) return;
   const auto given = static_cast<uint64_t>(-delta);
   coverage_.Mark("a request was taken back into its lease");
   if (host_.tracing()) host_.Say(*this, fmt::format("k{}: {} given back", index, given));
-  host_.TakeBack(*this, index, given);
+  host_.TakeBack(*this, index, given, turn_.id);
   if (Is(Mutant::kGivenBackAndRefunded)) RefundOnceMore(index, given);
+}
+
+// The decider continues a request that waited for the call of another: from now on it works for
+// this one.
+void Node::Resume(uint64_t id) {
+  if (turn_.request != nullptr) AccountAll(*turn_.request);
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return Wrong("a request that was already answered continued");
+  turn_ = {.request = &found->second, .id = id};
 }
 
 void Node::EndTurn(size_t key) {
@@ -315,9 +311,13 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   CheckHonest(request, all);
   if (request.operation != Operation::kTake) return;
   if (request.in_group()) return TellGroup(request, all);
-  const bool exact = settled.mode == Mode::kExact && first.evidence.decision != CallOutcome::kNone;
+  host_.Decided(*this, first.key, first.cost, settled);
+  const bool exact = settled.mode == Mode::kExact && first.evidence.spent == 0;
   const algorithm::Decision& decision = settled.decision;
-  if (settled.mode == Mode::kExact && !exact) coverage_.Mark("a request waited for its lease");
+  if (settled.mode == Mode::kExact && !exact)
+    coverage_.Mark("a lease paid for what the store denied");
+  if (first.evidence.awaited != CallOutcome::kNone)
+    coverage_.Mark("a request waited for the call of another");
   if (settled.mode == Mode::kLeased && !decision.allowed)
     coverage_.Mark("a request was denied from memory");
   if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
@@ -334,7 +334,7 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   if (settled.mode == Mode::kOpen) return coverage_.Mark("a request was let through uncounted");
   if (!exact) {
     ++key.leased;
-    host_.Admit(*this, first.key, first.cost);
+    host_.Admit(*this, first.key, first.cost, 0);
   }
   host_.Allowed(*this, first.key, first.cost);
 }
@@ -385,12 +385,16 @@ void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision&
   size_t index = 0;
   while (HashOf(index) != request.key) ++index;
   instance_.SeeAt(index, at);
-  if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost);
+  if (request.operation == Operation::kUndo)
+    return instance_.UndoLocally(index, request.cost, request.taken_at);
   Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
   if (evidence == nullptr) return Wrong("a local decision belongs to no request");
   evidence->here = CallOutcome::kAnswered;
   evidence->allowed_here = decision.allowed;
   if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;
+  // A take at an earlier time does not admit a request: it only makes the share begin with a part
+  // of it used.
+  if (at < Wall()) return;
   if (!instance_.AdmitLocally(index, request.cost, decision.reset_after)) {
     host_.Fail(fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(),
                            request.cost, index));

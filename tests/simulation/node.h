@@ -42,9 +42,14 @@ class NodeHost {
   struct Sent {
     uint64_t call;
     size_t key;
-    uint64_t takes;  // 0: an ask for a lease, unless
-    uint64_t gives;  // this is not 0: a refund
+    uint64_t takes;  // the requests that it takes
+    uint64_t gives;  // the requests that a refund or an undo gives back
+    // The number of the node's request that caused the call; for an undo, that of the request to
+    // undo.
+    uint64_t request;
+    base::Instant taken_at{0};  // of an undo: the time of the take, as the undo states it
     bool resets;
+    uint64_t number = 0;  // of the lease that the call asks for
     std::vector<store::LeaseReport> reports{};
   };
   virtual void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) = 0;
@@ -54,15 +59,19 @@ class NodeHost {
   // The call reports a local admission of before to the store.
   virtual void OnDebt(Node& node, uint64_t call) = 0;
   // An admission from leases.
-  virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
+  virtual void Admit(Node& node, size_t key, uint64_t cost, uint64_t request) = 0;
   // An admission by the instance's own share of the limit.
   virtual void AdmitLocally(Node& node, size_t key, uint64_t cost,
                             base::BootTime unanswered_since) = 0;
   // A denial by the store or from memory, although the cost fits the limit.
   virtual void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
+  // A request that asks for one key has been decided.
+  virtual void Decided(Node& /*node*/, size_t /*key*/, uint64_t /*cost*/,
+                       const limiter::Settled& /*settled*/) {}
   // A request was admitted, from a lease or by the store's answer.
   virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
-  virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;
+  // A request, or what it took, goes back into leases.
+  virtual void TakeBack(Node& node, size_t key, uint64_t cost, uint64_t request) = 0;
   virtual void Fail(const std::string& what) = 0;
   virtual bool tracing() const = 0;
   virtual void Say(Node& node, const std::string& what) = 0;
@@ -146,9 +155,10 @@ class Node final : public store::SharedStore {
     bool own = false;  // the call decides this request
     store::Operation operation = store::Operation::kTake;
     uint64_t cost = 0;    // of a decision
-    uint64_t undoes = 0;  // by a refund: what it should give back
-    uint64_t number = 0;  // of a lease; 0: the call is a decision
-    uint64_t want = 0;
+    uint64_t undoes = 0;  // the requests that a refund or an undo gives back
+    base::Instant taken_at{0};
+    uint64_t number = 0;  // of a lease; 0: the call is only a decision
+    uint64_t most = 0;    // the most requests that the lease may hold
     std::vector<store::LeaseReport> reports{};
     base::BootTime asked_at;
     store::redis::BucketCall content;
@@ -194,6 +204,7 @@ class Node final : public store::SharedStore {
   }
   void Begin(Request request, base::BootTime now);
   bool Take(Request& request, std::span<limiter::Settled> settled);
+  void Resume(uint64_t id);
   void EndTurn(size_t key);
   void AccountAll(const Request& request);
   void Account(size_t key);
@@ -207,7 +218,6 @@ class Node final : public store::SharedStore {
 
   size_t KeyOf(std::string_view name) const;
   static Evidence* EvidenceOf(Request& request, size_t key);
-  static bool IsLaterTouched(const Request& request, size_t key);
   rule::OnStoreFailure PolicyOf(size_t key) const;
   rule::Sharing SharingOf(size_t key) const;
   bool IsGate(size_t key) const { return key + 1 == keys_.size(); }
@@ -223,9 +233,9 @@ class Node final : public store::SharedStore {
   void NoteAnswer(const Call& call, const store::SharedAnswer& answer);
   void MarkAnswer(const Call& call, const store::SharedAnswer& answer);
   void OnGrant(Call& call, store::LeaseGrant& grant);
-  store::redis::CallContext Context() const { return {.lease_ttl = plan_.ttl}; }
+  store::redis::CallContext Context() const { return {.lease_ttl_most = plan_.tiny_ttl}; }
   void Compare(size_t key);
-  // Called at the end of a turn: another loop may have to look at the leases.
+  // Called at the end of a turn, because it may have changed leases that another loop waits for.
   void WakeAll() { instance_.WakeLoops(); }
   void Wake();
   base::Instant Wall() const { return plan_.start + (now_ - start_.boot); }

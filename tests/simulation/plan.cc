@@ -94,6 +94,16 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
   return key;
 }
 
+// Asked for about once in a ttl, far below its limit: instances hold tiny leases.
+void DrawRare(Random& random, KeyPlan& key) {
+  if (!algorithm::KeepsLeases(key.spec.algorithm)) return;
+  key.demand_percent = 1 + random.Below(3);
+  if (key.spec.requests == 0 || IsCalendar(key.spec)) return;
+  key.spec.period = 1h;
+  key.spec.requests = 300 + random.Below(900);
+  if (key.spec.burst) key.spec.burst = key.spec.requests;
+}
+
 // A change to any kind and period.
 void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed = DrawLimit(random, kAlgorithms[random.Below(kAlgorithms.size())]);
@@ -201,6 +211,7 @@ Plan Draw(uint64_t seed) {
   }
   constexpr std::array kTtls{600ms, 600ms, 1000ms, 2000ms};
   plan.ttl = kTtls[random.Below(kTtls.size())];
+  plan.tiny_ttl = 2 * plan.ttl;
   plan.timeout = Chance(random, 15) ? plan.ttl * 3 : Between(random, 8ms, 30ms);
 
   plan.delay_max = Between(random, 100us, 3ms);
@@ -231,6 +242,9 @@ Plan Draw(uint64_t seed) {
   plan.sharp = Chance(random, 50);
 
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
+  Random rare(Random(seed ^ 0x7157).Next());
+  const bool is_rare = Chance(rare, 15);
+  if (is_rare) plan.calm_from += 10s;
   // Long enough for old leases to end, nodes to learn histories, limit changes to finish, and the
   // store's clock to catch up.
   constexpr std::array kOpenMax{500ms, 500ms, 1000ms, 2000ms};
@@ -246,14 +260,15 @@ Plan Draw(uint64_t seed) {
     KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
     if (Chance(changes, 15)) DrawChangeOfKind(changes, plan.calm_from, key);
     DrawOtherKinds(others, plan.calm_from, key);
+    if (is_rare) DrawRare(rare, key);
     if (!IsLong(key.last())) measured = std::max(measured, 3 * PaceOf(key.last()) + 200ms);
   }
   plan.even = Chance(random, 15);
   if (plan.even) measured = std::max(measured, DrawEven(plan));
   plan.measured_to = plan.measured_from + measured;
-  // A key with demand in the last quarter of a TTL gets one more lease, which is kept until it
-  // ends.
-  plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
+  // A key that was in use within a TTL gets one more lease, perhaps a tiny one, which is kept until
+  // it ends.
+  plan.end = plan.measured_to + plan.ttl * 5 / 4 + plan.tiny_ttl + 50ms;
   DrawStart(random, plan);
   if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
   // A queue cannot take back a request that it has admitted when the second queue denies.

@@ -59,6 +59,10 @@ struct Plan {
   bool steady = false;  // and each has the same number of requests in each period, at even gaps
   std::vector<KeyPlan> keys;
   base::Duration ttl{0};
+  // The terms of tiny leases. Shorter and larger than in production, so that they end within a run
+  // and occur with the limits that are drawn.
+  base::Duration tiny_ttl{0};
+  uint64_t tiny_share = 64;
   base::Duration timeout{0};
   // A node's own timeout, whose timer may fire much too late; the network's is `timeout`.
   base::Duration timer() const { return std::min(timeout, ttl / 16); }
@@ -76,7 +80,7 @@ struct Plan {
   uint32_t resets = 0;
   uint32_t cuts = 0;  // between an instance and the store
   uint32_t failovers = 0;
-  uint32_t partitions = 0;  // a failover after which the old server goes on answering some nodes
+  uint32_t partitions = 0;  // a failover after which the old server continues to answer some nodes
   uint32_t flushes = 0;
   uint32_t restarts_from_file = 0;  // of the store
   uint32_t restarts_empty = 0;

@@ -20,7 +20,7 @@ bool Node::SpendPot(size_t index, uint64_t cost) {
   Key& key = keys_[index];
   if (key.pot < cost || now_ >= key.pot_until) return false;
   key.pot -= cost;
-  host_.Admit(*this, index, cost);
+  host_.Admit(*this, index, cost, 0);
   return true;
 }
 
@@ -28,11 +28,12 @@ void Node::MutateAsk(size_t index, LeaseAsk& ask, std::vector<LeaseReport>& repo
   Key& key = keys_[index];
   if (Is(Mutant::kNumbersAfterRestart)) ask.id.node = this->index() + 1;
   if (Is(Mutant::kExpiresEarly)) ask.ttl /= 2;
+  if (Is(Mutant::kTakenTwice)) ask.cost *= 2;
   if (Is(Mutant::kNeverRenewed) && ask.want > 0) {
     if (key.asked) ask.want = 0;
     key.asked = true;
   }
-  if (Is(Mutant::kNeverReturned) && ask.want == 0) reports.clear();
+  if (Is(Mutant::kNeverReturned) && ask.want == 0 && ask.cost == 0) reports.clear();
   const auto& accounts = instance_.ledger(index).accounts();
   for (LeaseReport& report : reports) {
     if (Is(Mutant::kReportNotCumulative)) {
@@ -46,12 +47,6 @@ void Node::MutateAsk(size_t index, LeaseAsk& ask, std::vector<LeaseReport>& repo
       key.pot += account.granted - report.spent;
       key.pot_until = account.deadline;
     }
-  }
-  if (!Is(Mutant::kReturnedAfterItsEnd)) return;
-  for (const auto& [number, account] : accounts) {
-    if (account.over || account.granted <= account.spent || now_ < account.deadline) continue;
-    reports.push_back({.number = number, .spent = account.spent, .returned = true});
-    return instance_.ledger(index).OnReports(std::span(reports).last(1), now_);
   }
 }
 

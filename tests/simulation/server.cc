@@ -140,6 +140,7 @@ std::string Server::Inspect(const std::string& key, Duration at) {
     if (!ids.emplace(lease.node, lease.number).second) {
       return fmt::format("lease #{} of node {} is stored twice", lease.number, lease.node);
     }
+    if (lease.reported == algorithm::Lease::kEnded) continue;
     if (lease.reported > lease.granted) return "more was reported than granted";
     if (lease.expires_at > found->state.seen) outstanding += lease.granted - lease.reported;
   }

@@ -7,6 +7,7 @@
 
 #include "headgate/store/redis/script.h"
 #include "tests/redis/arithmetic_host.h"
+#include "tests/simulation/contract.h"
 #include "tests/simulation/terms.h"
 #include "tests/simulation/world.h"
 #include "tests/source_dir.h"
@@ -51,6 +52,7 @@ Outcome RunEven(uint32_t instances, uint32_t loops, const KeyPlan& key, base::Du
   plan.loops = loops;
   plan.even = plan.steady = true;
   plan.ttl = 2s;
+  plan.tiny_ttl = 4s;
   plan.timeout = 50ms;
   plan.delay_max = 200us;
   plan.keys.push_back(key);
@@ -58,7 +60,8 @@ Outcome RunEven(uint32_t instances, uint32_t loops, const KeyPlan& key, base::Du
   plan.breaker_open_max = 500ms;
   plan.measured_from = 500ms;
   plan.measured_to = plan.measured_from + measured;
-  plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
+  // As in Draw: a key in use gets one more lease, which is kept until it ends.
+  plan.end = plan.measured_to + plan.ttl * 5 / 4 + plan.tiny_ttl + 50ms;
   redis_host::LuaHost lua;
   Coverage coverage;
   return World(plan, std::nullopt, lua, coverage, false).Run();
@@ -112,6 +115,18 @@ TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
   }
 }
 
+// The seeds of 10,000 in which an overloaded fleet once admitted less than 99 % of the requests that
+// one bucket admits.
+TEST(Contract, AnOverloadedSlidingCounterGives99PercentOfItsLimit) {
+  redis_host::LuaHost lua;
+  for (const uint64_t seed : {1676u, 1873u, 3620u, 5839u, 8292u}) {
+    const Load load = DrawLoad(seed);
+    EXPECT_EQ(load.spec.algorithm, algorithm::Algorithm::kSlidingWindowCounter);
+    EXPECT_GT(load.percent, 100u);
+    EXPECT_EQ(Broken(load, simulation::Run(load, lua)), "") << ToString(load);
+  }
+}
+
 TEST(Terms, MatchTheDocumentation) {
   std::ifstream file(SourceDir() / "docs/internals/leases.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -137,7 +152,7 @@ TEST(Simulation, EveryBugInAScriptIsPlanted) {
 class Mutants : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutants, IsCaught) {
-  constexpr uint64_t kSeedsMax = 150;
+  constexpr uint64_t kSeedsMax = 250;
   const auto mutant = MutantByName(GetParam());
   ASSERT_TRUE(mutant.has_value());
   redis_host::LuaHost lua;
@@ -154,7 +169,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values("lease-never-ends", "deadline-from-receipt", "no-margin",
                       "deadline-one-later", "returned-and-spent", "return-forgets-spent",
                       "denial-never-ends", "never-renewed", "never-returned", "granted-twice",
-                      "refill-not-clamped", "expired-given-back", "window-outlived", "change-mints",
+                      "refill-not-clamped", "expired-given-back", "late-report-forgets-spent",
+                      "late-report-of-refilled", "taken-twice", "window-outlived", "change-mints",
                       "given-back-and-refunded", "key-dies-before-lease", "timeout-called-exact",
                       "late-answer-decides-again", "answer-for-another", "degraded-called-leased",
                       "share-is-whole"),

@@ -26,7 +26,7 @@ std::optional<World::Holder> World::LargestHolder(size_t key) {
   for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
     const Duration left = lease.expires_at - server_.Wall(now_);
     // If the clock was set back, the lease has more time left than it was granted.
-    if (lease.granted - lease.reported <= most || left <= 0s || left > plan_.ttl) continue;
+    if (lease.granted - lease.reported <= most || left <= 0s || left > plan_.tiny_ttl) continue;
     for (uint32_t i = 0; i < plan_.nodes(); ++i) {
       const Machine& machine = MachineOf(i);
       const Node* const node = NodeAt(i);

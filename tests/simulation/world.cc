@@ -67,6 +67,7 @@ Outcome World::Run() {
     machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
     machine.switched.resize(keys_.size());
     machine.admitted.resize(keys_.size());
+    machine.admitted_exactly.resize(keys_.size());
     machine.calls.resize(keys_.size());
     machine.budget_even_at.resize(keys_.size());
     Start(static_cast<uint32_t>(&machine - machines_.data()));
@@ -165,7 +166,11 @@ void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
   });
 }
 
-void World::Admit(Node& node, size_t index, uint64_t cost) {
+void World::Admit(Node& node, size_t index, uint64_t cost, uint64_t request) {
+  if (request != 0) {
+    taken_[{node.index(), MachineOf(node.index()).incarnation, request, index}].push_back(
+        {.at = now_, .wall = server_.Wall(now_)});
+  }
   Key& key = keys_[index];
   Digest(index << 32 | cost);
   outcome_.admitted += cost;
@@ -234,11 +239,30 @@ void World::Allowed(Node& node, size_t key, uint64_t cost) {
   });
 }
 
-void World::TakeBack(Node& node, size_t key, uint64_t cost) {
+// Leased requests do not refill, so all of them can go back.
+void World::TakeBack(Node& node, size_t key, uint64_t cost, uint64_t request) {
   Digest(node.index() << 16 | cost);
   const Instant wall = server_.Wall(now_);
-  for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Refund(cost, now_, wall);
-  if (!IsMeter(keys_[key].limit->limit)) keys_[key].lockout.consumed().Refund(cost, now_, wall);
+  const bool meter = keys_[key].bound.IsMeter();
+  const auto taken =
+      TakenBy({node.index(), MachineOf(node.index()).incarnation, request, key}, Instant{});
+  const auto take_back = [&](Bound& bound) {
+    taken && !meter ? bound.Undo(cost, *taken, now_, wall) : bound.Refund(cost, now_, wall);
+  };
+  for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) take_back(*bound);
+  if (!meter) take_back(keys_[key].lockout.consumed());
+}
+
+std::optional<Bound::Taken> World::TakenBy(const std::array<uint64_t, 4>& taker,
+                                           Instant wall) const {
+  const auto found = taken_.find(taker);
+  if (found == taken_.end()) return std::nullopt;
+  const auto named =
+      std::find_if(found->second.begin(), found->second.end(), [&](const Bound::Taken& taken) {
+        // The store's clock shows whole microseconds.
+        return taken.wall >= wall && taken.wall - wall < 1us;
+      });
+  return named == found->second.end() ? found->second.back() : *named;
 }
 
 // ---- The network and the store
@@ -294,7 +318,11 @@ void World::Arrive(const Message& message) {
     return Fail(fmt::format("the script answered {}", reply.ToString()));
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
-  if (decided) CountAtStore(message, server, reply.text[1] == 1);
+  // A repeated ask takes nothing again while its lease is known.
+  const bool again = std::any_of(before.begin(), before.end(), [&](const StoredLease& lease) {
+    return lease.node == message.node_id && lease.number == message.sent.number;
+  });
+  if (decided) CountAtStore(message, server, reply.text[1] == 1 && !again);
   if (decided && !before.empty() && IsAlwaysExact(LimitAfter(message.sent.key)->limit) &&
       server.Leases(name, now_).empty()) {
     coverage_.Mark("leases were owed to a bucket that became a queue or a log");
@@ -364,11 +392,20 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   }
   if (message.sent.gives > 0) {
     coverage_.Mark("a request was refunded at the store");
-    for (Bound* bound : {&key.bound, &key.total}) bound->Refund(message.sent.gives, now_, wall);
+    const auto taken =
+        TakenBy({message.node, message.incarnation, message.sent.request, message.sent.key},
+                message.sent.taken_at);
+    const auto give_back = [&](Bound& bound) {
+      taken ? bound.Undo(message.sent.gives, *taken, now_, wall)
+            : bound.Refund(message.sent.gives, now_, wall);
+    };
+    for (Bound* bound : {&key.bound, &key.total}) give_back(*bound);
     // Requests returned to the old server are missing for nodes that ask the new one.
-    if (!message.aside) key.lockout.consumed().Refund(message.sent.gives, now_, wall);
+    if (!message.aside) give_back(key.lockout.consumed());
   }
   if (message.sent.takes == 0 || !allowed) return;
+  taken_[{message.node, message.incarnation, message.sent.request, message.sent.key}].push_back(
+      {.at = now_, .wall = wall});
   outcome_.admitted += message.sent.takes;
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
   if (const algorithm::Limit& limit = (key.change_over ? key.changed : key.limit)->limit;

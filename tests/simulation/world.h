@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -51,12 +52,12 @@ class World final : public NodeHost {
   void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) override;
   void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
   void OnDebt(Node& node, uint64_t call) override;
-  void Admit(Node& node, size_t key, uint64_t cost) override;
+  void Admit(Node& node, size_t key, uint64_t cost, uint64_t request) override;
   void AdmitLocally(Node& node, size_t key, uint64_t cost,
                     base::BootTime unanswered_since) override;
   void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
   void Allowed(Node& node, size_t key, uint64_t cost) override;
-  void TakeBack(Node& node, size_t key, uint64_t cost) override;
+  void TakeBack(Node& node, size_t key, uint64_t cost, uint64_t request) override;
   void Fail(const std::string& what) override;
   bool tracing() const override { return trace_; }
   void Say(Node& node, const std::string& what) override;
@@ -81,6 +82,7 @@ class World final : public NodeHost {
     std::vector<bool> switched{};  // by key: it has the changed limit
     // By key, during the measurement.
     std::vector<uint64_t> admitted{};
+    std::vector<uint64_t> admitted_exactly{};  // by the yardstick
     std::vector<uint64_t> calls{};
     std::vector<int64_t> budget_even_at{};  // by key: limiter::AskBudget
   };
@@ -104,6 +106,10 @@ class World final : public NodeHost {
     uint64_t admitted = 0;
     base::Duration span{0};
   };
+  // When a request took; empty if it took nothing. A call that arrives twice may take twice: then
+  // the take at `wall`, or the last.
+  std::optional<Bound::Taken> TakenBy(const std::array<uint64_t, 4>& taker,
+                                      base::Instant wall) const;
   struct Message {
     uint32_t node;
     uint64_t node_id;
@@ -190,7 +196,6 @@ class World final : public NodeHost {
   void BeginMeasurement(size_t key, base::Duration until);
   void EndMeasurement(size_t key);
   bool IsOverspent(const Machine& machine, size_t key);
-  void CheckLeasing(size_t key);
   void CheckShares(size_t key);
   void CheckCalls(size_t key);
   uint64_t Held(size_t key) const;
@@ -212,6 +217,7 @@ class World final : public NodeHost {
   base::BootTime BootAt(const Machine& machine, base::Duration at) const;
   base::Duration TrueAt(const Machine& machine, base::BootTime at) const;
   base::Duration Forgotten(size_t key) const;
+  base::Duration WindowEnd(size_t key) const;
   void Digest(uint64_t value);
   void Note(const std::string& what);
 
@@ -236,6 +242,8 @@ class World final : public NodeHost {
   uint64_t partitions_ = 0;
   // Calls that report local admissions to the store: by node, incarnation and number.
   std::set<std::array<uint64_t, 3>> debts_;
+  // When requests took, by node, its incarnation, the request and the key.
+  std::map<std::array<uint64_t, 4>, std::vector<Bound::Taken>> taken_;
   Outcome outcome_;
 };
 

@@ -12,8 +12,10 @@ Yardstick::Yardstick(const algorithm::Limit& limit, algorithm::BucketState state
   if (held > 0) (void)algorithm::Refund(limit_, state_, hits_, held, wall);
 }
 
-void Yardstick::Ask(uint64_t cost, base::Instant wall) {
-  if (algorithm::Decide(limit_, state_, hits_, cost, wall).allowed) admitted_ += cost;
+bool Yardstick::Ask(uint64_t cost, base::Instant wall) {
+  const bool allowed = algorithm::Decide(limit_, state_, hits_, cost, wall).allowed;
+  if (allowed) admitted_ += cost;
+  return allowed;
 }
 
 }  // namespace headgate::simulation

@@ -19,7 +19,8 @@ class Yardstick {
   Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::HitList hits,
             uint64_t held, base::Instant wall);
 
-  void Ask(uint64_t cost, base::Instant wall);
+  // Whether it lets the request through.
+  bool Ask(uint64_t cost, base::Instant wall);
 
   uint64_t admitted() const { return admitted_; }
 

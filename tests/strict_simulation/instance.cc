@@ -23,8 +23,8 @@ Instance::Instance(InstanceHost& host, const Plan& plan, std::optional<Mutant> m
       wall_(host.clock(), ahead),
       decisions_(wall_),
       local_({.max_buckets = 64}),
-      leases_({.node = id, .keys_max = 8, .timeout = plan.timeout}, /*parts=*/4),
-      owner_(*this, decisions_, id, {.attempts_max = plan.attempts_max}, [] {}),
+      leases_({.node = id, .keys_max = 8}, /*parts=*/4),
+      owner_(*this, decisions_, id, {}, [] {}),
       decider_(*this, local_,
                {.on_store_failure = rule::OnStoreFailure::kDeny,
                 .timeout = plan.timeout,
@@ -147,7 +147,7 @@ void Instance::Put(const store::cas::PutRequest& request, PutDone done) {
     strict_simulation::Put put{.key = index, .at = decisions_.Now(), .decided = host_.now()};
     for (const auto& [number, waiting] : waiting_) {
       const Operation& operation = host_.operations()[number];
-      // Those of the round have been decided.
+      // A waiting operation with a decision belongs to this round.
       if (operation.key != index || waiting->answer.decision.limit == 0) continue;
       host_.operations()[number].puts.push_back(key.put);
       put.members.push_back(number);

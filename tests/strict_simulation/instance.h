@@ -1,8 +1,7 @@
 // One process of a simulated fleet, with one event loop: the SharedDecider, the leases and the
 // compare-and-set store of production. Its connection to the service is simulated by the world.
-//
-// Everything that its store is asked is recorded as an Operation. The rounds in which an operation
-// took part are known too: the exchange fills in the answers of a round before it writes.
+// Each request to the store is recorded as an Operation. The rounds in which an operation took part
+// are known too: the exchange fills in the answers of a round before it writes.
 #pragma once
 
 #include <cstdint>
@@ -119,7 +118,7 @@ class Instance final : public store::SharedStore, private store::cas::VersionedS
     // The last write, until there is another one.
     uint64_t put = 0;
     std::string bytes{};
-    size_t state = 0;  // that was last seen
+    size_t state = 0;  // the last state that the store has read or written
   };
   struct Client {
     size_t key;

@@ -50,7 +50,7 @@ KeyPlan DrawKey(Random& random) {
   if (IsBucket(key.spec.algorithm) && Chance(random, 50))
     key.spec.burst = 1 + random.Below(2 * key.spec.requests);
   key.pause = Between(random, 2ms, 60ms);
-  // Seldom used, and full again soon: it is often made anew.
+  // Seldom used, and full again soon: its value is often created again.
   if (IsTokenBucket(key.spec.algorithm) && Chance(random, 30)) {
     key.spec.period = 1s;
     key.pause = Between(random, 200ms, 800ms);
@@ -106,7 +106,6 @@ Plan Draw(uint64_t seed) {
     plan.calm_from += plan.rest_until - plan.rest_from;
     plan.steps = 0;
   }
-  if (Chance(random, 30)) plan.attempts_max = 3;
   plan.well_from = plan.calm_from + plan.slow_max + plan.timeout;
   plan.end = plan.well_from + 1s;
   return plan;

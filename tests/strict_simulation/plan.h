@@ -25,11 +25,11 @@ struct KeyPlan {
 // The faults that may happen to a call, in millionths.
 struct CallFaults {
   uint32_t lost = 0;         // the message does not arrive
-  uint32_t lost_answer = 0;  // it arrives, and the answer does not
-  uint32_t broken = 0;       // as one of the two, but the caller is told that the connection broke
-  uint32_t doubled = 0;      // a write arrives once more, later
-  uint32_t slow = 0;         // it, or its answer, takes up to `slow_max`
-  uint32_t throttled = 0;    // ResourceExhausted
+  uint32_t lost_answer = 0;  // the message arrives, but its answer does not
+  uint32_t broken = 0;     // one of both is lost, and the caller is told that the connection broke
+  uint32_t doubled = 0;    // a write arrives once more, later
+  uint32_t slow = 0;       // the message or its answer takes up to `slow_max`
+  uint32_t throttled = 0;  // ResourceExhausted
   uint32_t unavailable = 0;  // Unavailable
   uint32_t lost_race = 0;    // Aborted, although the version was right
 };
@@ -52,10 +52,10 @@ struct Plan {
   uint32_t pauses = 0;  // of an instance
   uint32_t cuts = 0;    // between an instance and the service
   uint32_t steps = 0;   // of an instance's wall clock, by up to an hour
-  // Nobody asks in this interval of some minutes, or none. Meanwhile values expire and are removed.
+  // No request is sent in this interval of some minutes, so that values expire and are removed. It
+  // may be empty.
   base::Duration rest_from{0};
   base::Duration rest_until{0};
-  uint32_t attempts_max = 50;
 
   // Faults happen until `calm_from`. From `well_from` on every request must be answered.
   base::Duration calm_from{0};

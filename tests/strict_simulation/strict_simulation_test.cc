@@ -10,7 +10,7 @@
 namespace headgate::strict_simulation {
 namespace strict_simulation_test {
 
-// Each is another fleet, with other faults.
+// Each seed is another fleet with other faults.
 constexpr uint64_t kSeeds = 200;
 
 TEST(StrictSimulation, AdmitsWhatOneBucketAdmits) {

@@ -110,7 +110,7 @@ void World::NextRequest(uint32_t index, size_t key) {
   if (at >= plan_.end) return;
   Schedule(at, [this, index, key] {
     Request(index, key);
-    // At times all ask at once.
+    // Sometimes all instances ask at the same time.
     if (random_.Below(30) == 0) {
       for (uint32_t other = 0; other < plan_.instances; ++other) Request(other, key);
     }

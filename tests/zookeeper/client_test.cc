@@ -1,5 +1,5 @@
 // The client against real servers.
-#include "headgate/zookeeper/client.h"
+#include "headgate/client/zookeeper/client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(ZooKeeperClient, ASessionThatExpiredIsReplaced) {
   ASSERT_TRUE(client.Connects() && other.Connects());
   const int64_t first = client->session_id();
   ASSERT_TRUE(client.Create("/e", "x", CreateMode::kEphemeral).ok());
-  // Without its heartbeats, as if it had been away. The session ends at the server.
+  // The frozen server gets no heartbeats, so it ends the session when it continues.
   server.Freeze();
   ASSERT_TRUE(client.Until([&] { return client.disconnects == 1; }));
   const base::SystemClock clock;
@@ -184,7 +184,7 @@ TEST(ZooKeeperClient, EveryCallEndsWhenTheServerDies) {
   server.Freeze();
   uint32_t ended = 0;
   for (int i = 0; i < 1'000; ++i) {
-    client->Set("/a", "x", -1, [&](const absl::StatusOr<zookeeper::NodeStat>& stat) {
+    client->Set("/a", "x", -1, [&](const absl::StatusOr<client::zookeeper::NodeStat>& stat) {
       EXPECT_FALSE(stat.ok());
       ++ended;
     });

@@ -14,12 +14,13 @@ using store::zookeeper::Locks;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Sessions with locks, on one event loop, and a client that looks at their nodes.
+// Sessions with locks, on one event loop, and a client that reads their nodes.
 class LocksTest : public ::testing::Test {
  protected:
   struct Instance {
     Instance(LocksTest& test, uint64_t seed)
-        : client({.servers = zookeeper::ParsePlace("zk://" + test.server.server(), "/")->servers,
+        : client({.servers =
+                      client::zookeeper::ParsePlace("zk://" + test.server.server(), "/")->servers,
                   .session_timeout = 1s,
                   .call_timeout = 500ms},
                  test.loop,
@@ -46,7 +47,7 @@ class LocksTest : public ::testing::Test {
     for (uint64_t i = 0; i < 3; ++i) instances.push_back(std::make_unique<Instance>(*this, i + 1));
     for (const auto& instance : instances)
       EXPECT_TRUE(Until([&] { return instance->client.connected(); }));
-    EXPECT_TRUE(looker.Connects());
+    EXPECT_TRUE(reader.Connects());
   }
 
   Instance& a() { return *instances[0]; }
@@ -55,9 +56,9 @@ class LocksTest : public ::testing::Test {
   bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 20s); }
   // The number of nodes in the queue of "k".
   size_t Nodes() {
-    // Its loop runs only here, so it may have lost its session.
-    EXPECT_TRUE(looker.Connects());
-    const auto list = looker.List("/r/locks/k");
+    // The reader's loop runs only here, so the reader may have lost its session.
+    EXPECT_TRUE(reader.Connects());
+    const auto list = reader.List("/r/locks/k");
     return list.ok() ? list->names.size() : 0;
   }
   bool UntilNodes(size_t count) {
@@ -68,7 +69,7 @@ class LocksTest : public ::testing::Test {
   base::SystemClock clock;
   net::EventLoop loop{clock};
   std::vector<std::unique_ptr<Instance>> instances;
-  TestClient looker{server.server()};
+  TestClient reader{server.server()};
 };
 
 TEST_F(LocksTest, AreHeldInTheOrderOfTheQueueWithRisingFences) {
@@ -118,7 +119,8 @@ TEST_F(LocksTest, OneThatGivesUpAtOnceLeavesNoNode) {
   EXPECT_THAT(b().fences, IsEmpty());
 }
 
-// The ensemble keeps an empty queue that has never had a node, so nobody may leave one.
+// The ensemble deletes an empty queue only if it has had a node, so a session that gives up must
+// not leave a queue that never had one.
 TEST_F(LocksTest, OneThatGivesUpAtAnyTurnLeavesNoUnusedQueue) {
   for (int turns_before = 0; turns_before < 12; ++turns_before) {
     const std::string key = "k" + std::to_string(turns_before);
@@ -128,7 +130,7 @@ TEST_F(LocksTest, OneThatGivesUpAtAnyTurnLeavesNoUnusedQueue) {
     b().locks.Release(key);
     EXPECT_TRUE(Until([&] { return b().locks.places() == 0; }));
     EXPECT_TRUE(Until([&] {
-      const auto queue = looker.Get("/r/locks/" + key);
+      const auto queue = reader.Get("/r/locks/" + key);
       return !queue.ok() || queue->stat.children_zxid != queue->stat.created_zxid;
     })) << turns_before;
   }
@@ -211,7 +213,7 @@ TEST_F(LocksTest, ASessionThatEndsBetweenTheCreationAndItsAnswerLeavesNoNode) {
   ASSERT_TRUE(Until([&] { return over; }));
   a().locks.Release("k");
   server.Thaw();
-  // A place that was not left begins again in the new session.
+  // A place that was not released is taken again in the new session.
   EXPECT_TRUE(Until([&] { return b().fences.size() == 1; }));
   EXPECT_TRUE(Until([&] { return a().locks.places() == 0; }));
   EXPECT_THAT(a().fences, IsEmpty());
@@ -223,14 +225,14 @@ TEST_F(LocksTest, ASessionThatEndsBetweenTheCreationAndItsAnswerLeavesNoNode) {
 TEST_F(LocksTest, ANodeThatSomebodyHasDeletedIsMadeAgain) {
   a().Take();
   ASSERT_TRUE(Until([&] { return a().fences.size() == 1; }));
-  const auto first = looker.List("/r/locks/k");
+  const auto first = reader.List("/r/locks/k");
   ASSERT_EQ(first->names.size(), 1u);
   b().Take();
   ASSERT_TRUE(UntilNodes(2));
-  const auto both = looker.List("/r/locks/k");
+  const auto both = reader.List("/r/locks/k");
   for (const std::string& name : both->names) {
     if (name == first->names[0]) continue;
-    EXPECT_TRUE(looker.Delete("/r/locks/k/" + name).ok());
+    EXPECT_TRUE(reader.Delete("/r/locks/k/" + name).ok());
   }
   a().locks.Release("k");
   EXPECT_TRUE(Until([&] { return b().fences.size() == 1; }));

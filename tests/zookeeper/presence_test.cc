@@ -1,5 +1,5 @@
 // The nodes of instances, against real servers.
-#include "headgate/zookeeper/presence.h"
+#include "headgate/client/zookeeper/presence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace headgate::zookeeper_test {
 namespace presence_test {
 
+using client::zookeeper::Presence;
 using ::testing::MatchesRegex;
 using ::testing::UnorderedElementsAre;
-using zookeeper::Presence;
 
 class Instance {
  public:
@@ -24,13 +24,15 @@ class Instance {
         presence(*client, client.loop(),
                  {.directory = "/r/instances",
                   .name = name,
-                  .data = zookeeper::PresenceData({.version = "1.2"}),
+                  .data = client::zookeeper::PresenceData({.version = "1.2"}),
                   .pause = 10ms,
                   .settle = 300ms,
                   .write_pause = write_pause,
                   .on_error = [this](const std::string& error) { errors.push_back(error); }}) {
     client.on_connected = [this](bool is_new) { presence.OnConnected(is_new); };
-    client.on_watch = [this](const zookeeper::WatchEvent& event) { presence.OnWatch(event); };
+    client.on_watch = [this](const client::zookeeper::WatchEvent& event) {
+      presence.OnWatch(event);
+    };
   }
 
   bool Counts(uint32_t count) {
@@ -129,7 +131,7 @@ TEST(Presence, MakesItsNodeAgainInANewSession) {
   ASSERT_TRUE(instance.client.Until([&] { return instance.All().size() == 1; }));
   server.Freeze();
   ASSERT_TRUE(instance.client.Until([&] { return instance.client.disconnects == 1; }));
-  // The server notices the end of the session when it looks again.
+  // The server notices the end of the session at its next check.
   EXPECT_FALSE(instance.client.Until([] { return false; }, 1s));
   server.Thaw();
   ASSERT_TRUE(instance.client.Until([&] { return instance.client.sessions == 2; }));

@@ -81,7 +81,8 @@ TEST(StateStore, ReplacesAValueIfItHasNotChanged) {
   EXPECT_EQ(*other.Get("k"), std::nullopt);
   EXPECT_TRUE(absl::IsAborted(other.Put("k", "x", *second).status()));
   EXPECT_TRUE(absl::IsAborted(other.Put("k", std::nullopt, *second).status()));
-  // Made again, it has another version, although ZooKeeper's begins again.
+  // A value that is created again gets another version, although ZooKeeper's own version starts
+  // again at 0.
   const auto again = store.Put("k", "one", std::nullopt);
   EXPECT_NE(*again, *first);
   EXPECT_THAT(store.alarms, IsEmpty());
@@ -132,7 +133,7 @@ TEST(StateStore, EndsEachCallInTimeAndOpensItsBreaker) {
   EXPECT_EQ(store.counters.breakers_open.value(), 1u);
   EXPECT_GE(store.counters.calls_timed_out.value(), 3u);
   server.Thaw();
-  // Nobody asks; it finds out by itself.
+  // The store notices without a request that the server answers again.
   ASSERT_TRUE(store.client.Until([&] { return store.opened.size() == 2; }));
   EXPECT_THAT(store.opened, ElementsAre(true, false));
   EXPECT_EQ(store.counters.breakers_open.value(), 0u);

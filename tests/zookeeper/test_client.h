@@ -10,26 +10,26 @@
 #include <utility>
 #include <vector>
 
-#include "headgate/zookeeper/client.h"
-#include "headgate/zookeeper/place.h"
+#include "headgate/client/zookeeper/client.h"
+#include "headgate/client/zookeeper/place.h"
 
 namespace headgate::zookeeper_test {
 
 using namespace std::chrono_literals;
-using zookeeper::Client;
-using zookeeper::CreateMode;
-using zookeeper::Watch;
+using client::zookeeper::Client;
+using client::zookeeper::CreateMode;
+using client::zookeeper::Watch;
 
 class TestClient {
  public:
   explicit TestClient(std::string_view servers, base::Duration session_timeout = 4s,
                       base::Duration call_timeout = 5s) {
-    const auto place = zookeeper::ParsePlace("zk://" + std::string(servers), "/");
+    const auto place = client::zookeeper::ParsePlace("zk://" + std::string(servers), "/");
     client_.emplace(
-        zookeeper::ClientOptions{.servers = place->servers,
-                                 .session_timeout = session_timeout,
-                                 .call_timeout = call_timeout,
-                                 .digest = place->digest},
+        client::zookeeper::ClientOptions{.servers = place->servers,
+                                         .session_timeout = session_timeout,
+                                         .call_timeout = call_timeout,
+                                         .digest = place->digest},
         loop_,
         Client::Listener{.on_connected =
                              [this](bool is_new) {
@@ -38,7 +38,7 @@ class TestClient {
                              },
                          .on_disconnected = [this] { ++disconnects; },
                          .on_watch =
-                             [this](const zookeeper::WatchEvent& event) {
+                             [this](const client::zookeeper::WatchEvent& event) {
                                watched.push_back(event.path);
                                if (on_watch) on_watch(event);
                              },
@@ -56,20 +56,22 @@ class TestClient {
 
   absl::Status Create(const std::string& path, std::string_view data = {},
                       CreateMode mode = CreateMode::kPersistent) {
-    return Wait<zookeeper::Created>(
+    return Wait<client::zookeeper::Created>(
                [&](auto done) { client_->Create(path, data, mode, std::move(done)); })
         .status();
   }
-  absl::StatusOr<zookeeper::NodeStat> Set(const std::string& path, std::string_view data,
-                                          int32_t version = -1) {
-    return Wait<zookeeper::NodeStat>(
+  absl::StatusOr<client::zookeeper::NodeStat> Set(const std::string& path, std::string_view data,
+                                                  int32_t version = -1) {
+    return Wait<client::zookeeper::NodeStat>(
         [&](auto done) { client_->Set(path, data, version, std::move(done)); });
   }
-  absl::StatusOr<zookeeper::Node> Get(const std::string& path, Watch watch = Watch::kNo) {
-    return Wait<zookeeper::Node>([&](auto done) { client_->Get(path, watch, std::move(done)); });
+  absl::StatusOr<client::zookeeper::Node> Get(const std::string& path, Watch watch = Watch::kNo) {
+    return Wait<client::zookeeper::Node>(
+        [&](auto done) { client_->Get(path, watch, std::move(done)); });
   }
-  absl::StatusOr<zookeeper::Children> List(const std::string& path, Watch watch = Watch::kNo) {
-    return Wait<zookeeper::Children>(
+  absl::StatusOr<client::zookeeper::Children> List(const std::string& path,
+                                                   Watch watch = Watch::kNo) {
+    return Wait<client::zookeeper::Children>(
         [&](auto done) { client_->List(path, watch, std::move(done)); });
   }
   absl::Status Delete(const std::string& path, int32_t version = -1) {
@@ -95,7 +97,7 @@ class TestClient {
   std::vector<std::string> watched;
   absl::Status trouble;
   std::function<void(bool new_session)> on_connected;
-  std::function<void(const zookeeper::WatchEvent& event)> on_watch;
+  std::function<void(const client::zookeeper::WatchEvent& event)> on_watch;
 
  private:
   template <typename Call>

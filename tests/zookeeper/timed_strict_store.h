@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "headgate/client/zookeeper/place.h"
 #include "headgate/store/cas/cas_store.h"
 #include "headgate/store/zookeeper/state_store.h"
-#include "headgate/zookeeper/place.h"
 #include "tests/zookeeper/zookeeper_process.h"
 
 namespace headgate::zookeeper_test {
@@ -43,8 +43,10 @@ class TimedStrictStore {
   base::ManualClock clock_;
   base::DisciplinedClock decisions_{clock_};
   net::EventLoop loop_{clock_};
-  zookeeper::Client client_{
-      {.servers = zookeeper::ParsePlace("zk://" + Server().server(), "/")->servers}, loop_, {}};
+  client::zookeeper::Client client_{
+      {.servers = client::zookeeper::ParsePlace("zk://" + Server().server(), "/")->servers},
+      loop_,
+      {}};
   store::LoopStoreCounters counters_;
   store::zookeeper::StateStore state_{client_, loop_, {.root = NewRoot()}, counters_};
   std::vector<std::unique_ptr<store::cas::CasStore>> stores_;

@@ -25,8 +25,8 @@ class DegradedWatch {
   // `alone` and `together` are the decisions made so far without and with the store.
   Change Look(uint64_t alone, uint64_t together, base::Instant now);
 
-  // Length of the current or the last degraded period, from the first to the last look that saw a
-  // decision without the store.
+  // Length of the current or the last degraded period, from the first to the last call of Look that
+  // saw a decision without the store.
   base::Duration lasted() const { return last_at_ - began_at_; }
   uint64_t decided() const { return alone_ - alone_before_; }
 
@@ -34,7 +34,7 @@ class DegradedWatch {
   bool going_on_ = false;
   base::Instant began_at_{};
   base::Instant last_at_{};
-  // The counts at the last look.
+  // The counts at the last call of Look.
   uint64_t alone_ = 0;
   uint64_t together_ = 0;
   uint64_t alone_before_ = 0;  // `alone` when the period began

@@ -48,7 +48,8 @@ void Engine::WriteSnapshotSoon() {
   if (snapshot_thread_.joinable()) snapshot_thread_.join();
   snapshot_thread_ = std::thread([this] {
     snapshot_.Write(clock_.Now());
-    // The interval begins when the write ends, so that a slow disk is not written to all the time.
+    // The interval begins when the write ends, so that there are pauses between writes to a slow
+    // disk.
     snapshot_due_ns_.store((clock_.Now() + snapshot_interval_).ns, std::memory_order_release);
     snapshot_under_way_.store(false);
   });
@@ -63,7 +64,20 @@ Engine::~Engine() {
   if (snapshot_thread_.joinable()) snapshot_thread_.join();
 }
 
+void Engine::SetPassthrough(bool on, const rule::Author& author) {
+  if (limiter_.SetPassthrough(on) == on) return;
+  if (!on) {
+    return log_.Info("passthrough.ended", {{"user", author.user}, {"address", author.address}});
+  }
+  log_.Warning("passthrough.began",
+               {{"user", author.user},
+                {"address", author.address},
+                {"effect", "requests are decided and counted, and none is refused"},
+                {"hint", "DELETE /v1/passthrough at the admin address ends it"}});
+}
+
 void Engine::Collect(observe::Sink& sink) {
+  sink.Set(Metric::kPassthrough, {}, uint64_t{limiter_.passthrough()});
   const store::MemoryStats stats = store_.stats();
   sink.Set(Metric::kBuckets, {}, stats.buckets);
   sink.Set(Metric::kBucketsMax, {}, stats.buckets_max);

@@ -11,6 +11,7 @@
 #include "headgate/limiter/limiter.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
+#include "headgate/rule/editor.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::app {
@@ -30,6 +31,10 @@ class Engine {
   void Tick();
   // Call it at the end, after the last decision.
   bool WriteLastSnapshot();
+
+  // Begins or ends passthrough (limiter.h), and logs it if that changes something. `author` is
+  // empty at start. From any thread.
+  void SetPassthrough(bool on, const rule::Author& author);
 
   const base::DisciplinedClock& clock() const { return clock_; }
   store::MemoryStore& store() { return store_; }

@@ -1,5 +1,5 @@
-// Divides the file descriptors that the system allows, so that connections cannot use up those that
-// everything else needs.
+// Divides the file descriptors that the system allows, so that connections cannot use up the ones
+// that everything else needs.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct FileNeeds {
   uint64_t addresses = 1;              // listening addresses
   uint64_t store_connections = 0;      // per thread
   uint64_t store_connections_min = 0;  // per thread, at the lowest setting
-  // Per thread, and seldom in use: at most a quarter of what is left for clients is kept for them.
+  // Per thread, and seldom in use: at most a quarter of the descriptors for clients is kept for
+  // them.
   uint64_t draining_connections = 0;
   uint64_t connections_max = 0;
   uint64_t admin_connections_max = 0;
@@ -26,7 +27,7 @@ struct FilePlan {
   uint64_t connections_max = 0;  // at most FileNeeds::connections_max
   uint64_t admin_connections_max = 0;
   uint64_t refusals_max = 0;         // refused connections that are still sent an error
-  bool connections_lowered = false;  // connections_max is less than what was asked for
+  bool connections_lowered = false;  // connections_max is less than the settings ask for
 };
 
 // ResourceExhausted if `open_files_max` is too few to serve at all; the message says how many are

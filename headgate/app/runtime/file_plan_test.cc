@@ -53,7 +53,7 @@ TEST(FilePlan, ConnectionsThatDrainGetAtMostAQuarterOfWhatIsLeft) {
   EXPECT_EQ(clients(10, 100), 100u);
 }
 
-// Whatever the numbers: what is planned fits, with room for each part.
+// With any numbers, the planned descriptors fit into the limit, and each part gets some.
 TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
   for (const uint64_t threads : std::initializer_list<uint64_t>{1, 2, 16, 128}) {
     for (const uint64_t store : std::initializer_list<uint64_t>{0, 8}) {

@@ -1,14 +1,14 @@
-// The number of replicas that share the pool of a fleet, by which one divides the capacity
-// while the store is unreachable. In this order:
+// The number of replicas that share the pool of a fleet. While the store is unreachable, each
+// replica divides the capacity by this number. The first known one of these:
 //
 //   --store-instances
 //   as counted by the store, once it has counted others
 //   as the process before knew it (a handover)
 //   1, and it is not known
 //
-// A process that starts without the store has counted nobody. The number that was handed over
-// stands in until the store has had time to count: a fleet may have been scaled down meanwhile.
-// From any thread.
+// A process that starts without the store has counted nobody. Then the number from its predecessor
+// holds, but only until the store has had time to count, because the fleet may have been scaled
+// down meanwhile. From any thread.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class FleetCount {
   // The store counts an instance at the latest this long after it has begun to answer.
   static constexpr base::Duration kTimeToCount = std::chrono::seconds(5);
 
-  // `given`: 0 if it is not. `counted` is 1 if nobody was counted.
+  // `given`: 0 if the setting is absent. `counted` returns 1 if nobody was counted.
   FleetCount(uint32_t given, std::function<uint32_t()> counted);
 
   void TakeOver(uint32_t handed) { handed_ = handed; }
@@ -33,7 +33,7 @@ class FleetCount {
 
   // At least 1.
   uint32_t count(base::BootTime now) const;
-  // Whether it is more than a guess.
+  // Whether the number is given, counted or handed over, not just assumed.
   bool is_known() const;
   // For the process after this one; 0: it is not known.
   uint32_t HandOver(base::BootTime now) const { return is_known() ? count(now) : 0; }

@@ -40,7 +40,8 @@ std::string_view HintOnContent(net::TlsProblem::File file) {
     case net::TlsProblem::File::kCa:
       return "name a file with the certificates of authorities, in PEM form";
     case net::TlsProblem::File::kCertificate:
-      return "name a file with the certificate and then those that signed it, in PEM form";
+      return "name a file with the certificate and then the certificates that signed it, in PEM "
+             "form";
     case net::TlsProblem::File::kKey:
       break;
   }
@@ -51,7 +52,8 @@ std::string_view HintOnContent(net::TlsProblem::File file) {
 
 net::TlsServerOptions TlsServerOptionsOf(const Settings& settings) {
   net::TlsServerOptions options{.client_ca_file = settings.tls_client_ca_file,
-                                .client_names = settings.tls_client_name};
+                                .client_names = settings.tls_client_name,
+                                .http2 = true};
   for (size_t i = 0; i < settings.tls_certificate_file.size(); ++i) {
     options.certificates.push_back({.certificate_file = settings.tls_certificate_file[i],
                                     .key_file = settings.tls_key_file[i]});

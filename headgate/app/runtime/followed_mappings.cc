@@ -7,7 +7,7 @@
 
 #include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/rule_files.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/watch/file/file_text.h"
 
 namespace headgate::app {
@@ -29,7 +29,7 @@ std::vector<std::string> AllFiles(const std::string& path, const mapping::Loaded
   return files;
 }
 
-// A problem says the path in front of its message, so the message need not.
+// The path stands in front of the message of a problem, so it is removed from the message.
 std::string WithoutPath(std::string message, const std::string& path) {
   const size_t at = message.find(path);
   if (at == std::string::npos) return message;
@@ -46,12 +46,13 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
                 HintOnFile(path,
                            "name a file of mappings; docs/reference/mappings.md lists what "
                            "it contains"))},
+            .warnings = {},
             .files = {}};
   }
   return mapping::LoadMappings(
       path, *text,
       [&](const std::string& name) {
-        return disk::ReadRegularFile(Resolved(path, name), watch::file::kFileBytesMax);
+        return files::ReadRegularFile(Resolved(path, name), watch::file::kFileBytesMax);
       },
       asker);
 }
@@ -59,17 +60,17 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
 }  // namespace
 
 mapping::LoadedMappings LoadMappingFile(const std::string& path, mapping::Asker asker) {
-  return Load(path, disk::ReadFile(path, watch::file::kFileBytesMax), asker);
+  return Load(path, files::ReadFile(path, watch::file::kFileBytesMax), asker);
 }
 
 std::vector<rule::Problem> ProblemsOfMappings(const Settings& settings) {
   if (settings.auth.empty()) return {};
-  return Load(settings.auth, disk::ReadRegularFile(settings.auth, watch::file::kFileBytesMax),
+  return Load(settings.auth, files::ReadRegularFile(settings.auth, watch::file::kFileBytesMax),
               mapping::Asker::kOtherProxy)
       .problems;
 }
 
-FollowedMappings::FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,
+FollowedMappings::FollowedMappings(const Settings& settings, gate::LiveMappings& live,
                                    net::EventLoop& loop, observe::Log& log, mapping::Asker asker)
     : path_(settings.auth),
       header_(settings.auth_header),
@@ -82,7 +83,7 @@ std::vector<rule::Problem> FollowedMappings::LoadFirst() {
   if (!header_.empty()) live_.Publish(mapping::MappingOfHeader(header_));
   if (path_.empty()) return {};
   mapping::LoadedMappings loaded =
-      Load(path_, disk::ReadRegularFile(path_, watch::file::kFileBytesMax), asker_);
+      Load(path_, files::ReadRegularFile(path_, watch::file::kFileBytesMax), asker_);
   if (loaded.set == nullptr) return std::move(loaded.problems);
   Follow(AllFiles(path_, loaded));
   loading_first_ = false;
@@ -96,7 +97,10 @@ void FollowedMappings::Reload() {
 void FollowedMappings::Follow(std::vector<std::string> paths) {
   paths_ = std::move(paths);
   former_source_ = std::move(source_);
-  source_ = std::make_unique<watch::file::FileSource>(paths_, loop_);
+  // A list that the changed mappings name may still be being written, and a part of it would block
+  // fewer clients.
+  source_ = std::make_unique<watch::file::FileSource>(
+      paths_, loop_, watch::file::FileWatchOptions{.reads_at_once = loading_first_});
   source_->Subscribe([this, source = source_.get()](const rule::DocumentSet& documents) {
     if (source == source_.get()) OnDocuments(documents);
   });
@@ -117,16 +121,21 @@ void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
         const std::string path = Resolved(path_, name);
         const auto known = text_of(path);
         if (known != documents.documents.end()) return known->text;
-        return disk::ReadRegularFile(path, watch::file::kFileBytesMax);
+        return files::ReadRegularFile(path, watch::file::kFileBytesMax);
       },
       asker_);
   std::vector<std::string> files = AllFiles(path_, loaded);
   if (loaded.set == nullptr) return Refuse(std::move(loaded.problems));
   if (files != paths_) return Follow(std::move(files));
+  for (const rule::Problem& warning : loaded.warnings) {
+    log_.Warning("mappings.warning_found",
+                 {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
+  }
   const size_t count = loaded.set->mappings.size();
   live_.Publish(std::move(loaded.set));
   loaded_.fetch_add(1, std::memory_order_relaxed);
-  log_.Info("mappings.loaded", {{"mappings", uint64_t{count}}});
+  log_.Info("mappings.loaded",
+            {{"mappings", uint64_t{count}}, {"warnings", uint64_t{loaded.warnings.size()}}});
 }
 
 void FollowedMappings::Refuse(std::vector<rule::Problem> problems) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headgate/app/settings/settings.h"
-#include "headgate/front/auth/live_mappings.h"
+#include "headgate/gate/live_mappings.h"
 #include "headgate/mapping/mapping_file.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/observe/log.h"
@@ -27,7 +27,7 @@ std::vector<rule::Problem> ProblemsOfMappings(const Settings& settings);
 class FollowedMappings {
  public:
   // All arguments must outlive this object, which lives on `loop`.
-  FollowedMappings(const Settings& settings, front::auth::LiveMappings& live, net::EventLoop& loop,
+  FollowedMappings(const Settings& settings, gate::LiveMappings& live, net::EventLoop& loop,
                    observe::Log& log, mapping::Asker asker = mapping::Asker::kOtherProxy);
 
   // Loads the mappings for the first time, and returns all problems. If there are none, they are in
@@ -47,7 +47,7 @@ class FollowedMappings {
   const std::string path_;
   const std::string header_;
   const mapping::Asker asker_;
-  front::auth::LiveMappings& live_;
+  gate::LiveMappings& live_;
   net::EventLoop& loop_;
   observe::Log& log_;
   std::vector<std::string> paths_;  // the mapping file, and the files that it names

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headgate/app/settings/file_hint.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 
 namespace headgate::app {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kFileBytesMax = size_t{4} << 20;
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  return disk::ReadRegularFile(path, kFileBytesMax);
+  return files::ReadRegularFile(path, kFileBytesMax);
 }
 
 absl::StatusOr<access::UserTable> ParseText(const std::string& path, std::string_view text) {
@@ -47,30 +47,35 @@ FollowedUsers::FollowedUsers(const Settings& settings, access::Access& access, n
 
 absl::Status FollowedUsers::LoadFirst() {
   if (path_.empty()) return absl::OkStatus();
-  HEADGATE_ASSIGN_OR_RETURN([[maybe_unused]] const size_t users, Load());
   source_ = std::make_unique<watch::file::FileSource>(std::vector<std::string>{path_}, loop_);
-  bool first = true;
-  source_->Subscribe([this, first](const rule::DocumentSet&) mutable {
-    // The first report is of the file that was just read.
-    if (!std::exchange(first, false)) OnChange();
-  });
-  return absl::OkStatus();
+  absl::Status first = absl::OkStatus();
+  source_->Subscribe([&](const rule::DocumentSet& documents) { first = Load(documents).status(); });
+  source_->Subscribe([this](const rule::DocumentSet& documents) { OnChange(documents); });
+  return first;
 }
 
 void FollowedUsers::Reload() {
   if (source_ != nullptr) source_->Refresh();
 }
 
-absl::StatusOr<size_t> FollowedUsers::Load() {
-  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadText(path_));
+// Parses the given text and does not read the file again, which may be in the middle of its next
+// change.
+absl::StatusOr<size_t> FollowedUsers::Load(const rule::DocumentSet& documents) {
+  if (!documents.problems.empty())
+    return absl::UnavailableError(PlaceAndMessage(documents.problems.front()));
+  const std::string& text = documents.documents.front().text;
+  if (text.size() > kFileBytesMax) {
+    return absl::ResourceExhaustedError(
+        fmt::format("{} is longer than {} bytes", path_, kFileBytesMax));
+  }
   HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ParseText(path_, text));
   const size_t users = table.users.size();
   access_.Replace(std::make_shared<const access::UserTable>(std::move(table)));
   return users;
 }
 
-void FollowedUsers::OnChange() {
-  const absl::StatusOr<size_t> users = Load();
+void FollowedUsers::OnChange(const rule::DocumentSet& documents) {
+  const absl::StatusOr<size_t> users = Load(documents);
   if (users.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
     log_.Info("users.loaded", {{"file", path_}, {"users", uint64_t{*users}}});

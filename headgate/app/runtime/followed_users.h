@@ -34,8 +34,8 @@ class FollowedUsers {
 
  private:
   // Returns the number of users.
-  absl::StatusOr<size_t> Load();
-  void OnChange();
+  absl::StatusOr<size_t> Load(const rule::DocumentSet& documents);
+  void OnChange(const rule::DocumentSet& documents);
 
   const std::string& path_;  // empty: no users are stated
   access::Access& access_;

@@ -12,7 +12,8 @@ namespace headgate::app {
 
 struct Instance {
   std::string name;  // no other process has it
-  // The number of instances as counted where the rules are; 0: not counted. From any thread.
+  // The number of instances as the source of the rules counts them; 0: not counted. From any
+  // thread.
   std::function<uint32_t()> counted_elsewhere{};
 };
 

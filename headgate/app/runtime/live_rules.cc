@@ -6,15 +6,23 @@
 #include "headgate/app/settings/version.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/host_name.h"
+#include "headgate/rule/concurrency.h"
+#include "headgate/rule/limit_words.h"
+#include "headgate/rule/quote.h"
+#include "headgate/rule/rule_difference.h"
+#include "headgate/store/open/open_backend.h"
 #include "headgate/watch/file/file_journal.h"
 
 namespace headgate::app {
 
 namespace {
 
-// A source that is not heard of within this time is followed, and awaited, like one that has no
-// rules yet.
+// A source that does not report within this time counts as one that has no rules yet: it is
+// awaited.
 constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
+// At most this many rules of one change are named in the log, all in one line, because the log has
+// a bound on lines.
+constexpr size_t kDifferencesLoggedMax = 10;
 
 std::vector<std::string> PlacesOf(const Settings& settings) {
   std::vector<std::string> places = settings.rules;
@@ -40,6 +48,18 @@ std::string FingerprintOf(std::span<const rule::RuleFile> files,
   return fmt::format("{:016x}", base::HashBytes(kPublic, base::KeyKind::kRaw, all).low);
 }
 
+// "10 per 20s, fixed_window and 20 in flight, concurrency, ttl 30s".
+std::string LimitsOf(const std::optional<rule::Rule>& rule) {
+  if (!rule) return "none";
+  std::string text;
+  const auto add = [&text](const std::string& limit) {
+    text += (text.empty() ? "" : " and ") + limit;
+  };
+  for (const rule::RuleLimit& limit : rule->limits) add(Describe(limit));
+  if (rule->concurrency) add(Describe(*rule->concurrency));
+  return text.empty() ? "unlimited" : text;
+}
+
 }  // namespace
 
 LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
@@ -56,6 +76,7 @@ LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engi
       merge_domains_(settings.merge_domains == "yes"),
       audit_log_(settings.audit_log),
       counts_alone_(settings.store.empty()),
+      log_requests_max_(store::open::LogRequestsMax(settings.store)),
       engine_(engine),
       limiter_(engine.limiter()),
       clock_(engine.clock()),
@@ -101,23 +122,65 @@ watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> file
           .warnings = std::move(result.warnings)};
 }
 
+// The store refuses further hits with an error, so every instance refuses these requests.
+void LiveRules::WarnOfLargeLogs(const rule::RuleSet& rules) const {
+  for (const rule::Rule& rule : rules.rules()) {
+    for (const rule::RuleLimit& limit : rule.limits) {
+      const algorithm::LimitSpec& spec = limit.limit.spec();
+      if (spec.algorithm != algorithm::Algorithm::kSlidingWindowLog ||
+          spec.requests <= log_requests_max_)
+        continue;
+      log_.Warning(
+          "rules.log_too_large",
+          {{"domain", std::string_view(rule.domain)},
+           {"rule", rule.label()},
+           {"requests", uint64_t{spec.requests}},
+           {"reason", fmt::format("a bucket in the store holds {} hits", log_requests_max_)},
+           {"effect", std::string_view("requests beyond them fail, as without the store")},
+           {"hint", std::string_view("lower the limit, or use sliding_window_counter")}});
+    }
+  }
+}
+
 absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
                                 std::span<const rule::RuleFile> files) {
   for (const rule::Problem& warning : loaded.warnings) {
     log_.Warning("rules.warning_found",
                  {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
   }
+  WarnOfLargeLogs(*loaded.rules);
   const size_t count = loaded.rules->rules().size();
   const base::Instant now = clock_.Now();
+  const std::shared_ptr<const rule::RuleSet> before = limiter_.rules();
   HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(loaded.rules, now));
   loaded_.fetch_add(1, std::memory_order_relaxed);
   loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
   in_force_ = {.generation = in_force_.generation + 1,
                .fingerprint = FingerprintOf(files, one_liners_, merge_domains_)};
   log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", in_force_.fingerprint}});
+  if (before != nullptr) LogDifferences(*before, *loaded.rules);
   follower_->Show(in_force_);
   if (on_in_force_) on_in_force_(in_force_);
   return absl::OkStatus();
+}
+
+void LiveRules::LogDifferences(const rule::RuleSet& before, const rule::RuleSet& after) const {
+  const std::vector<rule::RuleDifference> differences = rule::DifferencesOf(before, after);
+  if (differences.empty()) return;
+  const size_t named = std::min(differences.size(), kDifferencesLoggedMax);
+  std::string text;
+  for (const rule::RuleDifference& difference : std::span(differences).first(named)) {
+    const rule::Rule& rule = difference.after ? *difference.after : *difference.before;
+    text += fmt::format("{}{} {}: {} -> {}", text.empty() ? "" : "; ", rule::Printable(rule.domain),
+                        rule::Printable(rule.label()), LimitsOf(difference.before),
+                        LimitsOf(difference.after));
+    if (!difference.before || !difference.after) continue;
+    const auto others = rule::OtherFieldsThatDiffer(*difference.before, *difference.after);
+    if (!others.empty()) text += fmt::format(" (changed: {})", fmt::join(others, ", "));
+  }
+  log_.Info("rules.changed", {{"rules", uint64_t{differences.size()}},
+                              {"left_out", uint64_t{differences.size() - named}},
+                              {"changes", text}});
 }
 
 void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
@@ -159,6 +222,14 @@ void LiveRules::OnNews(const rule::Source::News& news) {
                    {{"source", news.source},
                     {"reason", news.reason},
                     {"effect", std::string_view("the last good rules stay in force")}});
+      return;
+    case Kind::kChangesMissed:
+      log_.Warning(
+          "rules.changes_missed",
+          {{"source", news.source},
+           {"reason", news.reason},
+           {"effect",
+            std::string_view("a comparison found them up to a minute late; they are read now")}});
       return;
     case Kind::kCopyUsed:
       log_.Warning("rules.copy_used",
@@ -247,6 +318,7 @@ void LiveRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kConfigAge, {}, watch.age);
   sink.Set(Metric::kWatchKept, {}, watch.kept);
   sink.Set(Metric::kWatchReads, {}, watch.reads);
+  sink.Set(Metric::kWatchMissed, {}, watch.missed);
   sink.Set(Metric::kWatchInstances, {}, uint64_t{follower_->instances()});
 }
 

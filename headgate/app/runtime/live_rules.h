@@ -56,9 +56,12 @@ class LiveRules {
 
  private:
   watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) const;
+  void WarnOfLargeLogs(const rule::RuleSet& rules) const;
   absl::Status Publish(const watch::RuleFollower::Loaded& loaded,
                        std::span<const rule::RuleFile> files);
   void OnRefusal(const watch::RuleFollower::Refusal& refusal);
+  // Names each rule that differs, with its limits, up to a bound.
+  void LogDifferences(const rule::RuleSet& before, const rule::RuleSet& after) const;
   void OnNews(const rule::Source::News& news);
   void MakeEditor();
   void CountLive(std::vector<rule::RuleDifference>& differences) const;
@@ -70,6 +73,7 @@ class LiveRules {
   const bool merge_domains_;
   const std::string audit_log_;
   const bool counts_alone_;  // without a shared store
+  const uint64_t log_requests_max_;
   Engine& engine_;
   limiter::Limiter& limiter_;
   const base::DisciplinedClock& clock_;

@@ -1,6 +1,17 @@
 #include "headgate/app/runtime/net_metrics.h"
 
+#include <array>
+#include <string_view>
+
 namespace headgate::app {
+namespace {
+
+// In the order of http::http2::Flood.
+constexpr std::array<std::string_view, http::http2::kFloods> kFloods = {
+    "resets",         "provoked",       "pings",      "settings",      "priorities",
+    "unknown_frames", "window_updates", "empty_data", "continuations", "fields"};
+
+}  // namespace
 
 void CollectConnections(const net::Counters& counters, observe::Sink& sink) {
   using observe::Metric;
@@ -24,6 +35,25 @@ void CollectConnections(const net::Counters& counters, observe::Sink& sink) {
   sink.Set(Metric::kBufferBytes, {}, counters.buffer_bytes);
   sink.Set(Metric::kReceivedBytes, {}, counters.bytes_read);
   sink.Set(Metric::kSentBytes, {}, counters.bytes_written);
+}
+
+void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::Sink& sink) {
+  using observe::Metric;
+  std::array<uint64_t, http::http2::kFloods> floods{};
+  uint64_t malformed = 0;
+  uint64_t refused = 0;
+  uint64_t slow = 0;
+  for (const http::http2::Counters* counters : loops) {
+    for (size_t i = 0; i < floods.size(); ++i) floods[i] += counters->floods[i].value();
+    malformed += counters->malformed_heads.value();
+    refused += counters->refused_heads.value();
+    slow += counters->timeouts.value();
+  }
+  for (size_t i = 0; i < floods.size(); ++i)
+    sink.Set(Metric::kHttp2Floods, {kFloods[i]}, floods[i]);
+  sink.Set(Metric::kHttp2Refusals, {"malformed"}, malformed);
+  sink.Set(Metric::kHttp2Refusals, {"refused"}, refused);
+  sink.Set(Metric::kHttp2Refusals, {"slow"}, slow);
 }
 
 }  // namespace headgate::app

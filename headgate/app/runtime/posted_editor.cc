@@ -17,7 +17,7 @@ absl::Status PostedEditor::Begin() {
   if (thread_.closed.load()) return absl::UnavailableError("the server is going down");
   if (thread_.under_way.fetch_add(1) < kUnderWayMax) return absl::OkStatus();
   thread_.under_way.fetch_sub(1);
-  return absl::UnavailableError("too many requests to the rules are under way; try again");
+  return absl::UnavailableError("too many requests to the rules are in progress; try again");
 }
 
 template <typename Result, typename Ask>

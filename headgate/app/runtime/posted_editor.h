@@ -1,6 +1,6 @@
 // The editor of rules for the thread of one front. The sources of rules live on another thread, so
 // each call goes there and its result comes back. A call that takes longer than a request may take
-// goes on, but its result is Unknown.
+// is not cancelled, but its result is Unknown.
 #pragma once
 
 #include <atomic>
@@ -18,9 +18,9 @@
 
 namespace headgate::app {
 
-// The thread that the sources of rules live on, and the calls that are under way there.
+// The thread that the sources of rules live on, and the calls in progress there.
 struct EditorThread {
-  // Takes no more calls, and runs the loop until those that are under way have ended, for at most
+  // Takes no more calls, and runs the loop until the calls in progress have ended, for at most
   // kEndTimeout. Call it on that thread, while nobody else runs the loop.
   void End();
 
@@ -35,7 +35,7 @@ struct EditorThread {
 
 class PostedEditor final : public rule::Editor {
  public:
-  // The most calls that are under way at once, of all fronts. Further ones are Unavailable.
+  // The most calls in progress at once, of all fronts. Further ones are Unavailable.
   static constexpr uint32_t kUnderWayMax = 100;
 
   // `own` is the loop of the front, on whose thread it is called. It must outlive this object, or
@@ -58,7 +58,7 @@ class PostedEditor final : public rule::Editor {
   void Confirm(const rule::Author& author, std::function<void(absl::Status)> done) override;
 
  private:
-  // OK if a call may begin, which is then under way.
+  // OK if a call may begin; it is then in progress.
   absl::Status Begin();
   // Calls `ask` on the editor's thread, with a callback that brings the result back. If no call may
   // begin, the result is that status.

@@ -71,7 +71,7 @@ TEST_F(PostedEditorTest, AResultThatComesTooLateIsUnknownAndDropped) {
   ASSERT_TRUE(Until([&] { return results.size() == 2; }));
   EXPECT_TRUE(absl::IsUnknown(results[0]));
   EXPECT_TRUE(absl::IsUnknown(results[1]));
-  EXPECT_EQ(thread.under_way.load(), 2u) << "both go on";
+  EXPECT_EQ(thread.under_way.load(), 2u) << "both continue";
   ASSERT_TRUE(Until([&] { return editor.changes.size() == 2; }));
   for (const auto& done : editor.changes) done({.status = absl::OkStatus()});
   ASSERT_TRUE(Until([&] { return thread.under_way.load() == 0; }));

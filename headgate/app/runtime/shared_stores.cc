@@ -16,8 +16,7 @@ namespace {
 using observe::Metric;
 
 constexpr uint32_t kLeaseKeys = 65'536;
-// How often leases are looked after if nothing is due earlier: some may have been granted
-// meanwhile.
+// How often leases are checked if nothing is due earlier: some may have been granted meanwhile.
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
 
 // For jitter alone.
@@ -108,7 +107,6 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
       .node = RandomSeed(),
       .keys_max = kLeaseKeys,
       .ttl = store::kLeaseTtl,
-      .timeout = settings.store_timeout,
       .instances = [backend = shared->backend_.get()] { return backend->store(0).instances(); }});
   limiter::SharedDeciderOptions options =
       SharedOptionsOf(settings, *shared->leases_, shared->rests_);
@@ -205,19 +203,17 @@ void SharedStores::Collect(observe::Sink& sink) const {
     sink.Set(Metric::kSharedDecisions, {Name(mode)}, DecisionsOf(mode));
   }
   const limiter::LeaseTotals leases = leases_->totals();
-  uint64_t debts = 0, owed = 0, settled = 0, forgiven = 0, forgotten = 0;
+  uint64_t debts = 0, owed = 0, settled = 0, forgotten = 0;
   for (const auto& loop : loops_) {
     const limiter::Debts::Counters& counters = loop->decider->debts();
     debts += counters.keys.value();
     owed += counters.owed.value();
     settled += counters.settled.value();
-    forgiven += counters.forgiven.value();
     forgotten += counters.forgotten.value();
   }
   sink.Set(Metric::kOutageDebts, {}, debts);
   sink.Set(Metric::kOutageRequests, {"owed"}, owed);
   sink.Set(Metric::kOutageRequests, {"settled"}, settled);
-  sink.Set(Metric::kOutageRequests, {"forgiven"}, forgiven);
   sink.Set(Metric::kOutageRequests, {"forgotten"}, forgotten);
   sink.Set(Metric::kLeaseAsks, {}, leases.asked);
   sink.Set(Metric::kLeasedRequests, {"granted"}, leases.granted);
@@ -265,6 +261,7 @@ void SharedStores::CollectStore(observe::Sink& sink) const {
              counters.history_changes[static_cast<size_t>(change)]);
   }
   sink.Set(Metric::kStoreAlarms, {}, counters.alarms);
+  sink.Set(Metric::kStoreBucketEvents, {"damaged"}, counters.calls_damaged);
   sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, counters.buckets_replaced_corrupt);
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, counters.buckets_clock_reset);
   sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, counters.script_errors);

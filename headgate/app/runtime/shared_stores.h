@@ -50,8 +50,8 @@ class SharedStores {
   void LeaveCount();
 
   // While the loops still run: returns the unspent leases, tells the other instances that this one
-  // is gone, stops the loops, and logs what became of the leases. Takes as long as the store takes
-  // to confirm: at most one ttl for the leases, or one timeout if the store does not answer
+  // is gone, stops the loops, and logs how many leases were returned. Takes as long as the store
+  // takes to confirm: at most one ttl for the leases, or one timeout if the store does not answer
   // (limiter/return_pace.h), and at most `store_timeout` for the rest.
   void Leave(net::Server& server);
 

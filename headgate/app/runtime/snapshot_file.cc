@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 
 namespace headgate::app {
 namespace {
@@ -52,9 +52,9 @@ absl::Status SnapshotFile::Check(const std::string& path) {
     return absl::InvalidArgumentError(
         fmt::format("{} is not a regular file; name another path", path));
   }
-  const auto file = disk::MappedFile::Open(path);
+  const auto file = files::MappedFile::Open(path);
   if (!file.ok() && !absl::IsNotFound(file.status())) return file.status();
-  return disk::CheckReplaceable(path);
+  return files::CheckReplaceable(path);
 }
 
 std::string_view Name(RestoreResult result) {
@@ -75,7 +75,7 @@ std::string_view Name(RestoreResult result) {
 
 void SnapshotFile::Restore(base::Instant now) {
   if (!enabled()) return;
-  const auto file = disk::MappedFile::Open(path_);
+  const auto file = files::MappedFile::Open(path_);
   const absl::Status status = file.ok() ? store_.Restore(file->bytes(), now) : file.status();
   restored_ = ResultOf(status);
   if (restored_ == RestoreResult::kAbsent)
@@ -108,8 +108,8 @@ void SnapshotFile::Restore(base::Instant now) {
 bool SnapshotFile::Write(base::Instant now) {
   if (!enabled()) return true;
   const absl::Status status =
-      disk::ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); },
-                        {.spare_files = spare_files_});
+      files::ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); },
+                         {.spare_files = spare_files_});
   if (spare_files_ != nullptr) (void)spare_files_->Refill();
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);

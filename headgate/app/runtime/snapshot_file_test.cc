@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "headgate/base/clock.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 
 namespace headgate::app {
 namespace snapshot_file_test {
@@ -106,9 +106,9 @@ TEST_F(SnapshotFileTest, NeverOverwritesWhatWasRefusedBefore) {
     std::ofstream(path_) << "corrupt " << i;
     EXPECT_EQ(Process(path_).file.restored(), RestoreResult::kCorrupt);
   }
-  EXPECT_EQ(*disk::ReadFile(path_ + ".refused", 100), "corrupt 0");
-  EXPECT_EQ(*disk::ReadFile(path_ + ".refused.2", 100), "corrupt 1");
-  EXPECT_EQ(*disk::ReadFile(path_ + ".refused.3", 100), "corrupt 2");
+  EXPECT_EQ(*files::ReadFile(path_ + ".refused", 100), "corrupt 0");
+  EXPECT_EQ(*files::ReadFile(path_ + ".refused.2", 100), "corrupt 1");
+  EXPECT_EQ(*files::ReadFile(path_ + ".refused.3", 100), "corrupt 2");
 }
 
 TEST_F(SnapshotFileTest, LeavesADirectoryWhereItIs) {
@@ -129,7 +129,7 @@ TEST_F(SnapshotFileTest, ChecksItsPathBeforeTheStart) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_)) << "a check leaves nothing behind";
   std::ofstream(path_) << "something";
   EXPECT_EQ(problem(path_), "");
-  EXPECT_EQ(*disk::ReadFile(path_, 100), "something");
+  EXPECT_EQ(*files::ReadFile(path_, 100), "something");
   EXPECT_THAT(problem(directory_), HasSubstr("is a directory"));
   EXPECT_THAT(problem("/dev/null"), HasSubstr("is not a regular file"));
   EXPECT_THAT(problem(directory_ / "missing" / "snapshot"), HasSubstr("No such file or directory"));

@@ -30,7 +30,7 @@ class Reads {
  public:
   explicit Reads(const LoopOfStore& on) : on_(on) {}
 
-  // Runs the loop for a moment, also if it waits only for the others: its timers go on.
+  // Runs the loop for a moment, also if only other loops still wait: its timers must be called.
   void Step() {
     if (state_->under_way == 0) Ask();
     bool ran = false;

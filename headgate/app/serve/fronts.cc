@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "headgate/app/runtime/verdict_metrics.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/front/admin/document_routes.h"
+#include "headgate/front/admin/passthrough_route.h"
 #include "headgate/front/admin/routes.h"
 #include "headgate/front/admin/rule_routes.h"
 #include "headgate/front/resp/session.h"
@@ -21,25 +23,29 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
       access(
           {.credential = settings.credential,
            .users = settings.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
-      http{.bounds = {.body_bytes_max = settings.max_body_bytes},
-           .hosts = http::KnownHosts(settings.known_host),
-           .clock = &engine.clock().source()},
-      admin_http{.bounds = {.body_bytes_max = std::max(settings.max_body_bytes, kDocumentBytesMax)},
-                 .hosts = http::KnownHosts(settings.known_host),
-                 .clock = &engine.clock().source()},
-      // So that the answer comes before the connection is closed.
+      http({.body_bytes_max = settings.max_body_bytes,
+            .hosts = http::KnownHosts(settings.known_host),
+            .clock = &engine.clock().source()},
+           settings.request_timeout),
+      admin_http({.body_bytes_max = std::max(settings.max_body_bytes, kDocumentBytesMax),
+                  .hosts = http::KnownHosts(settings.known_host),
+                  .clock = &engine.clock().source()},
+                 settings.request_timeout),
+      // Shorter than request_timeout, so that the answer comes before the connection is closed.
       edits_answer_within(settings.request_timeout * 3 / 4),
       resp_name(engine.metrics().AddFront("resp")),
       http_name(engine.metrics().AddFront("http")),
       spoe_name(engine.metrics().AddFront("spoe")),
       has_auth(!settings.auth.empty() || !settings.auth_header.empty()),
       dialect(*wire::DialectByName(settings.rate_limit_fields)),
-      retry_after_jitter_percent(static_cast<uint32_t>(settings.retry_after_jitter)) {}
+      retry_after_jitter_percent(static_cast<uint32_t>(settings.retry_after_jitter)),
+      retry_after_jitter_max(settings.retry_after_jitter_max) {}
 
-Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer)
+Fronts::HttpFront::HttpFront(Fronts& fronts, const answer::LimitAnswerOptions& answer)
     : check(fronts.checker_, answer, fronts.options_.reservation_secret),
       auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_, fronts.auth_counters_),
-      router("Headgate", fronts.options_.access, fronts.PostToLoop()) {
+      router("Headgate", fronts.options_.access, fronts.PostToLoop()),
+      sessions(router, fronts.options_.http, fronts.http2_counters_) {
   check.AddRoutes(router);
   if (fronts.options_.has_auth) {
     auth.AddRoutes(router);
@@ -50,7 +56,7 @@ Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOpt
   fronts.AddAdminRoutes(router);
 }
 
-Fronts::SpoeFront::SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOptions& options)
+Fronts::SpoeFront::SpoeFront(Fronts& fronts, const answer::LimitAnswerOptions& options)
     : answer(fronts.checker_, options),
       judge(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.auth_counters_),
       context{.judge = judge,
@@ -66,11 +72,22 @@ Fronts::SpoeFront::SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOpt
          {"effect", "HAProxy gets the status, and not all fields of the limit"},
          {"hint", "raise max-frame-size in the spoe-agent, or give the rule a shorter name"}});
   };
-  context.on_several_messages = [log] {
-    log->Warning("spoe.messages_refused",
-                 {{"reason", "an event has several messages, and HAProxy sends them together"},
+  context.on_vain = [log](uint32_t frame_bytes_max) {
+    log->Warning(
+        "spoe.connections_paced",
+        {{"max_frame_size", uint64_t{frame_bytes_max}},
+         {"reason",
+          "HAProxy opens connections and asks nothing: a message does not fit "
+          "into a frame"},
+         {"effect", "its request gets no verdict; new connections wait 10ms"},
+         {"hint", "send less in the spoe-message, or lower tune.bufsize to the frame size"}});
+  };
+  context.on_refused = [log](wire::SpopStatus status, std::string_view why) {
+    log->Warning("spoe.connection_refused",
+                 {{"status", uint64_t{static_cast<uint32_t>(status)}},
+                  {"reason", why},
                   {"effect", "its requests get no verdict"},
-                  {"hint", "give each event of the spoe-agent one spoe-message"}});
+                  {"hint", "docs/reference/mappings.md says how a spoe-message is written"}});
   };
 }
 
@@ -90,10 +107,16 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
              .figures = options.figures,
              .clock = &options.engine.clock().source()}),
       admin_router_("Headgate, the admin address", options.access, PostToLoop()),
+      admin_sessions_(admin_router_, options.admin_http, http2_counters_),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),
       http_meter_(options.engine.metrics(), options.http_name, loop),
       spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
+  front::admin::AddPassthroughRoute(
+      {.is_on = [&engine = options.engine] { return engine.limiter().passthrough(); },
+       .set = [&engine = options.engine](
+                  bool on, const rule::Author& author) { engine.SetPassthrough(on, author); }},
+      admin_router_);
   if (options.editor == nullptr) return;
   editor_.emplace(*options.editor, events, options.edits_answer_within);
   front::admin::AddDocumentRoutes(*editor_, admin_router_);
@@ -104,29 +127,32 @@ access::Post Fronts::PostToLoop() const {
   return [&events = events_](std::function<void()> work) { events.Post(std::move(work)); };
 }
 
-front::answer::LimitAnswerOptions Fronts::AnswerIn(Dialect dialect) const {
-  return {.dialect = dialect.value_or(options_.dialect),
+answer::LimitAnswerOptions Fronts::AnswerIn(const Form& form) const {
+  const auto refusal = options_.refusals.find(form.refusal_file);
+  return {.dialect = form.dialect.value_or(options_.dialect),
           .retry_after_jitter_percent = options_.retry_after_jitter_percent,
+          .retry_after_jitter_max = options_.retry_after_jitter_max,
+          .refusal = refusal == options_.refusals.end() ? nullptr : refusal->second,
           .partition_secret = options_.partition_secret,
           .clock = &options_.engine.clock().source()};
 }
 
-front::auth::JudgeOptions Fronts::JudgeOptionsOf() const {
+gate::JudgeOptions Fronts::JudgeOptionsOf() const {
   return {.mappings = options_.mappings,
           .repeats = options_.repeats,
           .secret = options_.repeats_secret,
-          .clock = options_.engine.clock().source()};
+          .clock = options_.engine.clock().source(),
+          .on_token_refused = LogTokensRefused(options_.log),
+          .on_invalid = LogInvalidRequests(options_.log)};
 }
 
-Fronts::HttpFront& Fronts::HttpIn(Dialect dialect) {
-  const front::answer::LimitAnswerOptions answer = AnswerIn(dialect);
-  return http_.try_emplace(answer.dialect, *this, answer).first->second;
+Fronts::HttpFront& Fronts::HttpIn(const Form& form) {
+  return http_.try_emplace(form, *this, AnswerIn(form)).first->second;
 }
 
-net::SessionChooser Fronts::OnlySpoe(Dialect dialect) {
-  const front::answer::LimitAnswerOptions answer = AnswerIn(dialect);
+net::SessionChooser Fronts::OnlySpoe(const Form& form) {
   front::spoe::Context& context =
-      spoe_.try_emplace(answer.dialect, *this, answer).first->second.context;
+      spoe_.try_emplace(form, *this, AnswerIn(form)).first->second.context;
   return [this, &context](std::span<const char>, const net::Peer& peer, net::Room room) {
     net::SessionChoice choice{.made = true};
     if (room == net::Room::kNone) return choice;
@@ -138,9 +164,11 @@ net::SessionChooser Fronts::OnlySpoe(Dialect dialect) {
 }
 
 net::SessionChooser Fronts::Speaks(front::mux::Sessions::Factory resp,
-                                   front::mux::Sessions::Factory http) {
+                                   front::mux::HandlerSessions* http) {
+  using Factory = front::mux::Sessions::Factory;
   return front::mux::Mux({.resp = std::move(resp),
-                          .http = std::move(http),
+                          .http1 = http == nullptr ? Factory() : http->Http1(),
+                          .http2 = http == nullptr ? Factory() : http->Http2(),
                           .resp_meter = &resp_meter_,
                           .http_meter = &http_meter_},
                          sessions_);
@@ -149,12 +177,6 @@ net::SessionChooser Fronts::Speaks(front::mux::Sessions::Factory resp,
 front::mux::Sessions::Factory Fronts::Resp() {
   return [this](const net::Peer& peer) {
     return std::make_unique<front::resp::RespSession>(resp_, peer);
-  };
-}
-
-front::mux::Sessions::Factory Fronts::Http(http::Handler& handler, const http::Options& options) {
-  return [&handler, &options](const net::Peer& peer) {
-    return std::make_unique<http::Session>(handler, options, peer);
   };
 }
 
@@ -168,7 +190,8 @@ void Fronts::AddAdminRoutes(http::Router& router) {
              if (options.draining.load(std::memory_order_relaxed))
                return absl::UnavailableError("draining: the server is going down");
              return options.store_problem ? options.store_problem() : absl::OkStatus();
-           }},
+           },
+       .passthrough = [&engine] { return engine.limiter().passthrough(); }},
       router);
 }
 
@@ -188,23 +211,10 @@ void CollectSessions(std::span<const std::unique_ptr<Fronts>> fronts, observe::S
 
 void CollectAuth(const FrontOptions& options, std::span<const std::unique_ptr<Fronts>> fronts,
                  observe::Sink& sink) {
-  using observe::Metric;
-  std::array<uint64_t, front::auth::kOutcomeCount> outcomes{};
-  uint64_t repeated = 0;
-  uint64_t held = 0;
-  for (const auto& front : fronts) {
-    const front::auth::Counters& counters = front->auth_counters();
-    for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += counters.outcomes[i].value();
-    repeated += counters.repeated.value();
-    held += counters.held_begun.value() - counters.held_ended.value();
-  }
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    sink.Set(Metric::kAuthRequests, {front::auth::Name(static_cast<front::auth::Outcome>(i))},
-             outcomes[i]);
-  }
-  sink.Set(Metric::kAuthRepeated, {}, repeated);
-  sink.Set(Metric::kAuthForgotten, {}, options.repeats.forgotten());
-  sink.Set(Metric::kAuthHeld, {}, held);
+  VerdictSums sums;
+  for (const auto& front : fronts) sums.Add(front->auth_counters());
+  sums.Report(sink);
+  sink.Set(observe::Metric::kAuthForgotten, {}, options.repeats.forgotten());
 }
 
 }  // namespace headgate::app

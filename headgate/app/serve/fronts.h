@@ -15,11 +15,11 @@
 #include "headgate/base/random_secret.h"
 #include "headgate/front/api/handler.h"
 #include "headgate/front/auth/handler.h"
+#include "headgate/front/mux/handler_sessions.h"
 #include "headgate/front/mux/mux.h"
 #include "headgate/front/resp/context.h"
 #include "headgate/front/spoe/session.h"
 #include "headgate/http/router.h"
-#include "headgate/http/session.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/net/server.h"
 
@@ -32,8 +32,8 @@ struct FrontOptions {
   Engine& engine;
   observe::Log* log = nullptr;  // null: nothing is logged
   access::Access access;
-  http::Options http;
-  http::Options admin_http;  // of the admin address
+  const front::mux::HandlerSessionOptions http;
+  const front::mux::HandlerSessionOptions admin_http;  // of the admin address
   const base::Duration edits_answer_within;
   EditorThread* editor = nullptr;  // null: the rules cannot be changed through the admin address
   observe::Metrics::Front resp_name;
@@ -52,11 +52,14 @@ struct FrontOptions {
   // Forward-auth.
   const bool has_auth;
   const wire::RateLimitDialect dialect;
+  // The bodies of refusals, by file; the default has the name "".
+  std::map<std::string, std::shared_ptr<const rule::Refusal>> refusals;
   const uint32_t retry_after_jitter_percent;
+  const base::Duration retry_after_jitter_max;
   std::string partition_secret;    // empty: no pk
   std::string reservation_secret;  // empty: that of the store
-  front::auth::LiveMappings mappings;
-  front::auth::Repeats repeats{{}};
+  gate::LiveMappings mappings;
+  gate::Repeats repeats{{}};
   const base::HashSecret repeats_secret = base::RandomHashSecret();
 };
 
@@ -78,40 +81,42 @@ class Fronts {
     if (editor_) editor_->LeaveLoop();
   }
 
-  // The protocols that an address of each kind speaks, on this loop. `dialect`: of its answers over
-  // HTTP and SPOE; absent: the default.
-  using Dialect = std::optional<wire::RateLimitDialect>;
-  net::SessionChooser All(Dialect dialect = {}) {
-    return Speaks(Resp(), Http(HttpIn(dialect).router));
-  }
-  net::SessionChooser OnlyResp() { return Speaks(Resp(), {}); }
-  net::SessionChooser OnlyHttp(Dialect dialect = {}) {
-    return Speaks({}, Http(HttpIn(dialect).router));
-  }
-  net::SessionChooser OnlySpoe(Dialect dialect = {});
+  // How answers over HTTP and SPOE describe limits. An absent or empty part is as in the settings.
+  struct Form {
+    std::optional<wire::RateLimitDialect> dialect{};
+    std::string refusal_file{};  // one of FrontOptions::refusals
+    auto operator<=>(const Form&) const = default;
+  };
+  // The protocols that an address of each kind speaks, on this loop.
+  net::SessionChooser All(const Form& form) { return Speaks(Resp(), &HttpIn(form).sessions); }
+  net::SessionChooser OnlyResp() { return Speaks(Resp(), nullptr); }
+  net::SessionChooser OnlyHttp(const Form& form) { return Speaks({}, &HttpIn(form).sessions); }
+  net::SessionChooser OnlySpoe(const Form& form);
   // HTTP without the deciding routes.
-  net::SessionChooser Admin() { return Speaks({}, Http(admin_router_, options_.admin_http)); }
+  net::SessionChooser Admin() { return Speaks({}, &admin_sessions_); }
 
   // Counters of the commands of Redis clients. Any thread may read them.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
   const front::mux::Counters& sessions() const { return sessions_; }
-  const front::auth::Counters& auth_counters() const { return auth_counters_; }
+  const gate::Counters& auth_counters() const { return auth_counters_; }
+  const http::http2::Counters& http2_counters() const { return http2_counters_; }
 
  private:
-  // The front for HTTP with answers in one dialect.
+  // The front for HTTP with answers in one form.
   struct HttpFront {
-    HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer);
+    HttpFront(Fronts& fronts, const answer::LimitAnswerOptions& answer);
 
     front::api::CheckHandler check;
     front::auth::AuthHandler auth;
     http::Router router;
+    front::mux::HandlerSessions sessions;
   };
-  // The agent for HAProxy with answers in one dialect.
+  // The agent for HAProxy with answers in one form.
   struct SpoeFront {
-    SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOptions& options);
+    SpoeFront(Fronts& fronts, const answer::LimitAnswerOptions& options);
 
-    front::answer::LimitAnswer answer;
-    front::auth::Judge judge;
+    answer::LimitAnswer answer;
+    gate::Judge judge;
     front::spoe::Context context;
   };
 
@@ -132,28 +137,25 @@ class Fronts {
     const uint32_t loop_;
   };
 
-  net::SessionChooser Speaks(front::mux::Sessions::Factory resp,
-                             front::mux::Sessions::Factory http);
+  net::SessionChooser Speaks(front::mux::Sessions::Factory resp, front::mux::HandlerSessions* http);
   front::mux::Sessions::Factory Resp();
-  front::mux::Sessions::Factory Http(http::Handler& handler) {
-    return Http(handler, options_.http);
-  }
-  front::mux::Sessions::Factory Http(http::Handler& handler, const http::Options& options);
   void AddAdminRoutes(http::Router& router);
-  HttpFront& HttpIn(Dialect dialect);
+  HttpFront& HttpIn(const Form& form);
   access::Post PostToLoop() const;
-  front::answer::LimitAnswerOptions AnswerIn(Dialect dialect) const;
-  front::auth::JudgeOptions JudgeOptionsOf() const;
+  answer::LimitAnswerOptions AnswerIn(const Form& form) const;
+  gate::JudgeOptions JudgeOptionsOf() const;
 
   FrontOptions& options_;
   limiter::Checker checker_;
   net::EventLoop& events_;
   front::resp::Context resp_;
-  std::map<wire::RateLimitDialect, HttpFront> http_;
-  std::map<wire::RateLimitDialect, SpoeFront> spoe_;
+  http::http2::Counters http2_counters_;
+  std::map<Form, HttpFront> http_;
+  std::map<Form, SpoeFront> spoe_;
   std::optional<PostedEditor> editor_;
   http::Router admin_router_;
-  front::auth::Counters auth_counters_;
+  front::mux::HandlerSessions admin_sessions_;
+  gate::Counters auth_counters_;
   front::mux::Counters sessions_;
   Meter resp_meter_;
   Meter http_meter_;

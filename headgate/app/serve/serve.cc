@@ -28,12 +28,13 @@
 #include "headgate/app/serve/serve_arguments.h"
 #include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/listen_address.h"
+#include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/settings/watch_settings.h"
 #include "headgate/base/random_secret.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
 #include "headgate/rule/quote.h"
@@ -42,7 +43,7 @@
 namespace headgate::app {
 namespace {
 
-// Servers of a store that connections are reckoned for.
+// Connections are reserved for this many servers of a store.
 constexpr uint64_t kStoreServers = 8;
 
 uint32_t ThreadsOf(const Settings& settings) {
@@ -75,7 +76,7 @@ observe::LogOptions LogOptionsOf(const Settings& settings) {
 void ReadCredential(Configuration& configuration) {
   Settings& settings = configuration.settings;
   if (settings.credential_file.empty()) return;
-  auto credential = disk::ReadFirstLine(settings.credential_file);
+  auto credential = files::ReadFirstLine(settings.credential_file);
   if (!credential.ok()) {
     return configuration.AddProblem("credential_file", credential.status(),
                                     HintOnFile(settings.credential_file, ""));
@@ -92,7 +93,7 @@ struct Secrets {
 Secrets ReadSecrets(Configuration& configuration) {
   const auto read = [&](std::string_view setting, const std::string& path) -> std::string {
     if (path.empty()) return {};
-    auto secret = disk::ReadFirstLine(path);
+    auto secret = files::ReadFirstLine(path);
     if (secret.ok()) return *std::move(secret);
     configuration.AddProblem(setting, secret.status(), HintOnFile(path, ""));
     return {};
@@ -102,11 +103,35 @@ Secrets ReadSecrets(Configuration& configuration) {
           .reservation = read("reservation_secret_file", settings.reservation_secret_file)};
 }
 
+// The bodies of refusals that the settings and the addresses name, by file.
+using Refusals = std::map<std::string, std::shared_ptr<const rule::Refusal>>;
+Refusals ReadRefusals(Configuration& configuration) {
+  Refusals refusals;
+  const auto read = [&](std::string_view setting, const std::string& path,
+                        const std::string& name) {
+    if (path.empty() || refusals.contains(name)) return;
+    RefusalFile file = ReadRefusalFile(path);
+    for (const rule::Problem& problem : file.problems)
+      configuration.AddProblem(setting, rule::PlaceAndMessage(problem), problem.hint);
+    refusals[name] = std::move(file.refusal);
+  };
+  const Settings& settings = configuration.settings;
+  read("refusal_file", settings.refusal_file, "");
+  for (const auto& [setting, addresses] :
+       {std::pair("listen", &settings.listen), std::pair("listen_http", &settings.listen_http)}) {
+    for (const std::string& text : *addresses) {
+      const auto address = ParseListenAddress(text);
+      if (address.ok()) read(setting, address->refusal_file, address->refusal_file);
+    }
+  }
+  return refusals;
+}
+
 // Runs before anything starts, so that an unwritable snapshot is reported now and not when the
 // server stops. Replaces the path by its target if it is a symbolic link.
 void CheckSnapshot(Configuration& configuration) {
   std::string& path = configuration.settings.snapshot;
-  const auto target = disk::FollowLinks(path);
+  const auto target = files::FollowLinks(path);
   if (target.ok()) path = *target;
   const absl::Status status = target.ok() ? SnapshotFile::Check(path) : target.status();
   if (status.ok()) return;
@@ -153,7 +178,8 @@ void SayProblemsOfFiles(const Configuration& configuration, const Console& conso
 class Process {
  public:
   Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
-          Secrets secrets, const FilePlan& files, const Console& console, const Signals& signals)
+          Secrets secrets, Refusals refusals, const FilePlan& files, const Console& console,
+          const Signals& signals)
       : configuration_(configuration),
         settings_(configuration.settings),
         store_(store),
@@ -170,12 +196,16 @@ class Process {
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.log = &log_;
     front_options_.partition_secret = std::move(secrets.partition_key);
+    front_options_.refusals = std::move(refusals);
     front_options_.reservation_secret = std::move(secrets.reservation);
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
       CollectConnections(server_.counters(), sink);
       CollectSessions(fronts_, sink);
+      std::vector<const http::http2::Counters*> http2;
+      for (const auto& fronts : fronts_) http2.push_back(&fronts->http2_counters());
+      CollectHttp2(http2, sink);
       CollectAuth(front_options_, fronts_, sink);
       mappings_.Collect(sink);
       CollectCertificates({&certificates_.files()}, sink);
@@ -189,9 +219,11 @@ class Process {
                           "raise `ulimit -n`, or lower max_connections", log_);
     if (!LoadRules() || !LoadCertificates() || !LoadUsers() || !MakeFronts()) return kExitUsage;
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
+    if (settings_.passthrough == "yes") engine_.SetPassthrough(true, {});
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
-    // Not before: programs that read these lines take the first one to mean that the server serves.
+    // Printed only now: programs that read these lines take the first one to mean that the server
+    // serves.
     console_.out << announced_ << std::flush;
     log_.Info("server.started",
               {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
@@ -200,7 +232,7 @@ class Process {
   }
 
  private:
-  using Chooser = std::function<net::SessionChooser(Fronts&, Fronts::Dialect)>;
+  using Chooser = std::function<net::SessionChooser(Fronts&, const Fronts::Form&)>;
 
   front::resp::ServerFigures Figures() {
     const net::Counters connections = server_.counters();
@@ -275,11 +307,12 @@ class Process {
               net::ListenOptions options = {}) {
     const ListenAddress address = *ParseListenAddress(text);
     const net::Endpoint& endpoint = address.endpoint;
+    const Fronts::Form form{.dialect = address.fields, .refusal_file = address.refusal_file};
     if (address.tls) options.tls = certificates_.server();
     options.unix_mode = address.mode;
     options.proxies = address.proxies;
     const auto bound = server_.Listen(
-        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); }, options);
+        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], form); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
       listen_hint_ = HintOnListening(endpoint);
@@ -304,7 +337,7 @@ class Process {
         return Listen(text, "listening on", chooser);
       });
     };
-    const auto resp = [](Fronts& fronts, Fronts::Dialect) { return fronts.OnlyResp(); };
+    const auto resp = [](Fronts& fronts, const Fronts::Form&) { return fronts.OnlyResp(); };
     if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, resp) ||
         !each(settings_.listen_http, &Fronts::OnlyHttp) ||
         !each(settings_.listen_spoe, &Fronts::OnlySpoe)) {
@@ -318,7 +351,7 @@ class Process {
     if (settings_.admin_listen.empty()) return true;
     const bool listening =
         Listen(settings_.admin_listen, "admin on",
-               [](Fronts& fronts, Fronts::Dialect) { return fronts.Admin(); },
+               [](Fronts& fronts, const Fronts::Form&) { return fronts.Admin(); },
                {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
@@ -365,7 +398,7 @@ class Process {
               {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
     // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
-    editor_->End();  // edits of rules that are under way need the control loop
+    editor_->End();  // edits of rules in progress need the control loop
     const bool all = server_.Drain(settings_.drain_timeout);
     front_options_.access.End();
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
@@ -419,9 +452,11 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   UseDefaultsOfStore(configuration);
   std::optional<StoreSettings> store;
   Secrets secrets;
+  Refusals refusals;
   if (!parsed->print_config) {
     ReadCredential(configuration);
     secrets = ReadSecrets(configuration);
+    refusals = ReadRefusals(configuration);
     CheckSnapshot(configuration);
     CheckWatch(configuration);
     CheckAuditLog(configuration);
@@ -448,7 +483,9 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   // Made before any other thread, so that all threads inherit the blocked signals.
   const Signals signals;
   try {
-    return Process(configuration, store, std::move(secrets), *files, console, signals).Run();
+    return Process(configuration, store, std::move(secrets), std::move(refusals), *files, console,
+                   signals)
+        .Run();
   } catch (const std::system_error& error) {
     console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
     return kExitUnreachable;

@@ -8,7 +8,7 @@
 
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/setting_flags.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 
 namespace headgate::app {
 namespace {
@@ -45,7 +45,7 @@ Configuration Configure(const ServeArguments& arguments, const Environment& envi
   const std::string path = arguments.config ? *arguments.config
                            : named          ? variable->second
                                             : kDefaultFile;
-  const auto text = disk::ReadFile(path, kFileBytesMax);
+  const auto text = files::ReadFile(path, kFileBytesMax);
   if (text.ok()) {
     configuration.file = std::filesystem::absolute(path);
     Apply(ReadSettingsFile(*text, path, configuration.problems), configuration);

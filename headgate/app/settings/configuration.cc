@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
+#include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "headgate/app/settings/listen_address.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/http/known_hosts.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/document.h"
@@ -20,7 +23,6 @@ extern char** environ;
 namespace headgate::app {
 namespace {
 
-constexpr std::string_view kListsAll = "`headgate serve --print-config` lists every setting";
 constexpr std::string_view kAddressForms =
     "for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or unix:/run/headgate.sock";
 constexpr std::string_view kVariablePrefix = "HEADGATE_";
@@ -32,10 +34,14 @@ Origin PlaceIn(const std::string& path, const rule::Mark& mark) {
   return {.place = fmt::format("{}:{}:{}", path, mark.line, mark.column), .mark = mark};
 }
 
-std::string HintFor(std::string_view name) {
-  const std::string_view nearest = NearestSetting(name);
+std::string ListsAll(const SettingNames& names) {
+  return fmt::format("`{}` lists every setting", names.lists_all());
+}
+
+std::string HintFor(std::string_view name, const SettingNames& names) {
+  const std::string_view nearest = names.Nearest(name);
   if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
-  return std::string(kListsAll);
+  return ListsAll(names);
 }
 
 // The text of a scalar, or "" for YAML's null.
@@ -48,8 +54,12 @@ std::string TextOf(const rule::DocumentNode& scalar) {
 
 class FileReader {
  public:
-  FileReader(const std::string& path, std::vector<ConfigurationProblem>& problems)
-      : path_(path), directory_(std::filesystem::path(path).parent_path()), problems_(problems) {}
+  FileReader(const std::string& path, const SettingNames& names,
+             std::vector<ConfigurationProblem>& problems)
+      : path_(path),
+        directory_(std::filesystem::path(path).parent_path()),
+        names_(names),
+        problems_(problems) {}
 
   GivenValues Read(const rule::DocumentNode& root) {
     if (root.kind != rule::NodeKind::kMapping) {
@@ -68,32 +78,32 @@ class FileReader {
   }
 
   void ReadPair(const rule::DocumentNode& key, const rule::DocumentNode& value) {
-    const Setting* setting = key.kind == rule::NodeKind::kScalar ? FindSetting(key.text) : nullptr;
+    const auto* setting = key.kind == rule::NodeKind::kScalar ? names_.Find(key.text) : nullptr;
     if (setting == nullptr)
-      return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text));
+      return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text, names_));
     if (given_.contains(setting->name)) {
       return Problem(key, fmt::format("setting '{}' appears twice", key.text), "keep one of them");
     }
     std::optional<std::vector<std::string>> values = ValuesOf(*setting, value);
     if (!values) return;
-    ResolvePaths(*setting, directory_, *values);
+    ResolvePaths(setting->paths, directory_, *values);
     Origin origin = PlaceIn(path_, value.mark);
     for (const rule::DocumentNode* item : value.children)
       origin.item_places.push_back(PlaceIn(path_, item->mark).place);
     given_.emplace(key.text, GivenValue{*std::move(values), std::move(origin)});
   }
 
-  std::optional<std::vector<std::string>> ValuesOf(const Setting& setting,
+  std::optional<std::vector<std::string>> ValuesOf(const SettingNames::Name& setting,
                                                    const rule::DocumentNode& node) {
     if (node.kind == rule::NodeKind::kScalar) {
       const std::string text = TextOf(node);
-      if (setting.is_list() && text.empty()) return std::vector<std::string>();
+      if (setting.is_list && text.empty()) return std::vector<std::string>();
       return std::vector<std::string>{text};
     }
-    if (node.kind != rule::NodeKind::kSequence || !setting.is_list()) {
+    if (node.kind != rule::NodeKind::kSequence || !setting.is_list) {
       Problem(node,
               fmt::format("{} takes {}", setting.name,
-                          setting.is_list() ? "a value or a list of values" : "one value"),
+                          setting.is_list ? "a value or a list of values" : "one value"),
               fmt::format("write `{}: …`", setting.name));
       return std::nullopt;
     }
@@ -111,6 +121,7 @@ class FileReader {
 
   const std::string& path_;
   const std::string directory_;
+  const SettingNames& names_;
   std::vector<ConfigurationProblem>& problems_;
   GivenValues given_;
 };
@@ -138,27 +149,23 @@ bool IsOfKubernetes(std::string_view variable) {
          variable.ends_with("_PORT");
 }
 
-std::string VariableHint(std::string_view variable) {
+std::string VariableHint(std::string_view variable, const SettingNames& names) {
   std::string name(variable.substr(kVariablePrefix.size()));
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   if (name != "config" && rule::NearestWord(name, {"config"}) == "config")
     return "did you mean 'HEADGATE_CONFIG'?";
-  const std::string_view nearest = NearestSetting(name);
-  if (nearest.empty()) return std::string(kListsAll);
-  return fmt::format("did you mean '{}'?", EnvironmentNameOf(*FindSetting(nearest)));
+  const std::string_view nearest = names.Nearest(name);
+  if (nearest.empty()) return ListsAll(names);
+  return fmt::format("did you mean '{}'?", EnvironmentNameOf(nearest));
 }
 
 // In double quotes, as YAML reads them.
 std::string Quoted(std::string_view value) { return wire::Json(value).Text(); }
 
 std::string ShowYaml(const Setting& setting, const std::vector<std::string>& values) {
-  const bool text = setting.is_list() || TypeOf(setting) == "text";
-  if (!setting.is_list()) return text ? Quoted(values.front()) : values.front();
-  std::string list = "[";
-  for (const std::string& value : values) list += (list.size() > 1 ? ", " : "") + Quoted(value);
-  return list + "]";
+  return YamlOf(setting.is_list(), TypeOf(setting) == "text", values);
 }
 
 // "a certificate has no key", "2 certificates have no key"
@@ -168,6 +175,35 @@ std::string Lacking(size_t count, std::string_view what, std::string_view lacks)
 }
 
 }  // namespace
+
+const SettingNames& SettingNames::OfServe() {
+  static const SettingNames names = [] {
+    std::vector<Name> all;
+    for (const Setting& setting : AllSettings())
+      all.push_back({std::string(setting.name), setting.is_list(), setting.paths});
+    return SettingNames(std::move(all), "headgate serve --print-config");
+  }();
+  return names;
+}
+
+const SettingNames::Name* SettingNames::Find(std::string_view name) const {
+  const auto found =
+      std::ranges::find_if(names_, [&](const Name& known) { return known.name == name; });
+  return found == names_.end() ? nullptr : &*found;
+}
+
+std::string_view SettingNames::Nearest(std::string_view name) const {
+  std::vector<std::string_view> words;
+  for (const Name& known : names_) words.push_back(known.name);
+  return rule::NearestWord(name, words);
+}
+
+std::string YamlOf(bool is_list, bool is_text, const std::vector<std::string>& values) {
+  if (!is_list) return is_text ? Quoted(values.front()) : values.front();
+  std::string list = "[";
+  for (const std::string& value : values) list += (list.size() > 1 ? ", " : "") + Quoted(value);
+  return list + "]";
+}
 
 std::string_view Configuration::OriginOf(std::string_view name) const {
   const auto found = origins.find(name);
@@ -195,9 +231,30 @@ void Configuration::AddProblem(std::string_view setting, std::string_view what,
 void Configuration::ReadSecret(std::string_view setting, const std::string& path,
                                std::string& secret) {
   if (path.empty()) return;
-  auto read = disk::ReadFirstLine(path);
+  auto read = files::ReadFirstLine(path);
   if (!read.ok()) AddProblem(setting, read.status());
   secret = std::move(read).value_or("(not read)");
+}
+
+void Configuration::ReadSecret(std::string_view setting, const std::string& path,
+                               base::Secret& secret) {
+  if (path.empty()) return;
+  struct Last {
+    std::mutex mutex;
+    std::string text;
+  };
+  const auto last = std::make_shared<Last>();
+  ReadSecret(setting, path, last->text);
+  secret = base::Secret([path, last] {
+    // A pipe would block the reader.
+    std::error_code error;
+    auto read = std::filesystem::is_regular_file(path, error)
+                    ? files::ReadFirstLine(path)
+                    : absl::UnavailableError("it is not a file");
+    const std::lock_guard lock(last->mutex);
+    if (read.ok()) last->text = *std::move(read);
+    return last->text;
+  });
 }
 
 Environment ProcessEnvironment() {
@@ -211,36 +268,38 @@ Environment ProcessEnvironment() {
 }
 
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
-                             std::vector<ConfigurationProblem>& problems) {
+                             std::vector<ConfigurationProblem>& problems,
+                             const SettingNames& names) {
   const rule::Document::Parsed parsed = rule::Document::Parse(text);
   if (parsed.error) {
-    problems.push_back({PlaceIn(path, parsed.error->mark), parsed.error->message,
-                        "the file is YAML: `setting: value`"});
+    problems.push_back(
+        {PlaceIn(path, parsed.error->mark), parsed.error->message, parsed.error->hint});
     return {};
   }
   if (parsed.document->root() == nullptr) return {};
-  return FileReader(path, problems).Read(*parsed.document->root());
+  return FileReader(path, names, problems).Read(*parsed.document->root());
 }
 
 GivenValues ReadEnvironment(const Environment& environment,
-                            std::vector<ConfigurationProblem>& problems) {
-  std::map<std::string, const Setting*, std::less<>> by_variable;
-  for (const Setting& setting : AllSettings())
-    by_variable.emplace(EnvironmentNameOf(setting), &setting);
+                            std::vector<ConfigurationProblem>& problems,
+                            const SettingNames& names) {
+  std::map<std::string, const SettingNames::Name*, std::less<>> by_variable;
+  for (const SettingNames::Name& setting : names.all())
+    by_variable.emplace(EnvironmentNameOf(setting.name), &setting);
   GivenValues given;
   for (auto entry = environment.lower_bound(kVariablePrefix);
        entry != environment.end() && entry->first.starts_with(kVariablePrefix); ++entry) {
     const auto& [name, value] = *entry;
     if (const auto found = by_variable.find(name); found != by_variable.end()) {
-      const Setting& setting = *found->second;
+      const SettingNames::Name& setting = *found->second;
       given.emplace(
-          std::string(setting.name),
-          GivenValue{setting.is_list() ? SplitList(value) : std::vector<std::string>{value},
-                     {name}});
+          setting.name,
+          GivenValue{setting.is_list ? SplitList(value) : std::vector<std::string>{value}, {name}});
     } else if (std::find(kOtherVariables.begin(), kOtherVariables.end(), name) ==
                    kOtherVariables.end() &&
                !IsOfKubernetes(name)) {
-      problems.push_back({{name}, "this variable does not name a setting", VariableHint(name)});
+      problems.push_back(
+          {{name}, "this variable does not name a setting", VariableHint(name, names)});
     }
   }
   return given;
@@ -354,7 +413,7 @@ std::string PrintConfiguration(const Configuration& configuration) {
       text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", group);
     }
     std::vector<std::string> values = ShowValue(setting, configuration.settings);
-    ResolvePaths(setting, here, values);
+    ResolvePaths(setting.paths, here, values);
     const bool hidden = HidesValue(setting, configuration.settings);
     const std::string line =
         fmt::format("{}{}: {}", hidden ? "# " : "", setting.name, ShowYaml(setting, values));
@@ -390,7 +449,7 @@ std::string DescribeForPage(const Setting& setting) {
   const std::string value = ShowYaml(setting, ShowValue(setting, Settings{}));
   return fmt::format("### `{}`\n{} {}\n\nType: {}. Default: `{}`. Flag: `{}`. Environment: `{}`.\n",
                      setting.name, setting.help, setting.advice, TypeOf(setting), value,
-                     FlagOf(setting), EnvironmentNameOf(setting));
+                     FlagOf(setting), EnvironmentNameOf(setting.name));
 }
 
 }  // namespace headgate::app

@@ -5,11 +5,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headgate/app/settings/settings.h"
+#include "headgate/base/secret.h"
 #include "headgate/rule/document.h"
 
 namespace headgate::app {
@@ -47,9 +50,13 @@ struct Configuration {
     AddProblem(setting, std::string(reason.message()), hint);
   }
   // Reads the first line of the file that `setting` names into `secret`. Leaves it alone if no file
-  // is named. If the file is unreadable, that is a problem, and `secret` is not left empty: that
-  // suppresses the follow-on errors.
+  // is named. If the file is unreadable, that is a problem, and `secret` gets a placeholder, to
+  // suppress follow-on errors.
   void ReadSecret(std::string_view setting, const std::string& path, std::string& secret);
+  // The same for a password with which this process logs in elsewhere, and which may be replaced
+  // there: the file is read again each time the password is needed. If that fails, the password
+  // that was read last is used.
+  void ReadSecret(std::string_view setting, const std::string& path, base::Secret& secret);
 };
 
 // The values that one place gives, by the name of the setting.
@@ -63,17 +70,47 @@ using GivenValues = std::map<std::string, GivenValue, std::less<>>;
 using Environment = std::map<std::string, std::string, std::less<>>;
 Environment ProcessEnvironment();
 
-// Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of
+// The settings of a command, as a settings file and the environment name them.
+class SettingNames {
+ public:
+  struct Name {
+    std::string name;
+    bool is_list = false;
+    Paths paths = Paths::kNone;
+  };
+  // `lists_all` is the command that lists them.
+  SettingNames(std::vector<Name> names, std::string lists_all)
+      : names_(std::move(names)), lists_all_(std::move(lists_all)) {}
+  static const SettingNames& OfServe();
+
+  std::span<const Name> all() const { return names_; }
+  // Null if there is none of this name.
+  const Name* Find(std::string_view name) const;
+  // The one that the user probably meant, or empty.
+  std::string_view Nearest(std::string_view name) const;
+  const std::string& lists_all() const { return lists_all_; }
+
+ private:
+  std::vector<Name> names_;
+  std::string lists_all_;
+};
+
+// Reads the text of a settings file: a mapping of settings to a value or, for lists, a sequence of
 // values. Relative paths in it are relative to the directory of `path`. All problems go to
 // `problems`.
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
-                             std::vector<ConfigurationProblem>& problems);
+                             std::vector<ConfigurationProblem>& problems,
+                             const SettingNames& names = SettingNames::OfServe());
 
 // Reads HEADGATE_…; the values of a list are separated by ";". A variable that does not name a
-// setting is a problem, except those that Kubernetes sets for a service called headgate and those
-// that our tests use.
+// setting is a problem, except the ones that Kubernetes sets for a service called headgate, and the
+// ones that our tests use.
 GivenValues ReadEnvironment(const Environment& environment,
-                            std::vector<ConfigurationProblem>& problems);
+                            std::vector<ConfigurationProblem>& problems,
+                            const SettingNames& names = SettingNames::OfServe());
+
+// The value of a setting as YAML, in quotes if `is_text`.
+std::string YamlOf(bool is_list, bool is_text, const std::vector<std::string>& values);
 
 // Overrides the current values by those of one place.
 void Apply(const GivenValues& given, Configuration& configuration);

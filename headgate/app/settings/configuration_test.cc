@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "tests/source_dir.h"
 
 namespace headgate::app {
@@ -34,7 +34,7 @@ std::vector<std::string> ProblemsOf(std::string_view text) {
 }
 
 std::string Source(const std::string& path) {
-  auto text = disk::ReadFile(SourceDir() / path, size_t{1} << 20);
+  auto text = files::ReadFile(SourceDir() / path, size_t{1} << 20);
   EXPECT_TRUE(text.ok()) << text.status();
   return *std::move(text);
 }
@@ -247,8 +247,8 @@ std::string WithSingleSpaces(const std::string& text) {
   return out;
 }
 
-// The page says of each setting what the table says, wherever its lines end; only the words around
-// are the page's own.
+// The page contains the text of each setting as the table has it; line breaks may differ. Only the
+// words between them are the page's own.
 TEST(ConfigurationPage, ListsEverySettingAsTheTableHasIt) {
   const std::string page = WithSingleSpaces(Source("docs/reference/configuration.md"));
   for (const Setting& setting : AllSettings())

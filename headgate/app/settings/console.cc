@@ -9,8 +9,8 @@ constexpr std::string_view kRed = "\033[1;31m";
 constexpr std::string_view kCyan = "\033[36m";
 constexpr std::string_view kPlain = "\033[0m";
 
-// A message may repeat what a user or a server has sent, which must not reach the terminal as
-// commands. Line feeds stay.
+// A message may repeat text from a user or a server. Control characters are escaped, so that this
+// text cannot command the terminal. Line feeds stay.
 void Write(const Console& console, std::string_view word, std::string_view shade,
            std::string_view what) {
   console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' ';

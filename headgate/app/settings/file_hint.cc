@@ -9,7 +9,7 @@
 namespace headgate::app {
 namespace {
 
-// Whether the permissions forbid this user to do so.
+// Whether the permissions forbid this user the access `what`.
 bool IsForbidden(const std::string& path, int what) {
   return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) != 0 &&
          (errno == EACCES || errno == EPERM);

@@ -1,5 +1,5 @@
-// What to do about a file or socket that this user may not use. The cause decides: it does not help
-// to know what belongs in a file that one may not read.
+// What to do about a file or socket that this user may not use. The cause decides: a user who may
+// not read a file is not helped by a hint about its content.
 #pragma once
 
 #include <string>

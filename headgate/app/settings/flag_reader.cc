@@ -11,7 +11,10 @@
 namespace headgate::app {
 
 void FlagReader::Refuse(std::string_view what, std::string_view hint) {
-  if (std::exchange(ok_, false)) console_.Error(what, hint);
+  if (!std::exchange(ok_, false)) return;
+  const std::string_view flag = what.substr(0, what.find_first_of(" :"));
+  const std::string_view place = sources_ == nullptr ? "" : sources_->PlaceOf(flag);
+  console_.Error(place.empty() ? std::string(what) : fmt::format("{}: {}", place, what), hint);
 }
 
 base::Duration FlagReader::Time(std::string_view flag, std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "headgate/app/settings/console.h"
+#include "headgate/app/settings/flag_sources.h"
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/base/time.h"
 
@@ -15,7 +16,9 @@ namespace headgate::app {
 // meaning. Only the first problem is written to the console.
 class FlagReader {
  public:
-  explicit FlagReader(const Console& console) : console_(console) {}
+  // `sources`, if there are some, say where the values come from. They must outlive this object.
+  explicit FlagReader(const Console& console, const FlagSources* sources = nullptr)
+      : console_(console), sources_(sources) {}
 
   bool ok() const { return ok_; }
   void Refuse(std::string_view what, std::string_view hint);
@@ -30,6 +33,7 @@ class FlagReader {
 
  private:
   const Console& console_;
+  const FlagSources* sources_;
   bool ok_ = true;
 };
 

@@ -34,7 +34,8 @@ std::string_view AddressPart(std::string_view text) { return text.substr(0, text
 
 std::string_view HintOnListening(const net::Endpoint& endpoint) {
   return endpoint.is_unix()
-             ? "choose another path, or remove the file if it is not needed"
+             ? "choose another path in a directory that exists, or remove the file if it is not "
+               "needed"
              : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
 }
 
@@ -51,16 +52,18 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
     rest.remove_prefix(std::min(item.size() + 1, rest.size()));
     const std::string_view name = item.substr(0, item.find('='));
     const std::string_view value = item.substr(std::min(name.size() + 1, item.size()));
-    if ((name == "fields" && parsed.fields) || (name == "mode" && parsed.mode))
+    if ((name == "fields" && parsed.fields) || (name == "mode" && parsed.mode) ||
+        (name == "refusal_file" && !parsed.refusal_file.empty()))
       return absl::InvalidArgumentError(fmt::format("{} comes twice", name));
     if (name == "fields") {
       parsed.fields = wire::DialectByName(value);
       if (!parsed.fields) {
-        return absl::InvalidArgumentError(fmt::format(
-            "'{}' is no dialect of rate limit fields: all, draft, draft-7, draft-6, draft-3, "
-            "github, twitter or none",
-            value));
+        return absl::InvalidArgumentError(fmt::format("'{}' is no dialect of rate limit fields: {}",
+                                                      value, base::DialectNames()));
       }
+    } else if (name == "refusal_file") {
+      if (value.empty()) return absl::InvalidArgumentError("refusal_file names no file");
+      parsed.refusal_file = value;
     } else if (name == "mode") {
       HEADGATE_ASSIGN_OR_RETURN(parsed.mode, ParseMode(parsed.endpoint, value));
     } else if (name == "proxy_from") {
@@ -70,8 +73,8 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
         HEADGATE_ASSIGN_OR_RETURN(proxies.emplace_back(), ParseProxies(value));
       }
     } else {
-      return absl::InvalidArgumentError(
-          fmt::format("a listener has no setting '{}'; it has: fields, mode, proxy_from", name));
+      return absl::InvalidArgumentError(fmt::format(
+          "a listener has no setting '{}'; it has: fields, mode, proxy_from, refusal_file", name));
     }
   }
   parsed.proxies.networks = base::IpNetworkSet(std::move(proxies));

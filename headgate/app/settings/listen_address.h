@@ -1,6 +1,7 @@
 // An address to listen on, with the settings of this listener:
 //
 //   127.0.0.1:8080?fields=draft-7
+//   :8080?refusal_file=/etc/refusal.yaml   the body of refusals
 //   tls:127.0.0.1:8443             with TLS
 //   :8080?proxy_from=10.0.0.0/8    connections from this network begin with a PROXY header
 //   unix:/run/headgate?mode=0660   a Unix socket whose file has these permissions
@@ -25,6 +26,8 @@ struct ListenAddress {
   bool tls = false;
   // The dialect of answers over HTTP; absent: rate_limit_fields.
   std::optional<wire::RateLimitDialect> fields{};
+  // The file with the body of refusals; empty: that of the setting refusal_file.
+  std::string refusal_file{};
   // Whose connections begin with a PROXY header.
   net::ProxyTrust proxies{};
   // Only for a Unix socket; absent: as the process's umask has them.

@@ -15,6 +15,8 @@ TEST(ListenAddress, RefusesASettingThatComesTwice) {
   };
   EXPECT_EQ(reason(":80?fields=draft&fields=github"), "fields comes twice");
   EXPECT_EQ(reason(":80?fields=draft&proxy_from=unix&fields=draft"), "fields comes twice");
+  EXPECT_EQ(reason(":80?refusal_file=a&refusal_file=b"), "refusal_file comes twice");
+  EXPECT_EQ(reason(":80?refusal_file="), "refusal_file names no file");
   EXPECT_EQ(reason("unix:s?mode=0600&mode=0660"), "mode comes twice");
 }
 

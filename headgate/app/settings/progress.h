@@ -1,4 +1,4 @@
-// Shows on a terminal that a command is at work, once for each second that it lasts:
+// Shows on a terminal that a command is still at work, once a second:
 //
 //      1s  reading the rules
 //      2s  reading the rules

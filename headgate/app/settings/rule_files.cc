@@ -39,7 +39,7 @@ bool IsFileOfMappings(std::string_view text) {
   return has("mappings") && !has("descriptors");
 }
 
-// In place of what is wrong with a file of mappings as a file of rules, says that it is one.
+// If a file of rules is really a file of mappings, replaces its problems by one that says so.
 void NameFilesOfMappings(std::span<const rule::RuleFile> files,
                          std::vector<rule::Problem>& problems) {
   for (const rule::RuleFile& file : files) {
@@ -115,7 +115,8 @@ void SayProblems(std::span<const rule::Problem> problems, const Console& console
 
 void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
                  const Console& console) {
-  std::map<std::string_view, const std::string*> broken;  // files, by the places that name them
+  std::map<std::string_view, const std::string*>
+      broken;  // by the place that names a file: the file
   for (const rule::Problem& problem : problems) {
     const std::string_view file_place =
         PlaceOfItem(configuration, "rules", configuration.settings.rules,

@@ -5,7 +5,8 @@
 
 #include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/listen_address.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
+#include "headgate/net/tls_context.h"
 
 namespace headgate::app {
 void ServerFlags::AddTo(std::vector<Flag>& flags) {
@@ -20,7 +21,7 @@ std::string ServerFlags::HintOnUnreachable(std::string_view otherwise) const {
   return endpoint.ok() ? HintOnServer(*endpoint, otherwise) : std::string(otherwise);
 }
 
-std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) const {
+std::optional<client::http::ServerAccess> ServerFlags::Resolve(const Console& console) const {
   const auto refuse = [&](const absl::Status& status, std::string_view hint) {
     console.Error(std::string(status.message()), hint);
     return std::nullopt;
@@ -33,14 +34,15 @@ std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) c
     return refuse(endpoint.status(),
                   "for example --server 127.0.0.1:8080, tls:127.0.0.1:8443 or unix:PATH");
   }
-  http::ServerAccess access{.endpoint = *endpoint};
+  client::http::ServerAccess access{.endpoint = *endpoint};
   if (over_tls) {
-    auto tls = net::TlsContext::Load({.ca_file = ca_file});
+    const auto tls = net::TlsContext::Load({.ca_file = ca_file});
     if (!tls.ok()) {
       return refuse(tls.status(),
                     HintOnFile(ca_file, "--ca-file names the authority of the certificate"));
     }
-    access.tls = *std::move(tls);
+    access.tls = true;
+    access.ca_file = ca_file;
     access.tls_name = tls_name;
   } else if (!ca_file.empty() || !tls_name.empty()) {
     console.Error("--ca-file and --tls-name are for a server with TLS",
@@ -48,7 +50,7 @@ std::optional<http::ServerAccess> ServerFlags::Resolve(const Console& console) c
     return std::nullopt;
   }
   if (credential_file.empty()) return access;
-  auto credential = disk::ReadFirstLine(credential_file);
+  auto credential = files::ReadFirstLine(credential_file);
   if (!credential.ok())
     return refuse(
         credential.status(),

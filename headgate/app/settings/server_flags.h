@@ -8,11 +8,11 @@
 
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/console.h"
-#include "headgate/http/client.h"
+#include "headgate/client/http/ask.h"
 
 namespace headgate::app {
 
-// What to do about a server that does not let us in, or that is none.
+// Hints for a server that refuses the login, and for an address at which no Headgate answers.
 inline constexpr std::string_view kLoginHint =
     "log in with --credential-file PATH; its first line is USER:PASSWORD, or the credential";
 inline constexpr std::string_view kCertificateHint =
@@ -33,7 +33,7 @@ struct ServerFlags {
   std::string HintOnUnreachable(std::string_view otherwise) const;
   // The server that they name. Reads the files. Nothing if a flag is wrong; an error with a hint is
   // then on the console.
-  std::optional<http::ServerAccess> Resolve(const Console& console) const;
+  std::optional<client::http::ServerAccess> Resolve(const Console& console) const;
 };
 
 }  // namespace headgate::app

@@ -12,6 +12,8 @@ namespace headgate::app {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
+// The setting of a listener (listen_address.h) that names a file.
+constexpr std::string_view kRefusalFileIs = "refusal_file=";
 
 absl::Status Bad(const Setting& setting, std::string_view value, std::string_view why) {
   const std::string_view shown =
@@ -71,8 +73,8 @@ absl::StatusOr<base::Duration> ParseDurationSetting(const Setting& setting, std:
   return *value;
 }
 
-// The URL without what may be a password: everything before the last '@', and everything behind
-// '?', except for the number of a database.
+// The URL without parts that may be a password: everything before the last '@', and everything
+// behind '?', except for the number of a database.
 std::string HideLogin(const std::string& url) {
   constexpr std::string_view kHidden = "(hidden)";
   const size_t scheme = url.find("://");
@@ -103,8 +105,8 @@ std::string FlagOf(const Setting& setting) {
   return flag;
 }
 
-std::string EnvironmentNameOf(const Setting& setting) {
-  std::string name = fmt::format("HEADGATE_{}", setting.name);
+std::string EnvironmentNameOf(std::string_view setting) {
+  std::string name = fmt::format("HEADGATE_{}", setting);
   for (char& c : name) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
@@ -171,13 +173,21 @@ bool HidesValue(const Setting& setting, const Settings& settings) {
   return setting.secret == Secret::kAll ? !text.empty() : HideLogin(text) != text;
 }
 
-void ResolvePaths(const Setting& setting, const std::string& directory,
-                  std::vector<std::string>& values) {
-  if (setting.paths == Paths::kNone || directory.empty()) return;
-  for (std::string& value : values) {
-    const size_t at = setting.paths == Paths::kAll ? 0 : kUnixPrefix.size();
-    if (at > 0 && !value.starts_with(kUnixPrefix)) continue;
+void ResolvePaths(Paths paths, const std::string& directory, std::vector<std::string>& values) {
+  if (paths == Paths::kNone || directory.empty()) return;
+  const auto resolve_at = [&](size_t at, std::string& value) {
     if (value.size() > at && value[at] != '/') value.insert(at, directory + '/');
+  };
+  for (std::string& value : values) {
+    if (paths == Paths::kAll) {
+      resolve_at(0, value);
+      continue;
+    }
+    // From the end, so that earlier positions stay valid.
+    const size_t query = value.find('?');
+    const size_t file = query == value.npos ? query : value.find(kRefusalFileIs, query);
+    if (file != value.npos) resolve_at(file + kRefusalFileIs.size(), value);
+    if (value.starts_with(kUnixPrefix)) resolve_at(kUnixPrefix.size(), value);
   }
 }
 

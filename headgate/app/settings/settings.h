@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "headgate/base/secret.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/server_options.h"
@@ -30,7 +31,9 @@ struct Settings {
   std::vector<std::string> listen_spoe;
   std::string admin_listen = "127.0.0.1:8081";
   std::string rate_limit_fields = "all";
+  std::string refusal_file;
   uint64_t retry_after_jitter = 0;
+  base::Duration retry_after_jitter_max{0};
   std::string partition_key_secret_file;
   std::string reservation_secret_file;
 
@@ -40,9 +43,10 @@ struct Settings {
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   std::string merge_domains = "no";
+  std::string passthrough = "no";
   std::vector<std::string> watch;
   std::string watch_password_file;
-  std::string watch_password;  // no setting: CheckWatch reads it from the file
+  base::Secret watch_password;  // no setting: CheckWatch reads it from the file
   std::string watch_copy;
   std::string audit_log;
   base::Duration watch_session_timeout = std::chrono::seconds(10);
@@ -112,8 +116,8 @@ enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: the part of 
 enum class Paths : uint8_t {
   kNone,
   kAll,
-  kUnixAddresses
-};  // kUnixAddresses: the part behind "unix:"
+  kAddresses
+};  // kAddresses: the part behind "unix:", and that behind "refusal_file="
 
 struct Setting {
   using Target = std::variant<std::string Settings::*, std::vector<std::string> Settings::*,
@@ -149,7 +153,7 @@ const Setting* FindSetting(std::string_view name);
 
 // "--idle-timeout", "HEADGATE_IDLE_TIMEOUT".
 std::string FlagOf(const Setting& setting);
-std::string EnvironmentNameOf(const Setting& setting);
+std::string EnvironmentNameOf(std::string_view setting);
 // The type of a value: "text", "list", "number", "duration", or its choices.
 std::string TypeOf(const Setting& setting);
 
@@ -164,10 +168,6 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
 bool HidesValue(const Setting& setting, const Settings& settings);
 
 // Puts `directory` before each relative path of `values`.
-void ResolvePaths(const Setting& setting, const std::string& directory,
-                  std::vector<std::string>& values);
-
-// The setting that the user probably meant, or empty.
-std::string_view NearestSetting(std::string_view name);
+void ResolvePaths(Paths paths, const std::string& directory, std::vector<std::string>& values);
 
 }  // namespace headgate::app

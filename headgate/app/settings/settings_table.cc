@@ -31,47 +31,60 @@ const std::array kSettings = {
                     "or unix:PATH.",
             .advice = "With tls: before it, it speaks TLS. Give several for several addresses; "
                       "\"none\" for none. Set a credential too if the address is not loopback.",
-            .paths = Paths::kUnixAddresses},
+            .paths = Paths::kAddresses},
     Setting{.name = "listen_resp",
             .group = kListening,
             .target = &Settings::listen_resp,
             .help = "An address that speaks the Redis protocol only.",
             .advice = "Alone it opens nothing else: set listen and admin_listen too for HTTP, "
                       "metrics and health.",
-            .paths = Paths::kUnixAddresses},
+            .paths = Paths::kAddresses},
     Setting{.name = "listen_http",
             .group = kListening,
             .target = &Settings::listen_http,
             .help = "An address that speaks HTTP only, metrics and health included.",
             .advice =
                 "Alone it opens nothing else: use it if the Redis protocol must not be reachable.",
-            .paths = Paths::kUnixAddresses},
+            .paths = Paths::kAddresses},
     Setting{.name = "listen_spoe",
             .group = kListening,
             .target = &Settings::listen_spoe,
             .help = "An address for HAProxy's filters (SPOE).",
             .advice = "It needs auth or auth_header. HAProxy's own address must be one of the "
                       "trusted_proxies of auth.",
-            .paths = Paths::kUnixAddresses},
+            .paths = Paths::kAddresses},
     Setting{.name = "admin_listen",
             .group = kListening,
             .target = &Settings::admin_listen,
             .help = "The address of rules, metrics and health; \"none\" turns it off.",
             .advice = "Keep it on loopback, or set a credential.",
-            .paths = Paths::kUnixAddresses},
+            .paths = Paths::kAddresses},
     Setting{.name = "rate_limit_fields",
             .group = kListening,
             .target = &Settings::rate_limit_fields,
             .help = "The fields that HTTP answers use to describe a limit.",
             .advice = "Choose the form that your clients read; an address can have its own: "
                       "127.0.0.1:8080?fields=draft-7.",
-            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|none"},
+            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|openai|anthropic|none"},
+    Setting{.name = "refusal_file",
+            .group = kListening,
+            .target = &Settings::refusal_file,
+            .help = "A file with the content type and the body of refusals by forward-auth.",
+            .advice =
+                "Set it if clients expect errors in a form of their own; a rule, a mapping or "
+                "an address (?refusal_file=PATH) can have another. Read at the start.",
+            .paths = Paths::kAll},
     Setting{.name = "retry_after_jitter",
             .group = kListening,
             .target = &Settings::retry_after_jitter,
             .help = "Retry-After is longer by a random part, at most this percentage.",
             .advice = "Raise it if clients that were denied together come back together.",
             .max = 100},
+    Setting{.name = "retry_after_jitter_max",
+            .group = kListening,
+            .target = &Settings::retry_after_jitter_max,
+            .help = "The random part of Retry-After is at most this long; 0s: no bound.",
+            .advice = "Set it if limits with long periods would make clients wait much longer."},
     Setting{.name = "partition_key_secret_file",
             .group = kListening,
             .target = &Settings::partition_key_secret_file,
@@ -119,6 +132,13 @@ const std::array kSettings = {
             .help = "Whether several rule files may contain rules for the same domain.",
             .advice = "Set it to yes if each team keeps its part of a domain in a file of its own.",
             .choices = kNoOrYes},
+    Setting{.name = "passthrough",
+            .group = kRules,
+            .target = &Settings::passthrough,
+            .help = "Whether requests are decided and counted, and none is refused.",
+            .advice = "Set it to yes to try rules on live requests, or when limits do harm; the "
+                      "admin address switches it live (/v1/passthrough).",
+            .choices = kNoOrYes},
     Setting{.name = "watch",
             .group = kRules,
             .target = &Settings::watch,
@@ -163,7 +183,8 @@ const std::array kSettings = {
     Setting{.name = "max_buckets",
             .group = kMemory,
             .target = &Settings::max_buckets,
-            .help = "The most buckets kept in memory; 38 bytes each, resident once used.",
+            .help = "The most buckets kept in memory; 57 to 114 bytes each while their table "
+                    "grows, 38 when it is full.",
             .advice = "Raise it if headgate_evictions_total grows.",
             .min = 1,
             .max = uint64_t{1} << 36},
@@ -204,7 +225,8 @@ const std::array kSettings = {
         .group = kStore,
         .target = &Settings::store_password_file,
         .help = "A file whose first line is the store's password, used instead of one in the URL.",
-        .advice = "Use it with secrets that are mounted as files.",
+        .advice = "Use it with secrets that are mounted as files; it is read again for each "
+                  "connection.",
         .paths = Paths::kAll},
     Setting{
         .name = "store_sentinel_user",
@@ -225,8 +247,11 @@ const std::array kSettings = {
             .group = kStore,
             .target = &Settings::store_timeout,
             .help = "How long one call to the store may take; after that on_store_failure decides.",
-            .advice = "Raise it for a distant store; clients wait for up to this long. For a "
-                      "strict store the default is 250ms.",
+            .advice =
+                "With 10ms the time follows the store: 10ms is how long it may answer nothing, "
+                "or longer if it is seen to pause, up to 100ms, and a burst may take 250ms. "
+                "Any other value bounds the whole call. For a strict store the default is "
+                "250ms.",
             .min = kMillisecond,
             .max = 60 * kSecond},
     Setting{.name = "store_lock_timeout",
@@ -443,7 +468,7 @@ const std::array kSettings = {
     Setting{.name = "max_connections",
             .group = kConnections,
             .target = &Settings::max_connections,
-            .help = "The most open connections, not counting those of the admin address.",
+            .help = "The most open connections, without those to the admin address.",
             .advice = "Raise it with the limit on open files (ulimit -n); if that is too low, "
                       "max_connections is lowered.",
             .min = 1,
@@ -546,12 +571,6 @@ const Setting* FindSetting(std::string_view name) {
   const auto found = std::find_if(kSettings.begin(), kSettings.end(),
                                   [&](const Setting& s) { return s.name == name; });
   return found == kSettings.end() ? nullptr : &*found;
-}
-
-std::string_view NearestSetting(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Setting& setting : kSettings) names.push_back(setting.name);
-  return rule::NearestWord(name, names);
 }
 
 }  // namespace headgate::app

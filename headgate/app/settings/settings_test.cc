@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "headgate/app/settings/configuration.h"
+
 namespace headgate::app {
 namespace settings_test {
 
@@ -51,7 +53,7 @@ TEST(Settings, ReadBackWhatTheyShowOfTheirDefaults) {
 
 TEST(Settings, NameTheirFlagAndTheirEnvironmentVariable) {
   EXPECT_EQ(FlagOf(*FindSetting("idle_timeout")), "--idle-timeout");
-  EXPECT_EQ(EnvironmentNameOf(*FindSetting("idle_timeout")), "HEADGATE_IDLE_TIMEOUT");
+  EXPECT_EQ(EnvironmentNameOf("idle_timeout"), "HEADGATE_IDLE_TIMEOUT");
 }
 
 TEST(Settings, TakeValuesOfTheirType) {
@@ -121,20 +123,23 @@ TEST(Settings, NeverShowASecret) {
 
 TEST(Settings, ResolveWhatIsAPath) {
   const auto resolved = [](std::string_view name, std::vector<std::string> values) {
-    ResolvePaths(*FindSetting(name), "/etc/headgate", values);
+    ResolvePaths(FindSetting(name)->paths, "/etc/headgate", values);
     return values;
   };
   EXPECT_THAT(resolved("rules", {"rules.d", "/srv/x.yaml", ""}),
               ElementsAre("/etc/headgate/rules.d", "/srv/x.yaml", ""));
   EXPECT_THAT(resolved("listen", {"unix:h.sock", "unix:/run/h.sock", ":80"}),
               ElementsAre("unix:/etc/headgate/h.sock", "unix:/run/h.sock", ":80"));
+  EXPECT_THAT(resolved("listen", {"unix:h.sock?refusal_file=r.yaml", ":80?refusal_file=/r.yaml"}),
+              ElementsAre("unix:/etc/headgate/h.sock?refusal_file=/etc/headgate/r.yaml",
+                          ":80?refusal_file=/r.yaml"));
   EXPECT_THAT(resolved("log_level", {"info"}), ElementsAre("info"));
 }
 
 TEST(Settings, KnowWhatWasProbablyMeant) {
-  EXPECT_EQ(NearestSetting("max_bucket"), "max_buckets");
-  EXPECT_EQ(NearestSetting("lisen"), "listen");
-  EXPECT_EQ(NearestSetting("completely_different"), "");
+  EXPECT_EQ(SettingNames::OfServe().Nearest("max_bucket"), "max_buckets");
+  EXPECT_EQ(SettingNames::OfServe().Nearest("lisen"), "listen");
+  EXPECT_EQ(SettingNames::OfServe().Nearest("completely_different"), "");
 }
 
 }  // namespace settings_test

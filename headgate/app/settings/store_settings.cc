@@ -127,7 +127,12 @@ class StoreSettingsReader {
 
   store::CallOptions ReadCallOptions() const {
     const auto number = [](uint64_t value) { return static_cast<uint32_t>(value); };
+    // A timeout that the operator has set is kept; only the default depends on the store.
+    constexpr store::CallOptions kDefaults;
+    const bool follows = settings_.store_timeout == kDefaults.timeout;
     return {.timeout = settings_.store_timeout,
+            .silence_max = follows ? kDefaults.silence_max : settings_.store_timeout,
+            .wait_max = follows ? kDefaults.wait_max : settings_.store_timeout,
             .connect_timeout = settings_.store_connect_timeout,
             .connections_per_server = number(settings_.store_connections),
             .in_flight_max = number(settings_.store_in_flight_max),

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
-#include "headgate/disk/files.h"
+#include <filesystem>
+
+#include "headgate/files/files.h"
 
 namespace headgate::app {
 namespace store_settings_test {
@@ -15,7 +18,7 @@ using ::testing::UnorderedElementsAre;
 
 std::string FileWith(std::string_view name, std::string_view text) {
   const std::string path = ::testing::TempDir() + "store_settings_test_" + std::string(name);
-  EXPECT_TRUE(disk::ReplaceFile(path, [&](const auto& write) { write(text); }).ok());
+  EXPECT_TRUE(files::ReplaceFile(path, [&](const auto& write) { write(text); }).ok());
   return path;
 }
 
@@ -53,7 +56,23 @@ TEST(StoreSettings, PutThePasswordOfAFileBesideTheUserOfTheUrl) {
   const StoreSettings store = Read("store: redis://gate@host\nstore_password_file: " +
                                    FileWith("password", "secret\nmore\n"));
   EXPECT_EQ(store.backend.url, "redis://gate@host");
-  EXPECT_EQ(store.backend.password, "secret");
+  EXPECT_EQ(store.backend.password.Now(), "secret");
+}
+
+TEST(StoreSettings, ReadThePasswordOfAFileAgainEachTime) {
+  const std::string path = FileWith("rotated", "first\n");
+  const StoreSettings store = Read("store: redis://host\nstore_password_file: " + path);
+  const base::Secret password = store.backend.password;
+  EXPECT_EQ(password.Now(), "first");
+  FileWith("rotated", "second\n");
+  EXPECT_EQ(password.Now(), "second");
+  FileWith("rotated", "");
+  EXPECT_EQ(password.Now(), "second") << "a file that is being written";
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(password.Now(), "second") << "a pipe would make the reader wait";
+  std::filesystem::remove(path);
+  EXPECT_EQ(password.Now(), "second");
 }
 
 TEST(StoreSettings, SayAllThatIsWrongWithItsPlace) {
@@ -121,6 +140,15 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
                                                 .open_min = std::chrono::seconds(9),
                                                 .open_max = std::chrono::seconds(10),
                                                 .jitter_percent = 11}));
+}
+
+TEST(StoreSettings, ATimeoutThatSomebodyHasChosenBoundsTheWholeCall) {
+  const store::CallOptions defaults = Read("store: redis://host").backend.calls;
+  EXPECT_EQ(defaults.silence_max, store::CallOptions().silence_max);
+  EXPECT_EQ(defaults.wait_max, store::CallOptions().wait_max);
+  const store::CallOptions set = Read("store: redis://host\nstore_timeout: 20ms\n").backend.calls;
+  EXPECT_EQ(set.silence_max, std::chrono::milliseconds(20));
+  EXPECT_EQ(set.wait_max, std::chrono::milliseconds(20));
 }
 
 TEST(StoreSettings, NoRequestIsCutOffWhileItWaitsForALock) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/rule/quote.h"
 #include "headgate/watch/open_sources.h"
 
@@ -12,7 +12,7 @@ void CheckWatch(Configuration& configuration) {
   Settings& settings = configuration.settings;
   configuration.ReadSecret("watch_password_file", settings.watch_password_file,
                            settings.watch_password);
-  // The places without what may be a password.
+  // The places without parts that may be a password.
   const std::vector<std::string> shown = ShowValue(*FindSetting("watch"), settings);
   for (size_t i = 0; i < settings.watch.size(); ++i) {
     const std::string& place = settings.watch[i];
@@ -31,7 +31,7 @@ void CheckWatch(Configuration& configuration) {
         fmt::format("holds the rules of one place, and watch has {}", settings.watch.size()),
         "give one --watch, or leave out --watch-copy");
   }
-  const absl::Status status = disk::CheckReplaceable(settings.watch_copy);
+  const absl::Status status = files::CheckReplaceable(settings.watch_copy);
   if (!status.ok())
     configuration.AddProblem("watch_copy", status,
                              "name a file in a directory that this user may write");

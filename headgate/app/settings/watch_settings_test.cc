@@ -69,7 +69,7 @@ TEST(WatchSettings, APasswordIsTheFirstLineOfAFile) {
   };
   const Configuration good = checked("zk://ann@h/x", path);
   EXPECT_THAT(good.problems, IsEmpty());
-  EXPECT_EQ(good.settings.watch_password, "p:a@ss%2f");
+  EXPECT_EQ(good.settings.watch_password.Now(), "p:a@ss%2f");
   const Configuration without_user = checked("zk://h/x", path);
   ASSERT_EQ(without_user.problems.size(), 1u);
   EXPECT_THAT(without_user.problems[0].what,

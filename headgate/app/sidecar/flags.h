@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/algorithm/fair_share_options.h"
 #include "headgate/app/settings/arguments.h"
+#include "headgate/app/settings/flag_sources.h"
 #include "headgate/app/settings/setting_flags.h"
 #include "headgate/app/settings/settings.h"
 #include "headgate/app/sidecar/tls.h"
@@ -16,16 +18,19 @@
 namespace headgate::app {
 
 struct SidecarFlags {
+  SourceFlags sources;
   std::vector<std::string> listen;
   SidecarTlsFlags tls;
   std::string admin_listen = "127.0.0.1:8081";
   std::string credential_file;
+  std::vector<std::string> known_host;
   std::string upstream;
   std::string upstream_resolve = "5s";
   std::string capacity;
   std::string cycle = "10s";
   std::string reservation = "10%";
   std::string on_new_client = "redivide";
+  std::string lending = "proportional";
   std::string reclaim = "next_cycle";
   std::string minimum_cycle;  // empty: a tenth of the cycle
   uint64_t leave_after = algorithm::FairShareOptions{}.leave_after_cycles;
@@ -35,6 +40,8 @@ struct SidecarFlags {
   std::string client_header = "X-Client-Id";
   std::optional<std::string> anonymous;
   uint64_t clients = 1024;
+  std::vector<std::string> cors_origin;
+  std::string preflights = "pass";
   std::string mode = "enforce";
   std::string scope = "replica";
   std::optional<std::string> pool;
@@ -46,10 +53,12 @@ struct SidecarFlags {
   uint64_t max_buckets = Settings{}.max_buckets;
   SettingFlags store{IsOfStore};
   std::string rate_limit_fields = "draft";
+  std::string refusal_file;
   std::string x_forwarded = "append";
   std::string forwarded = "off";
   std::string via = "headgate";
   bool no_reason = false;
+  std::string abandoned = "cancel";
   std::string connect_timeout = "5s";
   std::string answer_timeout = "1m";
   std::string idle_timeout = "5m";
@@ -69,6 +78,9 @@ struct SidecarFlags {
   std::optional<std::string> plan;
   std::optional<std::string> plan_client;
 };
+
+// The flags that are not settings: they have no place in a settings file or in the environment.
+std::vector<std::string_view> OnlyFlagsOfSidecar();
 
 // The flags receive their values when the arguments are parsed.
 ArgumentSpec SpecOf(SidecarFlags& flags);

@@ -76,7 +76,7 @@ uint32_t SidecarFleet::Count(const FleetCounters& counters) {
   return count_->count(now);
 }
 
-// Many requests may need a round before the loop gets to it.
+// Many requests may ask for a round before the loop begins it; one message to the loop is enough.
 void SidecarFleet::Need() {
   if (is_needed_.exchange(true) || !on_loop_) return;
   on_loop_->loop.Post([this] {

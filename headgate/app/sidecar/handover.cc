@@ -36,13 +36,13 @@ absl::Status CannotConnect(const std::string& path, int error) {
   const std::string what =
       fmt::format("cannot connect to {}: {}", path, std::generic_category().message(error));
   if (error == EPROTOTYPE)
-    return absl::AlreadyExistsError(what + "; another program has the socket there");
+    return absl::AlreadyExistsError(what + "; another program listens on this socket");
   return error == EACCES ? absl::PermissionDeniedError(what) : absl::UnavailableError(what);
 }
 
 absl::Status Late() {
   return absl::DeadlineExceededError(
-      "this process was not ready in time, and the one that runs goes on");
+      "this process was not ready in time; the old one continues to serve");
 }
 
 // For this user alone. Replaces only a socket that this user has left behind.
@@ -175,7 +175,8 @@ absl::StatusOr<std::unique_ptr<HandoverPoint>> HandoverPoint::Open(const Options
                                                                    std::vector<Address> addresses,
                                                                    net::EventLoop& loop,
                                                                    observe::Log& log, Calls calls) {
-  // After another process, there is one at the path all the time: this one gets its name last.
+  // If a predecessor exists, the path must never be without a socket, so the new socket is renamed
+  // to it last.
   const std::string& path = options.path;
   const bool replaces = options.before && options.before->IsThere();
   const std::string made = replaces ? path + ".new" : path;
@@ -253,7 +254,7 @@ void HandoverPoint::DropSilent(const Peer& peer, base::Duration after) {
        {"after", after},
        {"reason", std::string_view(&peer == successor_ ? "it has said hello, and then was not ready"
                                                        : "it has connected, and said nothing")},
-       {"effect", std::string_view("this process goes on, and another may take over")}});
+       {"effect", std::string_view("this process continues to serve, and another may take over")}});
   Drop(peer);
 }
 
@@ -275,7 +276,7 @@ bool HandoverPoint::SendAddresses(const Peer& peer) const {
   return SendMessage(peer.connection(), kEnd);
 }
 
-// A successor that does not get it goes on without it.
+// A successor that does not get the state serves without it.
 void HandoverPoint::SendState(const Peer& peer) const {
   const net::FileDescriptor file = FileWith(Write(calls_.state()));
   if (file) (void)SendMessage(peer.connection(), kState, std::array{file.get()});

@@ -7,10 +7,10 @@
 //   stops accepting, answers what has begun, leaves
 //
 // Each side checks that the other one runs as the same user. If the new process ends before it is
-// ready, the old one goes on as before. A process that connects and says nothing holds up nobody;
-// one that has said hello has the turn for a bounded time, and others are told to wait for it.
-// handover_messages.h has what the messages say. The state is a file in memory, because it may be
-// larger than a message.
+// ready, the old one continues to serve. A process that connects and says nothing holds up nobody.
+// A process that has said hello may take over within a bounded time, and others are told to wait
+// for it. handover_messages.h has the text of the messages. The state is a file in memory, because
+// it may be larger than a message.
 #pragma once
 
 #include <functional>
@@ -49,7 +49,7 @@ class Predecessor {
   // to another user, Aborted if another process is taking over.
   static absl::StatusOr<std::optional<Predecessor>> Find(const std::string& path,
                                                          base::Duration timeout);
-  // The first address with this name, which is then not there any more.
+  // Removes and returns the first address with this name.
   std::optional<Address> Take(std::string_view name);
   // DeadlineExceeded if the old process does not wait for this one any more.
   absl::Status StillWaits() const;
@@ -62,7 +62,7 @@ class Predecessor {
       : file_(std::move(file)), connection_(std::move(connection)) {}
   absl::Status ReceiveAddresses();
 
-  net::SocketFile file_;  // at the path before it was connected to
+  net::SocketFile file_;  // the socket file at the path, as it was before the connection
   net::FileDescriptor connection_;
   std::vector<Address> addresses_;
 };

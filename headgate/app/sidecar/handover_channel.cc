@@ -49,7 +49,7 @@ std::optional<HandoverMessage> ReceiveMessage(int socket) {
   message.msg_iovlen = 1;
   message.msg_control = ancillary.bytes.data();
   message.msg_controllen = ancillary.bytes.size();
-  errno = 0;  // the end is not an error
+  errno = 0;  // the end of the connection is not an error
   const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   for (cmsghdr* header = size < 0 ? nullptr : CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {

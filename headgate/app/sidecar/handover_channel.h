@@ -1,5 +1,5 @@
 // The messages of a handover on a Unix socket (SOCK_SEQPACKET), with descriptors, and files in
-// memory. sidecar_handover.h has what is said.
+// memory. handover.h describes the conversation.
 #pragma once
 
 #include <sys/types.h>
@@ -27,8 +27,8 @@ struct HandoverMessage {
 // descriptors.
 bool SendMessage(int socket, std::string_view text, std::span<const int> descriptors = {});
 
-// Nothing at the end of the connection (errno is then 0 or an error of the connection), or if
-// nothing came in time (EAGAIN).
+// Returns nothing if the connection has ended (errno is then 0 or an error of the connection), or
+// if no message came in time (EAGAIN).
 std::optional<HandoverMessage> ReceiveMessage(int socket);
 
 // The process at the other end. Nothing if it runs as another user.

@@ -31,7 +31,7 @@ std::optional<share::Mode> ModeNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// The text up to a separator, which goes too.
+// Removes and returns the text up to a separator, and removes the separator.
 std::string_view TakeUntil(char separator, std::string_view& rest) {
   const std::string_view taken = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(taken.size() + 1, rest.size()));

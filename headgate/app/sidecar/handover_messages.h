@@ -1,4 +1,4 @@
-// The messages of a restart (sidecar_handover.h), without sockets. Both processes run as the same
+// The messages of a restart (handover.h), without sockets. Both processes run as the same
 // user, but may be of different versions, so nothing in a message is trusted.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace headgate::app {
 
 // A listening address. Its sockets come with the message.
 struct AddressMessage {
-  std::string name;  // what it is for, and as its flag has it: "listen 127.0.0.1:0"
+  std::string name;  // the purpose, and the address as its flag states it: "listen 127.0.0.1:0"
   net::Endpoint bound;
 
   bool operator==(const AddressMessage&) const = default;

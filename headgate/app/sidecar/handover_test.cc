@@ -91,7 +91,7 @@ struct SidecarHandoverTest : ::testing::Test {
     return found;
   }
 
-  // The state that the new process gets for its word.
+  // The new process says that it is ready. Returns the state that the old one sends in reply.
   absl::StatusOr<SidecarState> SayReady(Predecessor& found) {
     absl::StatusOr<SidecarState> received;
     WhileItRuns([&] { received = found.SayReady(); });
@@ -106,7 +106,7 @@ struct SidecarHandoverTest : ::testing::Test {
   observe::Log log{{}, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(text)};
   std::vector<net::FileDescriptor> sockets;
   std::unique_ptr<HandoverPoint> point;
-  // Such that they do not end, unless a test is about it.
+  // Long enough that they never pass, except in tests of the timeouts.
   base::Duration hello_timeout = 100s;
   base::Duration ready_timeout = 100s;
   SidecarState state;
@@ -159,7 +159,7 @@ TEST_F(SidecarHandoverTest, AProcessThatSendsSomethingElseIsAnError) {
   const net::SocketAddress address = net::UnixSocket(path);
   ASSERT_EQ(::bind(listener.get(), address.get(), address.size), 0);
   ASSERT_EQ(::listen(listener.get(), 1), 0);
-  // Sends these messages to the process that connects, and reads its word.
+  // Sends these messages to the process that connects, and reads its messages until it closes.
   const auto answer = [&](std::vector<std::string> messages) {
     return std::thread([&listener, messages = std::move(messages)] {
       const net::FileDescriptor peer(::accept(listener.get(), nullptr, nullptr));
@@ -167,7 +167,7 @@ TEST_F(SidecarHandoverTest, AProcessThatSendsSomethingElseIsAnError) {
         EXPECT_EQ(::send(peer.get(), message.data(), message.size(), MSG_NOSIGNAL),
                   std::ssize(message));
       std::array<char, 16> word{};
-      // Its hello, and its ready if it comes so far.
+      // The new process sends its hello, and "ready" if it gets as far.
       while (::recv(peer.get(), word.data(), word.size(), 0) > 0) {
       }
     });
@@ -225,7 +225,7 @@ TEST_F(SidecarHandoverTest, OneSuccessorAtATime) {
 
 TEST_F(SidecarHandoverTest, SilentProcessesHoldUpNobody) {
   Open({Make("admin :0", ":9000", 1)});
-  // More than the process keeps at the same time.
+  // More connections than the process keeps at a time.
   std::vector<net::FileDescriptor> silent;
   WhileItRuns([&] {
     for (int i = 0; i < 40; ++i) silent.push_back(Silent());

@@ -17,10 +17,13 @@ std::string_view HintOnHandover(const absl::Status& problem) {
       return "choose a path at which there is nothing, in a directory that this user may write";
     case absl::StatusCode::kPermissionDenied:
       return "choose a path in a directory of this user; both processes must run as the same user";
+    case absl::StatusCode::kNotFound:
+      return "make the directory, so that only this user may write in it";
     case absl::StatusCode::kAborted:
-      return "wait until that process serves, or end it if it hangs: the one that runs goes on";
+      return "wait until that process serves, or end it if it hangs: the old one continues to "
+             "serve";
     default:
-      return "the process that runs goes on: see its log, then start this one again";
+      return "the old process continues to serve: see its log, then start this one again";
   }
 }
 

@@ -18,7 +18,7 @@
 
 namespace headgate::app {
 
-// A restart goes on without the state of the old process, or without a part of it.
+// Logs that the new process serves without the state of the old one, or without a part of it.
 void LogNoState(observe::Log& log, const absl::Status& why);
 
 class SidecarListeners {
@@ -42,8 +42,8 @@ class SidecarListeners {
   bool has_predecessor() const { return predecessor_.has_value(); }
   bool Listen(const ListenAddress& address, std::string_view announced, const Sessions& sessions,
               net::ListenOptions options);
-  // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. Then
-  // `state` is asked for what the successor gets. `take_over` gets the state of the predecessor.
+  // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. When one
+  // comes, it gets the result of `state`. `take_over` gets the state of the predecessor.
   bool AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
                       const std::function<void(const SidecarState&)>& take_over);
 

@@ -122,7 +122,8 @@ void LiveUpstreams::LookUpDue() {
     const std::lock_guard lock(mutex_);
     due = names_.TakeDue(clock_.Now());
     next = names_.next_due();
-    // A name that is due again was taken out of the list meanwhile.
+    // If a name is due again although its lookup is in progress, it was removed from the list and
+    // added again meanwhile. Its old lookup is given up.
     std::erase_if(lookups_, [&](const auto& lookup) {
       return !names_.Follows(lookup.first) ||
              std::find(due.begin(), due.end(), lookup.first) != due.end();
@@ -137,7 +138,8 @@ void LiveUpstreams::LookUpDue() {
   if (next) timer_.SetAfter(std::max(base::Duration(0), *next - clock_.Now()));
 }
 
-// Runs within the lookup, so nothing of it may be used once it has been taken out of the list.
+// Runs within the lookup's callback, so nothing of the lookup may be used after it is removed from
+// lookups_.
 void LiveUpstreams::OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketAddresses> answer) {
   std::erase_if(lookups_, [&](const auto& lookup) { return lookup.first == name; });
   (answer.ok() && !answer->empty() ? answered_ : failed_).Add();

@@ -26,7 +26,7 @@ namespace headgate::app {
 
 class LiveUpstreams {
  public:
-  // Told the addresses that requests go to, and the TLS of new connections (null: plain). Called by
+  // Called with the addresses that requests go to, and the TLS of new connections (null: plain). By
   // one thread at a time.
   using Publish = std::function<void(const std::vector<UpstreamAddress>& addresses,
                                      const std::shared_ptr<net::TlsContext>& tls)>;
@@ -50,7 +50,8 @@ class LiveUpstreams {
   void Set(UpstreamList to);
   std::vector<UpstreamAddress> addresses() const;
   std::vector<UpstreamNames::State> names() const;
-  // For the process that takes over, and from the one before.
+  // The known addresses of names: for the process that takes over, and from the process before this
+  // one.
   std::vector<NamedAddress> HandOver() const;
   void TakeOver(const std::vector<NamedAddress>& known);
   const FollowedTlsFiles& files() const { return files_; }
@@ -81,7 +82,7 @@ class LiveUpstreams {
   bool leaves_out_ = false;  // there are too many addresses
   // Only on the loop.
   FollowedTlsFiles files_;
-  std::vector<std::pair<net::StreamTarget, std::shared_ptr<void>>> lookups_;  // under way
+  std::vector<std::pair<net::StreamTarget, std::shared_ptr<void>>> lookups_;  // in progress
   net::Timer timer_;
 };
 

@@ -73,6 +73,7 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
   proxy::ProxyOptions options = settings.proxy;
   options.application.clock = &clock;
   options.relay.clock = &clock;
+  options.relay.adds_date = true;
   options.addresses =
       ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log, watch);
   return options;
@@ -82,8 +83,9 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
 
 SidecarLoop::SidecarLoop(const SidecarSettings& settings,
                          const std::vector<UpstreamAddress>& upstreams,
-                         const SidecarSessionOptions& session_options, proxy::Admission& admission,
-                         access::Access& access, net::EventLoop& loop,
+                         const SidecarSessionOptions& session_options,
+                         const front::mux::HandlerSessionOptions& admin_options,
+                         proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
                          const base::DisciplinedClock& clock, observe::Log& log,
                          UpstreamWatch& upstream_watch)
     : settings_(settings),
@@ -95,7 +97,14 @@ SidecarLoop::SidecarLoop(const SidecarSettings& settings,
       proxy_(options_, admission, loop, clock),
       sessions_(proxy_.application(), session_options),
       admin_("Headgate, the admin address of a sidecar", access,
-             [&loop](std::function<void()> work) { loop.Post(std::move(work)); }) {}
+             [&loop](std::function<void()> work) { loop.Post(std::move(work)); }),
+      admin_sessions_(admin_, admin_options, admin_http2_) {}
+
+net::SessionChooser SidecarLoop::AdminChooser() {
+  return front::mux::Mux(
+      {.resp = {}, .http1 = admin_sessions_.Http1(), .http2 = admin_sessions_.Http2()},
+      admin_counters_);
+}
 
 void SidecarLoop::TakeConfirmations(EditorThread& rules) {
   editor_.emplace(rules, loop_, kConfirmTimeout);
@@ -115,11 +124,11 @@ void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
 
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock) {
   SidecarSessionOptions options;
-  options.clock = options.http1.clock = options.http1_over_tls.clock = &clock;
+  options.clock = options.http1.clock = &clock;
+  options.http1.cancels_abandoned = settings.cancels_abandoned;
   const std::string& client_field = settings.proxy.application.client_field;
   if (!client_field.empty()) {
     options.http1.never_nominated.push_back(client_field);
-    options.http1_over_tls.never_nominated.push_back(client_field);
     options.http2.never_in_trailers.push_back(client_field);
   }
   if (settings.tls.client_from_certificate) options.certificate_field = client_field;

@@ -13,6 +13,7 @@
 #include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
+#include "headgate/front/mux/handler_sessions.h"
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/http/router.h"
 #include "headgate/net/event_loop.h"
@@ -25,15 +26,19 @@ namespace headgate::app {
 
 class SidecarLoop {
  public:
-  // Everything must outlive this object. `upstreams` are those at first.
+  // Everything must outlive this object. `upstreams` are the first ones; SetUpstreams changes them.
   SidecarLoop(const SidecarSettings& settings, const std::vector<UpstreamAddress>& upstreams,
-              const SidecarSessionOptions& session_options, proxy::Admission& admission,
+              const SidecarSessionOptions& session_options,
+              const front::mux::HandlerSessionOptions& admin_options, proxy::Admission& admission,
               access::Access& access, net::EventLoop& loop, const base::DisciplinedClock& clock,
               observe::Log& log, UpstreamWatch& upstream_watch);
 
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
   http::Router& admin() { return admin_; }
+  // For the admin address.
+  net::SessionChooser AdminChooser();
+  const http::http2::Counters& admin_http2_counters() const { return admin_http2_; }
   // Lets the admin address confirm deletions of rules. Call it before the loop runs; `rules` must
   // outlive this object.
   void TakeConfirmations(EditorThread& rules);
@@ -55,6 +60,9 @@ class SidecarLoop {
   SidecarSessions sessions_;
   std::optional<PostedEditor> editor_;
   http::Router admin_;
+  front::mux::HandlerSessions admin_sessions_;
+  http::http2::Counters admin_http2_;
+  front::mux::Counters admin_counters_;
 };
 
 // The settings that the sessions of all loops share.

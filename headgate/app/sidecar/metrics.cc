@@ -18,11 +18,6 @@ constexpr std::string_view kOthers = "";
 constexpr std::array<std::string_view, algorithm::kCycleEndKinds> kCycleEnds = {
     "due", "new_client", "reclaim", "capacity"};
 
-// In the order of http::http2::Flood.
-constexpr std::array<std::string_view, http::http2::kFloods> kFloods = {
-    "resets",         "provoked",       "pings",      "settings",      "priorities",
-    "unknown_frames", "window_updates", "empty_data", "continuations", "fields"};
-
 // Printable, and another one for each client: text that looks like an escape of rule::Printable is
 // escaped itself.
 std::string LabelOf(std::string_view client) {
@@ -58,6 +53,9 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   std::array<uint64_t, proxy::kOutcomeCount> outcomes{};
   uint64_t refused = 0;
   uint64_t looping = 0;
+  uint64_t not_forwarded = 0;
+  uint64_t preflights = 0;
+  uint64_t preflights_over = 0;
   uint64_t begun = 0;
   uint64_t retries = 0;
   uint64_t tunnels = 0;
@@ -79,6 +77,9 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
     for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += counters.relays.outcomes[i].value();
     refused += counters.application.refused.value();
     looping += counters.application.loops.value();
+    not_forwarded += counters.application.not_forwarded.value();
+    preflights += counters.application.preflights.value();
+    preflights_over += counters.application.preflights_over.value();
     begun += counters.relays.begun.value();
     retries += counters.relays.retries.value();
     tunnels += counters.relays.tunnels.value();
@@ -103,8 +104,11 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   }
   sink.Set(Metric::kProxyRequests, {"refused"}, refused);
   sink.Set(Metric::kProxyRequests, {"looping"}, looping);
+  sink.Set(Metric::kProxyRequests, {"not_forwarded"}, not_forwarded);
   // The counters are read one after the other, while they change.
   sink.Set(Metric::kProxyInFlight, {}, begun - std::min(begun, ended));
+  sink.Set(Metric::kProxyPreflights, {"passed"}, preflights);
+  sink.Set(Metric::kProxyPreflights, {"counted"}, preflights_over);
   sink.Set(Metric::kProxyRetries, {}, retries);
   sink.Set(Metric::kProxyTunnels, {}, tunnels);
   sink.Set(Metric::kUpstreamSeconds, {},
@@ -124,21 +128,6 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   sink.Set(Metric::kUpstreamChecks, {"failed"}, checks_failed);
 }
 
-void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::Sink& sink) {
-  std::array<uint64_t, http::http2::kFloods> floods{};
-  uint64_t malformed = 0;
-  uint64_t refused = 0;
-  for (const http::http2::Counters* counters : loops) {
-    for (size_t i = 0; i < floods.size(); ++i) floods[i] += counters->floods[i].value();
-    malformed += counters->malformed_heads.value();
-    refused += counters->refused_heads.value();
-  }
-  for (size_t i = 0; i < floods.size(); ++i)
-    sink.Set(Metric::kHttp2Floods, {kFloods[i]}, floods[i]);
-  sink.Set(Metric::kHttp2Refusals, {"malformed"}, malformed);
-  sink.Set(Metric::kHttp2Refusals, {"refused"}, refused);
-}
-
 void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, observe::Sink& sink) {
   const size_t clients = snapshot.clients.size();
   const bool has_capacity = snapshot.capacity.has_value();
@@ -154,6 +143,7 @@ void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, ob
     CollectRequests(kOthers, others, sink);
   sink.Set(Metric::kShareClients, {}, clients);
   sink.Set(Metric::kShareClientsLeft, {}, snapshot.clients_left);
+  sink.Set(Metric::kShareClientsReplaced, {}, snapshot.clients_replaced);
   if (snapshot.capacity) sink.Set(Metric::kSharePool, {}, *snapshot.capacity);
   for (size_t i = 0; i < kCycleEnds.size(); ++i)
     sink.Set(Metric::kShareCycles, {kCycleEnds[i]}, snapshot.cycle.ends[i]);
@@ -168,6 +158,7 @@ void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, ob
   sink.Set(Metric::kSharePassthrough, {}, uint64_t{snapshot.mode == share::Mode::kPassthrough});
   if (!snapshot.upstream) return;
   sink.Set(Metric::kUpstreamInFlight, {}, uint64_t{snapshot.upstream->in_flight});
+  sink.Set(Metric::kUpstreamLongRequests, {}, snapshot.upstream->long_requests);
   sink.Set(Metric::kUpstreamInFlightMax, {}, uint64_t{snapshot.upstream->limit});
   if (snapshot.upstream->latency_base)
     sink.Set(Metric::kUpstreamBaseSeconds, {}, *snapshot.upstream->latency_base);

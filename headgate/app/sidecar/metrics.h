@@ -3,7 +3,6 @@
 
 #include <span>
 
-#include "headgate/http/http2/flood_guard.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/proxy_loop.h"
 #include "headgate/share/client_series.h"
@@ -17,8 +16,6 @@ inline constexpr size_t kClientSeriesMax = 100;
 
 // Reports the exchanges and upstreams of all loops.
 void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink);
-// Reports the HTTP/2 of all loops.
-void CollectHttp2(std::span<const http::http2::Counters* const> loops, observe::Sink& sink);
 // Reports the pool. Keeps only clients with series of their own in `snapshot`.
 void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, observe::Sink& sink);
 

@@ -59,7 +59,7 @@ TEST(SidecarMetrics, EachClientHasALabelOfItsOwn) {
   EXPECT_EQ(demands.at("zo\xc3\xab"), 7u);
 }
 
-// The metrics with series for each client that were reported.
+// Collects the values reported for the client "ann".
 class OfClients final : public observe::Sink {
  public:
   void Set(observe::Metric metric, std::initializer_list<std::string_view> labels,

@@ -33,7 +33,7 @@ std::string_view UnpackerOf(std::string_view beginning) {
 }
 
 // Calls `take` with each line, without its end, as long as it returns true. A line that is too long
-// to be read is passed cut off, and is then too long still.
+// to be read is passed cut off; it is then still longer than the readers accept.
 template <typename Take>
 void ForEachLine(std::istream& in, const Take& take) {
   std::vector<char> block(kBlockBytes);

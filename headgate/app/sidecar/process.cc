@@ -18,10 +18,14 @@
 namespace headgate::app {
 namespace {
 
-// How long a process that takes over waits for its store. The one before waits three times as long.
+// How long a process that takes over waits for its store. The old process waits three times as long
+// for it.
 constexpr base::Duration kStoreWaitMax = std::chrono::seconds(5);
-// The end of a drain, in which requests that have waited in vain get their answers.
+// The last part of a drain, in which requests that still wait get their refusals.
 constexpr base::Duration kLastWordsMax = std::chrono::seconds(1);
+// The memory of an idle HTTP/2 connection, which needs the most (idle_memory_test.cc). It is not
+// counted among the buffers.
+constexpr uint64_t kIdleConnectionBytes = uint64_t{10} << 10;
 
 net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
   return {
@@ -61,7 +65,8 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
   if (settings.has_rules()) {
     rules_.emplace(settings.engine,
                    SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
-                                       .dialect = settings.proxy.application.dialect},
+                                       .dialect = settings.proxy.application.dialect,
+                                       .refusal = settings.proxy.application.refusal},
                    engine_, control_, log_);
   }
   if (!settings.fleet_pool.empty())
@@ -70,8 +75,11 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
   for (uint32_t i = 0; i < settings_.threads; ++i) {
     loops_.push_back(std::make_unique<SidecarLoop>(
-        settings, upstreams_.addresses(), session_options_, admission, access_, server_.loop(i),
-        engine_.clock(), log_, upstream_watch_));
+        settings, upstreams_.addresses(), session_options_, admin_http_, admission, access_,
+        server_.loop(i), engine_.clock(), log_, upstream_watch_));
+    loops_.back()->proxy().SetOnAddresses(
+        [this, i](std::span<const proxy::ProxyLoop::DescribedAddress> addresses,
+                  base::Instant now) { upstream_health_.Report(i, addresses, now); });
     AddAdminRoutes(loops_.back()->admin());
   }
 }
@@ -121,7 +129,7 @@ void SidecarProcess::Drain() {
   if (has_successor && shared_ != nullptr) shared_->LeaveCount();
   log_.Info("sidecar.drain_began",
             {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
-  if (editor_) editor_->End();  // confirmations that are under way need the control loop
+  if (editor_) editor_->End();  // confirmations in progress need the control loop
   const auto begun = [this, began = engine_.clock().Now()] {
     const base::Duration words = std::min(settings_.drain_timeout / 4, kLastWordsMax);
     const base::Instant end = began + (settings_.drain_timeout - words);
@@ -160,11 +168,12 @@ bool SidecarProcess::OpenStore() {
   return true;
 }
 
-// The process before has rules in force, or did without; none would be worse than either.
+// The old process serves, with rules or without. A new one that has rules to follow but none in
+// force would refuse all requests, so it does not take over.
 bool SidecarProcess::FindPredecessor() {
   if (!listeners_.FindPredecessor()) return false;
   if (!listeners_.has_predecessor() || !rules_ || rules_->are_in_force()) return true;
-  console_.Error("--handover: this process has found no rules, and the one that runs goes on",
+  console_.Error("--handover: this process has found no rules; the old one continues to serve",
                  "see the log above; start it again when the source of the rules can be read, or "
                  "give both processes --watch-copy");
   return false;
@@ -189,12 +198,7 @@ bool SidecarProcess::ListenOnAll() {
     if (!listeners_.Listen(address, "listening on", sessions, {})) return false;
   }
   const auto admin = [this](uint32_t loop) -> net::SessionChooser {
-    return [this, &router = loops_[loop]->admin()](std::span<const char>, const net::Peer& peer,
-                                                   net::Room room) -> net::SessionChoice {
-      if (room == net::Room::kNone)
-        return {.made = true, .refusal = front::mux::FullHouseText(front::mux::Protocol::kHttp1)};
-      return {.made = true, .session = std::make_unique<http::Session>(router, admin_http_, peer)};
-    };
+    return loops_[loop]->AdminChooser();
   };
   return !settings_.admin ||
          listeners_.Listen(
@@ -218,7 +222,8 @@ void SidecarProcess::AddAdminRoutes(http::Router& router) {
                     .set_mode = [this](share::Mode mode) { SetMode(mode); },
                     .upstreams = [this] { return upstreams_.list(); },
                     .set_upstreams = [this](UpstreamList to) { upstreams_.Set(std::move(to)); },
-                    .names = [this] { return upstreams_.names(); }},
+                    .names = [this] { return upstreams_.names(); },
+                    .addresses = [this] { return upstream_health_.addresses(); }},
                    router);
 }
 
@@ -267,12 +272,14 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   for (const auto& loop : loops_) {
     proxies.push_back(&loop->proxy().counters());
     http2.push_back(&loop->sessions().http2_counters());
+    http2.push_back(&loop->admin_http2_counters());
     misnamed += loop->sessions().misnamed();
   }
   CollectProxy(proxies, sink);
   sink.Set(observe::Metric::kProxyRequests, {"misnamed"}, misnamed);
   CollectHttp2(http2, sink);
   upstreams_.Collect(sink);
+  upstream_health_.Collect(sink);
   const base::Instant now = engine_.clock().Now();
   fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
   if (fleet_) fleet_->Collect(sink);
@@ -299,7 +306,10 @@ UpstreamWatch::Counts SidecarProcess::CountEnds() const {
 void SidecarProcess::Tick() {
   engine_.Tick();
   const base::Instant now = engine_.clock().Now();
-  connection_watch_.Step(server_.counters(), now);
+  const net::Counters counters = server_.counters();
+  connection_watch_.Step(counters, now);
+  returned_memory_.Step(counters.buffer_bytes + counters.connections_open * kIdleConnectionBytes,
+                        counters.buffers_shed);
   upstream_watch_.Step(CountEnds(), now);
   if (shared_ != nullptr) shared_->Tick(now);
   (void)spare_files_.Refill();

@@ -13,6 +13,7 @@
 #include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/runtime/followed_certificates.h"
 #include "headgate/app/runtime/posted_editor.h"
+#include "headgate/app/runtime/returned_memory.h"
 #include "headgate/app/runtime/shared_stores.h"
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/settings/console.h"
@@ -23,9 +24,10 @@
 #include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rules.h"
 #include "headgate/app/sidecar/settings.h"
+#include "headgate/app/sidecar/upstream_health.h"
 #include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
-#include "headgate/http/session.h"
+#include "headgate/front/mux/handler_sessions.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
 #include "headgate/net/spare_files.h"
@@ -55,20 +57,21 @@ class SidecarProcess {
   bool OpenStore();
   bool FindPredecessor();
   bool ListenOnAll();
-  // Never fails. In front of another process, the store is connected before this one accepts.
+  // Never fails. If there is a predecessor, waits until the store is connected, before this process
+  // accepts.
   void AwaitStore();
 
   void AddAdminRoutes(http::Router& router);
-  // Lets the requests end that have begun.
+  // Lets the requests in progress end.
   void Drain();
 
   // The state that a restart passes on.
   SidecarState StateForSuccessor();
   void TakeOver(const SidecarState& state);
 
-  // Changes, from any loop.
+  // For the routes of the admin address. Callable from any loop.
   void SetMode(share::Mode mode);
-  // Runs it on each loop, some time.
+  // Runs `work` on each loop, soon.
   void OnLoops(const std::function<void(SidecarLoop&)>& work);
 
   // Called by one thread at a time.
@@ -85,7 +88,9 @@ class SidecarProcess {
   std::atomic<bool> draining_{false};
   observe::Log log_;
   ConnectionWatch connection_watch_{log_, files_.connections_lowered};
+  ReturnedMemory returned_memory_;
   UpstreamWatch upstream_watch_{log_};
+  UpstreamHealth upstream_health_{log_};
   Engine engine_;
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
@@ -96,7 +101,9 @@ class SidecarProcess {
   std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
   FollowedCertificates certificates_;
   const SidecarSessionOptions session_options_;
-  const http::Options admin_http_{.bounds = {}, .hosts = {}, .clock = &system_clock_};
+  const front::mux::HandlerSessionOptions admin_http_{
+      {.hosts = http::KnownHosts(settings_.known_hosts), .clock = &system_clock_},
+      net::ServerOptions{}.request_timeout};
   access::Access access_;
   LiveUpstreams upstreams_;
   std::optional<SidecarRules> rules_;  // absent: there are none

@@ -30,6 +30,16 @@ void AnswerState(const SidecarControl& control, http::Response& response) {
     Json& addresses = state["names"][name.name.ToString()] = Json::Array();
     for (const net::StreamTarget& address : name.addresses) addresses.Append(address.ToString());
   }
+  const std::vector<UpstreamHealth::Address> all = control.addresses();
+  if (!all.empty()) state["addresses"] = Json::Array();
+  for (const UpstreamHealth::Address& address : all) {
+    const bool is_well = address.loops_aside == 0;
+    Json described = Json::Object({{"address", address.name},
+                                   {"health", is_well ? "well" : "set_aside"},
+                                   {"requests_in_progress", address.in_progress}});
+    if (!is_well) described.Add("reason", address.reason);
+    state["addresses"].Append(std::move(described));
+  }
   response.AddField("Content-Type", "application/json");
   response.body = state.Text() + "\n";
 }

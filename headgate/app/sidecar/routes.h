@@ -1,13 +1,16 @@
 // The state of a running sidecar over the admin address, and changes without a restart:
 //
 //   GET /v1/sidecar      {"mode":"enforce","upstream":"http://app:9000",
-//                         "names":{"app:9000":["10.0.0.7:9000","10.0.0.8:9000"]}}
+//                         "names":{"app:9000":["10.0.0.7:9000","10.0.0.8:9000"]},
+//                         "addresses":[{"address":"10.0.0.7:9000","health":"well",
+//                                       "requests_in_progress":3}, …]}
 //   PATCH /v1/sidecar    changes the members that the body has
 #pragma once
 
 #include <functional>
 #include <vector>
 
+#include "headgate/app/sidecar/upstream_health.h"
 #include "headgate/app/sidecar/upstream_list.h"
 #include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/http/router.h"
@@ -20,10 +23,11 @@ struct SidecarControl {
   std::function<share::Mode()> mode;
   std::function<void(share::Mode)> set_mode;
   std::function<UpstreamList()> upstreams;
-  // The scheme is the one that the sidecar was started with.
+  // The list has the scheme that the sidecar was started with.
   std::function<void(UpstreamList)> set_upstreams;
-  // Those among the upstreams, with the addresses behind them.
+  // The upstreams that are names, with the addresses behind them.
   std::function<std::vector<UpstreamNames::State>()> names;
+  std::function<std::vector<UpstreamHealth::Address>()> addresses;
 };
 
 void AddSidecarRoutes(SidecarControl control, http::Router& router);

@@ -14,7 +14,8 @@ struct SidecarRoutes : ::testing::Test {
                       .set_mode = [this](share::Mode to) { mode = to; },
                       .upstreams = [this] { return upstreams; },
                       .set_upstreams = [this](UpstreamList to) { upstreams = std::move(to); },
-                      .names = [this] { return names; }},
+                      .names = [this] { return names; },
+                      .addresses = [this] { return addresses; }},
                      router);
   }
   http::Response Ask(std::string_view method, std::string_view body = "") {
@@ -31,6 +32,7 @@ struct SidecarRoutes : ::testing::Test {
   share::Mode mode = share::Mode::kEnforce;
   UpstreamList upstreams = *ParseUpstreams("http://127.0.0.1:9000,unix:/run/s");
   std::vector<UpstreamNames::State> names;
+  std::vector<UpstreamHealth::Address> addresses;
   access::Access access;
   http::Router router{"test", access};
 };
@@ -48,6 +50,16 @@ TEST_F(SidecarRoutes, ShowTheAddressesBehindNames) {
   EXPECT_EQ(Ask("GET").body,
             "{\"mode\":\"enforce\",\"upstream\":\"http://app:9000,b:80\",\"names\":"
             "{\"app:9000\":[\"10.0.0.7:9000\",\"[fd00::7]:9000\"],\"b:80\":[]}}\n");
+}
+
+TEST_F(SidecarRoutes, ShowTheHealthOfEachAddress) {
+  addresses = {{.name = "10.0.0.7:9000", .in_progress = 3},
+               {.name = "10.0.0.8:9000", .loops_aside = 1, .reason = "it failed active checks"}};
+  EXPECT_THAT(Ask("GET").body,
+              HasSubstr(R"("addresses":[{"address":"10.0.0.7:9000","health":"well",)"
+                        R"("requests_in_progress":3},{"address":"10.0.0.8:9000",)"
+                        R"("health":"set_aside","requests_in_progress":0,)"
+                        R"("reason":"it failed active checks"}])"));
 }
 
 TEST_F(SidecarRoutes, ChangeWhatTheBodyHas) {

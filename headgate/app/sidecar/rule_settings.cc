@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t kBucketsMax = uint64_t{1} << 36;
 
-// The values of flags that are settings of a server. They have no effect without the one named
-// `main`, so they are refused without it.
+// The values of flags that are also settings of `headgate serve`. They have no effect without the
+// flag `main`, so they are refused without it.
 GivenValues Given(const SettingFlags& flags, const std::string& main, std::string_view example,
                   FlagReader& reader) {
   auto given = flags.Take();
@@ -30,7 +30,7 @@ GivenValues Given(const SettingFlags& flags, const std::string& main, std::strin
   return {};
 }
 
-// Reads such values as `headgate serve` does.
+// Reads these values as `headgate serve` does.
 void ReadAsServer(const GivenValues& given, FlagReader& reader, Settings& settings,
                   const std::function<void(Configuration&)>& check) {
   Configuration server;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "headgate/app/runtime/verdict_metrics.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/mapping/mapping_file.h"
 
@@ -11,6 +12,7 @@ SidecarRules::SidecarRules(const Settings& settings, const SidecarRulesOptions& 
                            Engine& engine, net::EventLoop& loop, observe::Log& log)
     : options_(options),
       engine_(engine),
+      log_(log),
       rules_(settings, instance_.name, engine, loop, log),
       mappings_(settings, live_mappings_, loop, log, mapping::Asker::kOwnProxy) {
   if (settings.auth.empty()) live_mappings_.Publish(mapping::MappingOfClient(options.client_field));
@@ -29,12 +31,14 @@ SidecarRules::OnLoop::OnLoop(SidecarRules& rules, uint32_t loop, proxy::ProxyLoo
     : checker(shared == nullptr ? limiter::Checker(rules.engine_.limiter(), loop)
                                 : limiter::Checker(rules.engine_.limiter(), loop,
                                                    shared->decider(loop), shared->naming())),
-      answer(checker, {.dialect = rules.options_.dialect}),
+      answer(checker, {.dialect = rules.options_.dialect, .refusal = rules.options_.refusal}),
       judge(checker, answer,
             {.mappings = rules.live_mappings_,
              .repeats = rules.repeats_,
              .secret = rules.repeats_secret_,
              .clock = rules.engine_.clock().source(),
+             .on_token_refused = LogTokensRefused(&rules.log_),
+             .on_invalid = LogInvalidRequests(&rules.log_),
              .is_own_proxy = true},
             counters.verdicts),
       settler(checker, proxy.wheel(), proxy.deferred(), settled),
@@ -62,18 +66,13 @@ void SidecarRules::Collect(observe::Sink& sink) const {
   using observe::Metric;
   rules_.Collect(sink);
   mappings_.Collect(sink);
-  std::array<uint64_t, front::auth::kOutcomeCount> outcomes{};
-  uint64_t repeated = 0;
-  uint64_t held = 0;
+  VerdictSums verdicts;
   uint64_t held_refused = 0;
   uint64_t held_left = 0;
   uint64_t let_through = 0;
   std::array<uint64_t, 4> settled{};
   for (const auto& loop : loops_) {
-    const front::auth::Counters& verdicts = loop->counters.verdicts;
-    for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += verdicts.outcomes[i].value();
-    repeated += verdicts.repeated.value();
-    held += verdicts.held_begun.value() - verdicts.held_ended.value();
+    verdicts.Add(loop->counters.verdicts);
     held_refused += loop->counters.held_refused.value();
     held_left += loop->counters.held_left.value();
     let_through += loop->counters.let_through.value();
@@ -83,20 +82,14 @@ void SidecarRules::Collect(observe::Sink& sink) const {
     settled[2] += units.lapsed.value();
     settled[3] += units.forgotten.value();
   }
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    sink.Set(Metric::kAuthRequests, {front::auth::Name(static_cast<front::auth::Outcome>(i))},
-             outcomes[i]);
-  }
-  sink.Set(Metric::kAuthRepeated, {}, repeated);
+  verdicts.Report(sink);
   sink.Set(Metric::kAuthForgotten, {}, repeats_.forgotten());
-  sink.Set(Metric::kAuthHeld, {}, held);
   sink.Set(Metric::kHeldRefused, {}, held_refused);
   sink.Set(Metric::kHeldLeft, {}, held_left);
   sink.Set(Metric::kLetThrough, {}, let_through);
   constexpr std::array<std::string_view, 4> kEvents = {"taken", "returned", "lapsed", "forgotten"};
   for (size_t i = 0; i < settled.size(); ++i)
     sink.Set(Metric::kSizeUnits, {kEvents[i]}, settled[i]);
-  sink.Set(Metric::kSizeDebts, {}, engine_.limiter().size_debts().keys());
 }
 
 }  // namespace headgate::app

@@ -28,6 +28,7 @@ struct SidecarRulesOptions {
   // Without a mapping file, the field that names the client; empty: its address does.
   std::string client_field{};
   wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;
+  std::shared_ptr<const rule::Refusal> refusal{};
 };
 
 class SidecarRules {
@@ -62,8 +63,8 @@ class SidecarRules {
 
     proxy::RuleCounters counters;
     limiter::Checker checker;
-    front::answer::LimitAnswer answer;
-    front::auth::Judge judge;
+    answer::LimitAnswer answer;
+    gate::Judge judge;
     proxy::SettleCounters settled;
     proxy::Settler settler;
     proxy::RuleGate gate;
@@ -71,11 +72,12 @@ class SidecarRules {
 
   const SidecarRulesOptions options_;
   Engine& engine_;
+  observe::Log& log_;
   const Instance instance_{.name = RandomInstanceName()};
   LiveRules rules_;
-  front::auth::LiveMappings live_mappings_;
+  gate::LiveMappings live_mappings_;
   FollowedMappings mappings_;
-  front::auth::Repeats repeats_{{}};
+  gate::Repeats repeats_{{}};
   const base::HashSecret repeats_secret_ = base::RandomHashSecret();
   std::vector<std::unique_ptr<OnLoop>> loops_;
 };

@@ -4,26 +4,10 @@
 #include <utility>
 
 #include "headgate/base/time_of_day.h"
-#include "headgate/front/mux/protocol_sniff.h"
-#include "headgate/front/mux/refusal_text.h"
 #include "headgate/proxy/own_answer.h"
 
 namespace headgate::app {
 namespace {
-
-using front::mux::Protocol;
-
-bool MayUse(net::Alpn agreed, Protocol protocol) {
-  switch (agreed) {
-    case net::Alpn::kNone:
-      break;
-    case net::Alpn::kHttp11:
-      return protocol != Protocol::kHttp2;
-    case net::Alpn::kHttp2:
-      return protocol == Protocol::kHttp2;
-  }
-  return true;
-}
 
 // Whether it can be the value of a field as it is (RFC 9110, 5.5). A receiver removes spaces at
 // both ends, and would see the name of somebody else.
@@ -36,7 +20,7 @@ bool CanBeValue(std::string_view name) {
 }  // namespace
 
 std::unique_ptr<http::RequestReceiver> ConnectionApplication::OnRequest(
-    http::RequestHead head, const net::Peer& peer, http::ServerExchange& exchange,
+    http::RequestHead&& head, const net::Peer& peer, http::ServerExchange& exchange,
     base::Instant now) {
   head.scheme = scheme_;
   if (!certificate_field_.empty()) {
@@ -60,24 +44,16 @@ std::unique_ptr<http::RequestReceiver> ConnectionApplication::OnRequest(
 }
 
 net::SessionChooser SidecarSessions::Chooser(bool tls) {
-  return [this, tls](std::span<const char> bytes, const net::Peer& peer, net::Room room) {
-    const auto protocol = front::mux::SniffProtocol(bytes);
-    net::SessionChoice choice{.made = protocol.has_value()};
-    if (!choice.made) return choice;
-    ConnectionApplication& application = tls ? over_tls_ : plain_;
-    if (room == net::Room::kNone) {
-      choice.refusal = front::mux::FullHouseText(*protocol);
-    } else if (*protocol == Protocol::kTls || !MayUse(peer.alpn, *protocol)) {
-      choice.refusal = front::mux::WrongProtocolText(*protocol);
-    } else if (*protocol == Protocol::kHttp2) {
-      choice.session = std::make_unique<http::http2::ServerSession>(application, options_.http2,
-                                                                    peer, http2_counters_);
-    } else {
-      choice.session = std::make_unique<http::http1::ServerSession>(
-          application, tls ? options_.http1_over_tls : options_.http1, peer);
-    }
-    return choice;
+  ConnectionApplication& application = tls ? over_tls_ : plain_;
+  const auto http1 = [this, &application](const net::Peer& peer) {
+    return std::make_unique<http::http1::ServerSession>(application, options_.http1, peer);
   };
+  const auto http2 = [this, &application](const net::Peer& peer) {
+    return std::make_unique<http::http2::ServerSession>(application, options_.http2, peer,
+                                                        http2_counters_);
+  };
+  // Bytes of no known protocol are answered in HTTP/1.
+  return front::mux::Mux({.resp = http1, .http1 = http1, .http2 = http2}, counters_);
 }
 
 }  // namespace headgate::app

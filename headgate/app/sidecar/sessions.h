@@ -7,6 +7,7 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
+#include "headgate/front/mux/mux.h"
 #include "headgate/http/exchange.h"
 #include "headgate/http/http1/server_session.h"
 #include "headgate/http/http2/flood_guard.h"
@@ -21,7 +22,6 @@ inline constexpr size_t kCertificateNameBytesMax = 2048;
 // Shared by all loops.
 struct SidecarSessionOptions {
   http::http1::ServerOptions http1{};
-  http::http1::ServerOptions http1_over_tls{.scheme = "https"};
   http::http2::ServerOptions http2{};
   // If not empty: with TLS, this field gets the name in the client's certificate, whatever the
   // client has sent in it. If the certificate has a name that cannot be the value of a field, or
@@ -31,14 +31,14 @@ struct SidecarSessionOptions {
   const base::Clock* clock = nullptr;
 };
 
-// Passes requests on to an application, with what their connection says about them.
+// Passes requests on to an application, with the facts that their connection knows about them.
 class ConnectionApplication final : public http::Application {
  public:
   ConnectionApplication(http::Application& next, std::string_view scheme,
                         const std::string& certificate_field, const base::Clock* clock)
       : next_(next), scheme_(scheme), certificate_field_(certificate_field), clock_(clock) {}
 
-  std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead head, const net::Peer& peer,
+  std::unique_ptr<http::RequestReceiver> OnRequest(http::RequestHead&& head, const net::Peer& peer,
                                                    http::ServerExchange& exchange,
                                                    base::Instant now) override;
 
@@ -61,7 +61,7 @@ class SidecarSessions {
         plain_(application, "http", {}, options.clock),
         over_tls_(application, "https", options.certificate_field, options.clock) {}
 
-  // For an address, with TLS or without.
+  // Chooses the sessions of a listening address, with TLS or without.
   net::SessionChooser Chooser(bool tls);
   const http::http2::Counters& http2_counters() const { return http2_counters_; }
   uint64_t misnamed() const { return over_tls_.misnamed(); }
@@ -71,6 +71,7 @@ class SidecarSessions {
   ConnectionApplication plain_;
   ConnectionApplication over_tls_;
   http::http2::Counters http2_counters_;
+  front::mux::Counters counters_;
 };
 
 }  // namespace headgate::app

@@ -45,6 +45,7 @@ TEST_F(SidecarSessionsTest, TheConnectionSaysTheScheme) {
 }
 
 TEST_F(SidecarSessionsTest, ATargetWithAnotherSchemeIsRefused) {
+  peer.encrypted = true;
   const net::SessionChoice choice = Choose(true, kRequest);
   std::string output;
   (void)choice.session->OnBytes(std::string_view("GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n"),
@@ -77,8 +78,8 @@ TEST_F(SidecarSessionsTest, ACertificateWithoutANameNamesNobody) {
   EXPECT_EQ(Receive(true, kRequest).fields.CountOf("X-Client-Id"), 0u);
 }
 
-// The client must not pass as the one whose name is left when its own is cut to what a field may
-// have, nor as one without a name.
+// A name is never cut to the part that a field may have. Otherwise the client would pass as another
+// client, or as one without a name.
 TEST_F(SidecarSessionsTest, ANameThatNoFieldMayHaveIsRefused) {
   options.certificate_field = "X-Client-Id";
   uint64_t refused = 0;
@@ -96,7 +97,8 @@ TEST_F(SidecarSessionsTest, ANameThatNoFieldMayHaveIsRefused) {
   EXPECT_TRUE(application.requests.empty());
 }
 
-// It was two hours behind and has been set. Decisions do not follow at once.
+// The wall clock was two hours behind and has been set. The time of decisions does not follow at
+// once, but the field Date does.
 TEST_F(SidecarSessionsTest, DateOfARefusalIsATimeOfDay) {
   base::ManualClock clock{base::WallTime::FromNanos(kNow.ns)};
   clock.StepWall(std::chrono::hours(2));

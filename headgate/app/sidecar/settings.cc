@@ -12,14 +12,17 @@
 
 #include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/flag_reader.h"
+#include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/sidecar/flags.h"
 #include "headgate/app/sidecar/handover.h"
 #include "headgate/app/sidecar/rule_settings.h"
 #include "headgate/app/sidecar/share_settings.h"
 #include "headgate/base/text.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
+#include "headgate/http/known_hosts.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/quote.h"
+#include "headgate/wire/origin.h"
 
 namespace headgate::app {
 namespace {
@@ -27,13 +30,13 @@ namespace {
 // Streams that an upstream with HTTP/2 is expected to take on a connection (RFC 9113, 6.5.2
 // recommends at least this many).
 constexpr size_t kHttp2Streams = 100;
-// They are taken out of each request, or say how it is read.
+// A proxy removes these fields from each request, or they say how it is read.
 constexpr std::string_view kFieldsOfConnections[] = {
     "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "Proxy-Connection", "TE",
     "Trailer",    "Transfer-Encoding", "Upgrade"};
 // The timers of the proxy tick each 100 ms, so a check could not keep a shorter one.
 constexpr base::Duration kCheckIntervalMin = std::chrono::milliseconds(200);
-// Each lookup is a thread for a moment, and name servers of others are asked.
+// Each lookup needs a thread for a moment, and loads name servers that others run.
 constexpr base::Duration kResolveMin = std::chrono::milliseconds(100);
 constexpr base::Duration kResolveMax = std::chrono::hours(1);
 constexpr uint64_t kThreadsMax = 256;
@@ -42,12 +45,18 @@ constexpr uint64_t kCountMax = 1'000'000;
 void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
   std::vector<std::string> listen = flags.listen;
   if (listen.empty()) listen.emplace_back("127.0.0.1:8080");
-  for (const std::string& text : listen)
-    settings.listen.push_back(reader.Address("--listen", text));
+  for (const std::string& text : listen) {
+    const ListenAddress& address = settings.listen.emplace_back(reader.Address("--listen", text));
+    if (address.fields || !address.refusal_file.empty()) {
+      reader.Refuse(fmt::format("--listen {}: an address has no fields or refusal_file here",
+                                rule::Quote(text)),
+                    "--rate-limit-fields and --refusal-file are for all addresses");
+    }
+  }
   if (flags.admin_listen != "none")
     settings.admin = reader.Address("--admin-listen", flags.admin_listen);
   if (!flags.credential_file.empty()) {
-    auto credential = disk::ReadFirstLine(flags.credential_file);
+    auto credential = files::ReadFirstLine(flags.credential_file);
     if (!credential.ok()) {
       reader.Refuse(std::string(credential.status().message()),
                     HintOnFile(flags.credential_file, "its first line is the credential"));
@@ -55,6 +64,13 @@ void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSetting
       settings.credential = *std::move(credential);
     }
   }
+  for (const std::string& name : flags.known_host) {
+    if (const absl::Status status = http::KnownHosts::Check(name); !status.ok()) {
+      reader.Refuse(fmt::format("--known-host: {}", std::string(status.message())),
+                    "a name, *.example.com for all names below it, or * for any");
+    }
+  }
+  settings.known_hosts = flags.known_host;
   auto upstreams = ParseUpstreams(flags.upstream);
   if (upstreams.ok()) {
     settings.upstreams = *std::move(upstreams);
@@ -105,7 +121,7 @@ void ReadPlan(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& se
       reader.Refuse("--plan-client without --plan", "--plan access.log --plan-client -1");
     return;
   }
-  // A plan that leaves them out would promise too much.
+  // The plan knows only the pool, so it would promise too much if rules refuse requests too.
   if (!flags.rules.empty() || !flags.rule.empty() || flags.watch.any() || !flags.mappings.empty()) {
     reader.Refuse("--plan with rules",
                   "a plan knows the pool alone; remove --rules, --rule, --watch and --mappings");
@@ -174,6 +190,18 @@ void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings
     refuse("names a socket for clients: it must be a path of its own");
 }
 
+void ReadCors(const SidecarFlags& flags, FlagReader& reader, proxy::ProxyOptions& proxy) {
+  for (const std::string& origin : flags.cors_origin) {
+    if (auto problem = wire::CheckAllowedOrigin(origin)) {
+      reader.Refuse(fmt::format("--cors-origin {} {}", rule::Quote(origin), problem->message),
+                    problem->hint);
+    }
+  }
+  proxy.relay.cors = {.origins = flags.cors_origin, .dialect = proxy.application.dialect};
+  proxy.application.passes_preflights =
+      reader.Choice("--preflights", flags.preflights, {"pass", "count"}) == 0;
+}
+
 void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
   proxy::ProxyOptions& proxy = settings.proxy;
   if (const std::string_view why = ProblemOfClientField(flags.client_header); !why.empty()) {
@@ -190,10 +218,15 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   if (!dialect) {
     reader.Refuse(fmt::format("--rate-limit-fields {} is not a dialect",
                               rule::Quote(flags.rate_limit_fields)),
-                  "all, draft, draft-7, draft-6, draft-3, github, twitter or none");
+                  base::DialectNames());
   }
+  RefusalFile refusal = ReadRefusalFile(flags.refusal_file);
+  for (const rule::Problem& problem : refusal.problems)
+    reader.Refuse("--refusal-file: " + rule::PlaceAndMessage(problem), problem.hint);
+  proxy.application.refusal = std::move(refusal.refusal);
   proxy.application.dialect = dialect.value_or(wire::RateLimitDialect::kDraft);
   proxy.application.describes_admitted = dialect != wire::RateLimitDialect::kNone;
+  ReadCors(flags, reader, proxy);
   const auto forwarding = [&](std::string_view flag, std::string_view word) {
     return static_cast<proxy::Forwarding>(reader.Choice(flag, word, {"append", "replace", "off"}));
   };
@@ -220,6 +253,8 @@ void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   }
   settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
   settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
+  settings.cancels_abandoned =
+      reader.Choice("--abandoned", flags.abandoned, {"cancel", "finish"}) == 0;
   ReadHandover(flags, reader, settings);
 }
 
@@ -239,6 +274,7 @@ void ReadSizes(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
   };
   proxy::UpstreamsOptions& upstreams = settings.proxy.upstreams;
   upstreams.connections_max = per_loop("--upstream-connections", flags.upstream_connections);
+  settings.proxy.application.preflights_max = std::max<size_t>(1, upstreams.connections_max / 2);
   upstreams.queue_max = per_loop("--queue", flags.queue);
   upstreams.exchanges_per_connection = settings.upstreams.http2 ? kHttp2Streams : 1;
   settings.log_level = static_cast<observe::Level>(
@@ -251,11 +287,22 @@ void ReadSizes(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& s
 }  // namespace
 
 std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& arguments,
+                                                const Environment& environment,
                                                 const Console& console) {
+  SidecarFlags named;  // read first, because they name the settings file
+  if (!ParseArguments(SpecOf(named), arguments, console)) return std::nullopt;
   SidecarFlags flags;
-  if (!ParseArguments(SpecOf(flags), arguments, console)) return std::nullopt;
+  FlagSources sources;
+  const ArgumentSpec spec = SpecOf(flags);
+  if (!sources.Read(spec, OnlyFlagsOfSidecar(), named.sources, environment, console) ||
+      !ParseArguments(spec, arguments, console))
+    return std::nullopt;
+  sources.NoteGiven(arguments);
   SidecarSettings settings;
-  FlagReader reader(console);
+  if (flags.sources.print_config) settings.printed = sources.Print(spec, flags.sources.json);
+  FlagReader reader(console, &sources);
+  if (flags.sources.json && !flags.sources.print_config)
+    reader.Refuse("--json without --print-config", "--print-config --json");
   ReadPlan(flags, reader, settings);
   settings.share = ReadShare(flags, reader);
   settings.fleet_pool = ReadFleet(flags, reader, settings.share);

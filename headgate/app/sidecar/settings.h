@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/app/settings/settings.h"
@@ -30,10 +31,12 @@ inline bool HasRules(const Settings& engine) {
 }
 
 struct SidecarSettings {
-  std::optional<PlanSettings> plan{};  // if present, only `share` has a meaning
+  std::optional<std::string> printed{};  // for --print-config, in place of serving
+  std::optional<PlanSettings> plan{};    // if present, only `share` has a meaning
   std::vector<ListenAddress> listen{};
   std::optional<ListenAddress> admin{};  // absent: none
   std::string credential{};
+  std::vector<std::string> known_hosts{};
   UpstreamList upstreams{};
   base::Duration upstream_resolve{0};  // between two lookups of a name
   base::Duration connect_timeout{0};
@@ -46,6 +49,8 @@ struct SidecarSettings {
   // That the rules, and a fleet's pool, count in; absent: in this process.
   std::optional<StoreSettings> store{};
   base::Duration drain_timeout{0};
+  // Whether requests whose clients have closed before the answer begins are cancelled.
+  bool cancels_abandoned = true;
   std::string handover{};  // the Unix socket for a successor; empty: none
   uint64_t connections_max = 0;
   uint64_t connections_per_address_max = 0;
@@ -56,8 +61,10 @@ struct SidecarSettings {
   bool has_rules() const { return HasRules(engine); }
 };
 
-// Nothing if a flag is wrong; an error with a hint is then on the console.
+// Reads the flags, the settings file and the environment. Nothing if a value is wrong; an error
+// with a hint is then on the console.
 std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& arguments,
+                                                const Environment& environment,
                                                 const Console& console);
 
 }  // namespace headgate::app

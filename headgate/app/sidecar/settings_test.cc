@@ -18,7 +18,7 @@ struct Read {
   std::string err;
 };
 
-// Reads flags beside those that are needed.
+// Reads flags in addition to the required ones.
 Read WithFlags(std::vector<std::string> flags) {
   for (const auto* needed : {"--upstream=http://127.0.0.1:9000", "--capacity=40"}) {
     const std::string_view name =
@@ -30,7 +30,7 @@ Read WithFlags(std::vector<std::string> flags) {
   }
   std::ostringstream out;
   std::ostringstream err;
-  Read read{.settings = ReadSidecarFlags(flags, {.out = out, .err = err}), .err = {}};
+  Read read{.settings = ReadSidecarFlags(flags, {}, {.out = out, .err = err}), .err = {}};
   read.err = err.str();
   return read;
 }
@@ -53,6 +53,8 @@ TEST(SidecarSettings, HaveTheDefaultsOfTheHelp) {
   EXPECT_EQ(settings->proxy.application.client_field, "X-Client-Id");
   EXPECT_EQ(settings->proxy.application.cycle, seconds(10));
   EXPECT_TRUE(settings->proxy.application.describes_admitted);
+  EXPECT_TRUE(settings->proxy.application.passes_preflights);
+  EXPECT_TRUE(settings->proxy.relay.cors.origins.empty());
 }
 
 TEST(SidecarSettings, FlagsAreRead) {
@@ -72,6 +74,12 @@ TEST(SidecarSettings, FlagsAreRead) {
                                           "nobody",
                                           "--mode",
                                           "passthrough",
+                                          "--cors-origin",
+                                          "https://a.example",
+                                          "--cors-origin",
+                                          "https://b.example",
+                                          "--preflights",
+                                          "count",
                                           "--rate-limit-fields",
                                           "none",
                                           "--x-forwarded",
@@ -81,10 +89,14 @@ TEST(SidecarSettings, FlagsAreRead) {
                                           "--via",
                                           "edge-1",
                                           "--no-reason",
+                                          "--abandoned",
+                                          "finish",
                                           "--threads",
                                           "4",
                                           "--upstream-connections",
                                           "100",
+                                          "--lending",
+                                          "max_min",
                                           "--reclaim",
                                           "at_once",
                                           "--on-new-client",
@@ -97,15 +109,22 @@ TEST(SidecarSettings, FlagsAreRead) {
   EXPECT_EQ(settings->share.without_id, share::WithoutId::kShareOne);
   EXPECT_EQ(settings->share.anonymous, "nobody");
   EXPECT_EQ(settings->share.mode, share::Mode::kPassthrough);
+  EXPECT_EQ(settings->share.pool.lending, algorithm::Lending::kMaxMin);
   EXPECT_EQ(settings->share.pool.reclaim, algorithm::Reclaim::kAtOnce);
   EXPECT_EQ(settings->share.pool.on_new_client, algorithm::OnNewClient::kRestart);
   EXPECT_EQ(settings->proxy.application.client_field, "");
   EXPECT_FALSE(settings->proxy.application.describes_admitted);
+  EXPECT_EQ(settings->proxy.relay.cors.origins,
+            (std::vector<std::string>{"https://a.example", "https://b.example"}));
+  EXPECT_EQ(settings->proxy.relay.cors.dialect, wire::RateLimitDialect::kNone);
+  EXPECT_FALSE(settings->proxy.application.passes_preflights);
   EXPECT_EQ(settings->proxy.application.forwarded.x_forwarded, proxy::Forwarding::kReplace);
   EXPECT_EQ(settings->proxy.application.forwarded.forwarded, proxy::Forwarding::kAppend);
   EXPECT_EQ(settings->proxy.application.forwarded.via, "edge-1");
   EXPECT_FALSE(settings->proxy.relay.says_reason);
+  EXPECT_FALSE(settings->cancels_abandoned);
   EXPECT_EQ(settings->proxy.upstreams.connections_max, 25u) << "of each loop";
+  EXPECT_EQ(settings->proxy.application.preflights_max, 12u) << "half of them";
 }
 
 TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
@@ -133,6 +152,9 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--capacity", "auto", "--limit-min", "9", "--limit-max", "8"},
                 "--limit-min 9 and --limit-max 8 are not bounds"},
            Case{{"--capacity", "auto", "--limit-max", "1048577"}, "they are from 2 to 1048576"},
+           Case{{"--cors-origin", "null"}, "--cors-origin \"null\" stands for every page"},
+           Case{{"--cors-origin", "https://a.example/"}, "is not an origin"},
+           Case{{"--preflights", "free"}, "--preflights \"free\" is not one of: pass, count"},
            Case{{"--mode", "shadow"}, "--mode \"shadow\" is not one of: enforce, passthrough"},
            Case{{"--client-header", "a b"}, "--client-header \"a b\" is not the name of a field"},
            Case{{"--client-header", "host"}, "--client-header \"host\" belongs to a connection"},
@@ -149,6 +171,9 @@ TEST(SidecarSettings, EachMistakeIsOneErrorWithAHint) {
            Case{{"--upstream", "http://a:1,h2c://b:1"}, "all upstreams must have the same scheme"},
            Case{{"--threads", "1000"}, "--threads must be from 1 to 256"},
            Case{{"--rate-limit-fields", "draft-1"}, "--rate-limit-fields \"draft-1\" is not"},
+           Case{{"--refusal-file", "/nonexistent/refusal.yaml"}, "--refusal-file: "},
+           Case{{"--listen", ":8080?fields=github"},
+                "--listen \":8080?fields=github\": an address has no fields"},
            Case{{"--credential-file", "/nowhere/x"}, "/nowhere/x"},
            Case{{"--handover", ""}, "--handover needs a path"},
            Case{{"--handover", std::string(104, 'a')}, "--handover has a path of 104 bytes"},
@@ -217,9 +242,9 @@ TEST(SidecarSettings, BoundsOfTheRequestsInFlight) {
 TEST(SidecarSettings, CapacityAndUpstreamAreNeeded) {
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_FALSE(ReadSidecarFlags({"--capacity", "1"}, {.out = out, .err = err}));
+  EXPECT_FALSE(ReadSidecarFlags({"--capacity", "1"}, {}, {.out = out, .err = err}));
   EXPECT_THAT(err.str(), HasSubstr("--upstream: no upstream is given"));
-  EXPECT_FALSE(ReadSidecarFlags({"--upstream", "http://a"}, {.out = out, .err = err}));
+  EXPECT_FALSE(ReadSidecarFlags({"--upstream", "http://a"}, {}, {.out = out, .err = err}));
   EXPECT_THAT(err.str(), HasSubstr("--capacity is not given"));
 }
 

@@ -55,7 +55,7 @@ void ReadLimits(const SidecarFlags& flags, FlagReader& reader, share::ShareOptio
   share.find_capacity = limits;
 }
 
-// The longest one that anybody may want.
+// No use for a longer one is known.
 constexpr uint64_t kLeaveAfterMax = 1'000'000;
 
 void ReadCycles(const SidecarFlags& flags, FlagReader& reader, algorithm::FairShareOptions& pool) {
@@ -151,6 +151,9 @@ share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader) {
       reader.Choice("--on-new-client", flags.on_new_client, {"redivide", "restart"}) == 0
           ? algorithm::OnNewClient::kRedivide
           : algorithm::OnNewClient::kRestart;
+  pool.lending = reader.Choice("--lending", flags.lending, {"proportional", "max_min"}) == 0
+                     ? algorithm::Lending::kProportional
+                     : algorithm::Lending::kMaxMin;
   pool.reclaim = reader.Choice("--reclaim", flags.reclaim, {"next_cycle", "at_once"}) == 0
                      ? algorithm::Reclaim::kNextCycle
                      : algorithm::Reclaim::kAtOnce;

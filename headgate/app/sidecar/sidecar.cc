@@ -15,7 +15,7 @@
 namespace headgate::app {
 namespace {
 
-// Servers of a store that connections are reckoned for.
+// Connections are reserved for this many servers of a store.
 constexpr uint64_t kStoreServers = 8;
 
 FileNeeds FileNeedsOf(const SidecarSettings& settings) {
@@ -37,8 +37,12 @@ FileNeeds FileNeedsOf(const SidecarSettings& settings) {
 
 int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
   HoldReload();
-  const auto settings = ReadSidecarFlags(arguments, console);
+  const auto settings = ReadSidecarFlags(arguments, ProcessEnvironment(), console);
   if (!settings) return kExitUsage;
+  if (settings->printed) {
+    console.out << *settings->printed;
+    return kExitOk;
+  }
   if (settings->plan)
     return SidecarPlan(settings->plan->log, settings->plan->client, settings->share, console);
   const auto pool = share::SharePool::Make(settings->share);

@@ -19,7 +19,7 @@
 
 namespace headgate::app {
 
-// That requests go to.
+// An address that requests are sent to.
 struct UpstreamAddress {
   net::StreamTarget target{};
   std::string tls_name{};  // that its certificate must have; empty without TLS
@@ -34,25 +34,26 @@ class UpstreamNames {
   // At most this many addresses get requests, so that the choice for each request stays cheap.
   static constexpr size_t kAddressesMax = 256;
 
-  // An `interval` lies between the end of a lookup and the next one. `tls_name` is expected in
-  // certificates; if it is empty, the host as it is in the list.
+  // `interval` is the time between the end of a lookup and the next one. `tls_name` is the name
+  // expected in certificates; if it is empty, the host in the list is.
   UpstreamNames(base::Duration interval, std::string tls_name)
       : interval_(interval), tls_name_(std::move(tls_name)) {}
 
-  // Follows the names of this list from now on. The addresses of those that it knows stay.
+  // Follows the names of this list from now on. Names that were followed before keep their
+  // addresses.
   void Follow(UpstreamList list, base::Instant now);
   const UpstreamList& list() const { return list_; }
 
   // The names to look up now. OnAnswer must be called for each.
   std::vector<net::StreamTarget> TakeDue(base::Instant now);
-  // When the next lookup begins, unless all are under way.
+  // When the next lookup begins, unless all are in progress.
   std::optional<base::Instant> next_due() const;
   bool Follows(const net::StreamTarget& name) const { return Find(name) < names_.size(); }
 
   struct Heard {
     uint64_t added = 0;     // addresses of the name
     uint64_t removed = 0;   // the same
-    uint64_t count = 0;     // that it has now
+    uint64_t count = 0;     // of the name's addresses now
     uint64_t failures = 0;  // in a row, this one included
     bool recovered = false;
     bool changed() const { return added + removed > 0; }
@@ -61,7 +62,8 @@ class UpstreamNames {
   Heard OnAnswer(const net::StreamTarget& name, const absl::StatusOr<net::SocketAddresses>& answer,
                  base::Instant now);
 
-  // Another process knew these addresses of the name. They hold until there is an answer.
+  // Takes over the addresses that the old process knew of the name. They are used until there is an
+  // answer.
   void TakeOver(const net::StreamTarget& name, std::vector<net::StreamTarget> addresses);
 
   // Each address once. With TLS, an address behind two names may be there twice, because each name
@@ -82,11 +84,11 @@ class UpstreamNames {
  private:
   struct Name {
     net::StreamTarget target{};
-    // At most kAddressesMax; those that are known longest come first.
+    // At most kAddressesMax; the ones that are known longest come first.
     std::vector<net::StreamTarget> addresses{};
     uint64_t left_out = 0;                    // of the last answer
     std::optional<base::Instant> answered{};  // last
-    std::optional<base::Instant> due{};       // absent: a lookup is under way
+    std::optional<base::Instant> due{};       // absent: a lookup is in progress
     uint64_t failures = 0;                    // in a row
   };
 

@@ -62,7 +62,7 @@ TEST_F(UpstreamNamesTest, OnlyNamesAreLookedUp) {
   EXPECT_THAT(Due(), ElementsAre("app:9000", "b:9000"));
   EXPECT_THAT(All(), ElementsAre("127.0.0.1:9000", "[::1]:9000", "unix:/run/s", "localhost:9000",
                                  "app:9000", "b:9000"));
-  EXPECT_EQ(names.next_due(), std::nullopt) << "both are under way";
+  EXPECT_EQ(names.next_due(), std::nullopt) << "both are in progress";
 }
 
 TEST_F(UpstreamNamesTest, EachAddressIsAnUpstream) {
@@ -74,7 +74,7 @@ TEST_F(UpstreamNamesTest, EachAddressIsAnUpstream) {
 TEST_F(UpstreamNamesTest, TheNextLookupIsAnIntervalAfterTheAnswer) {
   Follow("http://app:9000");
   EXPECT_THAT(Due(), ElementsAre("app:9000"));
-  EXPECT_THAT(Due(), IsEmpty()) << "it is under way";
+  EXPECT_THAT(Due(), IsEmpty()) << "it is in progress";
   now += seconds(20);
   Answer("app", {"10.0.0.7"});
   EXPECT_EQ(names.next_due(), now + seconds(5));
@@ -204,7 +204,7 @@ TEST_F(UpstreamNamesTest, ThereIsABoundOfAllAddresses) {
   std::reverse(hosts.begin(), hosts.end());
   EXPECT_FALSE(Answer("app", hosts).changed());
   EXPECT_EQ(names.Expand().all, before.all);
-  hosts.pop_back();  // one of those that are used
+  hosts.pop_back();  // removes an address in use
   const auto heard = Answer("app", hosts);
   EXPECT_EQ(heard.removed, 1u);
   EXPECT_EQ(heard.added, 1u);

@@ -12,8 +12,9 @@
 #include "headgate/base/clock.h"
 #include "headgate/bench/load.h"
 #include "headgate/bench/report.h"
-#include "headgate/disk/files.h"
-#include "headgate/http/client.h"
+#include "headgate/client/http/ask.h"
+#include "headgate/files/files.h"
+#include "headgate/net/tls_context.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
 #include "headgate/wire/json.h"
@@ -22,7 +23,7 @@ namespace headgate::app {
 namespace {
 
 constexpr base::Duration kSecond = std::chrono::seconds(1);
-// How long a look at the rules may take.
+// How long reading the rules from the server may take.
 constexpr base::Duration kLookTimeout = std::chrono::seconds(2);
 constexpr uint64_t kConnectionsMax = 50'000;
 constexpr uint64_t kRateMax = 10'000'000;
@@ -44,7 +45,7 @@ struct BenchArguments {
 };
 
 struct Plan {
-  http::ServerAccess server;
+  client::http::ServerAccess server;
   bench::LoadOptions load;
   base::Duration duration{0};
 };
@@ -77,8 +78,8 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
     return refuse("--domain and --key are for /v1/check; CL.THROTTLE has no rules",
                   "add --http, or remove --domain and --key");
   if (arguments.plot) {
-    // Checked now, so that a long run is not for nothing.
-    const absl::Status writable = disk::CheckOutput(*arguments.plot);
+    // Checked before the run, because its result would be lost.
+    const absl::Status writable = files::CheckOutput(*arguments.plot);
     if (!writable.ok())
       return refuse(fmt::format("--plot: {}", std::string(writable.message())),
                     "choose another file with --plot");
@@ -93,7 +94,11 @@ std::optional<Plan> PlanOf(const BenchArguments& arguments, const Console& conso
                      .keys = arguments.keys},
             .duration = *duration};
   plan.load.server = net::TargetOf(server->endpoint);
-  plan.load.tls = std::move(server->tls);
+  if (server->tls) {
+    auto tls = net::TlsContext::Load({.ca_file = server->ca_file});
+    if (!tls.ok()) return refuse(std::string(tls.status().message()), kCertificateHint);
+    plan.load.tls = *std::move(tls);
+  }
   plan.load.tls_name = std::move(server->tls_name);
   plan.load.talk.credential = std::move(server->credential);
   return plan;
@@ -126,7 +131,7 @@ void WarnWithoutRule(const Plan& plan, const Console& console) {
   const Json descriptor = Json::Object({{"entries", Json::Array({entry})}});
   const Json body =
       Json::Object({{"domain", talk.domain}, {"descriptors", Json::Array({descriptor})}});
-  const auto reply = http::PostJson(plan.server, "/v1/peek", body.Text(), kLookTimeout);
+  const auto reply = client::http::PostJson(plan.server, "/v1/peek", body.Text(), kLookTimeout);
   if (!reply.ok() || !SaysNoRule(reply->body)) return;
   console.err << fmt::format(
       "warning: no rule applies to the key {} in the domain {}: all requests "
@@ -216,14 +221,14 @@ int Bench(const std::vector<std::string>& arguments, const Console& console) {
                              .duration = plan->duration,
                              .counts = load.counts(),
                              .latencies = load.latencies()};
-  // The server's own words are in it.
+  // The report may contain text from the server, so it is made printable.
   console.out << (parsed.as_json ? AsJson(report) : rule::PrintableLines(AsText(report)));
   SayIfAllFailed(report.counts, parsed, console);
   const int code =
       report.counts.errors == 0 && report.counts.answered() > 0 ? kExitOk : kExitDenied;
   if (!parsed.plot) return code;
   console.out.flush();  // the picture may go to the same place
-  const absl::Status written = disk::WriteOutput(*parsed.plot, AsPlot(report));
+  const absl::Status written = files::WriteOutput(*parsed.plot, AsPlot(report));
   if (written.ok()) return code;
   console.Error(fmt::format("--plot: {}", std::string(written.message())),
                 "choose another file with --plot");

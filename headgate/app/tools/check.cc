@@ -13,8 +13,8 @@
 #include "headgate/app/tools/no_rule.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/client/http/ask.h"
 #include "headgate/front/api/check_answer.h"
-#include "headgate/http/client.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
@@ -133,6 +133,7 @@ std::string InWords(const Json& decision, bool peek, bool takes) {
     line += retry.is_null() ? ", can never pass: it asks for more than the limit"
                             : ", retry in " + ShowMs(retry);
   }
+  if (decision["blocked_ms"].is_number()) line += ", blocked for " + ShowMs(decision["blocked_ms"]);
   if (decision["wait_ms"].number() > 0) line += ", wait " + ShowMs(decision["wait_ms"]);
   if (remaining < limit) line += ", full again in " + ShowMs(decision["reset_after_ms"]);
   return line.append(shadow);
@@ -193,7 +194,7 @@ int PrintFailure(const absl::Status& failure, const ServerFlags& server, const C
 
 // Prints a problem document and returns the exit status. Returns nothing if the document does not
 // come from Headgate, whose documents always have a detail.
-std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address,
+std::optional<int> PrintRefusal(const client::http::Answer& reply, const std::string& address,
                                 const Console& console) {
   const Json problem = Json::Parse(reply.body).value_or(nullptr);
   const auto field = [&](const char* name) { return rule::Printable(problem[name].text()); };
@@ -222,8 +223,8 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
   if (!server) return kExitUsage;
   const auto timeout = ParseTimeout(arguments.timeout, "--timeout 500ms", console);
   if (!timeout) return kExitUsage;
-  const auto reply = http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
-                                    BodyOf(arguments, descriptors), *timeout);
+  const auto reply = client::http::PostJson(*server, arguments.peek ? "/v1/peek" : "/v1/check",
+                                            BodyOf(arguments, descriptors), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), arguments.server, console);
   std::optional<int> code;
   if (reply->status == 200 || reply->status == 429) {

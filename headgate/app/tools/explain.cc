@@ -13,7 +13,7 @@
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/text.h"
-#include "headgate/front/auth/judge.h"
+#include "headgate/gate/judge.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/explain.h"
@@ -27,7 +27,7 @@ using wire::Json;
 
 struct ExplainArguments {
   Configuration
-      configuration;  // its rules and how they were named; empty for those of the command line
+      configuration;  // the settings that name the rules; empty if the command line names them
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   bool merge_domains = false;
@@ -77,6 +77,9 @@ void AddRule(const rule::Rule& rule, Json& answer) {
   }
   answer["shadow_mode"] = rule.shadow_mode;
   answer["quota_mode"] = rule.quota_mode;
+  answer["quota_unit"] = base::Name(rule.quota_unit);
+  if (rule.rate_limit_fields) answer["rate_limit_fields"] = base::Name(*rule.rate_limit_fields);
+  if (rule.refusal) answer["refusal"] = rule.refusal->content_type();
   answer["replaces"] = Json::Array({rule.replaces.begin(), rule.replaces.end()});
 }
 
@@ -110,6 +113,8 @@ std::string_view WordsOf(mapping::MappedAs as) {
       return "no mapping fits: the request passes";
     case MappedAs::kExempt:
       return "a list of exempt names it: the request passes";
+    case MappedAs::kPreflight:
+      return "it is a preflight: the request passes";
     case MappedAs::kRefused:
       return "a list of refuse names it: the request is refused";
     case MappedAs::kMissing:
@@ -134,7 +139,7 @@ std::string SourceOf(const mapping::Mapping& mapping, std::string_view key) {
 Json CostOf(const rule::Descriptor& descriptor, const rule::Explanation& explanation) {
   const bool by_size = explanation.rule != nullptr &&
                        std::ranges::any_of(explanation.rule->limits, [](const auto& limit) {
-                         return limit.cost.has_value();
+                         return limit.cost && limit.cost->of != rule::SizeCost::Of::kCountedAnswers;
                        });
   if (by_size && !descriptor.cost) return nullptr;
   return descriptor.cost.value_or(1);
@@ -150,7 +155,7 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
                               {"status", nullptr},
                               {"descriptors", Json::Array()}});
   std::string text = fmt::format("request {}\n", *arguments.request);
-  const auto add_outcome = [&](const front::auth::OutcomeAndStatus& of) {
+  const auto add_outcome = [&](const gate::OutcomeAndStatus& of) {
     text += fmt::format("  outcome {}, status {}\n", Name(of.outcome), of.status);
     answer["outcome"] = Name(of.outcome);
     answer["status"] = of.status;
@@ -164,7 +169,11 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
     if (!mapped.attribute.empty()) result = DescribeProblem(mapped);
     text += fmt::format("  {}\n", result);
     answer["result"] = result;
-    add_outcome(front::auth::OutcomeOf(mapped));
+    add_outcome(gate::OutcomeOf(mapped));
+  }
+  if (mapped.token_refusal != jwt::Refusal::kNone) {
+    text += fmt::format("  token refused: {}\n", Describe(mapped.token_refusal));
+    answer["token_refused"] = Describe(mapped.token_refusal);
   }
   bool any_rule = false;
   for (const rule::Descriptor& descriptor : mapped.descriptors) {
@@ -174,16 +183,19 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
       text += fmt::format("  {} = {}   from {}\n", entry.key, rule::Shown(entry.value), source);
       entries.Append(Json::Object({{"key", entry.key}, {"value", entry.value}, {"from", source}}));
     }
+    if (!descriptor.given_limit.empty())
+      text += fmt::format("  limit_from gives {}\n", rule::Quote(descriptor.given_limit));
     const rule::Explanation explanation =
         rule::Explain(rules, mapped.mapping->domain, descriptor.entries);
     text += Describe(explanation);
     any_rule = any_rule || explanation.rule != nullptr;
     answer["descriptors"].Append(Json::Object({{"entries", std::move(entries)},
                                                {"cost", CostOf(descriptor, explanation)},
+                                               {"limit_from", descriptor.given_limit},
                                                {"explanation", ToJson(explanation)}}));
   }
   if (!mapped.descriptors.empty() && mapped.mapping->require_rule && !any_rule)
-    add_outcome({front::auth::Outcome::kNoRule, mapped.mapping->statuses.no_rule});
+    add_outcome({gate::Outcome::kNoRule, mapped.mapping->statuses.no_rule});
   console.out << (arguments.as_json ? AsText(answer) : text);
 }
 
@@ -219,6 +231,9 @@ int ExplainRequest(ExplainArguments& arguments, const rule::RuleTree& rules,
   const size_t space = line.find(' ');
   request.method = line.substr(0, space);
   request.target = space == line.npos ? std::string_view() : line.substr(space + 1);
+  // A request line may be pasted with its version.
+  if (const size_t version = request.target.rfind(" HTTP/"); version != request.target.npos)
+    request.target = request.target.substr(0, version);
   if (!request.target.starts_with('/')) {
     console.Error(fmt::format("'{}' is not a request", line), "--request 'GET /search?q=1'");
     return kExitUsage;

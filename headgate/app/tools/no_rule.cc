@@ -51,9 +51,9 @@ std::string HintWithoutRule(const std::string& domain, const KnownRules& known,
                      rule::Quote(domain), ShowNames(names));
 }
 
-KnownRules RulesOfServer(const http::ServerAccess& server, base::Duration timeout) {
+KnownRules RulesOfServer(const client::http::ServerAccess& server, base::Duration timeout) {
   KnownRules known;
-  const auto reply = http::GetFrom(server, "/v1/rules", timeout);
+  const auto reply = client::http::GetFrom(server, "/v1/rules", timeout);
   if (!reply.ok() || reply->status != 200) return known;
   const wire::Json page = wire::Json::Parse(reply->body).value_or(nullptr);
   for (const wire::Json& rule : page["rules"].items()) {

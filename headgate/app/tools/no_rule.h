@@ -1,4 +1,4 @@
-// What to say if no rule applies to a request: it passes, which is seldom what was meant.
+// Hints for a request to which no rule applies: it passes, which is seldom intended.
 #pragma once
 
 #include <map>
@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "headgate/base/time.h"
-#include "headgate/http/client.h"
+#include "headgate/client/http/ask.h"
 
 namespace headgate::app {
 
-// The rules that somebody may see.
+// The rules that the user of a command may see.
 struct KnownRules {
   std::map<std::string, std::vector<std::string>> paths_by_domain;
   bool all = true;  // there are no others
@@ -24,7 +24,7 @@ std::string HintWithoutRule(const std::string& domain, const KnownRules& known,
                             std::string_view explain = {});
 
 // The rules of a server, at least its first ones. None if it does not let us list them.
-KnownRules RulesOfServer(const http::ServerAccess& server, base::Duration timeout);
+KnownRules RulesOfServer(const client::http::ServerAccess& server, base::Duration timeout);
 
 // The words as a command for a POSIX shell.
 std::string ShellCommand(std::span<const std::string> words);

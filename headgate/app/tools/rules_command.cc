@@ -15,8 +15,8 @@
 #include "headgate/app/settings/server_flags.h"
 #include "headgate/app/tools/rules_text.h"
 #include "headgate/base/percent.h"
-#include "headgate/disk/files.h"
-#include "headgate/http/client.h"
+#include "headgate/client/http/ask.h"
+#include "headgate/files/files.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rollout_edit.h"
 #include "headgate/wire/json.h"
@@ -28,7 +28,8 @@ using wire::Json;
 
 constexpr size_t kTextBytesMax = size_t{16} << 20;
 constexpr std::string_view kAdminAddress = "127.0.0.1:8081";
-constexpr std::string_view kYaml = "Content-Type: application/yaml\r\n";
+constexpr std::string_view kYaml = "Content-Type: application/yaml";
+constexpr std::string_view kJson = "Content-Type: application/json";
 
 struct RulesArguments {
   ServerFlags server;
@@ -56,8 +57,8 @@ std::string Encoded(std::string_view text) { return base::PercentEncoded(text, "
 
 class RulesCommand {
  public:
-  RulesCommand(const RulesArguments& arguments, http::ServerAccess server, base::Duration timeout,
-               const Console& console)
+  RulesCommand(const RulesArguments& arguments, client::http::ServerAccess server,
+               base::Duration timeout, const Console& console)
       : arguments_(arguments), server_(std::move(server)), timeout_(timeout), console_(console) {}
 
   int Run() {
@@ -133,8 +134,9 @@ class RulesCommand {
 
   // Nothing after an error on the console; `code_` is then the exit status. An answer of status 200
   // or 201 is given back, and 404 of Headgate's if `may_be_missing`.
-  std::optional<http::Reply> Ask(const http::Question& question, bool may_be_missing = false) {
-    auto reply = http::Ask(server_, question, timeout_);
+  std::optional<client::http::Answer> Ask(const client::http::Request& request,
+                                          bool may_be_missing = false) {
+    auto reply = client::http::Ask(server_, request, timeout_);
     if (!reply.ok()) {
       console_.Error(std::string(reply.status().message()),
                      absl::IsUnauthenticated(reply.status())
@@ -153,8 +155,9 @@ class RulesCommand {
   }
 
   // The text of a document, with the version that it has.
-  std::optional<http::Reply> AskForText(const std::string& path, bool may_be_missing = false) {
-    auto reply = Ask({.path = path}, may_be_missing);
+  std::optional<client::http::Answer> AskForText(const std::string& path,
+                                                 bool may_be_missing = false) {
+    auto reply = Ask({.method = "GET", .target = path}, may_be_missing);
     if (!reply || reply->status == 404 || !reply->etag.empty()) return reply;
     NotHeadgate(reply->status);
     return std::nullopt;
@@ -197,8 +200,8 @@ class RulesCommand {
     }
   }
 
-  // The address is not the admin address, or that of a sidecar, which has none of the paths, except
-  // that of a confirmation if its rules come from ZooKeeper.
+  // The address is not an admin address, or it is that of a sidecar. A sidecar has none of these
+  // paths, except the confirmation of deletions if its rules come from ZooKeeper.
   std::string HintOnNoPath() const {
     if (arguments_.verb != "confirm")
       return "rules are changed over the admin address of `headgate serve`, not of a sidecar; give "
@@ -207,9 +210,9 @@ class RulesCommand {
            "--watch; give it with --server";
   }
 
-  // The answer itself, or the text for people that it was made into. There is no text if the answer
-  // is not Headgate's.
-  int Show(const http::Reply& reply, const std::optional<std::string>& text) {
+  // Prints the raw JSON, or the text for people. Without a text (the answer was not Headgate's), an
+  // error is printed.
+  int Show(const client::http::Answer& reply, const std::optional<std::string>& text) {
     if (!text) return NotHeadgate(reply.status);
     if (arguments_.as_json) return Print(reply);
     console_.out << *text;
@@ -217,7 +220,7 @@ class RulesCommand {
   }
 
   // The text on stdout ends with a line end.
-  int Print(const http::Reply& reply) {
+  int Print(const client::http::Answer& reply) {
     console_.out << reply.body << (reply.body.ends_with('\n') ? "" : "\n");
     return kExitOk;
   }
@@ -226,7 +229,7 @@ class RulesCommand {
 
   int List() {
     if (!NoMoreWords(arguments_.words)) return kExitUsage;
-    const auto reply = Ask({.path = "/v1/documents"});
+    const auto reply = Ask({.method = "GET", .target = "/v1/documents"});
     if (!reply) return code_;
     return Show(*reply, DocumentsText(reply->body));
   }
@@ -249,7 +252,7 @@ class RulesCommand {
       words = words.subspan(1);
     }
     if (!NoMoreWords(words)) return kExitUsage;
-    const auto reply = Ask({.path = path});
+    const auto reply = Ask({.method = "GET", .target = path});
     if (!reply) return code_;
     return Show(*reply, HistoryText(reply->body));
   }
@@ -267,11 +270,11 @@ class RulesCommand {
     const auto now = AskForText(subject->path, true);
     if (!now) return code_;
     const std::string condition =
-        now->status == 404 ? "If-None-Match: *\r\n" : fmt::format("If-Match: {}\r\n", now->etag);
+        now->status == 404 ? "If-None-Match: *" : "If-Match: " + now->etag;
     return Change(*subject,
                   {.method = "PUT",
-                   .path = subject->path,
-                   .fields = condition + std::string(kYaml),
+                   .target = subject->path,
+                   .fields = {condition, std::string(kYaml)},
                    .body = *text},
                   file == "-");
   }
@@ -281,7 +284,7 @@ class RulesCommand {
     if (file == "-")
       return std::string(std::istreambuf_iterator<char>(std::cin),
                          std::istreambuf_iterator<char>());
-    auto read = disk::ReadFile(file, kTextBytesMax);
+    auto read = files::ReadFile(file, kTextBytesMax);
     if (read.ok()) return *std::move(read);
     code_ = Usage(std::string(read.status().message()), "name a file, or - for stdin");
     return std::nullopt;
@@ -294,17 +297,17 @@ class RulesCommand {
     return ChangeAsItIs(*subject, "DELETE", subject->path);
   }
 
-  // A change of the version that is there now, without a text.
+  // Makes a change without a text, such as a deletion, to the current version.
   int ChangeAsItIs(const Subject& subject, const std::string& method, const std::string& path) {
     const auto now = AskForText(subject.path);
     if (!now) return code_;
-    http::Question question{
-        .method = method, .path = path, .fields = fmt::format("If-Match: {}\r\n", now->etag)};
+    client::http::Request request{
+        .method = method, .target = path, .fields = {"If-Match: " + now->etag}};
     if (method == "POST") {
-      question.fields += kYaml;
-      question.body = "{}";
+      request.fields.emplace_back(kYaml);
+      request.body = "{}";
     }
-    return Change(subject, std::move(question), false);
+    return Change(subject, request, false);
   }
 
   int Rollout() {
@@ -342,8 +345,8 @@ class RulesCommand {
     if (!now) return code_;
     return Change(*rule,
                   {.method = "PUT",
-                   .path = "/v1/rollouts/" + rest,
-                   .fields = fmt::format("If-Match: {}\r\n{}", now->etag, kYaml),
+                   .target = "/v1/rollouts/" + rest,
+                   .fields = {"If-Match: " + now->etag, std::string(kYaml)},
                    .body = *rollout},
                   !words.empty() && words[0] == "-");
   }
@@ -366,18 +369,16 @@ class RulesCommand {
     if (!words.empty()) body["change"] = words[0];
     return Change(*subject,
                   {.method = "POST",
-                   .path = "/v1/rollback",
-                   .fields = "Content-Type: application/json\r\n",
+                   .target = "/v1/rollback",
+                   .fields = {std::string(kJson)},
                    .body = body.Text()},
                   false);
   }
 
   int Confirm() {
     if (!NoMoreWords(arguments_.words)) return kExitUsage;
-    const auto reply = Ask({.method = "POST",
-                            .path = "/v1/confirm",
-                            .fields = "Content-Type: application/json\r\n",
-                            .body = "{}"});
+    const auto reply = Ask(
+        {.method = "POST", .target = "/v1/confirm", .fields = {std::string(kJson)}, .body = "{}"});
     if (!reply) return code_;
     const Json answer = Json::Parse(reply->body).value_or(nullptr);
     if (!answer["confirmed"].is_bool()) return NotHeadgate(reply->status);
@@ -385,9 +386,9 @@ class RulesCommand {
   }
 
   // Shows what would change, asks, and writes.
-  int Change(const Subject& subject, const http::Question& question, bool stdin_is_used) {
-    http::Question dry = question;
-    dry.path += "?dry_run=true";
+  int Change(const Subject& subject, const client::http::Request& request, bool stdin_is_used) {
+    client::http::Request dry = request;
+    dry.target += "?dry_run=true";
     const auto preview = Ask(dry);
     if (!preview) return code_;
     const std::optional<ShownChange> shown = ShowChange(preview->body);
@@ -396,7 +397,7 @@ class RulesCommand {
     if (arguments_.dry_run || !shown->changes)
       return arguments_.as_json ? Print(*preview) : kExitOk;
     if (!arguments_.yes && !Agrees(subject, stdin_is_used)) return code_;
-    const auto done = Ask(question);
+    const auto done = Ask(request);
     if (!done) return code_;
     if (!ShowChange(done->body)) return NotHeadgate(done->status);
     return Show(*done, fmt::format("done: {}\n", rule::Printable(subject.label)));
@@ -421,13 +422,13 @@ class RulesCommand {
   }
 
   const RulesArguments& arguments_;
-  const http::ServerAccess server_;
+  const client::http::ServerAccess server_;
   const base::Duration timeout_;
   const Console& console_;
   int code_ = kExitOk;
 };
 
-// A subcommand and its flags, beside those that reach a server.
+// A subcommand and its flags, besides the common ones for reaching a server.
 struct Verb {
   std::string_view name;
   std::vector<std::string_view> flags;
@@ -447,8 +448,8 @@ bool Has(const Verb& verb, std::string_view flag) {
   return std::find(verb.flags.begin(), verb.flags.end(), flag) != verb.flags.end();
 }
 
-// Whether the verb has all flags that are given. If not, an error is on the console: a flag that is
-// ignored would change more than was asked for, or something else.
+// Whether the verb has all flags that are given. If not, an error is on the console: if it were
+// ignored, the command would change more than the user wants, or something else.
 bool TakesFlags(const Verb& verb, const RulesArguments& arguments, const Console& console) {
   const std::pair<std::string_view, bool> given[] = {{"--key", arguments.key.has_value()},
                                                      {"--percent", arguments.percent.has_value()},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <vector>
 
@@ -43,13 +44,33 @@ void AddAlgorithms(const Json& rule, std::set<std::string>& algorithms) {
   if (rule["rollout"].is_object()) AddAlgorithms(rule["rollout"], algorithms);
 }
 
+// " burst 20 queue": all members of the limit except its rate. `count_denied` is left out, because
+// nearly all limits in Envoy's words have it.
+std::string RestOfLimit(const Json& limit) {
+  constexpr std::array<std::string_view, 4> kShownBefore = {"algorithm", "requests", "period",
+                                                            "count_denied"};
+  std::string text;
+  for (const auto& [name, value] : limit.members()) {
+    if (std::ranges::find(kShownBefore, name) != kShownBefore.end()) continue;
+    if (name == "burst" && value.count() == limit["requests"].count()) continue;
+    if (name == "align") {
+      if (limit["period"].is_string() && value.text() != "epoch")
+        text += " " + rule::Printable(value.text());
+    } else {
+      text += " " + rule::Printable(name);
+      if (!value.truth()) text += " " + rule::Printable(value.Text());
+    }
+  }
+  return text;
+}
+
 // "10 per 1m and 3 in flight (ttl 30s)". A roll-out is not part of the text.
 std::string OwnLimitsOf(const Json& rule, bool with_algorithm) {
   std::string text;
   for (const Json& limit : rule["limits"].items()) {
-    text += fmt::format("{}{} per {}{}", text.empty() ? "" : " and ", limit["requests"].count(),
+    text += fmt::format("{}{} per {}{}{}", text.empty() ? "" : " and ", limit["requests"].count(),
                         PrintableIn(limit, limit["period"].is_string() ? "period" : "align"),
-                        with_algorithm ? " " + AlgorithmOf(limit) : "");
+                        RestOfLimit(limit), with_algorithm ? " " + AlgorithmOf(limit) : "");
   }
   if (const Json& limit = rule["concurrency"]; limit.is_object()) {
     text += fmt::format("{}{} in flight (ttl {})", text.empty() ? "" : " and ",
@@ -69,19 +90,41 @@ std::string LimitsOf(const Json& rule, bool with_algorithm) {
   return fmt::format("{} ({}: {})", own, reach, OwnLimitsOf(rollout, with_algorithm));
 }
 
+std::string ValueOf(const Json& value) {
+  if (value.is_string()) return rule::Printable(value.text());
+  return value.is_null() ? "none" : rule::Printable(value.Text());
+}
+
+// ", sharing none -> exact", for everything else that differs.
+std::string OtherDifferences(const Json& before, const Json& after) {
+  if (!before.is_object() || !after.is_object()) return "";
+  constexpr std::array<std::string_view, 5> kShownBefore = {"domain", "rule", "limits",
+                                                            "concurrency", "rollout"};
+  std::string text;
+  for (const auto& [name, new_value] : after.members()) {
+    const Json& old_value = before[name];
+    if (std::ranges::find(kShownBefore, name) == kShownBefore.end() &&
+        old_value.Text() != new_value.Text())
+      text += fmt::format(", {} {} -> {}", rule::Printable(name), ValueOf(old_value),
+                          ValueOf(new_value));
+  }
+  return text;
+}
+
 std::string Differences(const Json& answer) {
   std::string text;
   for (const Json& change : answer["changes"].items()) {
     const Json& before = change["before"];
     const Json& after = change["after"];
-    // One algorithm for all is not worth saying.
+    // If all limits have one algorithm, it is not shown.
     std::set<std::string> algorithms;
     AddAlgorithms(before, algorithms);
     AddAlgorithms(after, algorithms);
     const bool differ = algorithms.size() > 1;
-    text += fmt::format("{:<8} {} {}: {} -> {}", PrintableIn(change, "change"),
+    text += fmt::format("{:<8} {} {}: {} -> {}{}", PrintableIn(change, "change"),
                         PrintableIn(change, "domain"), PrintableIn(change, "rule"),
-                        LimitsOf(before, differ), LimitsOf(after, differ));
+                        LimitsOf(before, differ), LimitsOf(after, differ),
+                        OtherDifferences(before, after));
     if (const Json& live = change["live_keys"]; live.is_number())
       text += fmt::format("  ({} live keys)", live.count());
     text += '\n';

@@ -1,4 +1,4 @@
-// headgate store: prepares what a shared store needs.
+// headgate store: prepares a shared store, and shows a bucket in it.
 #pragma once
 
 #include <string>

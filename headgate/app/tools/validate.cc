@@ -52,10 +52,14 @@ std::string Sources(const RulesFromPaths& loaded, bool any_paths, bool any_text)
                      any_text ? " given as text" : "");
 }
 
+void PrintWarnings(const std::vector<rule::Problem>& warnings, const Console& console) {
+  for (const rule::Problem& warning : warnings)
+    console.err << "warning: " << Describe(warning) << '\n';
+}
+
 void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Console& console) {
   SayProblems(loaded.result.problems, console);
-  for (const rule::Problem& warning : loaded.result.warnings)
-    console.err << "warning: " << Describe(warning) << '\n';
+  PrintWarnings(loaded.result.warnings, console);
   if (loaded.result.ok()) {
     console.out << fmt::format("valid: {}{}\n", Count(loaded.result.rules->rules().size(), "rule"),
                                sources);
@@ -81,9 +85,11 @@ int ValidateMappings(const std::string& path, mapping::Asker asker, bool as_json
     const Json answer = Json::Object({{"valid", valid},
                                       {"mappings", mappings},
                                       {"problem_count", problems},
-                                      {"problems", AsJson(loaded.problems)}});
+                                      {"problems", AsJson(loaded.problems)},
+                                      {"warnings", AsJson(loaded.warnings)}});
     console.out << answer.IndentedText(2) << '\n';
   } else if (valid) {
+    PrintWarnings(loaded.warnings, console);
     console.out << fmt::format("valid: {}\n", Count(mappings, "mapping"));
   } else {
     SayProblems(loaded.problems, console);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,7 +123,7 @@ class DocumentHandlers {
   }
 
   void Confirm(const Request& request, Response& response) const {
-    // A dry run of it does not exist, and must not confirm anything.
+    // A confirmation has no dry run: a query such as ?dry_run=true must not confirm anything.
     if (!ReadQuery(request.target, {})) return AnswerBadQuery("", response);
     auto status = AskOnce<absl::Status>(
         request, response, [&](auto done) { editor_.Confirm(AuthorOf(request), std::move(done)); });
@@ -157,6 +158,7 @@ class DocumentHandlers {
                             .author = AuthorOf(request),
                             .dry_run = dry_run ? rule::DryRun::kYes : rule::DryRun::kNo};
     std::string key;
+    std::set<std::string_view> seen;
     bool valid = body.Find("document") != nullptr || body.Find("key") != nullptr;
     for (const auto& [name, value] : body.members()) {
       std::string* const member = name == "document"           ? &rollback.document
@@ -164,7 +166,7 @@ class DocumentHandlers {
                                   : name == "change"           ? &rollback.change
                                   : name == "expected_version" ? &rollback.expected_version
                                                                : nullptr;
-      valid = valid && member != nullptr && value.is_string();
+      valid = valid && member != nullptr && value.is_string() && seen.insert(name).second;
       if (valid) *member = value.text();
     }
     if (valid && !key.empty()) rollback.document = editor_.NameOfLimit(key);

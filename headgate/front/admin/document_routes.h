@@ -1,4 +1,4 @@
-// The routes that change what rules come from:
+// The routes that change the documents of the rules:
 //
 //   GET  /v1/documents               the documents of all sources, and how they are
 //   GET, PUT, DELETE /v1/documents/NAME   one document; NAME is percent-encoded
@@ -8,9 +8,9 @@
 //   POST /v1/confirm                 deletions that were taken for an accident were meant
 //
 // To read needs access to state; to change needs the right `admin`. PUT and DELETE need If-Match
-// with the ETag that was read, or If-None-Match: * for a new document; whoever comes second gets
-// 412. With ?dry_run=true nothing is changed, and the answer says what would be. See
-// docs/reference/admin-api.md.
+// with the ETag that was read, or If-None-Match: * for a new document; the second of two concurrent
+// changes gets 412. With ?dry_run=true nothing is changed, and the answer shows the effect that the
+// change would have. See docs/reference/admin-api.md.
 #pragma once
 
 #include "headgate/http/router.h"

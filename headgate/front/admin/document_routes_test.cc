@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/base/status_hint.h"
 #include "headgate/front/admin/rule_routes.h"
+#include "headgate/http/test_lines.h"
 #include "headgate/rule/load.h"
 
 namespace headgate::front::admin {
@@ -144,8 +146,8 @@ TEST_F(DocumentRoutes, ReadsADocumentWithItsVersion) {
   const http::Response response = Ask("GET", "/v1/documents/%2Fr%2Fa.yaml");
   EXPECT_EQ(editor.asked, "read /r/a.yaml");
   EXPECT_EQ(response.body, "domain: a\n");
-  EXPECT_THAT(response.fields, HasSubstr("ETag: \"7\"\r\n"));
-  EXPECT_THAT(response.fields, HasSubstr("Content-Type: application/yaml\r\n"));
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("ETag: \"7\"\r\n"));
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("Content-Type: application/yaml\r\n"));
   EXPECT_EQ(Ask("GET", "/v1/documents//r/a.yaml").status, 200);
   EXPECT_EQ(editor.asked, "read /r/a.yaml");
   editor.document = absl::NotFoundError("no such document");
@@ -160,7 +162,7 @@ TEST_F(DocumentRoutes, ChangesADocumentOfTheVersionThatWasRead) {
       Ask("PUT", "/v1/documents/a", {{"If-Match", "\"7\""}}, "domain: b\n");
   EXPECT_EQ(editor.asked, "put domain: b\n a at 7 by @10.0.0.7:1");
   EXPECT_EQ(response.status, 200);
-  EXPECT_THAT(response.fields, HasSubstr("ETag: \"8\"\r\n"));
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("ETag: \"8\"\r\n"));
   EXPECT_EQ(Json(response)["version"], "8");
   EXPECT_EQ(Ask("DELETE", "/v1/documents/a?dry_run=true", {{"If-Match", "*"}}).status, 200);
   EXPECT_EQ(editor.asked, "delete a at * dry by @10.0.0.7:1");
@@ -206,12 +208,14 @@ TEST_F(DocumentRoutes, SaysWhyAChangeWasNotMade) {
   EXPECT_EQ(status_of(absl::FailedPreconditionError("")), 409);
   EXPECT_EQ(status_of(absl::UnavailableError("")), 503);
   EXPECT_EQ(status_of(absl::UnknownError("")), 504);
+  editor.result = {.status = base::WithHint(absl::FailedPreconditionError("no"), "do this")};
+  EXPECT_EQ(Json(Ask("PUT", "/v1/documents/a", {{"If-Match", "*"}}, "x"))["hint"], "do this");
   editor.result = {.status = absl::InvalidArgumentError("not valid")};
   editor.result.problems.push_back(
       {.file = "a", .line = 3, .column = 1, .message = "bad word", .hint = {}});
   const http::Response response = Ask("PUT", "/v1/documents/a", {{"If-Match", "*"}}, "x");
   EXPECT_EQ(response.status, 422);
-  EXPECT_THAT(response.fields, HasSubstr("application/problem+json"));
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("application/problem+json"));
   EXPECT_EQ(Json(response)["problems"][0]["line"], 3);
   EXPECT_EQ(Json(response)["detail"], "not valid");
 }
@@ -270,7 +274,7 @@ TEST_F(DocumentRoutes, ARuleHasAPathOfItsOwn) {
   editor.document = rule::SourceDocument{.name = "a", .text = "rate_limit: {}\n", .version = "7"};
   const http::Response read = Ask("GET", "/v1/rules/shop/user=a%2Fb/path");
   EXPECT_EQ(editor.asked, "read rule shop|user=a/b|path");
-  EXPECT_THAT(read.fields, HasSubstr("ETag: \"7\"\r\n"));
+  EXPECT_THAT(http::Lines(read.fields), HasSubstr("ETag: \"7\"\r\n"));
   EXPECT_EQ(Ask("PUT", "/v1/rules/shop/user", {{"If-None-Match", "*"}}, "{}").status, 201);
   EXPECT_EQ(editor.asked, "put shop|user {} at ");
   (void)Ask("DELETE", "/v1/rules/shop/user", {{"If-Match", "\"7\""}});
@@ -294,7 +298,8 @@ TEST_F(DocumentRoutes, RollsBack) {
             R"({"document":"a","change":"5","expected_version":"v"})");
   EXPECT_EQ(editor.asked, "rollback a to 5 at v dry");
   for (const std::string_view bad :
-       {"{}", "[]", "{", R"({"document":1})", R"({"document":"a","x":""})"})
+       {"{}", "[]", "{", R"({"document":1})", R"({"document":"a","x":""})",
+        R"({"document":"a","document":"b"})", R"({"document":"a","change":"1","change":"2"})"})
     EXPECT_EQ(Ask("POST", "/v1/rollback", {}, bad).status, 400) << bad;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headgate/base/percent.h"
+#include "headgate/base/status_hint.h"
 #include "headgate/front/admin/rules_json.h"
 #include "headgate/http/problem.h"
 #include "headgate/wire/json.h"
@@ -192,7 +193,8 @@ std::optional<std::string> ExpectedVersion(const Request& request, Response& res
 
 rule::Author AuthorOf(const Request& request) {
   rule::Author author{.user = {}, .address = request.peer.address};
-  if (request.suspension != nullptr) author.user = request.suspension->login.identity.user;
+  if (const http::ConnectionLogin* const login = http::LoginOf(request))
+    author.user = login->identity.user;
   return author;
 }
 
@@ -221,7 +223,9 @@ void AddETag(std::string_view version, Response& response) {
 
 void AnswerFailure(const absl::Status& status, Response& response) {
   const Refusal refusal = RefusalOf(status);
-  http::AnswerProblem(refusal.status, std::string(status.message()), refusal.hint, response);
+  const std::string own_hint = base::HintOf(status);
+  http::AnswerProblem(refusal.status, std::string(status.message()),
+                      own_hint.empty() ? refusal.hint : own_hint, response);
 }
 
 namespace {

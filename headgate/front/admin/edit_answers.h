@@ -23,16 +23,15 @@ inline constexpr size_t kHistoryMax = 1000;
 struct Query {
   bool dry_run = false;
   std::string document{};
-  std::string key{};  // stands for the document with its limit
+  std::string key{};  // a key; it names the document with the key's limit
   size_t count = kHistoryDefault;
 };
 
-// Nothing if a parameter is not among those that the path `takes`, comes twice, or cannot have this
-// value.
+// Nothing if a parameter is not in `takes`, comes twice, or cannot have this value.
 using Parameters = std::initializer_list<std::string_view>;
 std::optional<Query> ReadQuery(std::string_view target, Parameters takes);
 inline constexpr std::string_view kDryRunQuery = "dry_run=true";
-// `takes`: the query that the path does take.
+// `takes`: the query that the path accepts, for the hint.
 void AnswerBadQuery(std::string_view takes, http::Response& response);
 
 // The version that the sender expects. Nothing, after a refusal, if the fields do not say one.

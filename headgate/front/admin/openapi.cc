@@ -17,7 +17,7 @@ namespace {
 using http::Route;
 using wire::Json;
 
-// All that a Path Item Object can have.
+// All methods that a Path Item Object can have.
 constexpr std::array<std::string_view, 8> kMethods = {"get",     "put",  "post",  "delete",
                                                       "options", "head", "patch", "trace"};
 constexpr std::string_view kAny = "any";
@@ -58,12 +58,9 @@ bool IfItNeedsARight(const Route& route, std::string_view /*method*/) {
   return route.needs.has_value();
 }
 bool IfItReadsABody(const Route& route, std::string_view method) {
-  return !route.methods.empty() && http::HasBody(method);
+  return !route.methods.empty() && !route.content_types.empty() && http::HasBody(method);
 }
 // A request of these two methods that has a body is malformed.
-bool IfItMayHaveABody(const Route& /*route*/, std::string_view method) {
-  return method != "GET" && method != "HEAD";
-}
 bool IfItKnowsItsHosts(const Route& route, std::string_view /*method*/) { return !route.any_host; }
 
 struct ImpliedResponse {
@@ -79,11 +76,10 @@ constexpr ImpliedResponse kImplied[] = {
     {"413", "BodyTooLarge", Always},
     {"414", "TargetTooLong", Always},
     {"415", "WrongBodyType", IfItReadsABody},
-    {"417", "UnknownExpectation", IfItMayHaveABody},
+    {"417", "UnknownExpectation", Always},
     {"421", "UnknownHost", IfItKnowsItsHosts},
     {"429", "TooManyLogins", IfItNeedsARight},
     {"431", "HeadTooLarge", Always},
-    {"501", "UnknownCoding", Always},
     {"503", "Unavailable", Always},
     {"505", "WrongVersion", Always},
 };
@@ -113,7 +109,8 @@ Json Completed(Json operation, const Route& route, std::string_view method) {
   return operation;
 }
 
-// The operations of a path that these routes serve, and what they share; null if there are none.
+// The operations of a path that these routes serve, and their common members; null if there are
+// none.
 Json DescribePath(std::string_view path, const Json& item, const std::vector<Route>& routes) {
   constexpr std::string_view kShared = "parameters";
   Json described;
@@ -150,7 +147,7 @@ class Components {
  public:
   explicit Components(const Json& all) : all_(all) {}
 
-  // Takes what `json` refers to, directly or not.
+  // Adds the components that `json` refers to, directly or not.
   void TakeThoseOf(const Json& json) {
     ForEachReference(json, [this](std::string_view reference) { Take(reference); });
   }

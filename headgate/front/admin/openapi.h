@@ -1,8 +1,8 @@
 // The description of an address's operations (OpenAPI 3.1), made from the table of its routes. So
 // each address describes exactly the operations that it serves.
 //
-// openapi/*.json describe every operation that any address has, and what they refer to. Each part
-// has the members `paths` and `components` of a document, with these differences:
+// openapi/*.json describe every operation of any address, and the components that these refer to.
+// Each part has the members `paths` and `components` of a document, with these differences:
 //
 //   - An operation whose method is `any` stands for all methods that OpenAPI knows.
 //   - It has only the responses that are its own. Those that the table of routes or HTTP itself

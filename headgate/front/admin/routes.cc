@@ -89,19 +89,22 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                 response.AddField("Content-Type", "text/plain; charset=utf-8");
                 response.body = "ok\n";
               }});
-  router.Add(
-      {.methods = {"GET"},
-       .path = "/readyz",
-       .what = "200 while it takes requests",
-       .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules)](
-                     const Request&, Response& response, base::Instant) {
-         if (const absl::Status status = readiness(); !status.ok()) {
-           return http::AnswerProblem(503, std::string(status.message()), "", response);
-         }
-         if (rules && rules() == nullptr) return AnswerNoRules(response);
-         response.AddField("Content-Type", "text/plain; charset=utf-8");
-         response.body = "ready\n";
-       }});
+  router.Add({.methods = {"GET"},
+              .path = "/readyz",
+              .what = "200 while it takes requests",
+              .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules),
+                         passthrough = std::move(sources.passthrough)](
+                            const Request&, Response& response, base::Instant) {
+                if (const absl::Status status = readiness(); !status.ok()) {
+                  return http::AnswerProblem(503, std::string(status.message()), "", response);
+                }
+                const bool passes = passthrough && passthrough();
+                if (!passes && rules && rules() == nullptr) return AnswerNoRules(response);
+                response.AddField("Content-Type", "text/plain; charset=utf-8");
+                response.body = "ready\n";
+                if (passes)
+                  response.body += "passthrough: requests are counted, and none is refused\n";
+              }});
 }
 
 }  // namespace headgate::front::admin

@@ -25,6 +25,8 @@ struct AdminSources {
   std::function<std::shared_ptr<const rule::RuleSet>()> rules;
   std::function<std::string()> metrics;     // Prometheus text, version 0.0.4
   std::function<absl::Status()> readiness;  // OK, or the reason: "draining"
+  // Whether requests pass whatever their limits say. Empty: never.
+  std::function<bool()> passthrough{};
 };
 
 // Adds the routes. They keep `sources`. /openapi.json describes the routes that the router has when

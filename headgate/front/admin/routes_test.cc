@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headgate/front/admin/rules_json.h"
+#include "headgate/http/test_lines.h"
 
 namespace headgate::front::admin {
 namespace routes_test {
@@ -34,7 +35,6 @@ class Rules final : public rule::RuleSet {
   bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override {
     return false;
   }
-  bool AllOrNothing(std::string_view) const override { return false; }
   std::span<const rule::Rule> rules() const override { return rules_; }
 
  private:
@@ -46,7 +46,8 @@ class Admin : public ::testing::Test {
   explicit Admin(access::AccessOptions options = {}) : access(std::move(options)) {
     AddRoutes({.rules = [this] { return rules; },
                .metrics = [] { return std::string("headgate_decisions_total 1\n"); },
-               .readiness = [this] { return readiness; }},
+               .readiness = [this] { return readiness; },
+               .passthrough = [this] { return passthrough; }},
               router);
   }
 
@@ -62,6 +63,7 @@ class Admin : public ::testing::Test {
 
   std::shared_ptr<Rules> rules = std::make_shared<Rules>();
   absl::Status readiness;
+  bool passthrough = false;
   net::Peer peer;
   access::Access access;
   http::Router router{"Headgate", access};
@@ -72,7 +74,18 @@ TEST_F(Admin, IsHealthyWhileItLives) {
   const http::Response response = Get("/healthz");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "ok\n");
-  EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+  EXPECT_THAT(http::Lines(response.fields),
+              HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+}
+
+TEST_F(Admin, SaysThatNothingIsRefused) {
+  passthrough = true;
+  EXPECT_EQ(Get("/readyz").status, 200);
+  EXPECT_THAT(Get("/readyz").body, HasSubstr("passthrough: requests are counted"));
+  rules = nullptr;
+  EXPECT_EQ(Get("/readyz").status, 200) << "requests pass without rules, too";
+  readiness = absl::UnavailableError("draining");
+  EXPECT_EQ(Get("/readyz").status, 503);
 }
 
 TEST_F(Admin, IsReadyWhileItTakesRequests) {
@@ -90,7 +103,7 @@ TEST_F(Admin, ShowsMetricsAsPrometheusReadsThem) {
   const http::Response response = Get("/metrics");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "headgate_decisions_total 1\n");
-  EXPECT_THAT(response.fields,
+  EXPECT_THAT(http::Lines(response.fields),
               HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
 }
 
@@ -121,19 +134,42 @@ TEST_F(Admin, ShowsCostsBySize) {
       HasSubstr(R"("burst":10,"cost":{"of":"response_bytes","per":1024,"reserve":65536}})"));
 }
 
+TEST_F(Admin, ShowsTheStatusesThatALimitCounts) {
+  rule::SizeCost cost{.of = rule::SizeCost::Of::kCountedAnswers};
+  ASSERT_TRUE(cost.counted.AddHttp("401").ok());
+  ASSERT_TRUE(cost.counted.AddHttp("500-503").ok());
+  ASSERT_TRUE(cost.counted.AddGrpc("16").ok());
+  rules->Add("api_key", {{.requests = 10, .period = 1s}}).limits[0].cost = cost;
+  EXPECT_THAT(
+      Get("/v1/rules").body,
+      HasSubstr(R"("count":{"status":["401","500-503"],"grpc_status":["UNAUTHENTICATED"]})"));
+}
+
+TEST_F(Admin, ShowsTheLimitsThatRequestsMayBring) {
+  const algorithm::Limit gold = *algorithm::Limit::Make({.requests = 50, .period = 1s});
+  rules->Add("api_key", {{.requests = 10, .period = 1s}}).limits[0].given =
+      std::make_shared<const rule::GivenLimits>(
+          rule::GivenLimits{.max = 100, .plans = {{.name = "go\"ld", .limit = gold}}});
+  EXPECT_THAT(Get("/v1/rules").body, HasSubstr(R"("max":100,"plans":{"go\"ld":50}})"));
+}
+
 TEST_F(Admin, ShowsRulesWithTheirLimits) {
   rules
       ->Add("api_key",
             {{.requests = 10, .period = 1s}, {.requests = 1000, .period = 90min, .burst = 50}})
       .name = "gold";
   const http::Response response = Get("/v1/rules");
-  EXPECT_THAT(response.fields, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("Content-Type: application/json\r\n"));
   EXPECT_EQ(
       response.body,
       R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
       R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
       R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
-      R"("concurrency":null,"unlimited":false,"shadow":false,"quota":false,"replaces":[],"rollout":null,"metadata":null}],)"
+      R"("concurrency":null,"unlimited":false,"shadow":false,"quota":false,"all_or_nothing":false,)"
+      R"("sharing":null,"strict":null,"on_store_failure":null,"fallback_share":null,)"
+      R"("detailed_metric":false,"value_to_metric":false,)"
+      R"("replaces":[],"quota_unit":"requests","rate_limit_fields":null,"refusal":null,)"
+      R"("rollout":null,"metadata":null}],)"
       R"("next":null})"
       "\n");
 }
@@ -172,6 +208,13 @@ TEST_F(Admin, ShowsEachKindOfLimit) {
                    .period = 1s,
                    .align = Align::kCalendarYear}),
             R"({"algorithm":"fixed_window","align":"calendar_year","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow,
+                   .requests = 1,
+                   .period = 24h,
+                   .align = Align::kCalendarDay,
+                   .zone = base::TimeZone::Load("Europe/Berlin").value()}),
+            R"({"algorithm":"fixed_window","align":"calendar_day","requests":1,)"
+            R"("timezone":"Europe/Berlin"})");
   EXPECT_EQ(shown({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 1, .period = 1s}),
             R"({"algorithm":"sliding_window_counter","period":"1s","requests":1})");
   EXPECT_EQ(shown({.algorithm = Algorithm::kSlidingWindowLog, .requests = 1, .period = 1s}),
@@ -181,14 +224,31 @@ TEST_F(Admin, ShowsEachKindOfLimit) {
 TEST_F(Admin, ShowsHowRulesAreHandled) {
   rule::Rule& rule = rules->Add("path_\"x\"", {});
   rule.unlimited = rule.shadow_mode = rule.quota_mode = true;
+  rule.all_or_nothing = rule.detailed_metric = rule.value_to_metric = true;
+  rule.sharing = rule::Sharing::kExact;
+  rule.on_store_failure = rule::OnStoreFailure::kDeny;
+  rule.fallback_share_ppm = 250'000;
   rule.replaces = {"a", "b"};
   rule.metadata_json = R"({"k":[1]})";
+  rule.quota_unit = base::QuotaUnit::kTokens;
+  rule.rate_limit_fields = base::RateLimitDialect::kOpenai;
+  rule.refusal =
+      std::make_shared<const rule::Refusal>(*rule::Refusal::Make("text/plain", "wait ${seconds}"));
   const auto json = nlohmann::json::parse(Get("/v1/rules").body);
   EXPECT_EQ(json["rules"][0],
             nlohmann::json::parse(
                 R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
                 R"("limits":[],"concurrency":null,"unlimited":true,"shadow":true,"quota":true,)"
-                R"("replaces":["a","b"],"rollout":null,"metadata":{"k":[1]}})"));
+                R"("all_or_nothing":true,"sharing":"exact","strict":null,)"
+                R"("on_store_failure":"deny","fallback_share":0.25,)"
+                R"("detailed_metric":true,"value_to_metric":true,)"
+                R"("replaces":["a","b"],"quota_unit":"tokens","rate_limit_fields":"openai",)"
+                R"("refusal":{"content_type":"text/plain","body":"wait ${seconds}"},)"
+                R"("rollout":null,"metadata":{"k":[1]}})"));
+  rule.sharing = rule::Sharing::kLocked;
+  const auto locked = nlohmann::json::parse(Get("/v1/rules").body)["rules"][0];
+  EXPECT_EQ(locked["sharing"], "strict");
+  EXPECT_EQ(locked["strict"], "lock");
 }
 
 TEST_F(Admin, ShowsALimitOfConcurrency) {

@@ -21,8 +21,8 @@ struct CheckText {
   size_t size = 0;
 };
 
-// Fills `checks` with the texts of the checks. Finds where each ends without checking what it says:
-// a CheckParser does that, and refuses a text that is not one JSON value.
+// Fills `checks` with the texts of the checks. Finds only where each text ends. A CheckParser then
+// checks its content, and refuses a text that is not one JSON value.
 std::optional<BodyError> SplitChecks(std::string_view body, std::vector<CheckText>& checks);
 
 }  // namespace headgate::front::api

@@ -1,5 +1,5 @@
 // POST /v1/checks: up to 1,000 checks in one request. Each is decided by itself, as by /v1/check,
-// in their order; those that wait for the shared store wait together.
+// in their order; checks that wait for the shared store wait together.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/front/answer/limit_answer.h"
+#include "headgate/answer/limit_answer.h"
 #include "headgate/front/api/batch_body.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"

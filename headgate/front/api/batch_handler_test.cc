@@ -156,7 +156,7 @@ TEST(Checks, ThatWaitForTheStoreWaitTogetherAndCountOnce) {
   EXPECT_EQ(results[2]["decisions"][0]["remaining"], 4);
   EXPECT_EQ(results[3]["status"], 429);
   EXPECT_EQ(results[3]["decisions"][0]["mode"], "exact");
-  // The next batch of the connection begins anew.
+  // The next batch of the connection starts with nothing left over from this one.
   EXPECT_TRUE(Post(rig.router, "/v1/checks", Batch({Check("a", 4)}), &rig.suspension).later);
   rig.shared.AnswerAll();
   EXPECT_EQ(ResultsOf(Post(rig.router, "/v1/checks", Batch({Check("a", 4)}),

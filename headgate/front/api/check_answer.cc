@@ -43,6 +43,10 @@ void AppendDecision(const DescriptorAnswer& outcome, std::string& out) {
     AppendMs(decision.reset_after, out);
     out.append(R"(,"wait_ms":)");
     AppendMs(decision.wait, out);
+    if (decision.blocked()) {
+      out.append(R"(,"blocked_ms":)");
+      AppendMs(decision.blocked_for, out);
+    }
   } else {
     out.append(
         R"(,"limit":null,"remaining":null,"retry_after_ms":0,"reset_after_ms":0,"wait_ms":0)");

@@ -17,7 +17,7 @@ void AppendAnswer(const limiter::Response& response, std::string& out, std::stri
 void AppendAnswerFields(const limiter::Response& response, std::string& out,
                         std::string_view hint = {});
 
-// What to tell a client whose request passed only because no rule has its domain; empty for every
+// The hint for a client whose request passed only because no rule has its domain; empty for every
 // other request. `response` is the checker's answer to `request`. Does not allocate.
 std::string_view HintOnDomain(const limiter::Request& request, const limiter::Response& response,
                               limiter::Checker& checker);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headgate/front/answer/answer_rig.h"
+#include "headgate/answer/answer_rig.h"
 
 namespace headgate::front::api {
 namespace check_answer_test {

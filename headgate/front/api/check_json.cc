@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/json/basic_parser_impl.hpp>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -50,8 +51,13 @@ class Events {
   bool on_uint64(uint64_t value, json::string_view /*text*/, ErrorCode& code) {
     return Goes(reader_.Number(value), code);
   }
-  bool on_double(double /*value*/, json::string_view /*text*/, ErrorCode& code) {
-    return Goes(reader_.Number(std::nullopt), code);
+  // 1.0 and 1e3 are whole numbers (JSON Schema, "integer"), as far as a double tells.
+  bool on_double(double value, json::string_view /*text*/, ErrorCode& code) {
+    constexpr double kExactMax = 9'007'199'254'740'992;  // 2^53
+    const bool is_whole = value >= 0 && value <= kExactMax && std::trunc(value) == value;
+    return Goes(
+        reader_.Number(is_whole ? std::optional(static_cast<uint64_t>(value)) : std::nullopt),
+        code);
   }
   bool on_bool(bool /*value*/, ErrorCode& code) {
     return Goes(reader_.BoolOrNull(JsonKind::kBool), code);
@@ -129,8 +135,10 @@ std::optional<BodyError> Misplaced(limiter::Operation operation, const limiter::
                                    const CheckParser& parser) {
   if (parser.expires()) return BodyError{.detail = "only /v1/reserve takes expires_ms", .hint = ""};
   if (parser.ttl()) return BodyError{.detail = "only /v1/acquire takes ttl_ms", .hint = ""};
-  if (operation != limiter::Operation::kTake && !request.once.id.empty())
-    return BodyError{.detail = "only checks and reservations have an id", .hint = ""};
+  const bool has_ids =
+      operation == limiter::Operation::kTake || operation == limiter::Operation::kRefund;
+  if (!has_ids && !request.once.id.empty())
+    return BodyError{.detail = "only checks, reservations and refunds have an id", .hint = ""};
   return std::nullopt;
 }
 

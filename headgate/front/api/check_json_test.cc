@@ -96,6 +96,18 @@ TEST(CheckJson, TakesTheLargestCost) {
       "default: a=b cost 9223372036854775807");
 }
 
+// JSON Schema calls them integers.
+TEST(CheckJson, TakesWholeNumbersInEveryForm) {
+  for (const auto& [written, cost] : {std::pair("1.0", "1"),
+                                      {"1e3", "1000"},
+                                      {"0.0", "0"},
+                                      {"9007199254740992.0", "9007199254740992"}}) {
+    EXPECT_EQ(Read(R"({"cost":)" + std::string(written) +
+                   R"(,"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})"),
+              "default: a=b cost " + std::string(cost));
+  }
+}
+
 TEST(CheckJson, ReadsOneBodyAfterAnother) {
   CheckParser parser;
   limiter::Request request;
@@ -263,9 +275,9 @@ const BadBody kBadBodies[] = {
     // Costs.
     {Cost("-1"), std::string("descriptors[0].cost") + kWholeCost, ""},
     {Cost("-9223372036854775809"), std::string("descriptors[0].cost") + kWholeCost, ""},
+    {Cost("9007199254740994.0"), std::string("descriptors[0].cost") + kWholeCost, ""},
+    {Cost("-1.0"), std::string("descriptors[0].cost") + kWholeCost, ""},
     {Cost("1.5"), std::string("descriptors[0].cost") + kWholeCost, ""},
-    {Cost("1.0"), std::string("descriptors[0].cost") + kWholeCost, ""},
-    {Cost("1e3"), std::string("descriptors[0].cost") + kWholeCost, ""},
     {Cost("9223372036854775808"), std::string("descriptors[0].cost") + kWholeCost, ""},
     {Cost("18446744073709551616"), std::string("descriptors[0].cost") + kWholeCost, ""},
     {Cost("1e309"), std::string("descriptors[0].cost") + kWholeCost, ""},

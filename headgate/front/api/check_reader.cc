@@ -11,8 +11,9 @@
 #include "headgate/front/api/reservation.h"
 #include "headgate/http/handler.h"
 #include "headgate/permit/permit.h"
+#include "headgate/rule/request_content.h"
 #include "headgate/rule/rule_names.h"
-#include "headgate/wire/digest.h"
+#include "headgate/wire/bound_id.h"
 
 namespace headgate::front::api {
 namespace {
@@ -24,11 +25,6 @@ constexpr uint64_t kTtlMsMin =
     std::chrono::duration_cast<std::chrono::milliseconds>(permit::kTtlMin).count();
 constexpr uint64_t kTtlMsMax =
     std::chrono::duration_cast<std::chrono::milliseconds>(permit::kTtlMax).count();
-constexpr size_t kIdBytesMax = 128;
-// 128 bits: nobody finds two requests with the same.
-constexpr size_t kContentDigits = 32;
-// Clients retry and hedge within seconds.
-constexpr base::Duration kIdRemembered = std::chrono::minutes(10);
 constexpr uint64_t kCostMax = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kRequestsMax = std::numeric_limits<uint32_t>::max();
 // The part of a body that an error quotes, in bytes.
@@ -42,13 +38,14 @@ struct FieldRow {
   std::string_view name;
   Field field;
   JsonKind kind;
-  BodyKind least = BodyKind::kQuestion;  // the bodies from this one on have the field
+  BodyKind least =
+      BodyKind::kQuestion;  // the field is allowed in bodies of this kind and the later ones
 };
 constexpr FieldRow kFields[] = {
     {Where::kTop, "domain", Field::kDomain, JsonKind::kString},
     {Where::kTop, "descriptors", Field::kDescriptors, JsonKind::kArray},
     {Where::kTop, "cost", Field::kRequestCost, JsonKind::kNumber},
-    {Where::kTop, "id", Field::kId, JsonKind::kString, BodyKind::kCheck},
+    {Where::kTop, "id", Field::kId, JsonKind::kString, BodyKind::kRefund},
     {Where::kTop, "expires_ms", Field::kExpires, JsonKind::kNumber, BodyKind::kReserve},
     {Where::kTop, "ttl_ms", Field::kTtl, JsonKind::kNumber, BodyKind::kAcquire},
     {Where::kDescriptor, "entries", Field::kEntries, JsonKind::kArray},
@@ -135,35 +132,16 @@ limiter::Request CheckReader::Finish() {
   BindId();
   return {.domain = domain_,
           .descriptors = descriptors_,
-          .once = {.id = bound_id_, .window = kIdRemembered}};
+          .once = {.id = bound_id_, .window = limiter::kIdRemembered}};
 }
 
 void CheckReader::BindId() {
   bound_id_.clear();
   if (id_.empty()) return;
   content_.clear();
-  const auto add_number = [&](uint64_t number) {
-    fmt::format_to(std::back_inserter(content_), "{} ", number);
-  };
-  const auto add_text = [&](std::string_view text) {
-    add_number(text.size());
-    content_.append(text);
-  };
-  for (const rule::Descriptor& descriptor : descriptors_) {
-    add_number(descriptor.entries.size());
-    for (const rule::Entry& entry : descriptor.entries) {
-      add_text(entry.key);
-      add_text(entry.value);
-    }
-    add_number(descriptor.cost.value_or(1));
-    add_number(descriptor.override_limit ? 1 : 0);
-    if (!descriptor.override_limit) continue;
-    add_number(descriptor.override_limit->requests_per_unit);
-    add_text(rule::Name(descriptor.override_limit->unit));
-  }
+  rule::AppendRequestContent(descriptors_, content_);
   // Other requests with ids have prefixes of their own.
-  bound_id_.append("check|").append(id_).append("|");
-  bound_id_.append(wire::DigestHex(wire::Digest::kSha256, content_), 0, kContentDigits);
+  wire::AppendBoundId(kind_ == BodyKind::kRefund ? "refund" : "check", id_, content_, bound_id_);
 }
 
 bool CheckReader::BeginObject() {
@@ -247,8 +225,8 @@ bool CheckReader::String(std::string_view text) {
       domain_ = text;
       break;
     case Field::kId:
-      if (text.size() > kIdBytesMax)
-        return Fail(fmt::format("{} is longer than {} bytes", Path(), kIdBytesMax));
+      if (text.size() > wire::kRequestIdBytesMax)
+        return Fail(fmt::format("{} is longer than {} bytes", Path(), wire::kRequestIdBytesMax));
       id_ = text;
       break;
     case Field::kKey:

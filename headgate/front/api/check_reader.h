@@ -25,10 +25,11 @@ enum class JsonKind : uint8_t { kString, kNumber, kObject, kArray, kBool, kNull 
 
 // Which paths take a body. Each takes the fields of the ones before it, and more.
 enum class BodyKind : uint8_t {
-  kQuestion,  // /v1/peek, /v1/refund, /v1/reset
-  kCheck,     // with an id
-  kReserve,   // with the time in which it can be settled
-  kAcquire,   // with the time after which a permit ends
+  kQuestion,  // /v1/peek, /v1/reset
+  kRefund,    // with an id
+  kCheck,
+  kReserve,  // /v1/reserve: also the time in which the reservation can be settled
+  kAcquire,  // /v1/acquire: also the time after which a permit ends
 };
 
 // Reusable, together with its memory. Each event returns false if it is not allowed at this point;
@@ -51,8 +52,8 @@ class CheckReader {
   // Call it after the whole document. The result points to the strings of the events and to this
   // reader's memory.
   limiter::Request Finish();
-  // The id as the document has it. In the request it also stands for what the request asks for, so
-  // that an id that passed once never lets another request pass.
+  // The id as the document has it. The id in the request is bound to the content of the document
+  // (wire/bound_id.h), so that an id that passed once never lets a different request pass.
   std::string_view id() const { return id_; }
   // How long a reservation can be settled, if the document says so.
   const std::optional<base::Duration>& expires() const { return expires_; }

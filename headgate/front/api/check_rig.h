@@ -9,7 +9,8 @@
 
 #include "headgate/base/check.h"
 #include "headgate/front/api/handler.h"
-#include "headgate/http/session.h"
+#include "headgate/http/handler_application.h"
+#include "headgate/http/http1/server_session.h"
 #include "headgate/rule/builder.h"
 #include "headgate/store/memory.h"
 
@@ -48,8 +49,10 @@ struct CheckRig {
   CheckHandler handler;
   access::Access access;
   http::Router router{"Headgate", access};
-  http::Options options;
-  http::Session session{router, options, {}};
+  http::HandlerOptions options;
+  http::HandlerApplication application{router, options};
+  http::http1::ServerOptions server_options{.cancels_abandoned = false};
+  http::http1::ServerSession session{application, server_options, {}};
 };
 
 // A request as the router gets it.

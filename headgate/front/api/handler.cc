@@ -74,7 +74,7 @@ void CheckHandler::AddRoutes(http::Router& router) {
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/reset",
-              .what = "reset the buckets, as if never used",
+              .what = "make the buckets full again",
               .needs = access::Right::kAdmin,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Change(limiter::Operation::kReset, request, response, now);
@@ -124,9 +124,10 @@ bool CheckHandler::Settle(limiter::Operation operation, const http::Request& req
 
 bool CheckHandler::Parse(limiter::Operation operation, const http::Request& request,
                          http::Response& response) {
-  const bool takes = operation == limiter::Operation::kTake;
-  std::optional<BodyError> error =
-      parser_.Parse(request.body, request_, takes ? BodyKind::kCheck : BodyKind::kQuestion);
+  const BodyKind kind = operation == limiter::Operation::kTake     ? BodyKind::kCheck
+                        : operation == limiter::Operation::kRefund ? BodyKind::kRefund
+                                                                   : BodyKind::kQuestion;
+  std::optional<BodyError> error = parser_.Parse(request.body, request_, kind);
   if (!error) error = Misplaced(operation, request_, parser_);
   if (error) http::AnswerProblem(400, error->detail, error->hint, response);
   return !error;

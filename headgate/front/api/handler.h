@@ -9,7 +9,7 @@
 //   POST /v1/reset    resets to the unused state        200; needs access to state
 #pragma once
 
-#include "headgate/front/answer/limit_answer.h"
+#include "headgate/answer/limit_answer.h"
 #include "headgate/front/api/batch_handler.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/front/api/permit_handler.h"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "headgate/front/api/check_rig.h"
+#include "headgate/http/test_lines.h"
 
 namespace headgate::front::api {
 namespace handler_test {
@@ -41,6 +42,7 @@ class Rules final : public rule::RuleSet {
   bool Find(std::string_view domain, std::span<const rule::Entry> entries,
             rule::Match& match) const override {
     match.rule = nullptr;
+    match.all_or_nothing = all_or_nothing_;
     match.step_count = static_cast<uint32_t>(entries.size());
     match.steps = {};
     if (domain != "default") return false;
@@ -49,7 +51,6 @@ class Rules final : public rule::RuleSet {
     }
     return true;
   }
-  bool AllOrNothing(std::string_view /*domain*/) const override { return all_or_nothing_; }
   std::span<const rule::Rule> rules() const override { return rules_; }
 
  private:
@@ -59,12 +60,7 @@ class Rules final : public rule::RuleSet {
 
 std::map<std::string, std::string> FieldsOf(const http::Response& response) {
   std::map<std::string, std::string> fields;
-  for (std::string_view rest = response.fields; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find("\r\n"));
-    const size_t colon = line.find(": ");
-    fields.emplace(line.substr(0, colon), line.substr(colon + 2));
-    rest.remove_prefix(line.size() + 2);
-  }
+  for (const auto [name, value] : response.fields) fields.emplace(name, value);
   return fields;
 }
 
@@ -151,13 +147,14 @@ TEST(Check, LetsTenThroughAndThenSaysWhenToComeBack) {
             R"("retry_after_ms":0,"reset_after_ms":{},"wait_ms":0,"rule":"api_key","shadow":false}}]}})"
             "\n",
             i, (10 - i) * 2000));
-    EXPECT_EQ(response.fields, fmt::format("Content-Type: application/json\r\n"
-                                           "RateLimit-Policy: \"api_key\";q=10;w=20\r\n"
-                                           "RateLimit: \"api_key\";r={};t={}\r\n"
-                                           "X-RateLimit-Limit: 10\r\n"
-                                           "X-RateLimit-Remaining: {}\r\n"
-                                           "X-RateLimit-Reset: {}\r\n",
-                                           i, (10 - i) * 2, i, (10 - i) * 2));
+    EXPECT_EQ(http::Lines(response.fields),
+              fmt::format("Content-Type: application/json\r\n"
+                          "RateLimit-Policy: \"api_key\";q=10;w=20\r\n"
+                          "RateLimit: \"api_key\";r={};t=2\r\n"
+                          "X-RateLimit-Limit: 10\r\n"
+                          "X-RateLimit-Remaining: {}\r\n"
+                          "X-RateLimit-Reset: {}\r\n",
+                          i, i, (10 - i) * 2));
   }
   const http::Response denied = server.Post("/v1/check", Body("api_key"), kStart + 500ms);
   EXPECT_EQ(denied.status, 429);
@@ -166,7 +163,7 @@ TEST(Check, LetsTenThroughAndThenSaysWhenToComeBack) {
       R"({"allowed":false,"decisions":[{"allowed":false,"limit":10,"remaining":0,)"
       R"("retry_after_ms":1500,"reset_after_ms":19500,"wait_ms":0,"rule":"api_key","shadow":false}]})"
       "\n");
-  EXPECT_EQ(denied.fields,
+  EXPECT_EQ(http::Lines(denied.fields),
             "Content-Type: application/json\r\n"
             "RateLimit-Policy: \"api_key\";q=10;w=20\r\n"
             "RateLimit: \"api_key\";r=0;t=2\r\n"
@@ -191,13 +188,13 @@ TEST(Check, LetsThroughWhatNoRuleLimitsAndSaysNothingOfLimits) {
   for (const char* key : {"other", "free"}) {
     const http::Response response = server.Post("/v1/check", Body(key));
     EXPECT_EQ(response.status, 200);
-    EXPECT_EQ(response.fields, "Content-Type: application/json\r\n");
+    EXPECT_EQ(http::Lines(response.fields), "Content-Type: application/json\r\n");
   }
 }
 
 TEST(Check, AddsOnlyTheFieldsThatWereChosen) {
   Server server(TenPer20s(), {.dialect = wire::RateLimitDialect::kTwitter});
-  EXPECT_EQ(server.Post("/v1/check", Body("api_key")).fields,
+  EXPECT_EQ(http::Lines(server.Post("/v1/check", Body("api_key")).fields),
             "Content-Type: application/json\r\nx-rate-limit-limit: 10\r\n"
             "x-rate-limit-remaining: 9\r\nx-rate-limit-reset: 1790000002\r\n");
 }
@@ -206,7 +203,7 @@ TEST(Check, TakesALimitFromTheRequest) {
   Server server(TenPer20s());
   const std::string body = R"({"descriptors":[{"entries":[{"key":"api_key","value":"x"}],)"
                            R"("limit":{"requests_per_unit":1,"unit":"hour"}}]})";
-  EXPECT_THAT(server.Post("/v1/check", body).fields,
+  EXPECT_THAT(http::Lines(server.Post("/v1/check", body).fields),
               HasSubstr("RateLimit-Policy: \"request\";q=1;w=3600\r\n"));
   EXPECT_EQ(server.Post("/v1/check", body).status, 429);
 }
@@ -239,6 +236,24 @@ TEST(Refund, GivesBackWhatWasTaken) {
   EXPECT_THAT(response.body, HasSubstr(R"("remaining":4)"));
   EXPECT_EQ(server.Post("/v1/check", Body("api_key", 4)).status, 200);
   EXPECT_EQ(server.Post("/v1/check", Body("api_key", 1)).status, 429);
+}
+
+TEST(Refund, WithAnIdCountsOnce) {
+  Server server(TenPer20s());
+  const auto body = [](int cost) {
+    return R"({"id":"a","cost":)" + std::to_string(cost) +
+           R"(,"descriptors":[{"entries":[{"key":"api_key","value":"v"}]}]})";
+  };
+  server.Post("/v1/check", body(10));
+  for (int i = 0; i < 2; ++i) {
+    const http::Response response = server.Post("/v1/refund", body(4));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_THAT(response.body, HasSubstr(R"("remaining":4)"));
+  }
+  EXPECT_THAT(server.Post("/v1/refund", body(3)).body, HasSubstr(R"("remaining":7)"))
+      << "another cost is another refund";
+  EXPECT_THAT(server.Post("/v1/reset", body(1)).body,
+              HasSubstr("only checks, reservations and refunds have an id"));
 }
 
 TEST(Refund, IsAConflictForAQueue) {
@@ -284,7 +299,7 @@ TEST(Errors, AreProblemsWithTheReason) {
   for (const char* path : {"/v1/check", "/v1/peek", "/v1/refund", "/v1/reset"}) {
     const http::Response response = server.Post(path, R"({"descriptors":[{"key":"a"}]})");
     EXPECT_EQ(response.status, 400);
-    EXPECT_EQ(response.fields, "Content-Type: application/problem+json\r\n");
+    EXPECT_EQ(http::Lines(response.fields), "Content-Type: application/problem+json\r\n");
     EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Bad Request","status":400,)"
                              R"("detail":"descriptors[0] has no field \"key\"",)"
                              R"("hint":"its fields are entries, cost, limit"})"
@@ -296,7 +311,7 @@ TEST(Errors, AreUnavailableBeforeTheFirstRules) {
   Server server(nullptr);
   const http::Response response = server.Post("/v1/check", Body("api_key"));
   EXPECT_EQ(response.status, 503);
-  EXPECT_THAT(response.fields, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("Retry-After: 1\r\n"));
   EXPECT_EQ(
       response.body,
       R"({"type":"about:blank","title":"Service Unavailable","status":503,)"

@@ -22,8 +22,8 @@ void AppendField(std::string_view name, uint64_t value, std::string& out) {
 
 }  // namespace
 
-// A request for a permit. While it waits for the shared store, the hold gives back what comes too
-// late.
+// A request for a permit. If the client leaves while the request waits for the shared store, the
+// hold gives back a permit that is granted too late.
 struct PermitHandler::Acquiring {
   explicit Acquiring(std::function<void()> wake) : pending(std::move(wake)) {}
 
@@ -79,7 +79,8 @@ bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::In
   check_.permits = nullptr;
   response.later = status.ok() && decided_.waiting;
   if (response.later) {
-    // The connection ends with its client: nobody else learns the id of the permit.
+    // Closes the connection if the client leaves meanwhile, so that the hold gives the permit back:
+    // nobody else will learn its id.
     response.held_until = acquiring.begun_at;
     return false;
   }

@@ -6,7 +6,7 @@
 // A permit that is not released ends after its ttl.
 #pragma once
 
-#include "headgate/front/answer/limit_answer.h"
+#include "headgate/answer/limit_answer.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"
 #include "headgate/limiter/checker.h"

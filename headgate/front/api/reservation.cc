@@ -58,7 +58,8 @@ bool TakeTakes(std::string_view& text, std::vector<ReservedTake>& takes) {
   for (char end = ','; end == ',';) {
     ReservedTake& take = takes.emplace_back();
     if (!TakeNumber(text, take.cost, end) || end != ':') return false;
-    if (!TakeNumber(text, take.mark, end, 16) || (end != ',' && end != ' ')) return false;
+    if (!TakeNumber(text, take.mark, end, 16) || end != ':') return false;
+    if (!TakeNumber(text, take.at.ns, end) || (end != ',' && end != ' ')) return false;
   }
   return true;
 }
@@ -71,7 +72,7 @@ std::optional<std::string> SealReservation(const limiter::Request& request, std:
   std::string payload = fmt::format("{} {} {:x} ", reservation.expiry.ns / kNanosPerMs,
                                     reservation.taken_at.ns, reservation.place);
   for (const ReservedTake& take : reservation.takes)
-    fmt::format_to(std::back_inserter(payload), "{}:{:x},", take.cost, take.mark);
+    fmt::format_to(std::back_inserter(payload), "{}:{:x}:{},", take.cost, take.mark, take.at.ns);
   payload.back() = ' ';
   payload.push_back('{');
   AppendField("id", id, payload);

@@ -1,11 +1,11 @@
-// A reservation as its client holds it: what was taken, from where, under which id, and until when
-// it can be settled, with a seal. The server keeps nothing; so a reservation survives a restart if
-// the buckets do, and any instance with the same buckets and the same secret settles it.
+// A reservation as its client holds it, with a seal: the costs taken, their buckets, the id, and
+// the time until which it can be settled. The server keeps nothing; so a reservation survives a
+// restart if the buckets do, and any instance with the same buckets and the same secret settles it.
 //
 //   token   = base64url(seal, payload)         seal = HMAC-SHA-256 of the payload
 //   payload = expiry in ms since 1970, the time at which it was taken, in ns since 1970, the place
-//             of the buckets, what was taken for each descriptor (cost:mark, with commas), and the
-//             check as JSON, with its stated costs and its id; spaces in between
+//             of the buckets, what was taken for each descriptor (cost:mark:time, with commas), and
+//             the check as JSON, with its stated costs and its id; spaces in between
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// No bytes open as a reservation, except those that were sealed; and those, cut or changed, open as
-// what they were or not at all.
+// No bytes open as a reservation, except sealed ones. Sealed bytes that are cut or changed open as
+// the same reservation or not at all.
 #include <string>
 #include <string_view>
 

@@ -65,7 +65,7 @@ TEST(Reservation, HasABound) {
   EXPECT_FALSE(SealReservation({.domain = "d", .descriptors = {&descriptor, 1}}, "i", one, "s"));
 }
 
-// Before an update, a fleet sealed reservations without what was taken.
+// Before an update, a fleet sealed reservations without the amounts that were taken.
 TEST(Reservation, OfAnotherVersionIsNotOpened) {
   for (const std::string payload :
        {"1790000000123 1789999999123456789 {\"id\":\"a\"}", "1790000000123 17 0 ", "1790000000123",

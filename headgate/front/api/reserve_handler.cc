@@ -70,23 +70,18 @@ std::optional<StatedCosts> CostsIn(const Json& body) {
 
 }  // namespace
 
-// A settlement under way. Its steps are done one after the other, because the store can be asked
+// A settlement in progress. Its steps are done one after the other, because the store can be asked
 // again only about the step that waits.
 struct ReserveHandler::Settling {
   enum class Step : uint8_t {
-    kUseUp,     // the reservation's id
-    kRefund,    // what was estimated too much
-    kLookFor,   // what was estimated too little
-    kTake,      // as much of it as is there
-    kTakeLess,  // others have taken some meanwhile
-    kLook,      // at the state, for the answer
+    kUseUp,   // the reservation's id
+    kUndo,    // the excess of the estimate
+    kCharge,  // the shortage of the estimate
+    kPeek,    // at the buckets, for the answer
     kDone,
   };
 
   explicit Settling(http::Suspension* suspension) : pending([suspension] { suspension->wake(); }) {}
-
-  // Plans to take what is there of what is wanted; the rest is lacking.
-  void TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer, size_t descriptor);
 
   limiter::Pending pending;
   Step step = Step::kUseUp;
@@ -96,9 +91,8 @@ struct ReserveHandler::Settling {
   Reservation reservation;
   std::vector<uint64_t> reserved;  // as estimated
   std::vector<uint64_t> used;
-  std::vector<uint64_t> back;     // by descriptor: comes back
-  std::vector<uint64_t> lacking;  // by descriptor: not taken, because it was not there
-  std::vector<uint64_t> rest;     // what is left to take of it
+  std::vector<uint64_t> back;     // by descriptor: is given back
+  std::vector<uint64_t> lacking;  // by descriptor: not charged, because the store did not answer
 };
 
 ReserveHandler::ReserveHandler(limiter::Checker& checker, answer::LimitAnswer& answer,
@@ -129,7 +123,7 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   if (!error && parser_.ttl())
     error = BodyError{.detail = "only /v1/acquire takes ttl_ms", .hint = "write expires_ms"};
   if (error) return http::AnswerProblem(400, error->detail, error->hint, response);
-  // Settled by the cost that is stated, whatever the rule says about sizes.
+  // A settlement uses its stated cost, even if the rule counts sizes.
   descriptors_.assign(check_.descriptors.begin(), check_.descriptors.end());
   for (rule::Descriptor& descriptor : descriptors_) descriptor.cost = descriptor.cost.value_or(1);
   check_.descriptors = descriptors_;
@@ -141,7 +135,8 @@ void ReserveHandler::Reserve(const http::Request& request, http::Response& respo
   const std::vector<FoundBuckets> found = FindBuckets(checker_.published(), check_);
   Reservation reservation{.expiry = now + expires, .taken_at = now, .place = Place()};
   for (size_t i = 0; i < found.size(); ++i)
-    reservation.takes.push_back({.cost = *descriptors_[i].cost, .mark = found[i].mark});
+    reservation.takes.push_back(
+        {.cost = *descriptors_[i].cost, .at = base::kInstantMax, .mark = found[i].mark});
   const auto sealed = [&] { return SealReservation(check_, id, reservation, secret()); };
   auto token = sealed();  // at its longest
   base::Duration left = expires;
@@ -264,7 +259,6 @@ bool ReserveHandler::Open(std::string_view body, Settling& settling, base::Insta
     settling.reserved.push_back(descriptor.cost.value_or(1));
   settling.back.assign(count, 0);
   settling.lacking.assign(count, 0);
-  settling.rest.assign(count, 0);
   settling.opened = true;
   return true;
 }
@@ -273,37 +267,28 @@ bool ReserveHandler::Ask(Operation operation, Settling& settling, base::Instant 
                          http::Response& response) {
   check_.descriptors = descriptors_;
   check_.operation = operation;
-  // The request that is settled has passed, however many are in flight now.
+  // The settled request has passed already, so its rule's permits do not matter now.
   check_.skips_permits = true;
   check_.once = {};
+  check_.undone = undone_;
   if (settling.step == Settling::Step::kUseUp)
     check_.once = {.id = settling.once, .window = kSettledRemembered};
   limiter::Pending* const pending = checker_.may_wait() ? &settling.pending : nullptr;
   const absl::Status status = checker_.Check(check_, decided_, now, pending);
-  // Once the reservation is used up, the settlement goes on without the store, and the answer says
-  // what came of it.
+  // Once the reservation is used up, the settlement continues without the store, and the answer
+  // says what came of it.
   if (!status.ok() && settling.step == Settling::Step::kUseUp) {
     answer_.AnswerError(status, 503, response);
     return false;
   }
   if (!status.ok() && !absl::IsUnavailable(status)) {
-    // Rules that change meanwhile: nothing has been done.
+    // If the rules change meanwhile, this step does nothing.
     decided_.descriptors.assign(check_.descriptors.size(), {});
     for (limiter::DescriptorAnswer& answer : decided_.descriptors)
       answer.outcome = limiter::Outcome::kUnavailable;
   }
   response.later = decided_.waiting;
   return !response.later;
-}
-
-void ReserveHandler::Settling::TakeAtMost(uint64_t wanted, const limiter::DescriptorAnswer& answer,
-                                          size_t descriptor) {
-  const bool is_enforced =
-      answer.has_decision() && (answer.rule == nullptr || !answer.rule->shadow_mode);
-  uint64_t there = is_enforced ? answer.decision.remaining : wanted;
-  if (answer.outcome == limiter::Outcome::kUnavailable) there = 0;
-  rest[descriptor] = std::min(there, wanted);
-  lacking[descriptor] += wanted - rest[descriptor];
 }
 
 bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Response& response) {
@@ -349,51 +334,40 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
                                       StillTaken(take, found[i], decided_.descriptors[i],
                                                  settling.reservation.taken_at, now));
         }
-        settling.step = Step::kRefund;
+        settling.step = Step::kUndo;
         break;
-      case Step::kRefund:
-        if (with_costs([&](size_t i) { return settling.back[i]; })) {
+      // The store gives back what the buckets still lack then.
+      case Step::kUndo:
+        if (with_costs([&](size_t i) {
+              return settling.back[i] > 0 ? settling.reserved[i] - settling.used[i] : 0;
+            })) {
+          undone_.clear();
+          for (size_t i = 0; i < reserved.size(); ++i) {
+            if (settling.back[i] > 0) {
+              undone_.push_back(
+                  {.taken_at = settling.reservation.takes[i].at, .kept = settling.used[i]});
+            }
+          }
           // A queue takes nothing back, and refuses the whole request; so do not ask it.
           std::erase_if(descriptors_, [](const auto& descriptor) { return descriptor.cost == 0u; });
-          if (!ask(Operation::kRefund)) return false;
+          if (!ask(Operation::kUndo)) return false;
           size_t asked = 0;
           for (uint64_t& back : settling.back) {
             if (back > 0 && !was_done(asked++)) back = 0;
           }
         }
-        settling.step = Step::kLookFor;
+        settling.step = Step::kCharge;
         break;
-      // A take that is denied counts in some limits, so it does not show how much is there.
-      case Step::kLookFor:
-        if (!with_costs(more)) {
-          settling.step = Step::kLook;
-          break;
-        }
-        with_costs([](size_t) { return uint64_t{0}; });
-        if (!ask(Operation::kPeek)) return false;
-        for (size_t i = 0; i < reserved.size(); ++i)
-          settling.TakeAtMost(more(i), decided_.descriptors[i], i);
-        settling.step = Step::kTake;
-        break;
-      case Step::kTake:
-        if (with_costs([&](size_t i) { return settling.rest[i]; })) {
-          if (!ask(Operation::kTake)) return false;
-          const bool none_taken =
-              !decided_.allowed && checker_.rules()->AllOrNothing(check_.domain);
+      case Step::kCharge:
+        if (with_costs(more)) {
+          if (!ask(Operation::kCharge)) return false;
           for (size_t i = 0; i < reserved.size(); ++i) {
-            const bool denied = !decided_.descriptors[i].allowed();
-            if (denied) settling.TakeAtMost(settling.rest[i], decided_.descriptors[i], i);
-            if (!denied && !none_taken) settling.rest[i] = 0;
+            if (!was_done(i)) settling.lacking[i] = more(i);
           }
         }
-        settling.step = Step::kTakeLess;
+        settling.step = Step::kPeek;
         break;
-      case Step::kTakeLess:
-        if (with_costs([&](size_t i) { return settling.rest[i]; }) && !ask(Operation::kTake))
-          return false;
-        settling.step = Step::kLook;
-        break;
-      case Step::kLook:
+      case Step::kPeek:
         with_costs([](size_t) { return uint64_t{0}; });
         if (!ask(Operation::kPeek)) return false;
         settling.step = Step::kDone;

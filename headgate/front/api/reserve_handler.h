@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/front/answer/limit_answer.h"
+#include "headgate/answer/limit_answer.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"
 #include "headgate/limiter/checker.h"
@@ -48,11 +48,13 @@ class ReserveHandler {
   limiter::Checker& checker_;
   answer::LimitAnswer& answer_;
   const std::string secret_;
-  const std::string id_begin_;  // of the ids that this handler gives; no other handler has it
+  const std::string
+      id_begin_;  // the beginning of the ids that this handler makes; unique among handlers
   uint64_t ids_given_ = 0;
   CheckParser parser_;
   limiter::Request check_;
   std::vector<rule::Descriptor> descriptors_;
+  std::vector<limiter::Request::Undone> undone_;  // if `check_` is an undo
   limiter::Response decided_;
 };
 

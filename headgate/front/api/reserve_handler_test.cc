@@ -32,24 +32,24 @@ TYPED_TEST(Reservations, WhatWasEstimatedTooMuchComesBack) {
   EXPECT_EQ(this->desk.Remaining(), 680u);
 }
 
-TYPED_TEST(Reservations, WhatWasEstimatedTooLittleIsTakenAsFarAsItIsThere) {
+TYPED_TEST(Reservations, WhatWasEstimatedTooLittleIsChargedAlsoIfItDoesNotFit) {
   const std::string little = this->desk.Reserve(100);
   EXPECT_EQ(this->desk.Settle(little, 300)["uncovered"], json({0}));
   EXPECT_EQ(this->desk.Remaining(), 700u);
   const std::string much = this->desk.Reserve(100);
-  EXPECT_EQ(this->desk.Settle(much, 1000)["uncovered"], json({300}));
+  EXPECT_EQ(this->desk.Settle(much, 1000)["uncovered"], json({0}));
   EXPECT_EQ(this->desk.Remaining(), 0u);
 }
 
-// A denied take uses up such a window; what was there counts as taken.
-TEST(ReservationsOfLimitsThatCountDenied, ShowWhatWasTaken) {
-  MemoryDesk desk(CheckRig::OneRule({.algorithm = algorithm::Algorithm::kFixedWindow,
-                                     .requests = 5,
-                                     .period = 1h,
-                                     .count_denied = true}));
-  const std::string reservation = desk.Reserve(3);
-  EXPECT_EQ(desk.Settle(reservation, 9)["uncovered"], json({4}));
-  EXPECT_EQ(desk.Remaining(), 0u);
+// 100 are reserved and 400 used: the bucket owes 200, and lets a request pass when these and its
+// cost have come back.
+TEST(ReservationsOfABucket, LeaveItOverdrawn) {
+  MemoryDesk desk(CheckRig::OneRule({.requests = 200, .period = 200s}));
+  const std::string reservation = desk.Reserve(100);
+  EXPECT_EQ(desk.Settle(reservation, 400)["uncovered"], json({0}));
+  const json denied = desk.Ask("/v1/check", Body(1));
+  EXPECT_EQ(denied["allowed"], false);
+  EXPECT_EQ(denied["decisions"][0]["retry_after_ms"], 201'000);
 }
 
 TYPED_TEST(Reservations, WhatHasComeBackByItselfIsNotGivenBack) {
@@ -102,7 +102,7 @@ TYPED_TEST(Reservations, ARetriedReservationWithAnIdIsTheSame) {
   EXPECT_EQ(this->desk.Remaining(), 900u);
 }
 
-// To settle what was never taken would refill the bucket.
+// Settling a reservation that took nothing would refill the bucket.
 TYPED_TEST(Reservations, AnIdDoesNotStandForAnotherRequest) {
   json other = Body(1, {{"id", "call-7"}});
   other["descriptors"][0]["entries"][0]["value"] = "bob";
@@ -254,7 +254,7 @@ TYPED_TEST(Reservations, AreNotMistakenForChecksWithSimilarIds) {
 }
 
 TYPED_TEST(Reservations, FieldsOfOtherPathsAreRefused) {
-  for (const char* const path : {"/v1/peek", "/v1/refund", "/v1/reset"}) {
+  for (const char* const path : {"/v1/peek", "/v1/reset"}) {
     EXPECT_THAT(this->desk.Ask(path, Body(1, {{"id", "x"}}))["detail"], HasSubstr("have an id"));
     EXPECT_EQ(this->desk.status, 400);
   }
@@ -272,7 +272,7 @@ TYPED_TEST(Reservations, AHintNamesOnlyTheFieldsThatThePathTakes) {
   const std::string question = "its fields are domain, descriptors, cost";
   const json wrong = Body(1, {{"expires", 1}});
   EXPECT_EQ(this->desk.Ask("/v1/peek", wrong)["hint"], question);
-  EXPECT_EQ(this->desk.Ask("/v1/refund", wrong)["hint"], question);
+  EXPECT_EQ(this->desk.Ask("/v1/refund", wrong)["hint"], question + ", id");
   EXPECT_EQ(this->desk.Ask("/v1/check", wrong)["hint"], question + ", id");
   EXPECT_EQ(this->desk.Ask("/v1/checks", {{"checks", {wrong}}})["hint"], question + ", id");
   EXPECT_EQ(this->desk.Ask("/v1/reserve", wrong)["hint"], question + ", id, expires_ms");
@@ -299,7 +299,7 @@ TEST(ReservationsInAnOutage, ShowWhatCameOfASettlement) {
     SharedDesk desk;
     const std::string reservation = desk.Reserve(500);
     desk.rig.before_answer = [&, answered = 0]() mutable {
-      const int first_step = 3;  // a look at the id, the bucket, and the id
+      const int first_step = 3;  // a peek at the id, the bucket, and the id
       if (answered++ == first_step) desk.shared.failure = absl::UnavailableError("gone");
     };
     const json answer = desk.Settle(reservation, used);

@@ -25,7 +25,7 @@ void AddNumber(Number number, base::KeyHasher& hasher) {
   hasher.Add({static_cast<const char*>(static_cast<const void*>(&number)), sizeof number});
 }
 
-uint64_t Finish(const base::KeyHasher& hasher) {
+uint64_t Finish(base::KeyHasher& hasher) {
   return std::max<uint64_t>(hasher.Finish().low, 1);  // 0 stands for no limit
 }
 
@@ -50,11 +50,12 @@ uint64_t MarkOf(const base::Hash128& bucket, const rule::Rule* rule,
   AddNumber(bucket.low, hasher);
   AddNumber(bucket.high, hasher);
   if (rule != nullptr) AddNumber(rule->shadow_mode, hasher);
-  // A limit keeps its bucket if its place stays the same.
+  // A limit keeps its bucket if its position in the rule stays the same.
   for (const limiter::PublishedLimit& limit : limits) {
     const algorithm::LimitSpec spec = ReturnsOf(limit.limit->limit);
     AddNumber(spec.algorithm, hasher);
     AddNumber(spec.align, hasher);
+    if (!spec.zone.is_utc()) hasher.Add(spec.zone.name());
     AddNumber(int64_t{spec.period.count()}, hasher);
     AddNumber(spec.requests, hasher);
     AddNumber(spec.burst.value_or(0), hasher);
@@ -71,9 +72,9 @@ bool HasChangedSince(const limiter::PublishedLimit& limit, base::Instant time) {
                      });
 }
 
-// The part that the buckets lack, seen from the tightest one. One with nothing left may lack more
-// than it holds, because its limit may have been lowered. A lease does not know what other
-// instances have taken.
+// An upper bound on the part that the buckets lack, from the tightest one. If this one is empty,
+// the part is unbounded: after its limit was lowered, a bucket may lack more than its capacity. It
+// is also unbounded for a lease, which does not know how much other instances have taken.
 uint64_t LackingAtMost(const DescriptorAnswer& answer) {
   const algorithm::Decision& decision = answer.decision;
   if (decision.remaining == 0 || answer.mode == limiter::Mode::kLeased)
@@ -122,6 +123,7 @@ std::vector<ReservedTake> TakesOf(const limiter::Request& request,
   std::vector<ReservedTake> takes(found.size());
   for (size_t i = 0; i < takes.size(); ++i) {
     takes[i].mark = found[i].mark;
+    takes[i].at = response.taken_at[i];
     // The rules may have changed since the buckets were found.
     if (response.took[i] && response.descriptors[i].rule == found[i].rule)
       takes[i].cost = request.descriptors[i].cost.value_or(1);
@@ -141,7 +143,7 @@ uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
     bound(*answer.limit);
     return still;
   }
-  // One cost goes back to all limits, so the one of which most has come back decides.
+  // One cost goes back to all limits, so the limit that has regained most by itself decides.
   for (const limiter::PublishedLimit& limit : found.limits) {
     if (HasChangedSince(limit, taken_at)) return 0;
     bound(limit.limit->limit);

@@ -17,9 +17,10 @@ namespace headgate::front::api {
 
 // The take for one descriptor of a reservation.
 struct ReservedTake {
-  uint64_t cost = 0;  // from each of its limits
-  // Names the buckets. Another mark means other buckets, or limits that give back by themselves in
-  // another way; 0: no limit applied.
+  uint64_t cost = 0;    // from each of its limits
+  base::Instant at{0};  // as Response::taken_at
+  // Names the buckets. Another mark means other buckets, or limits that refill in another way; 0:
+  // no limit applied.
   uint64_t mark = 0;
   bool operator==(const ReservedTake&) const = default;
 };
@@ -44,8 +45,8 @@ std::vector<ReservedTake> TakesOf(const limiter::Request& request,
                                   const std::vector<FoundBuckets>& found,
                                   const limiter::Response& response);
 
-// The part of what was taken that the buckets surely still lack. `answer` is about the descriptor
-// now, and `found` are its buckets now.
+// The part of the take that the buckets certainly still lack. `answer` is about the descriptor now,
+// and `found` are its buckets now.
 uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
                     const limiter::DescriptorAnswer& answer, base::Instant taken_at,
                     base::Instant now);

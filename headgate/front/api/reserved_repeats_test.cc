@@ -105,7 +105,7 @@ TEST(RepeatedReservationsInAnOutage, GiveNothingBackThatTheStoreHasNotGiven) {
 TEST(RepeatedReservationsInAnOutage, GiveNothingBackThatTheIdDoesNotRemember) {
   RuledDesk<SharedDesk> desk(Usual());
   desk.rig.before_answer = [&] {
-    const bool notes = desk.shared.oldest().operation == store::Operation::kRefund;
+    const bool notes = desk.shared.oldest().operation == store::Operation::kUndo;
     desk.shared.failure = notes ? absl::UnavailableError("gone") : absl::OkStatus();
   };
   const std::string first = desk.Reserve(30, Named(Of({"user"}), "one"));
@@ -117,7 +117,7 @@ TEST(RepeatedReservationsInAnOutage, GiveNothingBackThatTheIdDoesNotRemember) {
   EXPECT_EQ(desk.Returned(first), json({30})) << "its own answer says what was taken";
 }
 
-// The request does not wait until its id remembers.
+// The request does not wait until the store has noted its id.
 TEST(RepeatedReservationsInAnOutage, NobodyWaitsForTheNote) {
   RuledDesk<SharedDesk> desk(Usual());
   size_t answered = 0;
@@ -136,7 +136,7 @@ TEST(RepeatedReservationsInAnOutage, NobodyWaitsForTheNote) {
   }
   EXPECT_EQ(response.status, 200);
   ASSERT_EQ(desk.shared.waiting(), 1u);
-  EXPECT_EQ(desk.shared.oldest().operation, store::Operation::kRefund);
+  EXPECT_EQ(desk.shared.oldest().operation, store::Operation::kUndo);
   desk.shared.AnswerAll();
 }
 

@@ -1,4 +1,4 @@
-// A desk with rules as text, for tests of what comes back to which bucket of a reservation.
+// A desk with rules as text, for tests of how much comes back to each bucket of a reservation.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -71,7 +71,7 @@ struct Connection {
 
 class SentRequest : public ::testing::TestWithParam<std::string> {
  protected:
-  // A request to `path` of which the connection has not heard before.
+  // A request to `path` that the connection has not received before.
   static json BodyFor(const std::string& path, Connection& connection, const std::string& value) {
     if (path == "/v1/checks") return {{"checks", {Check(value, 7), Check(value, 8)}}};
     if (path != "/v1/settle") return Check(value, 7);

@@ -16,17 +16,48 @@
 
 namespace headgate::front::auth {
 
-// 2026-09-21T12:26:40Z
+// 2026-09-21T14:13:20Z
 inline constexpr base::Instant kRigStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
+
+// Clients are named by their API key.
+inline constexpr std::string_view kByKey = R"(
+trusted_proxies: [10.0.0.0/8]
+original_request: x-forwarded
+mappings:
+- path: /free/*
+- path: /open/*
+  exempt: [{header: X-Team, values: [ops]}]
+  refuse: [{header: X-Team, values: [red]}]
+  descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+    optional: true
+- require_rule: true
+  descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+)";
+
+// The value of Headgate-Outcome.
+inline std::string OutcomeOf(const http::Response& response) {
+  return std::string(response.fields.Find("Headgate-Outcome").value_or(""));
+}
 
 // Limits by rules of one line each, in the domain "default".
 struct AuthRig {
-  AuthRig(std::string_view mappings_text, std::vector<std::string> one_liners) {
+  AuthRig(std::string_view mappings_text, std::vector<std::string> one_liners,
+          answer::LimitAnswerOptions answer = {})
+      : handler(checker, answer, options, loop, counters) {
     const rule::LoadResult rules = rule::LoadRules({}, {.one_liners = std::move(one_liners)});
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, kRigStart).ok());
     Publish(mappings_text);
     handler.AddRoutes(router);
+  }
+
+  void SetRuleFile(std::string_view text) {
+    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
+    const rule::LoadResult rules = rule::LoadRules(files, {});
+    HEADGATE_CHECK(rules.ok());
+    HEADGATE_CHECK(limiter.OnRules(rules.rules, kRigStart).ok());
   }
 
   void Publish(std::string_view text) {
@@ -55,13 +86,13 @@ struct AuthRig {
   limiter::Checker checker{limiter};
   base::ManualClock clock{base::WallTime::FromNanos(kRigStart.ns)};
   net::EventLoop loop{clock};
-  LiveMappings mappings;
-  Repeats repeats{{}};
+  gate::LiveMappings mappings;
+  gate::Repeats repeats{{}};
   const base::HashSecret secret{};
-  Counters counters;
-  const JudgeOptions options{
+  gate::Counters counters;
+  const gate::JudgeOptions options{
       .mappings = mappings, .repeats = repeats, .secret = secret, .clock = clock};
-  AuthHandler handler{checker, {}, options, loop, counters};
+  AuthHandler handler;
   access::Access access;
   http::Router router{"test", access};
 };

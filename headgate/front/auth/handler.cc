@@ -12,7 +12,7 @@ namespace headgate::front::auth {
 
 // The state of a connection whose request has to wait.
 struct AuthHandler::Conversation {
-  Conversation(net::EventLoop& loop, http::Suspension& suspension, Counters& counters_of_loop)
+  Conversation(net::EventLoop& loop, http::Suspension& suspension, gate::Counters& counters_of_loop)
       : asked([&suspension] { suspension.wake(); }),
         timer(loop, [&suspension] { suspension.wake(); }),
         counters(counters_of_loop) {}
@@ -23,28 +23,34 @@ struct AuthHandler::Conversation {
     held.reset();
   }
 
-  Asked asked;
+  gate::Asked asked;
   std::optional<http::Response> held;  // the answer that waits for its time
   base::BootTime due{0};
   base::Instant held_until{0};  // `due` on the clock of requests
   net::Timer timer;
-  Counters& counters;
+  gate::Counters& counters;
 };
 
 void AuthHandler::AddRoutes(http::Router& router) {
   const auto handle = [this](const http::Request& request, http::Response& response,
                              base::Instant now) { Handle(request, response, now); };
+  const auto refuse_head = [this](const http::Request& head, const http::Refusal& refusal,
+                                  http::Response& response, base::Instant now) {
+    return RefuseHead(head, refusal, response, now);
+  };
   router.Add({.methods = {},
               .path = std::string(kPath),
               .what = "may the request that a proxy describes pass?",
               .any_host = true,
-              .handle = handle});
+              .handle = handle,
+              .answer_refused_head = refuse_head});
   router.Add({.methods = {},
               .path = std::string(kPath) + "/",
               .match = http::Route::Match::kPrefix,
               .what = "the same",
               .any_host = true,
-              .handle = handle});
+              .handle = handle,
+              .answer_refused_head = refuse_head});
 }
 
 AuthHandler::Conversation& AuthHandler::ConversationOf(const http::Request& request) {
@@ -72,12 +78,25 @@ void AuthHandler::Handle(const http::Request& request, http::Response& response,
   if (!ReadOriginalRequest(request,
                            set == nullptr ? mapping::OriginalRequest::kNone : set->original_request,
                            head)) {
-    judge_.RefuseHead("a header that describes the request comes twice", verdict_);
+    judge_.RefuseHead(head, "a header that describes the request comes twice", verdict_);
     return Answer(request, response, now);
   }
-  const auto make_asked = [&]() -> Asked& { return ConversationOf(request).asked; };
+  const auto make_asked = [&]() -> gate::Asked& { return ConversationOf(request).asked; };
   response.later = !judge_.Decide(head, make_asked, now, verdict_);
   if (!response.later) Answer(request, response, now);
+}
+
+bool AuthHandler::RefuseHead(const http::Request& head, const http::Refusal& refusal,
+                             http::Response& response, base::Instant now) {
+  const mapping::MappingSet* const set = judge_.mappings();
+  if (set == nullptr || set->original_request != mapping::OriginalRequest::kXOriginal) return false;
+  mapping::RequestHead described;
+  ReadOriginalRequest(head, set->original_request, described);
+  if (!set->Trusts(described)) return false;
+  judge_.RefuseHead(described, refusal.detail, verdict_);
+  response.status = verdict_.status;
+  Write(response, now);
+  return true;
 }
 
 void AuthHandler::Answer(const http::Request& request, http::Response& response,
@@ -85,8 +104,11 @@ void AuthHandler::Answer(const http::Request& request, http::Response& response,
   Write(response, now);
   const bool wants_body = judge_.mappings() != nullptr && judge_.mappings()->original_request !=
                                                               mapping::OriginalRequest::kXOriginal;
-  if (!Passes(verdict_.outcome) && wants_body) {
-    http::AnswerProblem(verdict_.status, DescribeRefusal(verdict_.outcome), verdict_.detail,
+  std::string content_type;
+  if (wants_body && gate::WriteRefusal(verdict_, content_type, response.body)) {
+    response.AddField("Content-Type", content_type);
+  } else if (wants_body && !gate::Passes(verdict_.outcome)) {
+    http::AnswerProblem(verdict_.status, gate::DescribeRefusal(verdict_.outcome), verdict_.detail,
                         response);
   }
   response.status = verdict_.status;
@@ -107,13 +129,12 @@ void AuthHandler::Hold(Conversation& conversation, http::Response& response) {
 }
 
 void AuthHandler::Write(http::Response& response, base::Instant now) {
-  response.AddField("Headgate-Outcome", Name(verdict_.outcome));
+  response.AddField("Headgate-Outcome", gate::Name(verdict_.outcome));
   response.AddField("Cache-Control", "no-store");
-  // No scheme of HTTP describes other attributes, such as a header with an API key.
-  if (verdict_.status == 401 && verdict_.lacks_bearer)
-    response.AddField("WWW-Authenticate", R"(Bearer realm="headgate")");
+  if (const std::string challenge = gate::ChallengeOf(verdict_); !challenge.empty())
+    response.AddField("WWW-Authenticate", challenge);
   answer::LimitAnswer::AddMode(verdict_.mode, response);
-  EmitFields(verdict_, answer_, now, [&](std::string_view name, std::string_view value) {
+  gate::EmitFields(verdict_, answer_, now, [&](std::string_view name, std::string_view value) {
     response.AddField(name, value);
   });
 }

@@ -4,12 +4,14 @@
 //
 //   ANY /auth...    200: it passes; otherwise the status that the mapping sets for the outcome
 //
-// The field Headgate-Outcome names the outcome. The fields of the limit are on every answer, empty
-// if no limit applies. Answers that let a request pass have no body, and neither has any answer to
-// nginx, which could otherwise not reuse its connection.
+// The field Headgate-Outcome names the outcome. If a limit applies, its fields are on the answer.
+// If none applies, an answer that lets the request pass has these fields with empty values. Such an
+// answer has no body, and no answer to nginx has one, because nginx could not reuse its connection
+// otherwise. nginx passes on only 401 and 403. So if the head of its request cannot be read, the
+// mappings decide the status too, instead of 431 or 400.
 #pragma once
 
-#include "headgate/front/auth/judge.h"
+#include "headgate/gate/judge.h"
 #include "headgate/http/router.h"
 #include "headgate/net/event_loop.h"
 
@@ -20,7 +22,7 @@ class AuthHandler {
  public:
   // All arguments must outlive the handler. `loop` is the loop that it runs on.
   AuthHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& answer,
-              const JudgeOptions& options, net::EventLoop& loop, Counters& counters)
+              const gate::JudgeOptions& options, net::EventLoop& loop, gate::Counters& counters)
       : answer_(checker, answer),
         judge_(checker, answer_, options, counters),
         loop_(loop),
@@ -35,16 +37,19 @@ class AuthHandler {
   struct Conversation;
 
   void Handle(const http::Request& request, http::Response& response, base::Instant now);
+  // Returns false if the answer is not for a trusted nginx.
+  bool RefuseHead(const http::Request& head, const http::Refusal& refusal, http::Response& response,
+                  base::Instant now);
   void Answer(const http::Request& request, http::Response& response, base::Instant now);
   void Write(http::Response& response, base::Instant now);
   void Hold(Conversation& conversation, http::Response& response);
   Conversation& ConversationOf(const http::Request& request);
 
   answer::LimitAnswer answer_;
-  Judge judge_;
+  gate::Judge judge_;
   net::EventLoop& loop_;
-  Counters& counters_;
-  Verdict verdict_;
+  gate::Counters& counters_;
+  gate::Verdict verdict_;
 };
 
 }  // namespace headgate::front::auth

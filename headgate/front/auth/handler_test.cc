@@ -1,5 +1,6 @@
 #include "headgate/front/auth/handler.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 
 #include "headgate/base/random.h"
 #include "headgate/front/auth/auth_rig.h"
+#include "headgate/http/test_lines.h"
 
 namespace headgate::front::auth {
 namespace handler_test {
@@ -17,29 +19,33 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view kByKey = R"(
-trusted_proxies: [10.0.0.0/8]
-original_request: x-forwarded
-mappings:
-- path: /free/*
-- path: /open/*
-  exempt: [{header: X-Team, values: [ops]}]
-  refuse: [{header: X-Team, values: [red]}]
-  descriptors:
-  - entries: [{key: api_key, header: X-API-Key}]
-    optional: true
-- require_rule: true
-  descriptors:
-  - entries: [{key: api_key, header: X-API-Key}]
-)";
-
-// The value of Headgate-Outcome.
-std::string OutcomeOf(const http::Response& response) {
-  constexpr std::string_view kName = "Headgate-Outcome: ";
-  const size_t at = response.fields.find(kName);
-  if (at == response.fields.npos) return "";
-  const size_t begin = at + kName.size();
-  return response.fields.substr(begin, response.fields.find('\r', at) - begin);
+TEST(Auth, InPassthroughEveryRequestPassesAndIsCountedAsItWasDecided) {
+  AuthRig rig(kByKey, {"api_key: 1/minute"});
+  rig.limiter.SetPassthrough(true);
+  const auto ask = [&](std::vector<std::pair<std::string_view, std::string_view>> fields) {
+    const http::Response response = rig.Ask("GET", "/auth", std::move(fields));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.body, "");
+    EXPECT_THAT(http::Lines(response.fields), Not(HasSubstr("Retry-After: ")));
+    return OutcomeOf(response);
+  };
+  EXPECT_EQ(ask({{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}}), "allowed");
+  EXPECT_EQ(ask({{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}}), "passthrough");     // denied
+  EXPECT_EQ(ask({{"X-Forwarded-Uri", "/x"}}), "passthrough");                          // missing
+  EXPECT_EQ(ask({{"X-Forwarded-Uri", "/a%2fb"}}), "passthrough");                      // invalid
+  EXPECT_EQ(ask({{"X-Forwarded-Uri", "/open/x"}, {"X-Team", "red"}}), "passthrough");  // refused
+  rig.peer.ip = *base::ParseIpAddress("192.0.2.1");
+  EXPECT_EQ(ask({{"X-Forwarded-Uri", "/x"}}), "passthrough");  // untrusted
+  const auto counted = [&](gate::Outcome outcome) {
+    return rig.counters.outcomes[static_cast<size_t>(outcome)].value();
+  };
+  for (const gate::Outcome outcome :
+       {gate::Outcome::kAllowed, gate::Outcome::kDenied, gate::Outcome::kMissing,
+        gate::Outcome::kInvalid, gate::Outcome::kRefused, gate::Outcome::kUntrusted}) {
+    EXPECT_EQ(counted(outcome), 1u) << Name(outcome);
+  }
+  rig.limiter.SetPassthrough(false);
+  EXPECT_EQ(rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}}).status, 403);
 }
 
 TEST(Auth, LetsPassAndDeniesWithAnHonestRetryAfter) {
@@ -55,11 +61,11 @@ TEST(Auth, LetsPassAndDeniesWithAnHonestRetryAfter) {
   const http::Response denied = rig.Ask("GET", "/auth", fields);
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(OutcomeOf(denied), "denied");
-  EXPECT_THAT(denied.fields, HasSubstr("\r\nRetry-After: 30\r\n"));
+  EXPECT_THAT(http::Lines(denied.fields), HasSubstr("\r\nRetry-After: 30\r\n"));
   EXPECT_THAT(denied.body, HasSubstr("over the limit"));
   EXPECT_EQ(rig.Ask("GET", "/auth", fields, kRigStart + 30s).status, 200);
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(Outcome::kAllowed)].value(), 3u);
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(Outcome::kDenied)].value(), 1u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kAllowed)].value(), 3u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kDenied)].value(), 1u);
 }
 
 TEST(Auth, EveryOutcomeHasItsStatus) {
@@ -88,7 +94,8 @@ TEST(Auth, AProblemNamesTheAttribute) {
   AuthRig rig(kByKey, {"api_key: 2/minute"});
   const http::Response missing = rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}});
   EXPECT_THAT(missing.body, HasSubstr(R"("hint":"header X-API-Key is missing")"));
-  EXPECT_THAT(missing.fields, Not(HasSubstr("WWW-Authenticate"))) << "there is no scheme for it";
+  EXPECT_THAT(http::Lines(missing.fields), Not(HasSubstr("WWW-Authenticate")))
+      << "there is no scheme for it";
 }
 
 constexpr std::string_view kByToken = R"(
@@ -113,17 +120,41 @@ TEST(Auth, AMissingBearerTokenIsAskedFor) {
   AuthRig bearer(ByToken("bearer"), {"user: 2/minute"});
   const http::Response missing = bearer.Ask("GET", "/auth", {});
   EXPECT_EQ(missing.status, 401);
-  EXPECT_THAT(missing.fields, HasSubstr(kChallenge));
+  EXPECT_THAT(http::Lines(missing.fields), HasSubstr(kChallenge));
   AuthRig session(ByToken("session"), {"user: 2/minute"});
   EXPECT_EQ(session.Ask("GET", "/auth", {}).status, 401);
-  EXPECT_THAT(session.Ask("GET", "/auth", {}).fields, Not(HasSubstr("WWW-Authenticate")));
+  EXPECT_THAT(http::Lines(session.Ask("GET", "/auth", {}).fields),
+              Not(HasSubstr("WWW-Authenticate")));
   AuthRig other(ByToken("bearer") + "  status: {missing: 403}\n", {"user: 2/minute"});
   EXPECT_EQ(other.Ask("GET", "/auth", {}).status, 403);
-  EXPECT_THAT(other.Ask("GET", "/auth", {}).fields, Not(HasSubstr("WWW-Authenticate")));
+  EXPECT_THAT(http::Lines(other.Ask("GET", "/auth", {}).fields),
+              Not(HasSubstr("WWW-Authenticate")));
 }
 
 // {"alg":"HS256"}, {"sub":"mallory"}
 constexpr std::string_view kMallory = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWxsb3J5In0.AA";
+
+// RFC 6750, section 3.1.
+TEST(Auth, ATokenThatIsRefusedIsAnsweredWithTheReason) {
+  AuthRig rig(ByToken("bearer"), {"user: 2/minute"});
+  // {"alg":"HS256"}, {"sub":"ann","exp":1}
+  const http::Response expired =
+      rig.Ask("GET", "/auth",
+              {{"Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4iLCJleHAiOjF9.AA"}});
+  EXPECT_EQ(expired.status, 401);
+  EXPECT_THAT(http::Lines(expired.fields),
+              HasSubstr("WWW-Authenticate: Bearer realm=\"headgate\", error=\"invalid_token\", "
+                        "error_description=\"the token has expired\"\r\n"));
+  const auto refused = [&](jwt::Refusal refusal) {
+    return rig.counters.token_refusals[static_cast<size_t>(refusal)].value();
+  };
+  EXPECT_EQ(refused(jwt::Refusal::kExpired), 1u);
+  EXPECT_EQ(rig.Ask("GET", "/auth", {{"Authorization", "Bearer a.b"}}).status, 400)
+      << "a list of refuse needs the claim";
+  EXPECT_EQ(refused(jwt::Refusal::kNotThreeParts), 1u);
+  rig.Ask("GET", "/auth", {{"Authorization", kMallory}});
+  EXPECT_EQ(refused(jwt::Refusal::kNone), 0u) << "a valid token";
+}
 
 TEST(Auth, ATokenThatComesTwiceIsInvalid) {
   AuthRig rig(ByToken("bearer"), {"user: 2/minute"});
@@ -167,8 +198,9 @@ TEST(Auth, AnswersNobodyWhoIsNotTrusted) {
   EXPECT_EQ(rig.Ask("GET", "/auth", {}).status, 403);
   // The bucket is untouched.
   rig.peer.ip = base::ParseIpAddress("10.0.0.1");
-  EXPECT_THAT(rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}}).fields,
-              HasSubstr("X-RateLimit-Remaining: 1\r\n"));
+  EXPECT_THAT(
+      http::Lines(rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}}).fields),
+      HasSubstr("X-RateLimit-Remaining: 1\r\n"));
 }
 
 // A PROXY header names such an address, or a proxy on this machine does not know its client.
@@ -201,9 +233,9 @@ TEST(Auth, FieldsOfTheLimitAreAlwaysThere) {
   for (const std::string_view field :
        {"RateLimit-Policy: \r\n", "RateLimit: \r\n", "X-RateLimit-Limit: \r\n",
         "X-RateLimit-Remaining: \r\n", "X-RateLimit-Reset: \r\n"}) {
-    EXPECT_THAT(response.fields, HasSubstr(field));
+    EXPECT_THAT(http::Lines(response.fields), HasSubstr(field));
   }
-  EXPECT_THAT(response.fields, Not(HasSubstr("Retry-After")));
+  EXPECT_THAT(http::Lines(response.fields), Not(HasSubstr("Retry-After")));
 }
 
 TEST(Auth, AnswersToNginxHaveNoBody) {
@@ -222,7 +254,9 @@ TEST(Auth, TheRequestLineItselfMayBeTheClients) {
       "- path: /a/*\n  method: [PUT]\n  refuse: [{path: true, values: [/a/b]}]\n",
       {});
   EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a/b?c=1", {})), "refused");
-  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth//a/./b", {})), "refused");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a//./b", {})), "refused");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth//a/b", {})), "invalid");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a;x/b", {})), "invalid");
   EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a/c", {})), "allowed");
   EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth/a/b", {})), "unmatched");
   EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth", {})), "unmatched");
@@ -250,9 +284,10 @@ TEST(Auth, ARequestWithTheSameIdCountsOnceInItsWindow) {
   const auto ask = [&](std::string_view id, std::string_view key, base::Instant now) {
     const http::Response response =
         rig.Ask("GET", "/auth", {{"X-Request-Id", id}, {"X-API-Key", key}}, now);
-    const size_t at = response.fields.find("Remaining: ");
-    return std::to_string(response.status) + " " +
-           response.fields.substr(at + 11, response.fields.find('\r', at) - at - 11);
+    for (const auto [name, value] : response.fields) {
+      if (name.ends_with("Remaining")) return fmt::format("{} {}", response.status, value);
+    }
+    return std::string();
   };
   EXPECT_EQ(ask("a", "k1", kRigStart), "200 1");
   EXPECT_EQ(ask("a", "k1", kRigStart + 1s), "200 1");
@@ -276,7 +311,8 @@ TEST(Auth, AnIdThatComesTwiceIsInvalid) {
 TEST(Auth, ARepeatedDenialNamesTheTimeThatIsLeft) {
   AuthRig rig(kWithIds, {"api_key: 1/minute"});
   const auto ask = [&](std::string_view id, base::Instant now) {
-    return rig.Ask("GET", "/auth", {{"X-Request-Id", id}, {"X-API-Key", "k"}}, now).fields;
+    return http::Lines(
+        rig.Ask("GET", "/auth", {{"X-Request-Id", id}, {"X-API-Key", "k"}}, now).fields);
   };
   ask("a", kRigStart);
   EXPECT_THAT(ask("b", kRigStart), HasSubstr("Retry-After: 60\r\n"));
@@ -293,14 +329,44 @@ TEST(Auth, AHeaderThatDescribesTheRequestTwiceIsInvalid) {
   const http::Response response =
       rig.Ask("GET", "/auth", {{"X-Original-URI", "/a"}, {"X-Original-URI", "/b"}});
   EXPECT_EQ(response.status, 403);
-  EXPECT_THAT(response.fields, HasSubstr("Headgate-Outcome: invalid\r\n"));
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(Outcome::kInvalid)].value(), 1u);
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("Headgate-Outcome: invalid\r\n"));
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kInvalid)].value(), 1u);
+}
+
+// nginx passes on only 401 and 403: with 431 or 417 its client gets 500.
+TEST(Auth, AHeadThatCannotBeReadIsAnsweredByTheMappingsInTheFormOfNginx) {
+  const auto text = [](std::string_view form) {
+    return fmt::format(
+        "trusted_proxies: [10.0.0.0/8]\noriginal_request: {}\nmappings:\n"
+        "- status: {{invalid: 403}}\n  descriptors:\n  - entries: [{{key: k, header: K}}]\n",
+        form);
+  };
+  AuthRig rig(text("x-original"), {"k: 1/minute"});
+  constexpr http::Refusal kTooMany{431, "too many fields", "send fewer fields"};
+  http::Request head;
+  head.method = "GET";
+  head.target = "/auth";
+  head.peer = rig.peer;
+  http::Response response;
+  ASSERT_TRUE(rig.router.AnswerRefusedHead(head, kTooMany, response, kRigStart));
+  EXPECT_EQ(response.status, 403);
+  EXPECT_THAT(http::Lines(response.fields), HasSubstr("Headgate-Outcome: invalid\r\n"));
+  EXPECT_EQ(response.body, "");
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kInvalid)].value(), 1u);
+  head.target = "/v1/check";
+  EXPECT_FALSE(rig.router.AnswerRefusedHead(head, kTooMany, response, kRigStart));
+  head.target = "/auth";
+  head.peer.ip = *base::ParseIpAddress("192.0.2.1");
+  EXPECT_FALSE(rig.router.AnswerRefusedHead(head, kTooMany, response, kRigStart)) << "a stranger";
+  rig.Publish(text("x-forwarded"));
+  head.peer = rig.peer;
+  EXPECT_FALSE(rig.router.AnswerRefusedHead(head, kTooMany, response, kRigStart));
 }
 
 TEST(Repeats, WaitUntilTheFirstRequestPasses) {
-  Repeats repeats({.window = 10s, .entries_max = 32});
+  gate::Repeats repeats({.window = 10s, .entries_max = 32});
   const base::Hash128 id{.low = 1, .high = 0};
-  Verdict verdict;
+  gate::Verdict verdict;
   verdict.wait = 3s;
   repeats.Remember(id, verdict, kRigStart);
   std::string policy;
@@ -314,11 +380,11 @@ TEST(Repeats, WaitUntilTheFirstRequestPasses) {
 }
 
 TEST(Repeats, RememberAnIdAnewThatExpiredBehindALongerOne) {
-  Repeats repeats({.window = 10s, .entries_max = 1000});
+  gate::Repeats repeats({.window = 10s, .entries_max = 1000});
   // Both are in one shard.
   const base::Hash128 queued{.low = 1, .high = 0};
   const base::Hash128 id{.low = 2, .high = 0};
-  Verdict verdict;
+  gate::Verdict verdict;
   std::string policy;
   base::Instant now = kRigStart;
   repeats.Remember(queued, {.wait = 60s}, now);
@@ -342,9 +408,9 @@ TEST(Repeats, RememberAnIdAnewThatExpiredBehindALongerOne) {
 }
 
 TEST(Repeats, ForgetsTheOldestBeyondItsBound) {
-  Repeats repeats({.window = 10s, .entries_max = 32});
+  gate::Repeats repeats({.window = 10s, .entries_max = 32});
   const auto id = [](uint64_t n) { return base::Hash128{.low = n, .high = 0}; };
-  Verdict verdict;
+  gate::Verdict verdict;
   std::string policy;
   for (uint64_t n = 0; n < 5; ++n) repeats.Remember(id(n), verdict, kRigStart);
   EXPECT_EQ(repeats.forgotten(), 3u) << "two in each of 16 parts";
@@ -382,7 +448,8 @@ mappings:
     const std::string id = text();
     const http::Response response = rig.Ask(
         "GET", "/auth", {{"X-API-Key", key}, {"X-Forwarded-Uri", path}, {"X-Request-Id", id}});
-    std::string_view rest = response.fields;
+    const std::string lines = http::Lines(response.fields);
+    std::string_view rest = lines;
     while (!rest.empty()) {
       const size_t end = rest.find("\r\n");
       ASSERT_NE(end, rest.npos);

@@ -18,9 +18,9 @@ constexpr HeaderNames kXForwarded = {"X-Forwarded-Uri", "X-Forwarded-Method", "X
 // False if one of the headers comes twice.
 bool ReadHeaders(const HeaderNames& names, mapping::RequestHead& head) {
   using enum wire::Lookup;
-  return head.FindHeader(names.target, head.target) != kTwice &&
-         head.FindHeader(names.method, head.method) != kTwice &&
-         head.FindHeader(names.host, head.host) != kTwice;
+  return head.FindField(names.target, head.target) != kTwice &&
+         head.FindField(names.method, head.method) != kTwice &&
+         head.FindField(names.host, head.host) != kTwice;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Serves all protocols on one port: the first bytes of a connection choose its session
-// (protocol_sniff.h). A protocol that the address does not serve is refused in that protocol
-// (refusal_text.h), and so is a connection without a place.
+// (protocol_sniff.h). With TLS they must be of the protocol that ALPN has agreed on. A protocol
+// that the address does not serve is refused in that protocol (refusal_text.h), and so is a
+// connection without a place.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,8 @@ namespace headgate::front::mux {
 struct Sessions {
   using Factory = std::function<std::unique_ptr<net::Session>(const net::Peer&)>;
   Factory resp;
-  Factory http;
+  Factory http1;
+  Factory http2;
   net::RequestMeter* resp_meter = nullptr;  // both may be null
   net::RequestMeter* http_meter = nullptr;
 };

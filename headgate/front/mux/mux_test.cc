@@ -44,22 +44,41 @@ struct Address {
 };
 
 struct Both : Address {
-  Both() { chooser = Mux({.resp = Makes("resp"), .http = Makes("http")}, counters); }
+  Both() {
+    chooser =
+        Mux({.resp = Makes("resp"), .http1 = Makes("http"), .http2 = Makes("http2")}, counters);
+  }
 };
 struct OnlyResp : Address {
-  OnlyResp() { chooser = Mux({.resp = Makes("resp"), .http = {}}, counters); }
+  OnlyResp() { chooser = Mux({.resp = Makes("resp"), .http1 = {}, .http2 = {}}, counters); }
 };
 struct OnlyHttp : Address {
-  OnlyHttp() { chooser = Mux({.resp = {}, .http = Makes("http")}, counters); }
+  OnlyHttp() {
+    chooser = Mux({.resp = {}, .http1 = Makes("http"), .http2 = Makes("http2")}, counters);
+  }
 };
 
 TEST(Mux, ChoosesByTheFirstBytesAndCounts) {
   Both both;
   EXPECT_EQ(NameOf(both.Choose("*1\r\n")), "resp");
   EXPECT_EQ(NameOf(both.Choose("GET / HTTP/1.1\r\n")), "http");
+  EXPECT_EQ(NameOf(both.Choose("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")), "http2");
   EXPECT_EQ(NameOf(both.Choose("PING\r\n")), "resp");
   EXPECT_EQ(both.counters.resp.value(), 2u);
-  EXPECT_EQ(both.counters.http.value(), 1u);
+  EXPECT_EQ(both.counters.http.value(), 2u);
+}
+
+TEST(Mux, TheFirstBytesMustBeOfTheProtocolThatTlsHasAgreedOn) {
+  constexpr std::string_view kHttp2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  constexpr std::string_view kHttp1 = "GET / HTTP/1.1\r\n";
+  Both both;
+  const auto name = [&](std::string_view bytes, net::Alpn agreed) {
+    return NameOf(both.chooser(bytes, net::Peer{.alpn = agreed}, net::Room::kForIt));
+  };
+  EXPECT_EQ(name(kHttp1, net::Alpn::kHttp11), "http");
+  EXPECT_EQ(name(kHttp2, net::Alpn::kHttp11), "none");
+  EXPECT_EQ(name(kHttp1, net::Alpn::kHttp2), "none");
+  EXPECT_EQ(name(kHttp2, net::Alpn::kHttp2), "http2");
 }
 
 TEST(Mux, WaitsForBytesThatTell) {

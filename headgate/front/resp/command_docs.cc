@@ -81,6 +81,12 @@ constexpr std::array kCheck{
     ArgumentDoc{.name = "cost", .type = "integer", .token = "COST", .optional = true},
     ArgumentDoc{.name = "descriptor", .type = "block", .multiple = true, .parts = kDescriptor},
 };
+constexpr std::array kRefund{
+    ArgumentDoc{.name = "domain", .type = "string"},
+    ArgumentDoc{.name = "cost", .type = "integer", .token = "COST", .optional = true},
+    ArgumentDoc{.name = "id", .type = "string", .token = "ID", .optional = true},
+    ArgumentDoc{.name = "descriptor", .type = "block", .multiple = true, .parts = kDescriptor},
+};
 constexpr std::array kAcquire{
     ArgumentDoc{.name = "domain", .type = "string"},
     ArgumentDoc{.name = "cost", .type = "integer", .token = "COST", .optional = true},
@@ -108,7 +114,7 @@ constexpr std::array kDocs{
     CommandDoc{Verb::kIncrEx, "Increments a counter within bounds, and sets its expiry", kIncrEx},
     CommandDoc{Verb::kHgCheck, "Takes from the limits of the rules that match", kCheck},
     CommandDoc{Verb::kHgPeek, "Answers like HG.CHECK and takes nothing", kCheck},
-    CommandDoc{Verb::kHgRefund, "Gives back what HG.CHECK took", kCheck},
+    CommandDoc{Verb::kHgRefund, "Gives back what HG.CHECK took", kRefund},
     CommandDoc{Verb::kHgAcquire,
                "Takes a permit of the rules that limit concurrency, and the rest like HG.CHECK",
                kAcquire},

@@ -22,7 +22,7 @@ enum class Verb : uint8_t {
   kHgRefund,
   kHgAcquire,
   kHgRelease,
-  kHgReset,  // the last one that writes
+  kHgReset,  // the last verb that changes state
   kExists,
   kTtl,
   kPttl,
@@ -53,7 +53,7 @@ struct CommandSpec {
   std::string_view name;  // lower case
   Verb verb;
   int arity;  // number of words including the command name; -n: at least n
-  // Absent: everybody with any right, or a login, may send it.
+  // Absent: every client with a login, or with any right, may send the command.
   std::optional<access::Right> needs{};
   // For cluster clients: the positions of the keys, as COMMAND reports them.
   int first_key = 0;

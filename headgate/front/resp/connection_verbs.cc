@@ -32,7 +32,7 @@ ConnectionVerbs::Answered ConnectionVerbs::LogIn(std::string_view user, std::str
                                                  const LoginTurn& turn, RespWriter& refusal) const {
   using Result = access::Login::Result;
   if (!access_.has_logins()) {
-    // Everybody is the default user, with any password, as in Redis.
+    // Without logins, every client is the default user, whatever its password, as in Redis.
     if (user == kDefaultUser) return Answered::kWell;
     refusal.Error(kWrongPassword);
     return Answered::kWithError;

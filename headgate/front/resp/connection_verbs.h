@@ -1,8 +1,8 @@
 // The verbs that begin a conversation: HELLO, AUTH, SELECT. Replies and error texts are those of
 // Redis, so clients work unmodified.
 //
-// A password may have to be verified on another thread. Then AUTH and HELLO are not answered, and
-// are run again once there is a result.
+// A password may have to be verified on another thread. Then AUTH or HELLO is not answered yet, and
+// the command is run again once there is a result.
 #pragma once
 
 #include <functional>

@@ -84,7 +84,7 @@ bool CounterVerbs::AskAhead(const wire::RespParser& command, const ThrottleTurn&
 }
 
 void CounterVerbs::Delete(std::string_view key, const ThrottleTurn& turn) {
-  // Whatever the value is, it does not change, and has expired.
+  // A change by 0 with an expiry in the past removes the counter, whatever its value.
   Ask(key,
       {.kind = CounterChange::Kind::kDecimal,
        .by = base::Decimal::Integer(0),

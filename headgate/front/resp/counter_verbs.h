@@ -21,7 +21,7 @@ namespace headgate::front::resp {
 // One per loop. Its memory is reused for all commands.
 //
 // If answers come later, the commands of a pipeline are sent together: Answer asks for the first,
-// AskAhead for those that follow, and the turn's PendingCounts keeps the answers until Answer is
+// AskAhead for the following ones, and the turn's PendingCounts keeps the answers until Answer is
 // called again, for one command after the other.
 class CounterVerbs {
  public:
@@ -32,7 +32,8 @@ class CounterVerbs {
   // counter did not change.
   absl::StatusOr<bool> Answer(const wire::RespParser& command, wire::RespVersion version,
                               const ThrottleTurn& turn);
-  // Sends a command that follows one that waits. False: it has to be asked in its turn.
+  // Sends a command to the store while the command before it still waits. Returns false if it must
+  // be sent after that one is answered.
   bool AskAhead(const wire::RespParser& command, const ThrottleTurn& turn);
 
   // Asks to remove the counter of this key. For DEL with a shared store.

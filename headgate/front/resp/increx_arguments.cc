@@ -30,8 +30,8 @@ constexpr std::array kExpiryOptions{
     ExpiryOption{"persist", Kind::kRemove, 0},
 };
 
-// The words of the command, before they are read as numbers: only BYFLOAT, which may come last,
-// says what kind of numbers the bounds are.
+// The words of the command, before they are parsed as numbers: BYFLOAT decides the kind of the
+// bounds' numbers, and may come last.
 struct Words {
   std::optional<std::string_view> by_integer, by_float, least, most, time;
   const ExpiryOption* expiry = nullptr;

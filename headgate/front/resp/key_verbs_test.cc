@@ -27,7 +27,7 @@ TEST(KeyVerbs, DelResetsBucketsAndCountsThoseThatExisted) {
   EXPECT_EQ(client.Send("CL.THROTTLE a 4 1 1000\r\nCL.THROTTLE b 4 1 1000\r\n"), first + first);
   EXPECT_EQ(client.Send("DEL a b a c\r\n"), ":2\r\n");
   EXPECT_EQ(client.Send("CL.THROTTLE a 4 1 1000\r\n"), first);
-  // Whatever its limit is by now.
+  // DEL needs no limit: it removes a bucket under any limit.
   client.Send("CL.THROTTLE a 9 7 60\r\n");
   EXPECT_EQ(client.Send("DEL a\r\nEXISTS a\r\n"), ":1\r\n:0\r\n");
 }

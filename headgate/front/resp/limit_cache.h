@@ -55,7 +55,8 @@ class LimitCache {
     slot = {.limit = limit, .entry = std::move(entry)};
     return slot.entry.get();
   }
-  // Finds a cached limit by this text from now on, if it is three short numbers without a sign.
+  // From now on, Find(text) finds this cached limit, if the text is three short numbers without a
+  // sign.
   void Note(const LimitText& text, const ThrottleLimit& limit) {
     if (!IsShort(text) || !IsDigits(text.max_burst) || !IsDigits(text.count) ||
         !IsDigits(text.period_s))

@@ -175,7 +175,7 @@ TYPED_TEST(PermitVerbs, AreGrantedUntilTheLimitAndAgainAfterARelease) {
   EXPECT_EQ(Number(third, "allowed"), 0);
   EXPECT_EQ(Number(third, "in_flight"), 2);
   EXPECT_EQ(Number(third, "expires_in_ms"), -1);
-  EXPECT_EQ(Number(Field(third, "decisions").items.at(0), "retry_after_ms"), 30'000);
+  EXPECT_EQ(Number(Field(third, "decisions").items.at(0), "retry_after_ms"), 1'000);
   EXPECT_EQ(Number(this->Release(first), "released"), 1);
   EXPECT_EQ(Number(this->Release(first), "released"), 0);
   EXPECT_TRUE(this->Passes());
@@ -351,7 +351,8 @@ TEST(PermitVerbsOverAStore, CommandsThatAskTwiceAreAskedTogetherBothTimes) {
     std::string bytes;
     for (const std::string value : {"ann", "ben", "ann", "cyd"})
       bytes += Command({verb, "d", "ENTRIES", "1", "both", value});
-    // A rule without permits is asked once, beside the first questions of the others.
+    // The bucket of a rule without permits is asked once, together with the first questions of the
+    // other commands.
     bytes += Command({verb, "d", "ENTRIES", "1", "plain", "ann"});
     Desk desk(true);
     desk.Arrive(bytes);

@@ -53,8 +53,9 @@ std::optional<RuleArguments::Option> RuleArguments::OptionAt(RuleVerb verb,
                                                              std::string_view word) const {
   const bool acquires = verb == RuleVerb::kAcquire;
   const bool releases = verb == RuleVerb::kRelease;
+  const bool has_id = acquires || releases || verb == RuleVerb::kRefund;
   if (!cost_ && !releases && base::EqualsIgnoreCase(word, "cost")) return Option::kCost;
-  if (!id_ && (acquires || releases) && base::EqualsIgnoreCase(word, "id")) return Option::kId;
+  if (!id_ && has_id && base::EqualsIgnoreCase(word, "id")) return Option::kId;
   if (!ttl_ && acquires && base::EqualsIgnoreCase(word, "px")) return Option::kPx;
   return std::nullopt;
 }

@@ -5,6 +5,8 @@
 
 #include "headgate/base/check.h"
 #include "headgate/permit/permit.h"
+#include "headgate/rule/request_content.h"
+#include "headgate/wire/bound_id.h"
 #include "headgate/wire/permit_id.h"
 
 namespace headgate::front::resp {
@@ -23,7 +25,8 @@ void WriteOutcome(const limiter::DescriptorAnswer& outcome, wire::RespWriter& re
   const algorithm::Decision& decision = outcome.decision;
   const bool decided = outcome.has_decision();
   const bool shared = outcome.mode != limiter::Mode::kMemory;
-  reply.Map(shared ? 9 : 8);
+  const bool blocked = decided && decision.blocked();
+  reply.Map(8u + (shared ? 1 : 0) + (blocked ? 1 : 0));
   reply.Bulk("allowed");
   reply.Boolean(outcome.allowed());
   reply.Bulk("limit");
@@ -41,9 +44,13 @@ void WriteOutcome(const limiter::DescriptorAnswer& outcome, wire::RespWriter& re
   outcome.rule != nullptr ? reply.Bulk(outcome.rule->label()) : reply.Null();
   reply.Bulk("shadow");
   reply.Boolean(outcome.rule != nullptr && outcome.rule->shadow_mode);
-  if (!shared) return;
-  reply.Bulk("mode");
-  reply.Bulk(Name(outcome.mode));
+  if (shared) {
+    reply.Bulk("mode");
+    reply.Bulk(Name(outcome.mode));
+  }
+  if (!blocked) return;
+  reply.Bulk("blocked_ms");
+  reply.Integer(MillisecondsUp(decision.blocked_for));
 }
 
 // The fields `allowed` and `decisions`.
@@ -118,7 +125,7 @@ limiter::Operation OperationOf(RuleVerb verb) {
       return limiter::Operation::kReset;
     case RuleVerb::kAcquire:
     case RuleVerb::kRelease:
-      break;  // not by an operation on buckets
+      break;  // these are not operations on buckets
   }
   HEADGATE_CHECK(false);
   __builtin_unreachable();
@@ -143,10 +150,18 @@ absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb,
 
 absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Decide(RuleVerb verb, wire::RespWriter& reply,
                                                       RuleTurn& turn, base::Instant now) {
-  HEADGATE_RETURN_IF_ERROR(checker_.Check({.domain = arguments_.domain(),
-                                           .descriptors = arguments_.descriptors(),
-                                           .operation = OperationOf(verb)},
-                                          response_, now, &turn.pending));
+  bound_id_.clear();
+  if (verb == RuleVerb::kRefund && !arguments_.id().empty()) {
+    std::string content;
+    rule::AppendRequestContent(arguments_.descriptors(), content);
+    wire::AppendBoundId("refund", arguments_.id(), content, bound_id_);
+  }
+  HEADGATE_RETURN_IF_ERROR(
+      checker_.Check({.domain = arguments_.domain(),
+                      .descriptors = arguments_.descriptors(),
+                      .operation = OperationOf(verb),
+                      .once = {.id = bound_id_, .window = limiter::kIdRemembered}},
+                     response_, now, &turn.pending));
   if (response_.waiting) return Answered::kLater;
   if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
     return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
@@ -174,7 +189,7 @@ absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Acquire(wire::RespWriter& reply, 
                                              response_, now, &turn.pending);
   if (status.ok() && response_.waiting) return Answered::kLater;
   if (!status.ok()) {
-    turn.acquiring = nullptr;  // gives back what it has
+    turn.acquiring = nullptr;  // destroying the hold gives its permits back
     return status;
   }
   WriteAcquired(response_, turn.acquiring->id, reply);

@@ -25,7 +25,7 @@ struct RuleTurn {
 
   limiter::Pending pending;
   // Only for HG.ACQUIRE. If the connection ends before the command is answered, the hold gives back
-  // what was granted, or what the store grants later.
+  // a permit that was granted, or that the store grants later.
   struct Acquiring {
     std::string id;
     limiter::PermitHold hold;
@@ -53,6 +53,7 @@ class RuleVerbs {
 
   limiter::Checker& checker_;
   RuleArguments arguments_;
+  std::string bound_id_;  // of a refund; empty without an id
   limiter::Response response_;
   limiter::Released released_;
 };

@@ -156,6 +156,16 @@ TEST_F(RuleVerbsTest, ARefundGivesBackAtMostWhatWasTaken) {
               HasSubstr(R"("remaining", 2)"));
 }
 
+TEST_F(RuleVerbsTest, ARefundWithAnIdCountsOnce) {
+  Ask({"HG.CHECK", "d", "COST", "2", "ENTRIES", "1", "user", "ann"});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Ask({"HG.REFUND", "d", "ID", "a", "COST", "1", "ENTRIES", "1", "user", "ann"}),
+                HasSubstr(R"("remaining", 1)"));
+  }
+  EXPECT_THAT(Ask({"HG.CHECK", "d", "ID", "a", "ENTRIES", "1", "user", "ann"}),
+              HasSubstr("syntax error: ENTRIES was expected, not 'ID'"));
+}
+
 TEST_F(RuleVerbsTest, AResetMakesABucketAsIfNeverUsed) {
   Ask({"HG.CHECK", "d", "COST", "2", "ENTRIES", "1", "user", "ann"});
   EXPECT_THAT(Ask({"HG.RESET", "d", "ENTRIES", "1", "user", "ann"}),

@@ -66,7 +66,8 @@ ScriptHandle ScriptCache::Seen(std::string_view name) {
 }
 
 void ScriptCache::Remember(std::string_view name, const ScriptHandle& script) {
-  // Names in different cases, and scripts that the shared table has forgotten.
+  // The cache also holds names in different letter cases, and scripts that the shared table has
+  // forgotten.
   if (seen_.size() >= 4 * Scripts::kMax) seen_.clear();
   seen_.emplace(name, script);
 }

@@ -70,7 +70,7 @@ class ScriptCache {
   void Remember(std::string_view name, const ScriptHandle& script);
 
   Scripts& shared_;
-  // By text, and by SHA-1, which is never the text of a script.
+  // By text, and by SHA-1. A SHA-1 is never the text of a script, so one map holds both.
   std::map<std::string, ScriptHandle, std::less<>> seen_;
 };
 

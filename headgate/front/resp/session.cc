@@ -1,3 +1,8 @@
+// How a call of OnBytes turns bytes into replies. Two kinds of commands may wait for the shared
+// store. Commands that bring their own limits are collected in a batch and wait together: their
+// bytes stay unconsumed, and the next call answers all of them at once (`awaited_`). Every other
+// command that waits is parsed and run again from its first byte. Invariant: replies leave in the
+// order of the commands, so the batch is flushed before any other command writes a reply.
 #include "headgate/front/resp/session.h"
 
 #include <fmt/format.h>
@@ -19,7 +24,7 @@ using wire::RespWriter;
 
 constexpr std::string_view kNoAuth = "NOAUTH Authentication required.";
 
-// The part of a verb in the queue of those that use rules; none if it uses no rules.
+// How the VerbQueue treats this verb; none if the verb uses no rules.
 std::optional<RuleVerb> RuleVerbOf(Verb verb) {
   switch (verb) {
     case Verb::kHgCheck:
@@ -71,6 +76,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
 }
 
 bool RespSession::Resume(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
+  // The batch of the last call: its commands are not parsed again, their bytes are skipped.
   if (awaited_.bytes > 0) {
     pass.waits = !context_.throttle.AnswerSettled(turn);
     if (pass.waits) return false;
@@ -91,6 +97,8 @@ void RespSession::Collect(const ThrottleTurn& turn, Pass& pass) {
     if (parser_.size() > 0 && !TakeCommand(turn, pass)) return;
     pass.rest.remove_prefix(parser_.consumed_bytes());
     if (context_.throttle.full() && !Flush(turn, pass)) return;
+    // Small requests with large answers must not fill the memory, so the loop writes first and
+    // calls again.
     if (turn.output.size() >= pass.output_pause) {
       pass.more = !pass.rest.empty();
       return;
@@ -106,12 +114,17 @@ bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
   pass.waits = collected == Collected::kWaits ||
                (collected == Collected::kNo && !context_.throttle.Flush(turn));
   if (pass.waits) return false;
+  // The batch has just been flushed and holds at most this command, so everything before the
+  // command is answered.
   if (context_.throttle.size() <= 1) {
     pass.unanswered = pass.rest;
     pass.commands_answered = pass.commands;
   }
   if (collected == Collected::kNo) {
     pass.waits = !Run(spec, turn, pass);
+    // The commands behind a waiting one may be sent too, so that one trip to the store serves the
+    // whole pipeline. A transaction executes one command after the other, so nothing is sent ahead
+    // there.
     if (pass.waits && !verbs_.empty() && verbs_.asks_ahead() && !transaction_.executing())
       AskAhead(*RuleVerbOf(spec->verb), pass.rest.substr(parser_.consumed_bytes()), turn.now);
     if (pass.waits && spec->verb == Verb::kIncrEx && counts_.size() == 1 &&
@@ -125,6 +138,7 @@ bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
 
 RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const ThrottleTurn& turn) {
   const auto added = [](bool yes) { return yes ? Collected::kYes : Collected::kWaits; };
+  // Run writes the error for an unknown command, and for a client without the right.
   if (spec == nullptr || !May(Right::kCheck)) return Collected::kNo;
   switch (spec->verb) {
     case Verb::kThrottle:
@@ -161,7 +175,7 @@ bool RespSession::Flush(const ThrottleTurn& turn, Pass& pass) {
 void RespSession::Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
   if (!pass.waits) Flush(turn, pass);
   if (pass.waits) {
-    // A rule verb that waits is not in the batch: it is run again.
+    // A rule verb that waits is not in the batch: the session runs it again later.
     awaited_ = {.bytes = static_cast<size_t>(pass.rest.data() - pass.unanswered.data()),
                 .commands = pass.commands - pass.commands_answered};
     pass.rest = pass.unanswered;
@@ -176,6 +190,7 @@ void RespSession::Settle(const ThrottleTurn& turn, Pass& pass, Progress& progres
 }
 
 void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*now*/) {
+  // For the other reasons the connection just closes.
   if (why != GivenUp::kNoBuffers) return;
   RespWriter(output, client_.version)
       .Error(
@@ -188,6 +203,7 @@ size_t RespSession::BufferedBytes() const {
 }
 
 bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass) {
+  // Between MULTI and EXEC every command is queued, except the ones that end the transaction.
   const bool of_transaction =
       transaction_.state() != Transaction::State::kNone ||
       (spec != nullptr &&
@@ -307,6 +323,8 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
         "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
     return Ran::kFailed;
   }
+  // A login can end between MULTI and EXEC. The error then also ends the transaction, so that its
+  // commands are not executed after a later login.
   if (spec != nullptr && spec->verb == Verb::kExec && NeedsLogin(*spec)) {
     transaction_.End();
     reply.Error(fmt::format("EXECABORT Transaction discarded because of: {}", kNoAuth));
@@ -319,7 +337,7 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
     case Verb::kHttp:
       return RunOther(spec, turn);
     case Verb::kMulti:
-      // Redis goes on queuing too.
+      // After the error the transaction stays open, as in Redis.
       if (transaction_.queuing()) {
         reply.Error("ERR MULTI calls can not be nested");
         return Ran::kFailed;
@@ -353,6 +371,8 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
 }
 
 RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
+  // The replies are collected first, because the array of EXEC may be written only when all are
+  // there. If a command waits, the replies so far stay in the transaction.
   const ThrottleTurn inner{.output = transaction_.replies,
                            .pending = turn.pending,
                            .counts = turn.counts,
@@ -363,7 +383,7 @@ RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
   RespWriter(turn.output, client_.version).Array(transaction_.count());
   turn.output.append(transaction_.replies);
   transaction_.End();
-  // The caller goes on behind EXEC.
+  // The caller continues with the command behind EXEC.
   SetBounds();
   parser_.Parse(pass.rest);
   return Ran::kDone;
@@ -402,7 +422,7 @@ bool RespSession::ExecuteNext(const ThrottleTurn& turn) {
 }
 
 RespSession::Ran RespSession::RunScript(bool by_text, const ThrottleTurn& turn) {
-  // A script that expands is collected; this one has an error.
+  // A script without an error was collected with the batch, so this one has an error.
   const auto words = context_.script_verbs.Expand(by_text, parser_);
   const absl::string_view message = words.status().message();
   RespWriter(turn.output, client_.version).Error({message.data(), message.size()});
@@ -452,8 +472,11 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
 }
 
 void RespSession::AskAhead(RuleVerb first, std::string_view input, base::Instant now) {
-  if (!May(Right::kCheck)) return;  // a refund may be the one that waits
+  if (!May(Right::kCheck))
+    return;  // the waiting command may be a refund, which needs another right
   verbs_.BeginAhead();
+  // The parser is used ahead of the waiting command. Settle makes it forget this position
+  // afterwards.
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
     if (parser_.size() == 0) continue;
@@ -522,6 +545,7 @@ RespSession::Ran RespSession::RunLogin(Verb verb, const ThrottleTurn& turn) {
 }
 
 void RespSession::ResetClient() {
+  // The number of a client stays the same for the whole connection.
   const uint64_t id = client_.id;
   client_ = ClientState{.id = id};
   transaction_.End();
@@ -529,6 +553,7 @@ void RespSession::ResetClient() {
 }
 
 void RespSession::FollowUsers() {
+  // A command that was sent to the store must decide with the rights that it was sent with.
   if (rights_generation_ == context_.access.generation() || sent()) return;
   parser_.Forget();  // the bounds may change, so the next command is read from its beginning
   UpdateRights();

@@ -1,10 +1,10 @@
 // The conversation with one Redis client: RESP2 or RESP3 in, decisions out.
 //
-// Commands of one call are decided together if they can be. Every CL.THROTTLE is collected (see
-// throttle.h) until another command needs its reply after theirs, or the input ends. If HG.CHECK or
-// HG.PEEK has to wait for the shared store, the checks and peeks that follow are sent to the store
-// together with it, and so are those that acquire, or release, after one that does (see
-// verb_queue.h).
+// Commands of one call are decided together if possible. Every CL.THROTTLE is collected (see
+// throttle.h), until a command of another kind comes, whose reply must follow, or the input ends.
+// If HG.CHECK or HG.PEEK has to wait for the shared store, the checks and peeks that follow are
+// sent to the store together with it. So are commands that acquire permits after one that acquires,
+// and commands that release after one that releases (see verb_queue.h).
 //
 // A call of OnBytes has three steps:
 //
@@ -86,10 +86,10 @@ class RespSession final : public net::Session {
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
-  // `input` follows `first`, which waits. Sends the commands in it to the store, up to the first
-  // one that may not follow, is incomplete, or malformed.
+  // `input` is the bytes behind the waiting command `first`. Sends the commands in them to the
+  // store, up to the first one that may not follow `first`, is incomplete, or malformed.
   void AskAhead(RuleVerb first, std::string_view input, base::Instant now);
-  // The same for increments that follow one that waits.
+  // The same for increments behind a waiting increment.
   void AskIncrementsAhead(std::string_view input, const ThrottleTurn& turn);
   bool Unknown(wire::RespWriter& reply) const;
   bool May(access::Right right) const { return rights_.Has(right); }
@@ -98,7 +98,7 @@ class RespSession final : public net::Session {
   // If the client may not do this, writes the reason and returns true.
   bool Refuses(access::Right right, std::string_view command, wire::RespWriter& reply) const;
   Ran RunLogin(Verb verb, const ThrottleTurn& turn);
-  // Whether a command has been sent and is unanswered: it is the next one.
+  // Whether a command was sent to the store and is unanswered. It is the next command in the input.
   bool sent() const {
     return !pending_.empty() || !counts_.empty() || !verbs_.empty() || login_ != nullptr;
   }
@@ -110,7 +110,8 @@ class RespSession final : public net::Session {
   Ran RunClient(const ThrottleTurn& turn);
   Ran RunScript(bool by_text, const ThrottleTurn& turn);
   Ran RunKeyVerb(Verb verb, const ThrottleTurn& turn);
-  // A reply was written, comes later, or is this error.
+  // Writes the error, if there is one. Otherwise `answered` says whether the reply was written, or
+  // comes later.
   Ran Conclude(const absl::StatusOr<bool>& answered, const ThrottleTurn& turn);
   // Checks the command and writes an error if it cannot be executed. Returns whether it can.
   bool Accepts(const CommandSpec* spec, wire::RespWriter& reply) const;

@@ -146,7 +146,7 @@ std::string RandomCommand(std::mt19937_64& random) {
     case 24:
       return Command({"INCREX", "n" + key, "BYINT", std::to_string(random() % 9), "UBOUND", "99"});
     case 25:
-      // A pipeline, in which some are wrong.
+      // A pipeline with some invalid commands.
       return Command({"INCREX", "n" + key, "BYFLOAT", "0.5", "SATURATE", "UBOUND", "9"}) +
              Command({"INCREX", "f" + key, "BYFLOAT", "-1.25"}) +
              Command({"INCREX", "n" + key, random() % 2 == 0 ? "ENX" : "PERSIST"}) +

@@ -89,8 +89,9 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
     at = replies.data();
   };
   std::array<uint64_t, limiter::kOutcomeCount> counts{};
+  const bool passes = checker_.passthrough();
   for (size_t i = 0; i < settled.size(); ++i) {
-    const limiter::Outcome outcome = limiter::OutcomeOf(settled[i]);
+    const limiter::Outcome outcome = limiter::OutcomeOf(settled[i].decision, settled[i].mode);
     if (outcome == limiter::Outcome::kNeverFits && IsOfCounter(settled[i].decision)) [[unlikely]] {
       send();
       counters_.errors.Add();
@@ -98,9 +99,10 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
       continue;
     }
     ++counts[static_cast<size_t>(outcome)];
-    if (outcome != limiter::Outcome::kUnavailable) [[likely]] {
+    if (passes || outcome != limiter::Outcome::kUnavailable) [[likely]] {
       // The limit fits, because CheckArguments bounds max_burst + 1.
-      at = WriteThrottleReply(at, settled[i].decision);
+      at = WriteThrottleReply(
+          at, passes ? limiter::PassedThrough(settled[i].decision) : settled[i].decision);
       continue;
     }
     send();

@@ -4,7 +4,7 @@
 //   CL.THROTTLE key max_burst count period_s [quantity]
 //     →  [limited, limit, remaining, retry_after_s, reset_after_s]
 //
-// GCRA, the command that Redis is to get, decides by the same buckets and has the same reply:
+// GCRA, a command planned for Redis, decides by the same buckets and has the same reply:
 //
 //   GCRA key max_burst tokens_per_period period [TOKENS quantity]
 //
@@ -56,7 +56,7 @@ class ThrottleBatch {
   bool full() const { return size_ == kCommandsMax; }
 
   // Adds one command, given by a wire::RespParser or CommandWords; must not be full. Replies that
-  // must precede this command are written first. If those come later, the command is not added.
+  // must precede this command are written first. If they have to wait, the command is not added.
   template <typename Words>
   bool Add(ThrottleForm form, const Words& command, const ThrottleTurn& turn);
 
@@ -78,7 +78,7 @@ class ThrottleBatch {
   Counters& counters_;
   LimitCache limits_;
   size_t size_ = 0;
-  // Kept, because creating them anew costs more than a decision.
+  // Kept, because creating them for each batch costs more than a decision.
   std::array<limiter::BatchEntry, kCommandsMax> batch_;
   std::array<std::string, kCommandsMax> keys_;  // used only if decisions may have to wait
 };

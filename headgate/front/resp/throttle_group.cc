@@ -68,23 +68,26 @@ absl::Status ThrottleGroup::Reply(base::Strided<const limiter::Settled> settled,
   bool limited = false;
   bool unavailable = false;
   for (size_t i = 0; i < settled.size(); ++i) {
-    if (limiter::OutcomeOf(settled[i]) == limiter::Outcome::kNeverFits &&
+    if (limiter::OutcomeOf(settled[i].decision, settled[i].mode) == limiter::Outcome::kNeverFits &&
         IsOfCounter(settled[i].decision))
       return absl::FailedPreconditionError(std::string(kWrongType));
   }
   for (size_t i = 0; i < settled.size(); ++i) {
-    const limiter::Outcome outcome = limiter::OutcomeOf(settled[i]);
+    const limiter::Outcome outcome = limiter::OutcomeOf(settled[i].decision, settled[i].mode);
     checker_.ObserveOwnLimits(outcome, 1);
     limited = limited || !settled[i].decision.allowed;
     unavailable = unavailable || outcome == limiter::Outcome::kUnavailable;
   }
-  if (unavailable) return absl::UnavailableError(std::string(kStoreUnreachable));
+  const bool passes = checker_.passthrough();
+  if (unavailable && !passes) return absl::UnavailableError(std::string(kStoreUnreachable));
   wire::RespWriter reply(output, wire::RespVersion::k2);
   reply.Array(1 + settled.size());
-  reply.Integer(limited ? 1 : 0);
+  reply.Integer(limited && !passes ? 1 : 0);
   for (size_t i = 0; i < settled.size(); ++i) {
     std::array<char, kThrottleReplyBytesMax> bytes;
-    const char* const end = WriteThrottleReply(bytes.data(), settled[i].decision);
+    const algorithm::Decision& decision = settled[i].decision;
+    const char* const end =
+        WriteThrottleReply(bytes.data(), passes ? limiter::PassedThrough(decision) : decision);
     output.append(bytes.data(), static_cast<size_t>(end - bytes.data()));
   }
   return absl::OkStatus();

@@ -30,6 +30,19 @@ TEST(HgCheckM, TakesFromAllOrNone) {
   EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 5u);
 }
 
+TEST(HgCheckM, InPassthroughItIsNeverLimited) {
+  World world;
+  Conversation client(world);
+  world.limiter.SetPassthrough(true);
+  for (int i = 0; i < 2; ++i) client.Send("CL.THROTTLE a 0 1 1000\r\n");
+  EXPECT_EQ(client.Send("CL.THROTTLE a 0 1 1000\r\n"), Five(0, 1, 0, -1, 1000));
+  EXPECT_EQ(client.Send("HG.CHECKM" + Bucket("a", 0, 1) + "\r\n"),
+            "*2\r\n:0\r\n" + Five(0, 1, 0, -1, 1000));
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kDenied), 3u);
+  world.limiter.SetPassthrough(false);
+  EXPECT_EQ(client.Send("CL.THROTTLE a 0 1 1000\r\n"), Five(1, 1, 0, 1000, 1000));
+}
+
 TEST(HgCheckM, ASecondTakeFromTheSameKeyCounts) {
   World world;
   Conversation client(world);

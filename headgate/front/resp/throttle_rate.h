@@ -19,9 +19,9 @@ struct ThrottleRate {
   base::Duration period{0};
 };
 
-// The period is `period_s` seconds and `period_ns` nanoseconds. It and the count must be above 0.
-// InvalidArgument if one request takes longer than 146 years, or
-// if the rounding would be larger than that.
+// The period is `period_s` seconds and `period_ns` nanoseconds. The period and the count must be
+// above 0. InvalidArgument if one request takes longer than 146 years, or if the rate would have to
+// be rounded by more than one part in a million.
 absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s, int64_t period_ns = 0);
 
 }  // namespace headgate::front::resp

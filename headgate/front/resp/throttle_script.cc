@@ -23,12 +23,13 @@ bool IsNameCharacter(char c) { return c == '_' || base::IsLetter(c) || base::IsD
 
 }  // namespace
 
-// Reads tokens of Lua, as far as a script of one call has them.
+// Tokenizer for the subset of Lua that a script of one call can use.
 class ThrottleScript::Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
 
-  // Whether this comes next; skips it if so. A name does not match the beginning of a longer one.
+  // If `token` comes next, skips it and returns true. A name does not match the beginning of a
+  // longer one.
   bool Take(std::string_view token) {
     SkipSpace();
     if (!rest_.starts_with(token)) return false;

@@ -3,8 +3,8 @@
 //
 //   return redis.call('CL.THROTTLE', KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 //
-// Headgate runs no Lua. It reads such a script once, and each EVAL of it is then the command that
-// it would call. docs/reference/redis-protocol.md has the grammar.
+// Headgate runs no Lua. It parses such a script once, and then treats each EVAL of the script as
+// the command that the script calls. docs/reference/redis-protocol.md has the grammar.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace headgate::front::resp {
 
-// The words of one command; they belong to others.
+// The words of one command, as views.
 class CommandWords {
  public:
   // CL.THROTTLE with all its arguments, and one too many, which is an error.

@@ -55,7 +55,7 @@ TEST(Transaction, ACommandThatIsRefusedOnArrivalDiscardsAll) {
   }
 }
 
-// One user, `web`, with the password `secret`. Without a login, clients may only look.
+// One user, `web`, with the password `secret`. Without a login, clients may only peek.
 std::shared_ptr<const access::UserTable> OneUser() {
   auto users = std::make_shared<access::UserTable>();
   users->users["web"] = {.password = *access::ParsePasswordHash(access::HashPassword("secret")),

@@ -5,7 +5,7 @@
 //  first pass           waits        asked ahead   asked ahead            one trip to the store
 //  when all are ready   answered     answered      answered      answered
 //
-// A check that also looks at permits asks twice. Then the commands behind it ask again too,
+// A check that also peeks at permits asks twice. Then the commands behind it ask again too,
 // together with it.
 #pragma once
 
@@ -63,8 +63,9 @@ class VerbQueue {
   // acquires a permit asks the store a second time if its rule has other limits too. Only commands
   // of its own kind follow it, because others would overtake its second question.
   static bool MayFollow(RuleVerb first, RuleVerb next);
-  // Sends the next command that follows the first one, again if it is queued and has its answer,
-  // but has to ask more. If its reply is available at once, the reply is kept until its turn.
+  // Sends the next command behind the first one to the store. If it is queued already, sends it
+  // again only if its first answer has come and it has a second question. If its reply is available
+  // at once, the reply is kept until its turn.
   void AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                 base::Instant now);
 
@@ -94,7 +95,7 @@ class VerbQueue {
   size_t ahead_ = 0;        // the place of the next command of AskAhead
   bool just_sent_ = false;  // the last call of AnswerNext has sent its command
   size_t kept_bytes_ = 0;
-  // Those of the answered commands, until KeepPermits.
+  // The permits of the answered commands, until KeepPermits.
   std::vector<std::unique_ptr<RuleTurn::Acquiring>> acquired_;
 };
 

@@ -5,8 +5,8 @@
 namespace headgate::front::spoe {
 namespace {
 
-// More than a frame of 16 KiB, as HAProxy sends it, has room for.
-constexpr size_t kFieldsMax = 1000;
+// No `tune.http.maxhdr` of HAProxy is larger.
+constexpr size_t kFieldsMax = 32'767;
 
 }  // namespace
 
@@ -17,6 +17,10 @@ NotifyContent Notify::Read(std::string_view payload) {
     if (!ReadMessage(payload)) return NotifyContent::kMalformed;
   }
   if (several) return NotifyContent::kSeveralMessages;
+  // HAProxy finds no path in `OPTIONS *`, and none in `GET http://host`, whose path is "/" (RFC
+  // 9110, 4.2.3). `OPTIONS http://host` means `OPTIONS *` (RFC 9112, 3.2.4).
+  if (has_no_path_ && path_.empty())
+    path_ = request_.method == "OPTIONS" && query_.empty() ? "*" : "/";
   target_.assign(path_);
   if (!query_.empty()) target_.append("?").append(query_);
   request_.target = target_;
@@ -25,9 +29,12 @@ NotifyContent Notify::Read(std::string_view payload) {
 }
 
 bool Notify::ReadMessage(std::string_view& bytes) {
-  request_ = {};
+  // Without `src`, the address of the peer is HAProxy's, not the client's.
+  request_ = {.client_statement = mapping::ClientStatement::kMissing};
   fields_.clear();
+  texts_.clear();
   path_ = query_ = {};
+  has_no_path_ = false;
   const auto name = wire::TakeSpopText(bytes);
   if (!name || bytes.empty()) return false;
   auto arguments = static_cast<uint8_t>(bytes.front());
@@ -44,27 +51,41 @@ bool Notify::ReadArgument(std::string_view& bytes) {
   const auto value = wire::TakeSpopValue(bytes);
   if (!value) return false;
   using Kind = wire::SpopValue::Kind;
-  if (value->kind == Kind::kIp && *name == "src") {
-    request_.client = value->ip;
+  if (*name == "src") {
+    ReadSource(*value);
     return true;
   }
-  // HAProxy sends null for what the request does not have.
-  if (value->kind == Kind::kNull) return true;
-  if (value->kind != Kind::kText) return false;
+  // HAProxy sends null for an argument that the request does not have.
+  if (value->kind == Kind::kNull) {
+    has_no_path_ = has_no_path_ || *name == "path";
+    return true;
+  }
+  const std::string_view text =
+      value->kind == Kind::kText ? value->text : wire::TextOf(*value, texts_.emplace_back());
   if (*name == "method") {
-    request_.method = value->text;
+    request_.method = text;
   } else if (*name == "path") {
-    path_ = value->text;
+    path_ = text;
   } else if (*name == "query") {
-    query_ = value->text;
+    query_ = text;
   } else if (*name == "host") {
-    request_.host = value->text;
+    request_.host = text;
   } else if (*name == "headers") {
-    return ReadHeaders(value->text);
+    return ReadHeaders(text);
   } else {
-    fields_.emplace_back(*name, value->text);
+    fields_.emplace_back(*name, text);
   }
   return fields_.size() <= kFieldsMax;
+}
+
+// HAProxy sends null for a client of a Unix socket.
+void Notify::ReadSource(const wire::SpopValue& value) {
+  if (value.kind == wire::SpopValue::Kind::kIp) {
+    request_.client = value.ip;
+  } else if (value.kind == wire::SpopValue::Kind::kText) {
+    request_.client = base::ParseIpAddress(value.text);
+  }
+  if (!request_.client) request_.client_statement = mapping::ClientStatement::kUnreadable;
 }
 
 // req.hdrs_bin: { name, value }, then two empty texts.

@@ -1,15 +1,18 @@
 // Reads the request that a NOTIFY frame of HAProxy describes. The arguments of the message have
-// fixed names; any other argument is a header of its name:
+// fixed names; any other argument is a header of its name. Numbers, booleans and addresses count as
+// their texts:
 //
 //   args src=src method=method path=path query=query host=req.hdr(host) headers=req.hdrs_bin
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headgate/mapping/request_head.h"
+#include "headgate/wire/spop.h"
 
 namespace headgate::front::spoe {
 
@@ -32,12 +35,15 @@ class Notify {
   bool ReadMessage(std::string_view& bytes);
   bool ReadArgument(std::string_view& bytes);
   bool ReadHeaders(std::string_view bytes);
+  void ReadSource(const wire::SpopValue& value);
 
   mapping::RequestHead request_;
   std::vector<mapping::HeaderField> fields_;
   std::string_view path_;
   std::string_view query_;
+  bool has_no_path_ = false;  // HAProxy says that the request has none
   std::string target_;
+  std::deque<std::string> texts_;  // of other values; a deque keeps places
 };
 
 }  // namespace headgate::front::spoe

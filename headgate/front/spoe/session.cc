@@ -56,16 +56,18 @@ struct SpoeSession::Waiting {
   uint64_t frame_id = 0;
   base::Instant since{};  // or until when the answer is held
   bool ready = false;
-  auth::Asked asked;
+  gate::Asked asked;
   std::string ack;  // of a request in a queue: sent when its time comes
   base::BootTime due{0};
   net::Timer timer;
-  auth::Counters& counters;
+  gate::Counters& counters;
 };
 
 SpoeSession::SpoeSession(Context& context, net::Peer peer)
     : context_(context), peer_(std::move(peer)) {}
-SpoeSession::~SpoeSession() = default;
+SpoeSession::~SpoeSession() {
+  if (greeted_ && !asked_) context_.pace.OnVain(context_.loop.Now());
+}
 
 net::Session::Progress SpoeSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
@@ -118,7 +120,7 @@ bool SpoeSession::TakeFrame(std::string_view bytes, std::string& output, base::I
       if (!greeted_) return TakeHello(*frame, output);
       break;
     case SpopType::kNotify:
-      if (greeted_) return TakeNotify(*frame, output, now);
+      if (greeted_ && held_hello_.empty()) return TakeNotify(*frame, output, now);
       break;
     case SpopType::kHaproxyDisconnect:
       Disconnect(SpopStatus::kNormal, "", output);
@@ -166,34 +168,44 @@ bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
   wire::AppendSpopText("capabilities", output);
   wire::AppendSpopTextValue("pipelining", output);
   wire::EndSpopFrame(begin, output);
-  greeted_ = true;
+  asked_ = is_health_check;
   closing_ = is_health_check;
+  greeted_ = true;
+  if (!is_health_check && context_.pace.Holds(context_.loop.Now())) HoldHello(begin, output);
   return true;
 }
 
+void SpoeSession::HoldHello(size_t begin, std::string& output) {
+  if (context_.on_vain) context_.on_vain(frame_bytes_max_);
+  held_hello_ = output.substr(begin);
+  output.resize(begin);
+  hello_timer_ = std::make_unique<net::Timer>(context_.loop, [this] {
+    if (wake_) wake_();
+  });
+  hello_timer_->Set(context_.loop.Now() + HelloPace::kHold);
+  hello_due_ = context_.loop.Now() + HelloPace::kHold;
+}
+
 bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::Instant now) {
+  asked_ = true;
   switch (notify_.Read(frame.payload)) {
     case NotifyContent::kRequest:
       break;
     case NotifyContent::kMalformed:
       return Refuse(SpopStatus::kInvalid, "the message is malformed", output);
     case NotifyContent::kSeveralMessages:
-      if (const auto say = std::exchange(context_.on_several_messages, nullptr)) say();
       return Refuse(SpopStatus::kInvalid, "an event may have one message only", output);
   }
   mapping::RequestHead& request = notify_.request();
   request.peer = peer_.ip;
   request.may_be_trusted = !net::OnlySeemsLocal(peer_);
   if (waiting_.size() >= kWaitingMax) {
-    verdict_ = {};
-    verdict_.outcome = auth::Outcome::kUnavailable;
-    verdict_.status = mapping::Statuses().unavailable;
-    context_.counters.outcomes[static_cast<size_t>(verdict_.outcome)].Add();
+    context_.judge.RefuseBusy(verdict_);
     AppendAck(frame.stream_id, frame.frame_id, output, now);
     ++answered_;
     return true;
   }
-  const auto make_asked = [&]() -> auth::Asked& {
+  const auto make_asked = [&]() -> gate::Asked& {
     return EnsureSpare(frame.stream_id, frame.frame_id, now).asked;
   };
   if (!context_.judge.Decide(request, make_asked, now, verdict_)) {
@@ -220,6 +232,8 @@ SpoeSession::Waiting& SpoeSession::EnsureSpare(uint64_t stream_id, uint64_t fram
 void SpoeSession::Wait() { waiting_.push_back(std::move(spare_)); }
 
 void SpoeSession::AnswerReady(std::string& output, base::Instant now) {
+  if (!held_hello_.empty() && context_.loop.Now() >= hello_due_)
+    output.append(std::exchange(held_hello_, {}));
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     Waiting& waiting = **at;
     bool done = false;
@@ -252,12 +266,12 @@ void SpoeSession::AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& 
   const size_t begin = wire::BeginSpopFrame(SpopType::kAck, stream_id, frame_id, output);
   wire::AppendSpopSetVariable("status", output);
   wire::AppendSpopNumberValue(static_cast<uint32_t>(verdict_.status), output);
-  AppendTextVariable("outcome", auth::Name(verdict_.outcome), output);
+  AppendTextVariable("outcome", gate::Name(verdict_.outcome), output);
   const size_t fields_begin = output.size();
   const auto emit = [&](std::string_view field, std::string_view value) {
     AppendVariableOf(field, value, output);
   };
-  auth::EmitFields(verdict_, context_.answer, now, emit);
+  gate::EmitFields(verdict_, context_.answer, now, emit);
   if (output.size() - begin > wire::kSpopLengthBytes + frame_bytes_max_) [[unlikely]] {
     output.resize(fields_begin);
     AppendShortFields(begin, output, now);
@@ -271,7 +285,7 @@ void SpoeSession::AppendShortFields(size_t frame_begin, std::string& output, bas
   const auto emit = [&](std::string_view field, std::string_view value) {
     AppendVariableOf(field, value, fields.emplace_back());
   };
-  auth::EmitFields(verdict_, context_.answer, now, emit);
+  gate::EmitFields(verdict_, context_.answer, now, emit);
   std::stable_sort(fields.begin(), fields.end(),
                    [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
   const size_t end = frame_begin + wire::kSpopLengthBytes + frame_bytes_max_;
@@ -285,6 +299,7 @@ void SpoeSession::AppendShortFields(size_t frame_begin, std::string& output, bas
 }
 
 bool SpoeSession::Refuse(SpopStatus status, std::string_view message, std::string& output) {
+  if (context_.on_refused) context_.on_refused(status, message);
   Disconnect(status, message, output);
   return false;
 }

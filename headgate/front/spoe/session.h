@@ -15,9 +15,10 @@
 #include <memory>
 #include <string>
 
-#include "headgate/front/answer/limit_answer.h"
-#include "headgate/front/auth/judge.h"
+#include "headgate/answer/limit_answer.h"
+#include "headgate/front/spoe/hello_pace.h"
 #include "headgate/front/spoe/notify.h"
+#include "headgate/gate/judge.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/session.h"
 #include "headgate/wire/spop.h"
@@ -26,13 +27,18 @@ namespace headgate::front::spoe {
 
 // The parts of one loop that its sessions share. Not thread-safe.
 struct Context {
-  auth::Judge& judge;
+  gate::Judge& judge;
   answer::LimitAnswer& answer;
   net::EventLoop& loop;
-  auth::Counters& counters;
-  // For the operator, because HAProxy logs neither. Each is called once at most; may be empty.
+  gate::Counters& counters;
+  // For the operator, because HAProxy logs none of it. May be empty. The first is called once at
+  // most.
   std::function<void(uint32_t frame_bytes_max)> on_left_out{};
-  std::function<void()> on_several_messages{};
+  // A connection ends because of a frame from HAProxy.
+  std::function<void(wire::SpopStatus status, std::string_view why)> on_refused{};
+  // HAProxy opens connections in vain, and is slowed down.
+  std::function<void(uint32_t frame_bytes_max)> on_vain{};
+  HelloPace pace{};
 };
 
 class SpoeSession final : public net::Session {
@@ -56,6 +62,8 @@ class SpoeSession final : public net::Session {
   bool TakeFrame(std::string_view frame, std::string& output, base::Instant now);
   bool TakeHello(const wire::SpopFrame& frame, std::string& output);
   bool TakeNotify(const wire::SpopFrame& frame, std::string& output, base::Instant now);
+  // Keeps the answer to the hello for a moment if HAProxy must be slowed down.
+  void HoldHello(size_t begin, std::string& output);
   void AnswerReady(std::string& output, base::Instant now);
   // Writes the answer with the verdict, or keeps it until its time has come. Returns whether it is
   // written.
@@ -63,11 +71,11 @@ class SpoeSession final : public net::Session {
   void AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output, base::Instant now);
   // Appends as many fields of the verdict as the frame has room for, the shortest first.
   void AppendShortFields(size_t frame_begin, std::string& output, base::Instant now);
-  // Ends the connection because of what HAProxy sent. Always false.
+  // Ends the connection because of a frame from HAProxy. Always false.
   bool Refuse(wire::SpopStatus status, std::string_view message, std::string& output);
   void Disconnect(wire::SpopStatus status, std::string_view message, std::string& output);
-  // The place for a request that may have to wait. Wait() puts it behind the others that wait;
-  // otherwise the next request uses it.
+  // The object for a request that may have to wait. Wait() appends it to the waiting requests;
+  // otherwise the next request reuses it.
   Waiting& EnsureSpare(uint64_t stream_id, uint64_t frame_id, base::Instant now);
   void Wait();
 
@@ -75,10 +83,14 @@ class SpoeSession final : public net::Session {
   const net::Peer peer_;
   std::function<void()> wake_;
   Notify notify_;
-  auth::Verdict verdict_;
+  gate::Verdict verdict_;
   std::list<std::unique_ptr<Waiting>> waiting_;  // oldest first
   std::unique_ptr<Waiting> spare_;
   bool greeted_ = false;
+  bool asked_ = false;      // was asked about a request, or is a health check
+  std::string held_hello_;  // the answer, until its time has come
+  base::BootTime hello_due_{0};
+  std::unique_ptr<net::Timer> hello_timer_;
   bool closing_ = false;
   bool draining_ = false;
   uint64_t answered_ = 0;

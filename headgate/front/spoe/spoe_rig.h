@@ -123,7 +123,7 @@ struct SpoeRig : auth::AuthRig {
   }
 
   answer::LimitAnswer answer{checker, {}};
-  auth::Judge judge{checker, answer, options, counters};
+  gate::Judge judge{checker, answer, options, counters};
   Context context{.judge = judge, .answer = answer, .loop = loop, .counters = counters};
   SpoeSession session{context, peer};
   std::string rest;

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "headgate/base/text.h"
-#include "headgate/http/request_parser.h"
 #include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 
@@ -89,8 +88,12 @@ Known KnownField(std::string_view name) {
 // Reads one head.
 class Reader {
  public:
-  Reader(std::span<const std::string> never_nominated, Fields& fields, ConnectionFields& connection)
-      : never_nominated_(never_nominated), fields_(fields), connection_(connection) {}
+  Reader(std::span<const std::string> never_nominated, bool keeps_nominated, Fields& fields,
+         ConnectionFields& connection)
+      : never_nominated_(never_nominated),
+        keeps_nominated_(keeps_nominated),
+        fields_(fields),
+        connection_(connection) {}
 
   Refusal Take(std::string_view name, std::string_view value) {
     switch (KnownField(name)) {
@@ -159,7 +162,8 @@ class Reader {
         connection_.keep_alive = true;
       } else if (EqualsIgnoreCase(option, "Upgrade")) {
         connection_.upgrade = true;
-      } else if (KnownField(option) == Known::kNone || IsEndToEnd(option, {})) {
+      } else if (!keeps_nominated_ &&
+                 (KnownField(option) == Known::kNone || IsEndToEnd(option, {}))) {
         if (IsEndToEnd(option, never_nominated_)) return kNotNominated;
         if (nominated_count_ == nominated_.size()) return kTooManyNominated;
         nominated_[nominated_count_++] = option;
@@ -169,6 +173,7 @@ class Reader {
   }
 
   const std::span<const std::string> never_nominated_;
+  const bool keeps_nominated_;
   Fields& fields_;
   ConnectionFields& connection_;
   uint32_t upgrades_ = 0;
@@ -179,9 +184,9 @@ class Reader {
 }  // namespace
 
 Refusal ReadFieldLines(std::string_view lines, const Bounds& bounds,
-                       std::span<const std::string> never_nominated, Fields& fields,
-                       ConnectionFields& connection) {
-  Reader reader(never_nominated, fields, connection);
+                       std::span<const std::string> never_nominated, bool keeps_nominated,
+                       Fields& fields, ConnectionFields& connection) {
+  Reader reader(never_nominated, keeps_nominated, fields, connection);
   for (size_t count = 0; !lines.empty(); ++count) {
     if (count == bounds.fields_max) return kTooManyFields;
     const size_t end = lines.find('\r');

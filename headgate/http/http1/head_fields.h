@@ -36,7 +36,7 @@ struct ConnectionFields {
 // `lines` are complete: each ends with CR LF, and contains neither elsewhere (HeadScan). Connection
 // must not name a field of `never_nominated`.
 Refusal ReadFieldLines(std::string_view lines, const Bounds& bounds,
-                       std::span<const std::string> never_nominated, Fields& fields,
-                       ConnectionFields& connection);
+                       std::span<const std::string> never_nominated, bool keeps_nominated,
+                       Fields& fields, ConnectionFields& connection);
 
 }  // namespace headgate::http::http1

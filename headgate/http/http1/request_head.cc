@@ -19,16 +19,11 @@ constexpr Refusal kTargetBytes{
     400, "the request target is empty or has a byte that must be percent-encoded", kLineHint};
 constexpr Refusal kTarget{400, "the request target is not a path",
                           "ask for a path, such as /healthz"};
-constexpr Refusal kConnect{501, "this server does not open tunnels by CONNECT",
-                           "send the request to the server that it is for"};
 constexpr Refusal kVersion{505, "this server speaks HTTP/1.0, HTTP/1.1 and HTTP/2",
                            "send HTTP/1.1"};
 constexpr Refusal kHost{400, "the Host field is not a host",
                         "Host is a name or an address, with or without a port"};
 constexpr Refusal kOtherHost{400, "the target and the Host field name different hosts", kAmbiguous};
-constexpr Refusal kExpectation{417,
-                               "100-continue is the only expectation that this server supports",
-                               "send the request without Expect"};
 
 // Whether `version` is HTTP/d.d.
 bool IsVersion(std::string_view version) {
@@ -54,7 +49,7 @@ Refusal ReadRequestLine(std::string_view line, RequestHead& request, std::string
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return kVersion;
   request.version = version == "HTTP/1.1" ? Version::kHttp11 : Version::kHttp10;
   request.method.assign(method);
-  return method == "CONNECT" ? kConnect : Refusal{};
+  return method == "CONNECT" ? kNoConnect : Refusal{};
 }
 
 // Splits a target of the form http://authority/path. Returns whether it had this form.
@@ -113,11 +108,14 @@ Refusal ReadRequestHead(std::string_view head, const RequestRules& rules, Reques
   std::string_view target;
   if (const Refusal refusal = ReadRequestLine(head.substr(0, line_end), request, target))
     return refusal;
+  // If the fields are refused, this much is known.
+  request.target.assign(target.starts_with('/') ? target : "");
+  request.authority.clear();
   request.fields.Clear();
   ConnectionFields connection;
   const std::string_view lines = head.substr(line_end + 2, head.size() - line_end - 4);
-  if (const Refusal refusal =
-          ReadFieldLines(lines, rules.bounds, rules.never_nominated, request.fields, connection)) {
+  if (const Refusal refusal = ReadFieldLines(lines, rules.bounds, rules.never_nominated,
+                                             rules.keeps_nominated, request.fields, connection)) {
     return refusal;
   }
   if (const Refusal refusal = SetTarget(target, rules.scheme, connection, request)) return refusal;
@@ -126,7 +124,7 @@ Refusal ReadRequestHead(std::string_view head, const RequestRules& rules, Reques
   if (connection.chunked && !http11) return {400, "HTTP/1.0 has no Transfer-Encoding", kAmbiguous};
   if (connection.length.value_or(0) > rules.bounds.body_bytes_max) return kBodyTooLarge;
   const bool has_content = connection.chunked || connection.length.value_or(0) > 0;
-  if (connection.expects_other && has_content && http11) return kExpectation;
+  if (connection.expects_other && has_content && http11) return kOtherExpectation;
 
   request.scheme.assign(rules.scheme);
   request.protocol.assign(Protocol(request, connection));

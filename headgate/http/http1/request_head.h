@@ -15,6 +15,8 @@ struct RequestRules {
   const Bounds& bounds;
   std::string_view scheme;  // of the connection: "http" or "https"
   std::span<const std::string> never_nominated;
+  // Nothing is passed on, so the fields that Connection names stay.
+  bool keeps_nominated = false;
 };
 
 // `head` is complete, from the request line to the empty line (HeadScan). `keep_alive`: whether the

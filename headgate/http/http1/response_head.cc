@@ -77,7 +77,7 @@ Refusal ReadResponseHead(std::string_view head, const Answered& request, const B
   body = {};
   ConnectionFields connection;
   const std::string_view lines = head.substr(line_end + 2, head.size() - line_end - 4);
-  if (const Refusal refusal = ReadFieldLines(lines, bounds, {}, response.fields, connection))
+  if (const Refusal refusal = ReadFieldLines(lines, bounds, {}, false, response.fields, connection))
     return refusal;
   if (connection.chunked && !http11) return Invalid("HTTP/1.0 has no Transfer-Encoding");
   body.keep_alive = !connection.close && (http11 || connection.keep_alive);

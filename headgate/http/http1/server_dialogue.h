@@ -45,7 +45,7 @@ struct Received {
 // Answers each request at its end with `answer`, unless a test takes care of it by `on_…`.
 class TestApplication final : public Application {
  public:
-  std::unique_ptr<RequestReceiver> OnRequest(RequestHead head, const net::Peer& /*peer*/,
+  std::unique_ptr<RequestReceiver> OnRequest(RequestHead&& head, const net::Peer& /*peer*/,
                                              ServerExchange& exchange,
                                              base::Instant /*now*/) override {
     auto received = std::make_shared<Received>();

@@ -33,7 +33,7 @@ void ServerSession::SendHead(const ResponseHead& head) {
   }
   HEADGATE_CHECK(head.status >= 200);
   outgoing_ = Outgoing::kBody;
-  last_ = last_ || draining_ || !request_arrived();
+  last_ = last_ || draining_ || head.closes || !request_arrived();
 
   BodyLength length = head.body;
   const bool has_length =

@@ -43,7 +43,7 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
   }
   pending_.clear();
   output_ = &output;
-  while (!closing_ && Step(now)) {
+  while (!closing_ && (Step(now) || calls_again_)) {
   }
   output_ = nullptr;
   // Without a call of OnUnsent, everything was sent at once.
@@ -61,10 +61,17 @@ ServerSession::Progress ServerSession::Report(std::span<const char> input) {
   progress.close = closing_;
   progress.protocol_error = refused_;
   progress.reset = closing_ && resets_;
-  progress.streaming = open_ || awaits_room_;
-  progress.mid_request = !progress.streaming && rest_bytes_ > 0;
+  using For = Patience::For;
+  const Patience patience = this->patience();
+  const bool waits = patience.what == For::kAnswer || patience.what == For::kHeldAnswer;
+  wait_.Report(waits, now_, progress);
+  if (waits) progress.waiting_since = patience.since;
+  progress.streaming = awaits_room_ || (open_ && !waits && patience.what != For::kRequest);
+  progress.mid_request =
+      patience.what == For::kRequest || (!open_ && !awaits_room_ && rest_bytes_ > 0);
   // The rest of the input waits for the receiver, or for the end of the exchange.
-  progress.stop_reading = progress.streaming && (rest_bytes_ > 0 || room() == 0);
+  progress.stop_reading = (open_ || awaits_room_) && (rest_bytes_ > 0 || room() == 0);
+  progress.ends_with_peer = progress.stop_reading && may_be_abandoned();
   progress.finish_writing =
       open_ && incoming_ == Incoming::kTunnel && outgoing_ == Outgoing::kEnded;
   // If everything is sent at once, the next call says so to the receiver, or reads on.
@@ -77,6 +84,10 @@ bool ServerSession::Step(base::Instant now) {
     is_full_ = false;
     if (open_ && outgoing_ != Outgoing::kEnded && outgoing_ != Outgoing::kAborted)
       receiver_->OnWritable(now);
+  }
+  if (std::exchange(calls_again_, false) && open_) {
+    receiver_->OnCalledAgain(now);
+    return true;
   }
   if (!open_) return TakeHead(now);
   const bool unwanted = outgoing_ == Outgoing::kEnded && incoming_ == Incoming::kBody;
@@ -113,6 +124,7 @@ bool ServerSession::TakeHead(base::Instant now) {
     skipped_empty_line_ = true;
   }
   head_only_ = rest_.starts_with("HEAD ");
+  head_.target.clear();
   const auto [head_size, violation] = scan_.Continue(rest_, options_.bounds);
   if (violation) {
     Refuse(violation, now);
@@ -124,8 +136,9 @@ bool ServerSession::TakeHead(base::Instant now) {
   }
   bool keep_alive = false;
   const RequestRules rules{.bounds = options_.bounds,
-                           .scheme = options_.scheme,
-                           .never_nominated = options_.never_nominated};
+                           .scheme = peer_.encrypted ? "https" : "http",
+                           .never_nominated = options_.never_nominated,
+                           .keeps_nominated = options_.keeps_nominated};
   if (const Refusal refusal =
           ReadRequestHead(rest_.substr(0, head_size), rules, head_, keep_alive)) {
     Refuse(refusal, now);
@@ -152,8 +165,7 @@ void ServerSession::BeginExchange(bool keep_alive, base::Instant now) {
                 : body.kind == BodyLength::Kind::kSized ? BodyFraming::kSized
                                                         : BodyFraming::kNone,
                 body.bytes);
-  // A copy, so that `head_` keeps its memory for the next request.
-  receiver_ = application_.OnRequest(RequestHead(head_), peer_, *this, now);
+  receiver_ = application_.OnRequest(std::move(head_), peer_, *this, now);
   HEADGATE_CHECK(receiver_ != nullptr);
   if (incoming_ == Incoming::kBody && reader_.done() && outgoing_ != Outgoing::kAborted)
     EndRequest(kNoFields, now);
@@ -217,6 +229,7 @@ bool ServerSession::TakeTunnel(base::Instant now) {
 void ServerSession::EndExchange() {
   receiver_.reset();
   open_ = false;
+  calls_again_ = false;
   uncredited_ = 0;
   ++answered_;
   closing_ = last_;
@@ -249,9 +262,26 @@ void ServerSession::OnUnsent(size_t bytes, base::Instant now) {
   if ((is_full_ || awaits_room_) && unsent_bytes() < kWindowBytes) Wake();
 }
 
+bool ServerSession::may_be_abandoned() const {
+  if (!open_) return false;
+  const Patience::For what = patience().what;
+  if (what == Patience::For::kHeldAnswer || what == Patience::For::kNothing) return true;
+  const bool has_request = incoming_ == Incoming::kEnded || incoming_ == Incoming::kUpgrade;
+  return options_.cancels_abandoned && has_request && outgoing_ == Outgoing::kHead;
+}
+
+void ServerSession::OnDrain() {
+  draining_ = true;
+  if (open_) receiver_->OnDrain(now_);
+}
+
 bool ServerSession::OnInputEnd(base::Instant now) {
   now_ = now;
   input_ended_ = true;
+  if (may_be_abandoned()) {
+    Close(now);
+    return false;
+  }
   return open_ || rest_bytes_ > 0 || unsent_bytes() > 0;
 }
 
@@ -265,11 +295,11 @@ void ServerSession::OnGivenUp(GivenUp why, std::string& output, base::Instant no
   output_begin_ = output.size();
   if (!open_ || outgoing_ == Outgoing::kHead) {
     if (why == GivenUp::kTooSlow) {
-      WriteProblem({408, "the head of the request took too long", "send all of it at once"}, now);
+      WriteProblem({408, "the request took too long", "send all of it at once"}, false, now);
     } else {
       WriteProblem({503, "the server's buffers are full of unfinished requests",
-                    "try again later, or send smaller heads"},
-                   now);
+                    "try again later, or send smaller requests"},
+                   false, now);
     }
   }
   output_ = nullptr;
@@ -278,21 +308,34 @@ void ServerSession::OnGivenUp(GivenUp why, std::string& output, base::Instant no
 
 void ServerSession::Refuse(const Refusal& refusal, base::Instant now) {
   refused_ = true;
-  const bool can_speak = !open_ || outgoing_ == Outgoing::kHead;
+  const bool of_head = !open_;
+  const bool can_speak = of_head || outgoing_ == Outgoing::kHead;
   Close(now);
-  if (can_speak) WriteProblem(refusal, now);
+  if (can_speak) WriteProblem(refusal, of_head, now);
 }
 
-void ServerSession::WriteProblem(const Refusal& refusal, base::Instant now) {
-  http::Response problem;
-  AnswerProblem(refusal.status, refusal.detail, refusal.hint, problem);
-  const auto date = Date(base::TimeOfDay(options_.clock, now));
-  Fields fields;
-  fields.Add("Date", {date.data(), date.size()});
-  fields.Add("Content-Type", "application/problem+json");
-  const BodyLength length{.kind = BodyLength::Kind::kSized, .bytes = problem.body.size()};
-  WriteResponseHead(refusal.status, fields, {.length = &length, .connection = "close"}, out());
-  if (!head_only_) out().append(problem.body);
+void ServerSession::WriteProblem(const Refusal& refusal, bool of_head, base::Instant now) {
+  ResponseHead answer;
+  std::string body;
+  const bool knows_target = of_head && !head_.target.empty();
+  if (!knows_target || !application_.AnswerRefusedHead(head_, peer_, refusal, answer, body, now)) {
+    http::Response problem;
+    AnswerProblem(refusal.status, refusal.detail, refusal.hint, problem);
+    const auto date = Date(base::TimeOfDay(options_.clock, now));
+    answer.status = refusal.status;
+    answer.fields.Add("Date", {date.data(), date.size()});
+    answer.fields.Add("Content-Type", "application/problem+json");
+    body = std::move(problem.body);
+  }
+  const BodyLength length{.kind = BodyLength::Kind::kSized, .bytes = body.size()};
+  WriteResponseHead(answer.status, answer.fields, {.length = &length, .connection = "close"},
+                    out());
+  if (!head_only_) out().append(body);
+}
+
+void ServerSession::CallAgain() {
+  calls_again_ = true;
+  Wake();
 }
 
 void ServerSession::Wake() {

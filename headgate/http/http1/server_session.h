@@ -37,11 +37,14 @@ namespace headgate::http::http1 {
 struct ServerOptions {
   // Bodies are streamed, so their size is not bounded by default.
   Bounds bounds{.body_bytes_max = std::numeric_limits<int64_t>::max()};
-  // "https" if the connections are encrypted.
-  std::string scheme = "http";
   // Further fields that Connection must not name, because they mean something to the application:
   // the one with the client's id, for example.
   std::vector<std::string> never_nominated{};
+  // Nothing is passed on: the fields that Connection names stay.
+  bool keeps_nominated = false;
+  // A client that closes its direction before the answer to its request begins has gone. If this is
+  // false, it may still read the answer.
+  bool cancels_abandoned = true;
   // For Date of the session's own answers; null: the time of decisions.
   const base::Clock* clock = nullptr;
 };
@@ -59,7 +62,7 @@ class ServerSession final : public net::Session, private ServerExchange {
   bool OnInputEnd(base::Instant now) override;
   void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;  // 408 or 503
   size_t BufferedBytes() const override;
-  void OnDrain() override { draining_ = true; }
+  void OnDrain() override;
 
  private:
   // The request of the exchange.
@@ -80,6 +83,8 @@ class ServerSession final : public net::Session, private ServerExchange {
   void Consumed(size_t bytes) override;
   size_t unsent_bytes() const override;
   bool request_is_malformed() const override { return refused_; }
+  void CallAgain() override;
+  std::unique_ptr<ConnectionState>& connection_state() override { return connection_state_; }
 
   // Makes one step. Returns false if there is nothing to do before more happens.
   bool Step(base::Instant now);
@@ -94,12 +99,16 @@ class ServerSession final : public net::Session, private ServerExchange {
   // Ends the exchange, if there is one, and then the connection.
   void Close(base::Instant now);
   void Refuse(const Refusal& refusal, base::Instant now);
-  void WriteProblem(const Refusal& refusal, base::Instant now);
+  // `of_head`: the application knows nothing of the request yet.
+  void WriteProblem(const Refusal& refusal, bool of_head, base::Instant now);
   Progress Report(std::span<const char> input);
+  Patience patience() const { return open_ ? receiver_->patience() : Patience{}; }
 
   // Whether the whole request has arrived, though perhaps it was not read yet. For chunks, only
   // reading can tell.
   bool request_arrived() const;
+  // Whether the end of the input would mean that nobody waits for the answer.
+  bool may_be_abandoned() const;
   // Bytes of input that were not taken.
   size_t rest_bytes() const { return output_ != nullptr ? rest_.size() : rest_bytes_; }
   size_t room() const { return kWindowBytes - std::min(kWindowBytes, uncredited_); }
@@ -128,12 +137,15 @@ class ServerSession final : public net::Session, private ServerExchange {
   bool closing_ = false;  // the connection closes now
   bool resets_ = false;   // because only the end of the connection would end the answer
   bool refused_ = false;
-  uint64_t answered_ = 0;  // exchanges that ended in this call
+  bool calls_again_ = false;  // the receiver is due a call
+  uint64_t answered_ = 0;     // exchanges that ended in this call
+  net::OrderedWait wait_;
+  std::unique_ptr<ConnectionState> connection_state_;
 
   // Heads.
   HeadScan scan_;
   bool skipped_empty_line_ = false;
-  RequestHead head_;  // keeps its memory
+  RequestHead head_;  // an application may leave it the memory of an earlier one
 
   // The exchange.
   bool open_ = false;

@@ -91,7 +91,7 @@ class Receiver final : public RequestReceiver {
 
 class Recorder final : public Application {
  public:
-  std::unique_ptr<RequestReceiver> OnRequest(RequestHead head, const net::Peer& /*peer*/,
+  std::unique_ptr<RequestReceiver> OnRequest(RequestHead&& head, const net::Peer& /*peer*/,
                                              ServerExchange& exchange,
                                              base::Instant /*now*/) override {
     HEADGATE_CHECK(!head.method.empty() && head.method != "CONNECT");

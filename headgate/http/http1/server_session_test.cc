@@ -220,20 +220,6 @@ TEST(Http1Server, TellsAMalformedBodyFromAClientThatLeft) {
   }
 }
 
-TEST(Http1Server, AnswersAClientThatHasClosedItsDirection) {
-  ServerDialogue d;
-  d.application.on_end = Silent;
-  d.Say(std::string(kGet) + std::string(kGet));
-  EXPECT_EQ(d.End(), "");
-  EXPECT_FALSE(d.progress.close);
-  d.application.last().Answer("1");
-  EXPECT_THAT(d.Run(), EndsWith("1"));
-  ASSERT_EQ(d.application.requests.size(), 2u);
-  d.application.last().Answer("2");
-  EXPECT_THAT(d.Run(), EndsWith("2"));
-  EXPECT_TRUE(d.progress.close);
-}
-
 // ---- Responses
 
 TEST(Http1Server, FramesTheResponse) {

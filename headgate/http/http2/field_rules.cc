@@ -4,7 +4,6 @@
 #include <array>
 
 #include "headgate/base/text.h"
-#include "headgate/base/utf8.h"
 #include "headgate/http/token.h"
 
 namespace headgate::http::http2 {
@@ -63,12 +62,7 @@ bool IsFieldName(std::string_view name) {
 bool IsFieldValue(std::string_view value) {
   if (value.empty()) return true;
   if (IsBlank(value.front()) || IsBlank(value.back())) return false;
-  bool ascii = true;
-  for (const char c : value) {
-    if (!kValueChars[Index(c)]) return false;
-    ascii = ascii && Index(c) < 0x80;
-  }
-  return ascii || base::IsUtf8(value);
+  return std::all_of(value.begin(), value.end(), [](char c) { return kValueChars[Index(c)]; });
 }
 
 FieldKind KindOf(std::string_view name) {

@@ -33,6 +33,7 @@ struct Counters {
   std::array<base::Counter, kFloods> floods;  // connections closed for each kind
   base::Counter malformed_heads;              // streams reset because of their head
   base::Counter refused_heads;                // heads answered here: 417, 431 or 501
+  base::Counter timeouts;                     // streams reset for request_timeout
   base::Counter output_stops;  // a connection was not read because it did not take its output
 };
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "headgate/base/text.h"
-#include "headgate/http/request_parser.h"
 #include "headgate/http/shared_rules.h"
 #include "headgate/http/token.h"
 #include "headgate/wire/request_host.h"
@@ -103,7 +102,8 @@ bool RequestHeadReader::Add(std::string_view name, std::string_view value) {
 }
 
 bool RequestHeadReader::AddPseudo(std::string_view name, std::string_view value) {
-  if (name == ":method") return IsMethod(value) && SetOnce(head_.method, value);
+  if (name == ":method")
+    return (lenient_ ? IsToken(value) : IsMethod(value)) && SetOnce(head_.method, value);
   if (name == ":path") return SetOnce(head_.target, value);
   if (name == ":authority") return SetOnce(head_.authority, value);
   if (name == ":protocol") return IsToken(value) && SetOnce(head_.protocol, value);
@@ -120,7 +120,8 @@ bool RequestHeadReader::TakeAuthority() {
     return false;
   }
   std::string normalized;
-  return IsAuthority(head_.authority) && wire::NormalizeHost(head_.authority, normalized);
+  return IsAuthority(head_.authority) &&
+         (lenient_ || wire::NormalizeHost(head_.authority, normalized));
 }
 
 RequestHeadReader::Verdict RequestHeadReader::Finish(bool ended) {

@@ -57,7 +57,9 @@ class FieldReader {
 
 class RequestHeadReader : public FieldReader {
  public:
-  using FieldReader::FieldReader;
+  // `lenient`: methods may have lower-case letters, and hosts any form, as over HTTP/1.
+  explicit RequestHeadReader(const HeadBounds& bounds, bool lenient = false)
+      : FieldReader(bounds), lenient_(lenient) {}
 
   enum class Verdict : uint8_t {
     kValid,
@@ -78,6 +80,7 @@ class RequestHeadReader : public FieldReader {
   bool AddPseudo(std::string_view name, std::string_view value);
   bool TakeAuthority();
 
+  const bool lenient_;
   RequestHead head_;
   bool malformed_ = false;
   bool connect_ = false;

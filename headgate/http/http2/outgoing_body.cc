@@ -38,6 +38,7 @@ std::string_view OutgoingBody::Front(size_t bytes_max) const {
 bool OutgoingBody::Remove(size_t bytes) {
   const size_t before = size();
   taken_ += bytes;
+  taken_in_all_ += bytes;
   if (taken_ == bytes_.size()) {
     bytes_.clear();
     taken_ = 0;

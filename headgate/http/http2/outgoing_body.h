@@ -30,6 +30,8 @@ class OutgoingBody {
     return bytes_.capacity() > std::string().capacity() ? bytes_.capacity() : 0;
   }
   bool ended() const { return ended_; }
+  // Bytes that were framed since the beginning.
+  uint64_t taken_in_all() const { return taken_in_all_; }
   // Fields that follow the last byte.
   const Fields& trailers() const { return trailers_; }
 
@@ -40,7 +42,8 @@ class OutgoingBody {
 
  private:
   std::string bytes_;
-  size_t taken_ = 0;                 // bytes at the front that are framed
+  size_t taken_ = 0;  // bytes at the front that are framed
+  uint64_t taken_in_all_ = 0;
   std::optional<uint64_t> missing_;  // of a sized body
   bool unsized_ = false;
   bool ended_ = false;

@@ -18,7 +18,7 @@ ServerSession::ServerSession(Application& application, const ServerOptions& opti
       endpoint_(Endpoint::Role::kServer,
                 {.streams_max = options.streams_max, .head_bytes_max = options.bounds.bytes_max},
                 *this, counters),
-      head_reader_(options.bounds),
+      head_reader_(options.bounds, options.for_handlers),
       trailer_reader_(options.bounds, options.never_in_trailers) {}
 
 ServerSession::~ServerSession() {
@@ -34,6 +34,7 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
   endpoint_.Receive({input.data(), input.size()}, now);
   EndLingering();
   Notify();
+  if (now >= next_timeout_) GiveUpSlow();
   Send(output);
   const bool close = endpoint_.finished();
   if (close) AbortAll();
@@ -49,8 +50,52 @@ ServerSession::Progress ServerSession::OnBytes(std::span<const char> input, std:
           .stop_reading = stopped_,
           .streaming = !streams_.empty() || draining_,
           .protocol_error = close && endpoint_.failed(),
-          .call_at = lingering_.empty() ? std::nullopt
-                                        : std::optional(Find(lingering_.front())->lingers_until_)};
+          .call_at = CallAt()};
+}
+
+std::optional<base::Instant> ServerSession::CallAt() {
+  base::Instant at = next_timeout_;
+  if (!lingering_.empty()) at = std::min(at, Find(lingering_.front())->lingers_until_);
+  return at == kNever ? std::nullopt : std::optional(at);
+}
+
+base::Instant ServerSession::DueOf(ServerStream& stream) const {
+  using For = Patience::For;
+  const base::Duration timeout = options_.request_timeout;
+  const Patience patience = stream.receiver_->patience();
+  switch (patience.what) {
+    case For::kRequest:
+      return stream.began_ + timeout;
+    case For::kAnswer:
+    case For::kHeldAnswer:
+      return patience.since + timeout;
+    case For::kReceiver: {
+      if (stream.body_.empty()) break;
+      // A client that opens no window takes nothing of its answer.
+      const uint64_t taken = stream.body_.taken_in_all();
+      if (std::exchange(stream.taken_before_, taken) != taken || !stream.takes_nothing_since_)
+        stream.takes_nothing_since_ = now_;
+      return *stream.takes_nothing_since_ + timeout;
+    }
+    case For::kNothing:
+      break;
+  }
+  return now_ + timeout;
+}
+
+// Checks all streams, and not again before the next of them can be too slow.
+void ServerSession::GiveUpSlow() {
+  next_timeout_ = kNever;
+  for (const auto& stream : streams_) {
+    if (!stream->receives()) continue;
+    const base::Instant due = DueOf(*stream);
+    if (due <= now_) {
+      counters_.timeouts.Add();
+      stream->Abort();
+    } else {
+      next_timeout_ = std::min(next_timeout_, due);
+    }
+  }
 }
 
 void ServerSession::Send(std::string& output) {
@@ -96,6 +141,9 @@ size_t ServerSession::BufferedBytes() const {
 void ServerSession::OnDrain() {
   draining_ = true;
   endpoint_.BeginDrain();
+  for (const auto& stream : streams_) {
+    if (stream->receives()) stream->receiver_->OnDrain(now_);
+  }
   Wake();
 }
 
@@ -108,7 +156,7 @@ void ServerSession::Wake() {
 void ServerSession::OnBlock(int32_t id) {
   if (Find(id) != nullptr) return trailer_reader_.Begin();
   head_reader_.Begin();
-  auto stream = std::make_unique<ServerStream>(*this, id);
+  auto stream = std::make_unique<ServerStream>(*this, id, now_);
   stream->index_ = streams_.size();
   endpoint_.SetOwner(id, stream.get());
   endpoint_.ShareFairly(id);
@@ -124,7 +172,7 @@ bool ServerSession::OnField(int32_t id, std::string_view name, std::string_view 
     endpoint_.Flooded(Flood::kFields);
     return false;
   }
-  return valid;
+  return valid || (options_.for_handlers && !trailer);
 }
 
 void ServerSession::OnBlockEnd(int32_t id, bool ends_stream) {
@@ -141,17 +189,20 @@ void ServerSession::OnBlockEnd(int32_t id, bool ends_stream) {
 void ServerSession::OnRequestHead(ServerStream& stream, bool ends_stream) {
   using Verdict = RequestHeadReader::Verdict;
   const Verdict verdict = head_reader_.Finish(ends_stream);
-  if (verdict == Verdict::kMalformed) return endpoint_.Reset(stream.id_, ErrorCode::kProtocolError);
+  if (verdict == Verdict::kMalformed && !options_.for_handlers)
+    return endpoint_.Reset(stream.id_, ErrorCode::kProtocolError);
   stream.head_read_ = true;
   stream.request_ended_ = ends_stream;
   switch (verdict) {
     case Verdict::kTooLarge:
-      return Answer(stream, "431");
+      return Answer(stream, {431, "the head is too large, or has too many fields", "send less"});
     case Verdict::kConnect:
-      return Answer(stream, "501");
+      return Answer(stream, kNoConnect);
     case Verdict::kOtherExpectation:
-      return Answer(stream, "417");
+      return Answer(stream, kOtherExpectation);
     case Verdict::kMalformed:
+      counters_.malformed_heads.Add();
+      return Answer(stream, {400, "the head of the request is malformed", kAmbiguous});
     case Verdict::kValid:
       break;
   }
@@ -159,13 +210,26 @@ void ServerSession::OnRequestHead(ServerStream& stream, bool ends_stream) {
   stream.is_head_ = head_reader_.head().method == "HEAD";
   stream.receiver_ = application_.OnRequest(std::move(head_reader_.head()), peer_, stream, now_);
   HEADGATE_CHECK(stream.receiver_ != nullptr);
+  if (options_.request_timeout > base::Duration(0))
+    next_timeout_ = std::min(next_timeout_, now_ + options_.request_timeout);
   if (ends_stream) OnRequestEnd(stream, {});
 }
 
-void ServerSession::Answer(ServerStream& stream, std::string_view status) {
+void ServerSession::Answer(ServerStream& stream, const Refusal& refusal) {
   counters_.refused_heads.Add();
+  ResponseHead answer;
+  std::string body;
+  if (options_.for_handlers &&
+      application_.AnswerRefusedHead(head_reader_.head(), peer_, refusal, answer, body, now_)) {
+    stream.is_head_ = head_reader_.head().method == "HEAD";
+    answer.body = {.kind = BodyLength::Kind::kSized, .bytes = body.size()};
+    stream.SendHead(answer);
+    stream.SendData(body);
+    return stream.SendEnd(kNoFields);
+  }
   if (!endpoint_.Afford(Flood::kProvoked, now_)) return;
   FieldList fields;
+  const std::string status = std::to_string(refusal.status);
   fields.Add(":status", status);
   fields.Add("content-length", "0");
   endpoint_.SubmitHead(stream.id_, fields, nullptr);
@@ -282,6 +346,8 @@ void ServerSession::NotifyReady(ServerStream& stream) {
       if (!std::exchange(stream.end_told_, true)) stream.receiver_->OnEnd({}, now_);
     }
   }
+  if (std::exchange(stream.calls_again_, false) && stream.receives())
+    stream.receiver_->OnCalledAgain(now_);
   // More may have been sent meanwhile.
   const bool has_room = !stream.ended_ && stream.body_.size() < kWindowBytes;
   if (std::exchange(stream.has_room_, false) && has_room && stream.receives())

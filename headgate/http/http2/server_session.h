@@ -42,6 +42,13 @@ struct ServerOptions {
   // if RST_STREAM arrives while they send. Raise both for clients that send everything first.
   size_t linger_bytes_max = size_t{1} << 20;
   base::Duration linger_timeout = std::chrono::seconds(2);
+  // A stream whose receiver has no timeouts of its own (Patience) is reset after this time. Zero if
+  // all receivers have.
+  base::Duration request_timeout{0};
+  // Whether a handler answers, so nothing is passed on. Then a refused head is answered as over
+  // HTTP/1, also if it is malformed, and does not count as a flood: the connection may be that of a
+  // proxy with many clients. Methods with lower-case letters and unusual hosts reach the handler.
+  bool for_handlers = false;
   // Further fields that must not be in trailers, because they mean something to the application:
   // the one with the client's id, for example.
   std::vector<std::string> never_in_trailers{};
@@ -84,7 +91,7 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   void OnRequestHead(ServerStream& stream, bool ends_stream);
   void OnRequestEnd(ServerStream& stream, const Fields& trailers);
   // Answers for the application.
-  void Answer(ServerStream& stream, std::string_view status);
+  void Answer(ServerStream& stream, const Refusal& refusal);
   // Sends, and tells receivers what that allows, until nothing changes.
   void Send(std::string& output);
   // Tells receivers what has happened since the last call.
@@ -94,6 +101,11 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   size_t Part(ServerStream& stream);
   // Data for nobody.
   void Drop(ServerStream& stream, size_t bytes);
+  // Resets the streams whose request or answer takes longer than the request timeout.
+  void GiveUpSlow();
+  // The time at which the stream is too slow, unless it makes progress. It is checked again then.
+  base::Instant DueOf(ServerStream& stream) const;
+  std::optional<base::Instant> CallAt();
   // Resets the streams that have lingered for long enough.
   void EndLingering();
   void Close(ServerStream& stream);
@@ -113,6 +125,9 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   std::vector<std::unique_ptr<ServerStream>> closed_;   // their receivers do not know yet
   std::vector<int32_t> ready_;                          // streams with a call for their receivers
   std::vector<int32_t> lingering_;                      // the first one ends first
+  std::unique_ptr<ConnectionState> connection_state_;
+  static constexpr base::Instant kNever = base::Instant::FromNanos(INT64_MAX);
+  base::Instant next_timeout_ = kNever;  // no stream is too slow before
   base::Instant now_{};
   uint64_t answered_ = 0;
   size_t buffered_ = 0;  // data that receivers have not consumed

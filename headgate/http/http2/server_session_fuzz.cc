@@ -69,7 +69,7 @@ class Receiver final : public RequestReceiver {
 
 class FuzzApplication final : public Application {
  public:
-  std::unique_ptr<RequestReceiver> OnRequest(RequestHead head, const net::Peer&,
+  std::unique_ptr<RequestReceiver> OnRequest(RequestHead&& head, const net::Peer&,
                                              ServerExchange& exchange, base::Instant) override {
     CheckHead(head);
     records.push_back(std::make_unique<Record>());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "headgate/base/check.h"
 #include "headgate/http/http2/field_list.h"
@@ -74,6 +75,16 @@ void ServerStream::Abort() {
   body_.Discard();
   session_.endpoint_.Reset(id_, ErrorCode::kInternalError);
   session_.Wake();
+}
+
+void ServerStream::CallAgain() {
+  if (closed_ || std::exchange(calls_again_, true)) return;
+  session_.ready_.push_back(id_);
+  session_.Wake();
+}
+
+std::unique_ptr<ConnectionState>& ServerStream::connection_state() {
+  return session_.connection_state_;
 }
 
 void ServerStream::Consumed(size_t bytes) {

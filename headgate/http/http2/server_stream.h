@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,8 @@ class ServerSession;
 
 class ServerStream final : public ServerExchange {
  public:
-  ServerStream(ServerSession& session, int32_t id) : session_(session), id_(id) {}
+  ServerStream(ServerSession& session, int32_t id, base::Instant now)
+      : session_(session), id_(id), began_(now) {}
 
   void SendInformational(const ResponseHead& head) override;
   void SendHead(const ResponseHead& head) override;
@@ -27,6 +29,8 @@ class ServerStream final : public ServerExchange {
   void Consumed(size_t bytes) override;
   size_t unsent_bytes() const override { return body_.size(); }
   bool request_is_malformed() const override { return malformed_; }
+  void CallAgain() override;
+  std::unique_ptr<ConnectionState>& connection_state() override;
 
  private:
   friend class ServerSession;
@@ -37,6 +41,7 @@ class ServerStream final : public ServerExchange {
 
   ServerSession& session_;
   const int32_t id_;
+  const base::Instant began_;
   std::unique_ptr<RequestReceiver> receiver_;
   OutgoingBody body_;
   size_t index_ = 0;     // in the session's list
@@ -55,12 +60,18 @@ class ServerStream final : public ServerExchange {
   // The response.
   bool answered_ = false;  // SendHead was called
   bool tunnel_ = false;
-  bool bodiless_ = false;  // HEADERS end the response
-  bool ended_ = false;     // SendEnd was called
-  bool end_sent_ = false;  // END_STREAM has been sent
-  bool aborted_ = false;   // by the application
-  bool has_room_ = false;  // OnWritable is due
-  bool closed_ = false;    // nghttp2 knows it no more
+  bool bodiless_ = false;     // HEADERS end the response
+  bool ended_ = false;        // SendEnd was called
+  bool end_sent_ = false;     // END_STREAM has been sent
+  bool aborted_ = false;      // by the application
+  bool has_room_ = false;     // OnWritable is due
+  bool calls_again_ = false;  // OnCalledAgain is due
+  bool closed_ = false;       // nghttp2 knows it no more
+
+  // Bytes of the response that the client had taken at the last check, and the time since which it
+  // takes nothing.
+  uint64_t taken_before_ = 0;
+  std::optional<base::Instant> takes_nothing_since_{};
 
   // The rest of the request after the response.
   bool lingers_ = false;

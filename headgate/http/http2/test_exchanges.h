@@ -33,7 +33,7 @@ struct TestRequest {
 
 class TestApplication final : public Application {
  public:
-  std::unique_ptr<RequestReceiver> OnRequest(RequestHead head, const net::Peer& /*peer*/,
+  std::unique_ptr<RequestReceiver> OnRequest(RequestHead&& head, const net::Peer& /*peer*/,
                                              ServerExchange& exchange, base::Instant now) override {
     EXPECT_GE(now, kNow);
     requests.push_back(std::make_unique<TestRequest>());

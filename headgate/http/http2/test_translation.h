@@ -101,7 +101,7 @@ class Translation final : public Application, private ResponseReceiver {
     ServerExchange& exchange_;
   };
 
-  std::unique_ptr<RequestReceiver> OnRequest(RequestHead head, const net::Peer& /*peer*/,
+  std::unique_ptr<RequestReceiver> OnRequest(RequestHead&& head, const net::Peer& /*peer*/,
                                              ServerExchange& exchange,
                                              base::Instant /*now*/) override {
     requests.push_back(std::make_unique<TranslatedRequest>());

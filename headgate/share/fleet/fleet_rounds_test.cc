@@ -29,7 +29,7 @@ ShareOptions FourShareForty() {
   return {.pool = {.capacity = 40, .cycle = kCycle, .reservation = {1, 10}}};
 }
 
-// Requests of a cycle, spread over its time and unevenly over the instances.
+// Requests of a part of a cycle, spread over its time and unevenly over the instances.
 class Load {
  public:
   Load(FleetRig& rig, uint64_t seed, size_t instances)
@@ -74,24 +74,62 @@ TEST(FleetRounds, TheWorkedExampleSpreadOverThreeInstances) {
     rig.service.faults.delay_max = milliseconds(2);
     Load load(rig, seed, 3);
     Introduce(rig);
-    load.Send({{"A", 1}, {"B", 14}, {"C", 9}, {"D", 9}}, milliseconds(500), milliseconds(9'800));
+    load.Send({{"A", 1}, {"B", 14}, {"C", 9}, {"D", 9}}, milliseconds(500), milliseconds(4'500));
     rig.Run(milliseconds(9'990));
     EXPECT_EQ(rig.Capacities(), (Amounts{{"A", 10}, {"B", 10}, {"C", 10}, {"D", 10}}));
     EXPECT_EQ(rig.TakeAdmitted(), (Amounts{{"A", 2}, {"B", 10}, {"C", 10}, {"D", 10}}));
 
     rig.Run(milliseconds(110));
     EXPECT_EQ(rig.Capacities(), (Amounts{{"A", 5}, {"B", 15}, {"C", 10}, {"D", 10}}));
-    load.Send({{"A", 3}, {"B", 15}, {"C", 50}, {"D", 10}}, milliseconds(0), milliseconds(9'700));
+    load.Send({{"A", 3}, {"B", 15}, {"C", 50}, {"D", 10}}, milliseconds(0), milliseconds(4'500));
     rig.Run(kCycle);
     EXPECT_EQ(rig.TakeAdmitted(), (Amounts{{"A", 3}, {"B", 15}, {"C", 10}, {"D", 10}}));
 
     EXPECT_EQ(rig.Capacities(), (Amounts{{"A", 3}, {"B", 11}, {"C", 16}, {"D", 10}}));
-    load.Send({{"B", 15}, {"C", 50}, {"D", 5}}, milliseconds(0), milliseconds(9'700));
+    load.Send({{"B", 15}, {"C", 50}, {"D", 5}}, milliseconds(0), milliseconds(4'500));
     rig.Run(kCycle);
     EXPECT_EQ(rig.TakeAdmitted(), (Amounts{{"B", 11}, {"C", 16}, {"D", 5}}));
     EXPECT_EQ(rig.Capacities(), (Amounts{{"A", 1}, {"B", 12}, {"C", 22}, {"D", 5}}));
     EXPECT_EQ(rig.Early(), 0u) << "seed " << seed;
   }
+}
+
+// Three clients ask for half of an even share at random times, and one for four times the capacity.
+// The same rule as in one process (share_crowd_test.cc).
+TEST(FleetRounds, QuietClientsAreHardlyRefusedBesideAStorm) {
+  ShareOptions options = FourShareForty();
+  options.pool.capacity = 400;
+  FleetRig rig(3, options);
+  rig.service.faults.delay_max = milliseconds(1);
+  std::mt19937_64 random(1);
+  constexpr uint64_t kCycles = 10;
+  uint64_t sent = 0;
+  for (uint64_t i = 0; i < kCycles * 3 * 50; ++i, ++sent) {
+    const auto at = Duration(static_cast<int64_t>(random() % (kCycles * 10'000'000'000)));
+    rig.Send(at, random() % 3, "quiet" + std::to_string(i % 3));
+  }
+  for (uint64_t i = 0; i < kCycles * 1600; ++i)
+    rig.Send(std::chrono::microseconds(i * 6250), i % 3, "storm");
+  rig.Run(kCycle * kCycles);
+  Amounts admitted = rig.TakeAdmitted();
+  const uint64_t storm = std::exchange(admitted["storm"], 0);
+  EXPECT_LE((sent - SumOf(admitted)) * 100, sent);
+  EXPECT_GE(SumOf(admitted) + storm, 360 * kCycles);
+}
+
+// B asks for more than the capacity all the time, and the others are silent.
+TEST(FleetRounds, AnActiveClientAloneHasThePoolWithinTwoCycles) {
+  FleetRig rig(3, FourShareForty());
+  rig.service.faults.delay_max = milliseconds(1);
+  Introduce(rig);
+  for (int i = 0; i < 200; ++i) {
+    for (int j = 0; j < 5; ++j)
+      rig.Send(milliseconds(10 + 100 * i), static_cast<size_t>(i % 3), "B");
+  }
+  rig.Run(kCycle);
+  rig.TakeAdmitted();
+  rig.Run(kCycle);
+  EXPECT_GE(rig.TakeAdmitted()["B"], 36u);
 }
 
 // The definition, for the summed demands.
@@ -223,6 +261,7 @@ TEST(FleetRounds, TakeAheadOfRequestsIfThereIsPlenty) {
 TEST(FleetRounds, PartsOfADeadInstanceAreLostUntilTheCycleEnds) {
   ShareOptions options = FourShareForty();
   options.pool.capacity = 400;
+  options.pool.is_paced = false;
   FleetRig rig(3, options);
   rig.service.faults.delay_max = milliseconds(1);
   for (int i = 0; i < 40; ++i) rig.Send(milliseconds(2 * i), 0, "A");

@@ -21,16 +21,14 @@ using base::Instant;
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
 
 bool Looks(const SharedRequest& request) {
-  if (request.lease) return false;
-  return request.operation == Operation::kPeek ||
-         (request.operation == Operation::kTake && request.cost == 0);
+  return !request.lease && OnlyLooks(request.operation, request.cost);
 }
 
 Duration AheadMost(const Limit& limit, const RoundOptions& options) {
   if (options.ahead_most) return *options.ahead_most;
   // A queue or a log made from a bucket with leases is dated at the end of these leases.
   return std::max(kAheadLeast, TimeToFull(limit)) +
-         (KeepsLeases(limit.algorithm()) ? Duration(0) : options.lease_ttl);
+         (KeepsLeases(limit.algorithm()) ? Duration(0) : options.lease_ttl_most);
 }
 
 // Moves the bucket back to `now`, with as much left as at its latest time.
@@ -47,16 +45,16 @@ void SetBack(StoredBucket& bucket, Instant now) {
     if (state.edge < back_ns) state.count = 0;
     state.edge -= std::min(state.edge, back_ns);
   }
-  bucket.remembered_until = std::max(Instant{0}, bucket.remembered_until - back);
+  bucket.remembered_until.ns = std::max<int64_t>(0, (bucket.remembered_until - back).ns);
+  state.block = algorithm::SetBack(state.block, back);
   state.seen = now;
 }
 
-// Returns whether the clock had to be believed rather than the bucket.
+// Returns whether the bucket was ahead of the clock by so far that it had to be set back.
 bool SetTheClock(StoredBucket& bucket, Instant clock, const RoundOptions& options) {
   const bool far = bucket.state.seen - clock > AheadMost(bucket.limit, options);
   if (far) SetBack(bucket, clock);
-  if (bucket.remembered_until <= std::max(clock, bucket.state.seen))
-    bucket.remembered_until = Instant{0};
+  if (bucket.remembered_until <= std::max(clock, bucket.state.seen)) bucket.remembered_until = {};
   return far;
 }
 
@@ -66,7 +64,8 @@ bool IsUpToDate(const StoredBucket& bucket, const Limit& limit, const LimitHisto
   return bucket.limit.spec() == limit.spec() && bucket.state.seen > clock - history.replaced_ago();
 }
 
-// When a request that keeps the bucket's limit finds another one, that limit decides.
+// If a request that keeps the bucket's limit finds a bucket of another limit, the bucket's limit
+// decides.
 const Limit& LimitOf(const SharedRequest& request, const std::optional<StoredBucket>& bucket) {
   const bool keeps = request.keeps_limit && !request.lease && bucket && !bucket->limit.denies_all();
   return keeps ? bucket->limit : request.limit->limit;
@@ -80,6 +79,18 @@ Instant FreshAtOf(const StoredBucket& bucket, Instant now) {
   return KeepsLeases(bucket.limit.algorithm())
              ? KeptUntil(bucket.limit, bucket.state, bucket.leases, now)
              : FreshAt(bucket.limit, bucket.state, bucket.hits);
+}
+
+absl::StatusOr<Decision> GiveBack(const SharedRequest& request, const Limit& limit, Instant now,
+                                  StoredBucket& bucket) {
+  const algorithm::Cost cost = request.cost;
+  if (request.operation == Operation::kUndo) {
+    if (!KeepsLeases(limit.algorithm()))
+      return Undo(limit, bucket.state, bucket.hits, cost, request.taken_at, now);
+    return UndoLeased(limit, bucket.state, bucket.leases, cost, request.taken_at, now);
+  }
+  if (!KeepsLeases(limit.algorithm())) return Refund(limit, bucket.state, bucket.hits, cost, now);
+  return RefundLeased(limit, bucket.state, bucket.leases, cost, now);
 }
 
 }  // namespace
@@ -112,6 +123,7 @@ SharedAnswer BucketRound::Answer(const SharedRequest& request) {
   const Instant now = std::max(clock, bucket_->state.seen);
   if (KeepsLeases(limit.algorithm())) ExpireLeases(limit, bucket_->state, bucket_->leases, now);
   Changes changes = Do(request, limit, now, answer);
+  answer.decision.at = now;
   if (answer.events.carried_over || answer.events.clock_reset) changes = Changes::kState;
   EndRequest(now);
   if (was_there || bucket_) NoteChange(changes);
@@ -126,6 +138,7 @@ SharedAnswer BucketRound::Reset(const SharedRequest& request) {
   BucketState state;
   HitList hits;
   answer.decision = Decide(request.limit->limit, state, hits, 0, now_);
+  answer.decision.at = now_;
   return answer;
 }
 
@@ -143,11 +156,13 @@ SharedAnswer BucketRound::Look(const SharedRequest& request, Instant clock) cons
   }
   const Instant now = std::max(clock, copy.state.seen);
   if (KeepsLeases(limit.algorithm())) ExpireLeases(limit, copy.state, copy.leases, now);
-  answer.decision = Decide(limit, copy.state, copy.hits, request.cost, now);
+  const algorithm::Cost cost = AsksToPass(request.operation) ? request.cost : 0;
+  answer.decision = Peek(limit, copy.state, copy.hits, cost, now);
+  answer.decision.at = now;
   return answer;
 }
 
-// Does what the request asks for. The bucket belongs to `limit`, and only live leases are left.
+// Carries out the request. The bucket belongs to `limit`, and only live leases are left.
 Changes BucketRound::Do(const SharedRequest& request, const Limit& limit, Instant now,
                         SharedAnswer& answer) {
   StoredBucket& bucket = *bucket_;
@@ -157,36 +172,42 @@ Changes BucketRound::Do(const SharedRequest& request, const Limit& limit, Instan
   if (request.lease) {
     const algorithm::Leases leases_before = bucket.leases;
     LeaseAsk ask = *request.lease;
-    ask.ttl = std::min(ask.ttl, options_.lease_ttl);
-    answer.grant = AskLease(limit, state, bucket.leases, ask, now);
+    ask.ttl = std::min(ask.ttl, options_.lease_ttl_most);
+    answer.decision = AskLease(limit, state, bucket.leases, ask, now, answer.grant);
     return is_same() && leases_before == bucket.leases ? Changes::kTime : Changes::kState;
   }
-  if (request.operation == Operation::kRefund) {
-    // A request that keeps the bucket's limit may have come upon a queue.
-    const absl::StatusOr<Decision> refunded =
-        KeepsLeases(limit.algorithm())
-            ? RefundLeased(limit, state, bucket.leases, request.cost, now)
-            : Refund(limit, state, bucket.hits, request.cost, now);
-    answer.status = refunded.status();
-    if (refunded.ok()) answer.decision = *refunded;
+  if (GivesBack(request.operation)) {
+    // The bucket of a request that keeps the bucket's limit may be a queue, which gives nothing
+    // back.
+    const absl::StatusOr<Decision> given = GiveBack(request, limit, now, bucket);
+    answer.status = given.status();
+    if (given.ok()) answer.decision = *given;
     return is_same() ? Changes::kTime : Changes::kState;
+  }
+  if (request.operation == Operation::kCharge) {
+    answer.decision = KeepsLeases(limit.algorithm())
+                          ? ChargeLeased(limit, state, bucket.leases, request.cost, now)
+                          : Charge(limit, state, bucket.hits, request.cost, now);
+    return Changes::kState;
   }
   answer.decision = Decide(limit, state, bucket.hits, request.cost, now);
   const bool counted = answer.decision.allowed || limit.spec().count_denied;
-  return counted ? Changes::kState : Changes::kTime;
+  return counted || before.block != state.block ? Changes::kState : Changes::kTime;
 }
 
 void BucketRound::NoteChange(Changes changes) { changes_ = std::max(changes_, changes); }
 
-// A bucket that is as if never used is not stored.
+// A fresh bucket is not stored.
 void BucketRound::EndRequest(Instant now) {
   BucketState& state = bucket_->state;
   state.seen = now;
   const Instant fresh_at = FreshAtOf(*bucket_, now);
-  // Full, but not yet as if never used under its earlier limits.
+  // Full, but not yet fresh under its earlier limits.
   if (fresh_at <= now && IsTokenBucket(bucket_->limit.algorithm()))
-    state = {.edge = static_cast<uint64_t>(now.ns), .seen = now, .count = 0};
-  expires_at_ = std::max(fresh_at, bucket_->remembered_until);
+    state = {.edge = static_cast<uint64_t>(now.ns), .seen = now, .count = 0, .block = state.block};
+  expires_at_ =
+      std::max<base::Instant>({fresh_at, bucket_->remembered_until, MarkedUntil(bucket_->leases)});
+  expires_at_ = std::max(expires_at_, MattersUntil(bucket_->limit, state));
   if (expires_at_ <= now) bucket_.reset();
 }
 

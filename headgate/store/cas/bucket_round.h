@@ -23,7 +23,7 @@ namespace headgate::store::cas {
 
 struct RoundOptions {
   // The longest life of any lease.
-  base::Duration lease_ttl = kLeaseTtl;
+  base::Duration lease_ttl_most = kTinyLeaseTtl;
   // A bucket further ahead of `now` than this is brought back to `now`. Unset: the time that the
   // bucket takes to fill, at least a second.
   std::optional<base::Duration> ahead_most{};
@@ -32,26 +32,27 @@ struct RoundOptions {
 enum class Changes : uint8_t {
   kNothing,
   // Only the time at which the bucket was last used: requests were denied. Need not be written: the
-  // time keeps an earlier clock from being believed, but what is left does not depend on it.
+  // time only protects against a clock that goes back, and the rest of the bucket does not depend
+  // on it.
   kTime,
   kState,  // has to be written before the answers count
 };
 
 class BucketRound {
  public:
-  // `bucket`: the bytes of the bucket, as bucket_codec.h; empty if it is as if never used.
-  // nullopt: there are bytes, but they are unreadable.
+  // `bucket`: the bytes of the bucket, as bucket_codec.h; empty if it is fresh. nullopt: there are
+  // bytes, but they are unreadable.
   BucketRound(std::optional<std::string_view> bucket, base::Instant now,
               const RoundOptions& options = {});
 
-  // The answer to the next request, for which AnswerWithoutStore has none.
+  // The answer to the next request. Not for requests that AnswerWithoutStore answers.
   SharedAnswer Answer(const SharedRequest& request);
 
   // The largest change of all requests so far.
   Changes changes() const { return changes_; }
-  // The bucket after all requests so far; empty if it is as if never used.
+  // The bucket after all requests so far; empty if it is fresh.
   std::string bytes() const;
-  // When it will be as if never used, its leases included.
+  // When the bucket will be fresh, its leases included.
   base::Instant expires_at() const { return bucket_ ? expires_at_ : now_; }
 
  private:

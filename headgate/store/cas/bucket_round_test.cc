@@ -69,7 +69,11 @@ TEST_F(BucketRoundTest, ARoundOfManyIsLikeManyRounds) {
             limit->limit.algorithm() == Algorithm::kLeakyBucketQueue)
           continue;
         if (random() % 4 == 0 && CanLease(limit->limit))
-          request.lease = {.id = {1 + random() % 3, random()}, .want = random() % 5, .ttl = 2s};
+          request.lease = {.id = {1 + random() % 3, random()},
+                           .cost = random() % 4,
+                           .want = random() % 5,
+                           .brief = random() % 5,
+                           .ttl = 2s};
         BucketRound one(alone, now);
         const SharedAnswer expected = one.Answer(request);
         alone = one.bytes();
@@ -120,24 +124,60 @@ TEST_F(BucketRoundTest, OnlyWhatConsumesOrGivesBackHasToBeWritten) {
 TEST_F(BucketRoundTest, ALeaseThatIsAskedForTwiceIsWrittenOnce) {
   const LimitHandle limit = Tokens(10);
   const SharedRequest ask{
-      .name = "k", .limit = limit, .lease = LeaseAsk{.id = {1, 1}, .want = 4, .ttl = 2s}};
+      .name = "k",
+      .limit = limit,
+      .lease = LeaseAsk{.id = {1, 1}, .cost = 3, .want = 4, .brief = 4, .ttl = 2s}};
   BucketRound first("", kNow);
   EXPECT_EQ(first.Answer(ask).grant.granted, 4u);
   EXPECT_EQ(first.changes(), Changes::kState);
   EXPECT_GE(first.expires_at(), kNow + 2s) << "kept while the lease lives";
   BucketRound second(first.bytes(), kNow);
-  EXPECT_EQ(second.Answer(ask).grant.granted, 4u);
+  const SharedAnswer again = second.Answer(ask);
+  EXPECT_EQ(again.grant.granted, 4u);
+  EXPECT_EQ(again.decision.remaining, 3u) << "the request is taken once";
   EXPECT_EQ(second.changes(), Changes::kTime);
 }
 
 TEST_F(BucketRoundTest, NoLeaseLivesLongerThanTheFleetAllows) {
   const LimitHandle limit = Tokens(10);
   BucketRound round("", kNow);
-  const SharedAnswer answer =
-      round.Answer({.name = "k",
-                    .limit = limit,
-                    .lease = LeaseAsk{.id = {1, 1}, .want = 4, .ttl = std::chrono::hours(1)}});
-  EXPECT_EQ(answer.grant.ttl, kLeaseTtl);
+  const SharedAnswer answer = round.Answer(
+      {.name = "k",
+       .limit = limit,
+       .lease = LeaseAsk{.id = {1, 1}, .want = 4, .brief = 4, .ttl = std::chrono::hours(1)}});
+  EXPECT_EQ(answer.grant.ttl, kTinyLeaseTtl);
+}
+
+TEST_F(BucketRoundTest, ALateReportHasToBeWrittenAndTheEndOfALeaseHasNot) {
+  const LimitHandle limit = Tokens(10);
+  const LeaseAsk ask{.id = {1, 1}, .want = 4, .brief = 4, .ttl = 2s};
+  BucketRound first("", kNow);
+  EXPECT_EQ(first.Answer({.name = "k", .limit = limit, .lease = ask}).grant.granted, 4u);
+  const LeaseAsk nothing{.id = {1, 2}};
+  BucketRound over(first.bytes(), kNow + 2s);
+  EXPECT_EQ(over.Answer({.name = "k", .limit = limit, .lease = nothing}).decision.remaining, 6u);
+  EXPECT_EQ(over.changes(), Changes::kTime) << "each round sees it by itself";
+  const std::vector<algorithm::LeaseReport> returned{{.number = 1, .spent = 1, .returned = true}};
+  const LeaseAsk report{.id = {1, 3}, .reports = returned};
+  for (const std::string& bytes : {first.bytes(), over.bytes()}) {
+    BucketRound late(bytes, kNow + 2s);
+    EXPECT_EQ(late.Answer({.name = "k", .limit = limit, .lease = report}).decision.remaining, 9u);
+    EXPECT_EQ(late.changes(), Changes::kState);
+    BucketRound again(late.bytes(), kNow + 2s);
+    EXPECT_EQ(again.Answer({.name = "k", .limit = limit, .lease = report}).decision.remaining, 9u);
+    EXPECT_EQ(again.changes(), Changes::kTime) << "never twice";
+  }
+}
+
+TEST_F(BucketRoundTest, TheRequestInAMessageHasToBeWritten) {
+  const LimitHandle limit = Tokens(2);
+  const auto changes = [&](algorithm::Cost cost) {
+    BucketRound round(Used(limit, 1), kNow);
+    round.Answer({.name = "k", .limit = limit, .lease = LeaseAsk{.id = {1, 1}, .cost = cost}});
+    return round.changes();
+  };
+  EXPECT_EQ(changes(1), Changes::kState);
+  EXPECT_EQ(changes(2), Changes::kTime) << "denied";
 }
 
 TEST_F(BucketRoundTest, AnUnreadableBucketIsReplacedOnce) {

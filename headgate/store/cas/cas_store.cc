@@ -20,12 +20,19 @@ std::vector<std::unique_ptr<CasStore>> CasStore::Make(std::span<const Parts> par
 CasStore::CasStore(const Parts& parts, const Context& context, uint64_t writer_id)
     : loop_(parts.loop),
       context_(context),
-      owner_(parts.service, context.clock, writer_id, context.options, [this] { SetTimer(); }),
+      owner_(parts.service, context.clock, writer_id, OptionsOf(parts, context),
+             [this] { SetTimer(); }),
       end_of_turn_(loop_, [this] { owner_.Send(); }),
       timer_(loop_, [this] {
         owner_.OnTime();
         SetTimer();
       }) {}
+
+CasOptions CasStore::OptionsOf(const Parts& parts, const Context& context) {
+  CasOptions options = context.options;
+  if (parts.on_damaged) options.on_damaged = parts.on_damaged;
+  return options;
+}
 
 void CasStore::Ask(const SharedRequest& request, Done done) {
   if (const auto answer = AnswerWithoutStore(request)) return done(*answer);
@@ -106,6 +113,7 @@ StoreCounters CasStore::ReadCounters() const {
   read.locks_taken = counters.locks_taken.value();
   read.locks_lost = counters.locks_lost.value();
   read.locks_timed_out = counters.locks_timed_out.value();
+  read.calls_damaged = counters.damaged.value();
   read.buckets_replaced_corrupt = counters.replaced_corrupt.value();
   read.buckets_clock_reset = counters.clock_reset.value();
   read.buckets_carried_over = counters.carried_over.value();

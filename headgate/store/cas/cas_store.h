@@ -1,9 +1,9 @@
 // The shared store of one process over a service that can only compare and set: one object for each
 // event loop.
 //
-// Each key belongs to one loop of the process, whichever loops ask for it. A request hops to the
-// owner of its key, and its answer hops back; so all requests of the process for one key travel
-// together (key_exchange.h), and the process never competes with itself.
+// Each key belongs to one loop of the process, whichever loops ask for it. A request goes to the
+// loop that owns its key, and its answer comes back. So all requests of the process for one key
+// share rounds (key_exchange.h), and the process never competes with itself.
 //
 //   loop 0   Ask ──┐                 ┌── done
 //   loop 1   Ask ──┼── KeyOwner ─────┼── done     one get and one put for all of them
@@ -31,6 +31,8 @@ class CasStore final : public SharedStore {
   struct Parts {
     net::EventLoop& loop;
     VersionedStore& service;
+    // As CasOptions::on_damaged, for this loop.
+    std::function<void()> on_damaged{};
   };
   struct Context {
     LimitTable& limits;
@@ -92,6 +94,7 @@ class CasStore final : public SharedStore {
   };
 
   CasStore(const Parts& parts, const Context& context, uint64_t writer_id);
+  static CasOptions OptionsOf(const Parts& parts, const Context& context);
 
   CasStore& OwnerOf(std::string_view name);
   void AskOwner(CasStore& owner, std::string_view name, std::unique_ptr<WaitingRequest> request);

@@ -148,7 +148,7 @@ TEST(CasStore, AllLoopsOfAProcessTravelTogether) {
   EXPECT_EQ(elsewhere, 0) << "answers come to the loop that asked";
   EXPECT_EQ(process.Counted(&CasCounters::conflicts), 0u)
       << "a process does not compete with itself";
-  // One round for the first requests, and one for all that came while it was under way.
+  // One round for the first requests, and one for all that came during it.
   EXPECT_LE(process.Counted(&CasCounters::rounds), 2u);
   EXPECT_LE(service.gets + service.puts, 3u);
 }

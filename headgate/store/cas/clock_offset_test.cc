@@ -31,5 +31,23 @@ TEST(ClockOffset, AlarmsOnceWhenItIsTooFarForCertain) {
   EXPECT_THAT(*offset.OnMeasured(-5s, 1ms), HasSubstr("5000 ms behind"));
 }
 
+TEST(ClockOffset, CorrectsAClockThatIsTooFarForCertainUntilItIsNear) {
+  ClockOffset offset;
+  EXPECT_EQ(offset.correction(), 0ms);
+  offset.OnMeasured(20ms, 5ms);
+  EXPECT_EQ(offset.correction(), 0ms);
+  offset.OnMeasured(5s, 1ms);
+  EXPECT_EQ(offset.correction(), 5s);
+  // The same clock, measured less well.
+  offset.OnMeasured(5s + 40ms, 20ms);
+  EXPECT_EQ(offset.correction(), 5s);
+  offset.OnMeasured(5s + 40ms, 5ms);
+  EXPECT_EQ(offset.correction(), 5s + 40ms);
+  offset.OnMeasured(-3s, 1ms);
+  EXPECT_EQ(offset.correction(), -3s);
+  offset.OnMeasured(10ms, 5ms);
+  EXPECT_EQ(offset.correction(), 0ms);
+}
+
 }  // namespace clock_offset_test
 }  // namespace headgate::store::cas

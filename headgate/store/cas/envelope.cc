@@ -11,7 +11,7 @@ namespace {
 using base::Instant;
 
 constexpr size_t kChecksumBytes = 4;
-// A time of a bucket and the time that it takes to be as if never used (bucket_codec.cc).
+// A time of a bucket plus the time that it takes to be fresh again (bucket_codec.cc).
 constexpr uint64_t kExpiresAtMax =
     static_cast<uint64_t>(base::kInstantMax.ns) + static_cast<uint64_t>(base::kDurationMax.count());
 

@@ -25,15 +25,15 @@ inline constexpr uint8_t kEnvelopeVersion = 1;
 inline constexpr uint8_t kFencedVersion = 2;
 
 struct Envelope {
-  // Random, drawn when the value is made, or made anew because it was unreadable. Versions may
+  // Random, drawn when the value is created, or replaced because it was unreadable. Versions may
   // start again then; generations do not.
   uint64_t generation = 0;
-  // From then on the bucket is as if never used, its leases included.
+  // From then on the bucket is fresh, its leases included.
   base::Instant expires_at{0};
   // The largest fence under which the value was written; 0: it was never written under a lock.
   uint64_t fence = 0;
   std::vector<WriteId> writes{};
-  // The bytes of the bucket. Empty: as if never used.
+  // The bytes of the bucket. Empty: the bucket is fresh.
   std::string bucket{};
 
   bool operator==(const Envelope&) const = default;
@@ -41,8 +41,8 @@ struct Envelope {
 
 void AppendEnvelope(const Envelope& envelope, std::string& out);
 
-// Returns nothing if `bytes` are not an envelope of a known version, or are damaged. Does not look
-// into the bucket. Stores are not trusted.
+// Returns nothing if `bytes` are not an envelope of a known version, or are damaged. Does not parse
+// the bucket. Stores are not trusted.
 std::optional<Envelope> ParseEnvelope(std::string_view bytes);
 
 // Appends the checksum of `bytes` to them.

@@ -29,8 +29,16 @@ void RunRounds(std::string_view bucket, uint8_t choice) {
   const auto& spec = kSpecs[choice % std::size(kSpecs)];
   SharedRequest request{.name = "k",
                         .limit = *limits.Intern(*algorithm::Limit::Make(spec)),
-                        .operation = static_cast<Operation>(choice / 8 % 4)};
-  if (choice >= 128) request.lease = {.id = {1, 1}, .want = 5, .least = 1, .ttl = 2s};
+                        .operation = static_cast<Operation>(choice / 8 % 6)};
+  // Asks for one lease, and returns the lease that node 1 has under number 0 in the bucket, if any.
+  const algorithm::LeaseReport returned{.number = 0, .spent = 2, .returned = true};
+  if (choice >= 128)
+    request.lease = {.id = {1, 1},
+                     .cost = 1,
+                     .want = 5,
+                     .brief = 5,
+                     .ttl = 2s,
+                     .reports = std::span(&returned, 1)};
   if (AnswerWithoutStore(request)) return;
   const base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   BucketRound round(bucket, now);
@@ -38,7 +46,7 @@ void RunRounds(std::string_view bucket, uint8_t choice) {
   HEADGATE_CHECK(answer.status.ok());
   HEADGATE_CHECK(answer.decision.retry_after >= base::Duration(0));
   HEADGATE_CHECK(answer.decision.reset_after >= base::Duration(0));
-  HEADGATE_CHECK(answer.grant.retry_after >= base::Duration(0));
+  HEADGATE_CHECK(answer.grant.next_after >= base::Duration(0));
   // The result is readable.
   const std::string bytes = round.bytes();
   HEADGATE_CHECK(bytes.empty() || ParseBucket(bytes).has_value() ||

@@ -1,28 +1,36 @@
-// How the requests of an exchange end: answered, or failed after too many attempts, with their
-// round, or because their time is over.
+// The end of the requests of an exchange: they are answered, fail with their round, or fail because
+// their time is over.
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "headgate/store/cas/key_exchange.h"
+#include "headgate/store/damaged_value.h"
 
 namespace headgate::store::cas {
 
 using base::BootTime;
 
 void KeyExchange::CountLoss() {
+  for (auto& request : round_) ++request->losses;
+}
+
+void KeyExchange::FailOfDamagedValue() {
+  const auto removes = [](const WaitingRequest& request) {
+    return request.permit
+               ? request.permit->kind == permit::Ask::Kind::kClear
+               : !request.request.lease && request.request.operation == Operation::kReset;
+  };
+  uint64_t failed = 0;
   for (auto& request : round_) {
-    if (++request->losses < writer_.options.attempts_max) continue;
-    writer_.counters.exhausted.Add();
-    const uint32_t losses = request->losses;
-    Fail(std::move(request),
-         absl::ResourceExhaustedError(fmt::format(
-             "{} attempts to write the bucket were in vain: other instances were faster, or the "
-             "store is overloaded",
-             losses)));
+    if (removes(*request)) continue;
+    Fail(std::move(request), DamagedValueError());
+    ++failed;
   }
   std::erase(round_, nullptr);
+  writer_.counters.damaged.Add(failed);
+  if (failed > 0 && writer_.options.on_damaged) writer_.options.on_damaged();
 }
 
 void KeyExchange::AnswerRound() {
@@ -64,17 +72,18 @@ void KeyExchange::Expire(BootTime now) {
         earliest_deadline_ = std::min(earliest_deadline_, request->deadline);
         continue;
       }
-      writer_.counters.timed_out.Add();
+      const bool lost = !may_have_been_done && request->losses > 0;
+      (lost ? writer_.counters.exhausted : writer_.counters.timed_out).Add();
       absl::Status status =
           absl::UnavailableError("the time was over before the bucket could be written");
       if (request->request.locked && !may_have_been_done && request->losses == 0 &&
           lock_ != Lock::kHeld) {
         writer_.counters.locks_timed_out.Add();
-        status = absl::UnavailableError("other instances had the lock of the key for too long");
+        status = absl::CancelledError("other instances had the lock of the key for too long");
       }
       if (may_have_been_done) {
         status = absl::DeadlineExceededError("the store did not answer a write in time");
-      } else if (request->losses > 0) {
+      } else if (lost) {
         status = absl::ResourceExhaustedError(
             fmt::format("the time was over after {} attempts to write the bucket: other instances "
                         "were faster, or the store is overloaded",

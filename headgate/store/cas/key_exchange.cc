@@ -18,7 +18,7 @@ namespace {
 
 bool IsLocked(const std::unique_ptr<WaitingRequest>& request) { return request->request.locked; }
 
-// A key has a bucket or permits: their names differ.
+// One key has either a bucket or permits, because their names differ.
 absl::Status OtherKind() {
   return absl::UnimplementedError("a bucket and permits have the same name");
 }
@@ -42,7 +42,7 @@ ExchangeAction KeyExchange::Next(BootTime now, Instant instant) {
   }
   const ExchangeAction action = NextRound(now, instant);
   if (action.kind != ExchangeAction::Kind::kWait) return action;
-  // The round may have ended.
+  // The expiry of requests may have ended the round.
   if (MustUnlock(now)) return Next(now, instant);
   if (lock_ == Lock::kNone && std::any_of(waiting_.begin(), waiting_.end(), IsLocked)) {
     lock_ = Lock::kAsked;
@@ -55,7 +55,7 @@ ExchangeAction KeyExchange::NextRound(BootTime now, Instant instant) {
   while (in_flight_ == InFlight::kNone && requests() > 0 && now >= pause_until_) {
     if (put_ && !round_.empty()) return put_->again ? StartPut(now) : StartGet(now);
     if (std::exchange(put_, std::nullopt)) {
-      // Nobody waits for its outcome any more.
+      // No request waits for the put's outcome any more, so the value is unknown.
       known_.reset();
       fresh_ = false;
     }
@@ -70,6 +70,15 @@ ExchangeAction KeyExchange::NextRound(BootTime now, Instant instant) {
       continue;
     }
     if (!known_ || IsTooOld(now)) return StartGet(now);
+    if (IsDamaged()) {
+      // Somebody may have repaired the value, so read it again.
+      if (!fresh_) return StartGet(now);
+      FailOfDamagedValue();
+      if (round_.empty()) {
+        known_.reset();
+        continue;
+      }
+    }
     if (Decide(instant) == Changes::kState) return StartPut(now);
     if (!fresh_) return StartGet(now);
     AnswerRound();
@@ -77,8 +86,8 @@ ExchangeAction KeyExchange::NextRound(BootTime now, Instant instant) {
   return Wait(now);
 }
 
-// Whether the lock must be given back: nobody waits for it, it was held for long enough, or it is
-// worth nothing any more.
+// Whether the lock must be given back: no request needs it, it was held for long enough, or it is
+// not valid any more.
 bool KeyExchange::MustUnlock(BootTime now) const {
   if (lock_ == Lock::kNone) return false;
   if (lock_ == Lock::kStale) return true;
@@ -92,7 +101,7 @@ bool KeyExchange::IsFenced() const {
   return lock_ == Lock::kHeld && known_->envelope && known_->envelope->fence > fence_;
 }
 
-// Moves the locked requests of the round to those that wait.
+// Moves the locked requests of the round back to the waiting ones.
 void KeyExchange::LeaveLockedRequests() {
   const auto locked = std::stable_partition(round_.begin(), round_.end(),
                                             [](const auto& request) { return !IsLocked(request); });
@@ -113,7 +122,7 @@ void KeyExchange::OnLock(BootTime now, const absl::StatusOr<uint64_t>& fence) {
     fresh_ = false;
     return;
   }
-  // A write that is under way, or whose answer was lost, still counts if it was applied.
+  // A write that is in flight, or whose answer was lost, still counts if it was applied.
   if (std::exchange(lock_, Lock::kNone) != Lock::kAsked) return writer_.counters.locks_lost.Add();
   for (auto& request : waiting_) {
     if (!IsLocked(request)) continue;
@@ -146,8 +155,8 @@ ExchangeAction KeyExchange::StartPut(BootTime now) {
           .expires_at = put_->envelope.expires_at};
 }
 
-// Half of the time that is left, so that the other half remains for the next call: a put after a
-// get, or a get that finds out what became of a put.
+// Half of the remaining time, so that the other half remains for the next call: a put after a get,
+// or a get that finds out whether a put was applied.
 BootTime KeyExchange::CallDeadline(BootTime now) const {
   BootTime latest = now;
   for (const auto& request : round_) latest = std::max(latest, request->deadline);
@@ -274,7 +283,7 @@ void KeyExchange::OnPut(BootTime now, const absl::StatusOr<Version>& answer) {
     return;
   }
   put_.reset();
-  // The value has not changed by this, so it is not read again.
+  // The refused put has not changed the value, so it is not read again.
   if (absl::IsResourceExhausted(status)) return OnRefused(now);
   known_.reset();
   fresh_ = false;
@@ -293,7 +302,7 @@ void KeyExchange::OnRefused(BootTime now) {
   Pause(now);
 }
 
-// A put may have been applied, and this is the value after it.
+// Decides by the value that was read whether our earlier put was applied.
 void KeyExchange::Resolve(BootTime now, Known found) {
   const Known& before = put_->before;
   const bool same_generation = found.envelope && before.envelope
@@ -311,7 +320,7 @@ void KeyExchange::Resolve(BootTime now, Known found) {
   if (found.envelope) {
     const uint64_t generation = found.envelope->generation;
     if (!before.envelope) {
-      // Nobody else draws the generation that our put has made.
+      // Only our put can have created a value with this random generation.
       fate = generation == put_->envelope.generation ? WriteFate::kApplied : WriteFate::kNotApplied;
     } else if (generation == before.envelope->generation) {
       fate = FateOf(put_->id, before.envelope->writes, found.envelope->writes);

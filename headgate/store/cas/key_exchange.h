@@ -52,7 +52,7 @@ struct ExchangeAction {
     kWait,  // call Next at `at` again, or after the next event
     kGet,
     kPut,
-    kLock,    // the next event about the lock is OnLock; others go on meanwhile
+    kLock,    // the next event about the lock is OnLock; other requests are decided meanwhile
     kUnlock,  // gives the lock back, or stops waiting for it; no OnLock for it follows
   };
   Kind kind = Kind::kWait;
@@ -75,10 +75,10 @@ class KeyExchange {
   ExchangeAction Next(base::BootTime now, base::Instant instant);
   void OnGot(base::BootTime now, absl::StatusOr<std::optional<Versioned>> answer);
   void OnPut(base::BootTime now, const absl::StatusOr<Version>& answer);
-  // The lock is held under this fence, or cannot be had, or is lost.
+  // The lock was obtained with this fence, cannot be obtained, or was lost.
   void OnLock(base::BootTime now, const absl::StatusOr<uint64_t>& fence);
 
-  // The requests that have their answer; call their `done`.
+  // Removes and returns the answered requests; call their `done`.
   Requests TakeAnswered() { return std::exchange(answered_, {}); }
 
   size_t requests() const { return waiting_.size() + round_.size(); }
@@ -91,6 +91,11 @@ class KeyExchange {
   void Forget() { known_.reset(); }
 
  private:
+  // Whether there is a value that cannot be read.
+  bool IsDamaged() const { return known_ && known_->version && !known_->envelope; }
+  // Fails all requests except the ones that remove the value.
+  void FailOfDamagedValue();
+
   enum class InFlight : uint8_t { kNone, kGet, kPut };
   enum class Lock : uint8_t {
     kNone,

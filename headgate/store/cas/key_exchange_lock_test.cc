@@ -140,7 +140,7 @@ TEST_F(KeyExchangeLockTest, StopsWaitingForTheLockWhenTheTimeIsOver) {
   EXPECT_EQ(action_.at, now_ + 5s);
   now_ = now_ + 5s;
   EXPECT_EQ(Next(), "unlock");
-  EXPECT_THAT(Answers(), ElementsAre("UNAVAILABLE"));
+  EXPECT_THAT(Answers(), ElementsAre("CANCELLED"));
   EXPECT_EQ(writer_.counters.locks_timed_out.value(), 1u);
   EXPECT_TRUE(exchange_->idle());
 }

@@ -94,7 +94,7 @@ TEST_F(KeyExchangeTest, ThereIsAPauseAfterALostRaceAndItGrows) {
       GotNothing();
       EXPECT_EQ(Next(), "put new");
       Put(absl::AbortedError("lost"));
-      if (Next() != "wait") {  // a pause of no length
+      if (Next() != "wait") {  // the random pause is 0
         GotNothing();
         continue;
       }
@@ -107,15 +107,18 @@ TEST_F(KeyExchangeTest, ThereIsAPauseAfterALostRaceAndItGrows) {
   EXPECT_GT(longest, 3ms);
 }
 
-TEST_F(KeyExchangeTest, WhoeverLosesTooOftenFailsAndSaysSo) {
+TEST_F(KeyExchangeTest, WhoeverLosesTriesAgainUntilItsTimeIsOverAndSaysSo) {
+  const base::BootTime end = now_ + 10s;
   Ask(1, 10s);
-  for (uint32_t i = 0; i < writer_.options.attempts_max; ++i) {
+  for (uint32_t i = 0; i < 1000 && now_ < end; ++i) {
     EXPECT_THAT(Answers(), IsEmpty());
-    ASSERT_EQ(Next(), "get");
+    ASSERT_EQ(Next(), "get") << i;
     Got(AfterAnother(""), i);
     ASSERT_EQ(Next(), fmt::format("put over {}", i));
     Put(absl::AbortedError("lost"));
+    now_ += i < 998 ? Duration(1ms) : Duration(10s);
   }
+  EXPECT_EQ(Next(), "wait");
   EXPECT_THAT(Answers(), ElementsAre("RESOURCE_EXHAUSTED"));
   EXPECT_EQ(writer_.counters.exhausted.value(), 1u);
   EXPECT_TRUE(exchange_->idle());
@@ -161,7 +164,7 @@ TEST_F(KeyExchangeTest, AnAmbiguousWriteThatWasNotAppliedYetIsWrittenAgainAsItWa
   const std::string ours = bytes_;
   Put(absl::UnknownError("the connection broke"));
   EXPECT_EQ(Next(), "get");
-  Ask();  // has to wait: the write under way cannot change any more
+  Ask();  // has to wait: the write in flight cannot change any more
   Got(before, 1);
   EXPECT_EQ(Next(), "put over 1");
   EXPECT_EQ(bytes_, ours);
@@ -268,7 +271,7 @@ TEST_F(KeyExchangeTest, WhoseTimeIsOverBeforeAWriteWasNotCounted) {
   now_ += 100ms;
   EXPECT_EQ(Next(), "wait");
   EXPECT_THAT(Answers(), ElementsAre("UNAVAILABLE"));
-  EXPECT_FALSE(exchange_->idle()) << "the read is still under way";
+  EXPECT_FALSE(exchange_->idle()) << "the read is still in flight";
   Ask();
   GotNothing();
   EXPECT_EQ(Next(), "put new") << "a write needs no read of its own";
@@ -350,14 +353,29 @@ TEST_F(KeyExchangeTest, AnOldVersionIsNotUsed) {
   EXPECT_EQ(Next(), "get") << "the value may have been removed and made again";
 }
 
-TEST_F(KeyExchangeTest, AnUnreadableValueIsReplacedByOneOfANewGeneration) {
+TEST_F(KeyExchangeTest, AnUnreadableValueGivesNobodyAFreshBucket) {
+  int told = 0;
+  writer_.options.on_damaged = [&] { ++told; };
+  Ask();
+  EXPECT_EQ(Next(), "get");
+  Got("nonsense", 4);
+  EXPECT_EQ(Next(), "wait");
+  EXPECT_THAT(Answers(), ElementsAre("DATA_LOSS"));
+  EXPECT_EQ(writer_.counters.damaged.value(), 1u);
+  EXPECT_EQ(told, 1);
+  // It is read again for the next request: somebody may have mended it.
+  Ask();
+  EXPECT_EQ(Next(), "get");
+}
+
+TEST_F(KeyExchangeTest, AnUnreadableValueIsReplacedByAReset) {
+  Ask(0, 100ms, Operation::kReset);
   Ask();
   EXPECT_EQ(Next(), "get");
   Got("nonsense", 4);
   EXPECT_EQ(Next(), "put over 4");
   Put(5);
-  EXPECT_THAT(Answers(), ElementsAre("2 left"));
-  EXPECT_EQ(writer_.counters.replaced_corrupt.value(), 1u);
+  EXPECT_THAT(Answers(), ElementsAre("DATA_LOSS", "3 left"));
   EXPECT_TRUE(ParseEnvelope(bytes_).has_value());
 }
 

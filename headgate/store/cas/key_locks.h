@@ -5,9 +5,9 @@
 //   …                                   the rounds of the key
 //   Release("k")
 //
-// A lock makes decisions fair; it is not what keeps them right. An instance that has lost its lock
-// and does not know it yet can still try to write. So each write also has a condition on the
-// version (versioned_store.h), and the value remembers the largest fence under which it was
+// A lock makes decisions fair, but their correctness does not depend on it. An instance that has
+// lost its lock and does not know it yet can still try to write. So each write also has a condition
+// on the version (versioned_store.h), and the value remembers the largest fence under which it was
 // written.
 //
 // One object per event loop, used only on that loop's thread.
@@ -26,17 +26,17 @@ class KeyLocks {
   virtual ~KeyLocks() = default;
 
   // Called with the fence when the lock is held: more than 0, and larger than that of any earlier
-  // holder. Called with an error when it cannot be had, or was held and is lost; never again then.
-  // Not called any more after Release.
+  // holder. Called with an error when the lock cannot be obtained, or was lost; this is the last
+  // call. Not called any more after Release.
   //
-  // Unavailable: the service is away, or the session that had the lock has ended.
+  // Unavailable: the service is unreachable, or the session that had the lock has ended.
   // ResourceExhausted, PermissionDenied and others: what the service said.
   using Listener = std::function<void(const absl::StatusOr<uint64_t>& fence)>;
 
-  // Queues for the lock of a key, which must not be held or queued for here. May call back before
-  // it returns.
+  // Queues for the lock of a key. This object must not hold it or queue for it already. May call
+  // back before it returns.
   virtual void Take(std::string_view name, Listener listener) = 0;
-  // Gives the lock back, or stops queueing for it. Nothing of it stays at the service, even if the
+  // Gives the lock back, or stops queueing for it. No trace of it stays at the service, even if the
   // service does not answer now.
   virtual void Release(std::string_view name) = 0;
 };

@@ -55,13 +55,15 @@ BootTime KeyOwner::next_wake() const {
 }
 
 void KeyOwner::Drive(Key& key) {
-  // The service, or whoever gets an answer, calls back from within.
+  // The service or a caller called back from within Drive, which continues anyway.
   if (key.in_drive) return;
   key.in_drive = true;
   while (true) {
-    const ExchangeAction action = key.exchange.Next(Now(), clock_.Now());
+    const BootTime now = Now();
+    const ExchangeAction action =
+        key.exchange.Next(now, service_.TimeAt(now).value_or(clock_.Now()));
     const bool waits = action.kind == ExchangeAction::Kind::kWait;
-    // Those who get an answer may ask again at once.
+    // A caller that gets its answer may ask again at once.
     if (Answer(key) && waits) continue;
     if (waits) {
       SetWake(key, action.at);

@@ -1,5 +1,5 @@
-// The keys that one event loop looks after for the whole process: their exchanges with the service,
-// and the values that it remembers. Bounded: the values that were not used for longest are
+// The keys that one event loop owns for the whole process: their exchanges with the service, and
+// the values that the loop remembers. Bounded: the values that were not used for longest are
 // forgotten first.
 #pragma once
 
@@ -21,9 +21,9 @@ namespace headgate::store::cas {
 
 class KeyOwner {
  public:
-  // The service and the clock must outlive this, and the service must not call back after its end.
-  // `writer_id`: random, no other owner of any process has it. `on_wake` is called when next_wake()
-  // becomes earlier.
+  // The service and the clock must outlive this object, and the service must not call back after
+  // the object's end. `writer_id`: random, no other owner of any process has it. `on_wake` is
+  // called when next_wake() becomes earlier.
   KeyOwner(VersionedStore& service, const base::DisciplinedClock& clock, uint64_t writer_id,
            const CasOptions& options, std::function<void()> on_wake)
       : service_(service),
@@ -32,7 +32,7 @@ class KeyOwner {
         writer_{.id = writer_id, .random = base::Random(writer_id), .options = options} {}
   KeyOwner(const KeyOwner&) = delete;
 
-  // Sends the request with the next Send. Answers at once if there are too many.
+  // Sends the request with the next Send. If too many requests wait, it fails at once.
   void Ask(std::string_view name, std::unique_ptr<WaitingRequest> request);
   // Call it at the end of a turn in which Ask was called.
   void Send();
@@ -55,7 +55,7 @@ class KeyOwner {
     bool in_drive = false;
     bool to_send = false;
     base::BootTime wakes_at{INT64_MAX};
-    // While it is idle: its place among those, and its part of the bytes.
+    // While the key is idle: its place in the list of idle keys, and its part of the bytes.
     bool is_idle = false;
     std::list<Key*>::iterator place{};
     size_t bytes = 0;

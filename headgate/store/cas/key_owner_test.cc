@@ -98,16 +98,16 @@ TEST(KeyOwner, NothingIsMadeForWhatChangesNothing) {
   EXPECT_TRUE(fleet.service.values.empty());
 }
 
-TEST(KeyOwner, ADamagedValueIsReplacedAndCounted) {
+TEST(KeyOwner, ADamagedValueFailsRequestsAndIsCountedUntilItIsReset) {
   FleetRig fleet(2);
   const LimitHandle limit = fleet.Limit(kFive);
   fleet.Ask(0, "k", {.name = "k", .limit = limit, .cost = 5});
   fleet.service.values["k"].bytes[20] ^= 1;
   const SharedAnswer answer = fleet.Ask(1, "k", {.name = "k", .limit = limit});
-  EXPECT_TRUE(answer.events.replaced_corrupt);
-  EXPECT_EQ(answer.decision.remaining, 4u);
-  EXPECT_EQ(fleet.owner(1).counters().replaced_corrupt.value(), 1u);
-  EXPECT_EQ(fleet.Ask(1, "k", {.name = "k", .limit = limit}).decision.remaining, 3u);
+  EXPECT_TRUE(absl::IsDataLoss(answer.status)) << answer.status;
+  EXPECT_EQ(fleet.owner(1).counters().damaged.value(), 1u);
+  fleet.Ask(1, "k", {.name = "k", .limit = limit, .operation = Operation::kReset});
+  EXPECT_EQ(fleet.Ask(0, "k", {.name = "k", .limit = limit}).decision.remaining, 4u);
 }
 
 TEST(KeyOwner, TooManyRequestsAreRefusedAtOnce) {

@@ -1,12 +1,12 @@
-// One round of questions about the permits of one key (permit/permit.h), as bucket_round.h is one
-// of requests about a bucket. Pure: the caller reads and writes the bytes (key_exchange.h).
+// One round of questions about the permits of one key (permit/permit.h), like a round of requests
+// about a bucket (bucket_round.h). Pure: the caller reads and writes the bytes (key_exchange.h).
 //
 // The bytes, all numbers big-endian:
 //
 //   version 1 · number of permits (4 bytes) · permits (24 bytes each: id, end in ns since 1970)
 //
-// Ends are on the wall clocks of the writers. An instance whose clock is ahead drops permits that
-// much too early, and one whose clock is behind that much too late.
+// Ends are on the wall clocks of the writers. An instance whose clock is ahead by δ drops permits δ
+// too early; with a clock behind by δ, δ too late.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,8 @@ class PermitRound {
 
   permit::Answer Answer(const permit::Ask& ask);
 
-  // Whether the permits have to be written before the answers count. That some have ended need not
-  // be written.
+  // Whether the permits have to be written before the answers count. Ended permits alone need no
+  // write.
   bool has_changed() const { return has_changed_; }
   // Whether unreadable bytes were replaced.
   bool has_replaced_corrupt() const { return unreadable_ && has_changed_; }

@@ -1,13 +1,14 @@
 // When a value may be removed from the store.
 //
-// Versions may start again when a value is removed and made again. So a writer that still knows a
-// version of the removed value could replace the new value by mistake. Two rules exclude this:
+// Versions may start again when a value is removed and created again. So a writer that still knows
+// a version of the removed value could replace the new value by mistake. Two rules exclude this:
 //
 //   - a writer uses a version for at most kVersionAgeMax after it asked for it
 //   - a value is removed only if nobody has needed it for kRemovalGrace
 //
-// Whoever removes values reads each one first, asks MayRemove, and passes the version that was read
-// to Put. A bucket that is reset, or is full again, is replaced by an empty one and not removed.
+// A process that removes values reads each one first, asks MayRemove, and passes the version that
+// it has read to Put. A bucket that is reset, or is full again, is replaced by an empty one and not
+// removed.
 #pragma once
 
 #include "headgate/base/time.h"

@@ -1,6 +1,6 @@
-// The interface to a service in which buckets can live: it has values with versions, and replaces a
-// value if it has not changed since it was read. ZooKeeper and DynamoDB are such services; Redis is
-// one by a script.
+// The interface to a service that can store buckets: it has values with versions, and replaces a
+// value only if it has not changed since it was read. ZooKeeper and DynamoDB are such services;
+// Redis is one by a script.
 //
 //   Get("k")                       → bytes, version 7
 //   Put("k", bytes, expected 7)    → version 8
@@ -43,8 +43,8 @@ struct PutRequest {
   std::optional<std::string_view> bytes;
   // The version to replace. Empty: the value must not exist.
   std::optional<Version> expected;
-  // From when on nobody needs the value, on the wall clock of the writers; for services that remove
-  // such values by themselves. They must add kRemovalGrace (removal.h).
+  // The value is not needed after this time, on the wall clock of the writers. For services that
+  // remove such values by themselves. They must add kRemovalGrace (removal.h).
   base::Instant expires_at{0};
   base::BootTime deadline{0};
 };
@@ -68,8 +68,9 @@ class VersionedStore {
   // Replaces the value if it has the expected version, and returns its new one.
   //
   // Aborted: it has another version. Unknown, DeadlineExceeded: it may have been replaced, or may
-  // still be. After all other statuses it has not been and will not be replaced. Unavailable: not
-  // sent. ResourceExhausted: as for Get. OutOfRange: the value is too large for the service.
+  // be replaced later. After all other statuses it has not been and will not be replaced.
+  // Unavailable: not sent. ResourceExhausted: as for Get. OutOfRange: the value is too large for
+  // the service.
   using PutDone = std::function<void(absl::StatusOr<Version> answer)>;
   virtual void Put(const PutRequest& request, PutDone done) = 0;
 
@@ -77,7 +78,7 @@ class VersionedStore {
   // clock of this machine is used.
   virtual std::optional<base::Instant> TimeAt(base::BootTime /*now*/) const { return std::nullopt; }
 
-  // Null if the service has no locks. Then requests that ask for one are decided without.
+  // Null if the service has no locks. Then requests that ask for a lock are decided without one.
   virtual KeyLocks* locks() { return nullptr; }
 };
 

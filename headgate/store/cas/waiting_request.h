@@ -35,9 +35,10 @@ struct WaitingRequest {
   std::vector<LeaseReport> reports{};
   base::BootTime deadline;
   SharedStore::Done done;
-  uint32_t losses = 0;    // attempts that were in vain
+  uint32_t losses = 0;    // failed attempts
   SharedAnswer answer{};  // of the present attempt
-  // If it is a question about permits: it, and its answer. The others are empty then.
+  // Set if this is a question about permits: the question and its answer. `request` and `answer`
+  // are empty then.
   std::optional<permit::Ask> permit{};
   permit::Answer permit_answer{};
 };

@@ -19,9 +19,10 @@ void AddWrite(WriteId id, std::vector<WriteId>& writes) {
 
 WriteFate FateOf(WriteId id, std::span<const WriteId> before, std::span<const WriteId> found) {
   if (Contains(found, id)) return WriteFate::kApplied;
-  // Nothing has been dropped yet.
+  // No write has been dropped yet, so ours would be there.
   if (found.size() < kWritersMax) return WriteFate::kNotApplied;
-  // The oldest writes are dropped first. If one from before is still there, no later one is gone.
+  // The oldest writes are dropped first. If one of the writes `before` is still there, no later one
+  // was dropped.
   const bool older_is_there = std::any_of(
       before.begin(), before.end(), [&](const WriteId& write) { return Contains(found, write); });
   return older_is_there ? WriteFate::kNotApplied : WriteFate::kUnknown;

@@ -5,7 +5,7 @@
 //
 //   (b, 7) (a, 3)         write (a, 4) is applied  →  (a, 4) (b, 7)
 //
-// So a writer that has at most one write of a value under way can find that write however often
+// So a writer that has at most one write of a value in progress can find that write however often
 // others have written since, unless more than kWritersMax writers have.
 #pragma once
 

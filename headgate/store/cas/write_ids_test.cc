@@ -43,7 +43,7 @@ TEST(WriteIds, AWriteThatIsNotThereWasNotAppliedWhileAllAreRemembered) {
 }
 
 TEST(WriteIds, AnOlderOneThatIsStillThereProvesThatNoLaterOneIsGone) {
-  // As many writers as are remembered, and one of them writes.
+  // All kWritersMax writers are remembered, and one of them has tried to write.
   const Writes before = After({}, kWritersMax);
   EXPECT_EQ(FateOf({1, 1}, before, After(before, 1)), WriteFate::kNotApplied);
   EXPECT_EQ(FateOf({1, 1}, before, After(before, kWritersMax - 1)), WriteFate::kNotApplied);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headgate/base/text.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 
 namespace headgate::store::dynamodb {
 
@@ -20,9 +20,9 @@ namespace {
 constexpr size_t kFileBytesMax = size_t{1} << 20;
 constexpr size_t kAnswerBytesMax = size_t{64} << 10;
 constexpr Duration kAskTimeout = 2s;
-// New credentials of a role are there at least five minutes before the old ones expire.
+// AWS provides new credentials of a role at least five minutes before the old ones expire.
 constexpr Duration kRenewBefore = 10min;
-// Files can be changed by others.
+// Other programs may change the files.
 constexpr Duration kReadAgain = 60s;
 constexpr Duration kRetryMax = 30s;
 constexpr std::string_view kMachineRoles = "/latest/meta-data/iam/security-credentials/";
@@ -46,7 +46,8 @@ absl::StatusOr<Place> SplitUrl(const std::string& url) {
   const size_t slash = scheme == std::string::npos ? scheme : url.find('/', scheme + 3);
   Place place{.origin = url.substr(0, slash),
               .target = slash == std::string::npos ? "/" : url.substr(slash)};
-  HEADGATE_ASSIGN_OR_RETURN(const curl::Origin origin, curl::ParseOrigin(place.origin));
+  HEADGATE_ASSIGN_OR_RETURN(const client::http::Origin origin,
+                            client::http::ParseOrigin(place.origin));
   if (!origin.tls && !IsOnThisMachine(origin.host))
     return absl::InvalidArgumentError("without TLS it must be on this machine");
   return place;
@@ -110,11 +111,11 @@ std::string CredentialSource::FilePath() const {
   return home.empty() ? "" : home + "/.aws/credentials";
 }
 
-// Whether it has the default profile, or cannot be read: then it is not passed over.
+// Whether the file has the default profile, or cannot be read: then it is the source.
 bool CredentialSource::HasFile() const {
   const std::string path = FilePath();
   if (path.empty()) return false;
-  const auto text = disk::ReadRegularFile(path, kFileBytesMax);
+  const auto text = files::ReadRegularFile(path, kFileBytesMax);
   if (!text.ok()) return !absl::IsNotFound(text.status());
   return !absl::IsNotFound(CredentialsInFile(*text, "default").status());
 }
@@ -130,7 +131,7 @@ void CredentialSource::Refresh() {
     }
     case Kind::kFile: {
       const std::string path = FilePath();
-      const auto text = disk::ReadRegularFile(path, kFileBytesMax);
+      const auto text = files::ReadRegularFile(path, kFileBytesMax);
       if (!text.ok()) return Finish(text.status());
       auto found =
           CredentialsInFile(*text, options_.profile.empty() ? "default" : options_.profile);
@@ -162,11 +163,11 @@ void CredentialSource::AskContainer() {
   std::string token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string path = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
       !path.empty()) {
-    auto read = disk::ReadFirstLine(path);  // again each time: it is replaced before it expires
+    auto read = files::ReadFirstLine(path);  // again each time: it is replaced before it expires
     if (!read.ok()) return Finish(read.status());
     token = *std::move(read);
   }
-  curl::Request request{.method = "GET", .target = place->target};
+  client::http::Request request{.method = "GET", .target = place->target};
   if (!IsFieldText(token))
     return Finish(absl::InvalidArgumentError("the container's token has control characters"));
   if (!token.empty()) request.fields.push_back("Authorization: " + token);
@@ -175,9 +176,9 @@ void CredentialSource::AskContainer() {
 }
 
 void CredentialSource::AskMachine() {
-  curl::Request request{.method = "PUT",
-                        .target = "/latest/api/token",
-                        .fields = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"}};
+  client::http::Request request{.method = "PUT",
+                                .target = "/latest/api/token",
+                                .fields = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"}};
   std::string origin = options_.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   while (origin.ends_with('/')) origin.pop_back();
   if (origin.empty()) origin = "http://169.254.169.254";
@@ -197,26 +198,26 @@ void CredentialSource::AskMachine() {
   });
 }
 
-void CredentialSource::Ask(const std::string& origin, curl::Request request,
+void CredentialSource::Ask(const std::string& origin, client::http::Request request,
                            std::function<void(std::string body)> done) {
   auto& client = clients_[origin];
   if (client == nullptr) {
-    auto parsed = curl::ParseOrigin(origin);
+    auto parsed = client::http::ParseOrigin(origin);
     if (!parsed.ok()) {
       return Finish(
           absl::InvalidArgumentError(fmt::format("the endpoint of credentials cannot be used: {}",
                                                  std::string(parsed.status().message()))));
     }
-    client = std::make_unique<curl::Client>(
-        loop_, curl::ClientOptions{.origin = *std::move(parsed),
-                                   .connections_max = 1,
-                                   .warm_up = false,
-                                   .answer_bytes_max = kAnswerBytesMax});
+    client = std::make_unique<client::http::Client>(
+        loop_, client::http::ClientOptions{.origin = *std::move(parsed),
+                                           .connections_max = 1,
+                                           .warm_up = false,
+                                           .answer_bytes_max = kAnswerBytesMax});
   }
   const std::string_view who = NameOfKind(FindKind() == Kind::kMachine);
   client->Send(
       std::move(request), loop_.Now() + kAskTimeout,
-      [this, who, done = std::move(done)](absl::StatusOr<curl::Answer> answer) {
+      [this, who, done = std::move(done)](absl::StatusOr<client::http::Answer> answer) {
         if (!answer.ok()) {
           return Finish(absl::UnavailableError(
               fmt::format("{} does not answer: {}", who, std::string(answer.status().message()))));

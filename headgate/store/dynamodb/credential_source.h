@@ -5,10 +5,10 @@
 //   3. the role of the container: AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or …_FULL_URI
 //   4. the role of the machine: the instance metadata service, version 2
 //
-// The first that is there is used, also if it fails. A profile that is asked for by name leaves
-// only the file. New credentials are asked for ten minutes before the old ones expire, or after
-// half of their time if they have less than 20 minutes left. If that fails, it is tried again, and
-// the old ones are used until they expire. Variables and files are read again every minute.
+// The first source that exists is used, even if it fails. If the settings name a profile, only the
+// file counts. New credentials are asked for ten minutes before the old ones expire, or after half
+// of their time if they have less than 20 minutes left. If that fails, it is tried again, and the
+// old ones are used until they expire. Variables and files are read again every minute.
 //
 // One for the process, on the loop of its thread; the credentials can be read from any thread.
 #pragma once
@@ -22,7 +22,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/base/random.h"
 #include "headgate/base/status.h"
-#include "headgate/curl/client.h"
+#include "headgate/client/http/client.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/dynamodb/credentials.h"
 #include "headgate/store/dynamodb/environment.h"
@@ -53,8 +53,7 @@ class CredentialSource {
   // From any thread: the credentials, or why there are none.
   absl::StatusOr<std::shared_ptr<const Credentials>> Get() const;
 
-  // From any thread: a server does not take these credentials. Gets others, at most once in
-  // five pauses.
+  // From any thread: a server refuses these credentials. Gets others, at most once in five pauses.
   void Refuse(const Credentials& credentials);
 
  private:
@@ -67,7 +66,7 @@ class CredentialSource {
   void AskContainer();
   void AskMachine();
   // Sends a request to an endpoint; a failure ends this refresh.
-  void Ask(const std::string& origin, curl::Request request,
+  void Ask(const std::string& origin, client::http::Request request,
            std::function<void(std::string body)> done);
   void Finish(absl::StatusOr<Credentials> found);
   void SetNext(base::Duration wait);
@@ -77,7 +76,7 @@ class CredentialSource {
   const CredentialOptions options_;
   const OnChange on_change_;
   base::Random random_;
-  std::map<std::string, std::unique_ptr<curl::Client>> clients_;  // by origin
+  std::map<std::string, std::unique_ptr<client::http::Client>> clients_;  // by origin
   bool is_refreshing_ = false;
   uint32_t failures_ = 0;  // in a row
   base::BootTime refreshed_at_{0};
@@ -87,7 +86,7 @@ class CredentialSource {
   // Guarded by mutex_:
   std::shared_ptr<const Credentials> credentials_;
   absl::Status state_ = absl::UnavailableError("the credentials are not read yet");
-  // A task of another thread that reaches the loop after this has ended does nothing.
+  // Lets a task of another thread that reaches the loop after this object's end do nothing.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <map>
 
-#include "headgate/curl/test_http_server.h"
+#include "headgate/client/http/test_http_server.h"
 
 namespace headgate::store::dynamodb {
 namespace credential_source_test {
@@ -131,10 +131,11 @@ TEST(CredentialSource, ReadsTheFileAgainIfAServerRefusesItsKeys) {
 
 TEST(CredentialSource, AsksForTheRoleOfTheContainer) {
   Folder folder;
-  curl::HttpRig server([](const curl::RigRequest& request) {
+  client::http::HttpRig server([](const client::http::RigRequest& request) {
     EXPECT_EQ(request.target, "/v2/credentials/x?y=1");
-    if (request.fields.at("authorization") != "Bearer one") return curl::RigReply{.status = 401};
-    return curl::RigReply{.body = Keys("AK5", "2026-11-25T18:00:00Z")};
+    if (request.fields.at("authorization") != "Bearer one")
+      return client::http::RigReply{.status = 401};
+    return client::http::RigReply{.body = Keys("AK5", "2026-11-25T18:00:00Z")};
   });
   TestSource full({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url() + "/v2/credentials/x?y=1"},
                    {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "not this"},
@@ -156,7 +157,7 @@ TEST(CredentialSource, AsksNoOtherMachineWithoutTls) {
   EXPECT_THAT(source.WhyNot(), HasSubstr("without TLS it must be on this machine"));
 }
 
-curl::RigReply Machine(const curl::RigRequest& request, const std::string& keys) {
+client::http::RigReply Machine(const client::http::RigRequest& request, const std::string& keys) {
   if (request.method == "PUT") {
     EXPECT_EQ(request.target, "/latest/api/token");
     EXPECT_EQ(request.fields.at("x-aws-ec2-metadata-token-ttl-seconds"), "21600");
@@ -169,7 +170,7 @@ curl::RigReply Machine(const curl::RigRequest& request, const std::string& keys)
 }
 
 TEST(CredentialSource, AsksForTheRoleOfTheMachine) {
-  curl::HttpRig server([](const curl::RigRequest& request) {
+  client::http::HttpRig server([](const client::http::RigRequest& request) {
     return Machine(request, Keys("AK6", "2026-11-25T18:00:00Z"));
   });
   TestSource source(Variables{{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url() + "/"}});
@@ -180,8 +181,8 @@ TEST(CredentialSource, AsksForTheRoleOfTheMachine) {
 TEST(CredentialSource, GetsNewCredentialsBeforeTheOldOnesExpire) {
   std::atomic<int> asked{0};
   std::atomic<bool> is_away{false};
-  curl::HttpRig server([&](const curl::RigRequest& request) {
-    if (is_away) return curl::RigReply{.status = 503};
+  client::http::HttpRig server([&](const client::http::RigRequest& request) {
+    if (is_away) return client::http::RigReply{.status = 503};
     if (request.method == "GET" && request.target.ends_with("/gate")) ++asked;
     return Machine(request, Keys("AK" + std::to_string(asked), "2026-11-25T12:00:00Z"));
   });

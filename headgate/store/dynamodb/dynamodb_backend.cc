@@ -10,13 +10,17 @@
 #include <utility>
 
 #include "headgate/base/random.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/store/cas/cas_store.h"
+#include "headgate/store/cas/read_value.h"
+#include "headgate/store/damaged_value.h"
 #include "headgate/store/dynamodb/credential_source.h"
 #include "headgate/store/dynamodb/instances.h"
+#include "headgate/store/dynamodb/server_time.h"
 #include "headgate/store/dynamodb/state_store.h"
 #include "headgate/store/dynamodb/table_client.h"
 #include "headgate/store/dynamodb/table_maker.h"
+#include "headgate/store/usability.h"
 
 namespace headgate::store::dynamodb {
 namespace {
@@ -25,7 +29,6 @@ using absl::Status;
 
 // A lost race takes two round trips; the instance that won needs only one for its next write, so
 // the others lose often. They also pay for lost writes, so they wait longer than with ZooKeeper.
-constexpr uint32_t kAttemptsMax = 50;
 constexpr base::Duration kPauseMin = std::chrono::milliseconds(1);
 constexpr base::Duration kPauseMax = std::chrono::milliseconds(32);
 constexpr size_t kCaFileBytesMax = size_t{4} << 20;
@@ -34,7 +37,7 @@ absl::StatusOr<Table> TableOf(const BackendOptions& options) {
   return ParseTableUrl(options.url, SystemEnvironment());
 }
 
-curl::ClientOptions HttpOptionsOf(const BackendOptions& options, const Table& table) {
+client::http::ClientOptions HttpOptionsOf(const BackendOptions& options, const Table& table) {
   return {.origin = table.endpoint,
           .connections_max = options.calls.connections_per_server,
           .requests_max = options.calls.in_flight_max,
@@ -79,38 +82,16 @@ void CheckCalls(const BackendOptions& options, std::vector<OptionProblem>& probl
     problems.push_back({kInFlightMax, "in_flight_max must be at least 1"});
   CheckBreaker(calls.breaker, problems);
   if (options.ca_file.empty()) return;
-  const auto read = disk::ReadRegularFile(options.ca_file, kCaFileBytesMax);
+  const auto read = files::ReadRegularFile(options.ca_file, kCaFileBytesMax);
   if (!read.ok()) problems.push_back({kCaFile, std::string(read.status().message())});
 }
-
-// Whether the store can be used, as each event loop has found.
-class Usability {
- public:
-  void Set(size_t loop, const Status& state) {
-    const std::lock_guard lock(mutex_);
-    states_[loop] = state;
-    was_usable_ = was_usable_ || state.ok();
-  }
-  Status problem() const {
-    const std::lock_guard lock(mutex_);
-    if (was_usable_) return absl::OkStatus();
-    if (states_.empty()) return absl::UnavailableError("the store: DynamoDB has not answered yet");
-    return absl::UnavailableError(
-        fmt::format("the store: {}", std::string(states_.begin()->second.message())));
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<size_t, Status> states_;  // guarded by mutex_, as is
-  bool was_usable_ = false;
-};
 
 // The connections of an event loop, and everything that uses them.
 class Session {
  public:
   Session(net::EventLoop& loop, size_t index, const Table& table, const BackendOptions& options,
-          const base::Clock& clock, CredentialSource& credentials, Usability& usability,
-          StoreListener listener, uint64_t seed)
+          const base::Clock& clock, ServerTime& server_time, CredentialSource& credentials,
+          Usability& usability, StoreListener listener, uint64_t seed)
       : loop_(loop),
         index_(index),
         name_(NameOf(table)),
@@ -118,10 +99,13 @@ class Session {
         listener_(std::move(listener)),
         http_(loop, HttpOptionsOf(options, table),
               [this](const Status& state) { OnConnection(state); }),
-        client_(http_, clock, credentials, table),
+        client_(http_, clock, credentials, table,
+                {.time = &server_time,
+                 .on_alarm = [this](const std::string& alarm) { OnClock(alarm); }}),
         state_(client_, loop,
                StateStoreOptions{.breaker = options.calls.breaker,
                                  .seed = seed,
+                                 .time = [&server_time] { return server_time.Now(); },
                                  .on_breaker =
                                      [this](bool open) {
                                        if (listener_.on_breaker) listener_.on_breaker(name_, open);
@@ -134,6 +118,9 @@ class Session {
   Session(const Session&) = delete;
 
   net::EventLoop& loop() const { return loop_; }
+  void OnDamaged() const {
+    if (listener_.on_alarm) listener_.on_alarm(name_, std::string(kDamagedValueAlarm));
+  }
   StateStore& state() { return state_; }
   TableClient& client() { return client_; }
   const StoreListener& listener() const { return listener_; }
@@ -147,9 +134,13 @@ class Session {
     if (changes && listener_.on_connection) listener_.on_connection(name_, state);
     if (state.ok()) state_.OnConnected();
   }
+  void OnClock(const std::string& alarm) {
+    counters_.alarms.Add();
+    if (listener_.on_alarm) listener_.on_alarm(name_, alarm);
+  }
   void OnUsable(const Status& state) {
     usability_.Set(index_, state);
-    // The others are reported as a connection or by the source of credentials.
+    // Other failures are reported as connection failures, or by the source of credentials.
     if (state.ok() || absl::IsUnavailable(state) || absl::IsDeadlineExceeded(state)) return;
     counters_.alarms.Add();
     if (listener_.on_alarm) listener_.on_alarm(name_, std::string(state.message()));
@@ -162,7 +153,7 @@ class Session {
   const StoreListener listener_;
   LoopStoreCounters counters_;
   std::optional<Status> reported_;
-  curl::Client http_;
+  client::http::Client http_;
   TableClient client_;
   StateStore state_;
 };
@@ -171,7 +162,10 @@ class DynamoDbBackend final : public Backend {
  public:
   DynamoDbBackend(const Table& table, const BackendOptions& options,
                   std::span<net::EventLoop* const> loops, const BackendContext& context)
-      : context_(context), name_(NameOf(table)), timeout_(options.calls.timeout) {
+      : context_(context),
+        name_(NameOf(table)),
+        timeout_(options.calls.timeout),
+        server_time_(context.clock) {
     const base::Clock& clock = context.clock.source();
     base::Random random(context.seed);
     credentials_ = std::make_unique<CredentialSource>(
@@ -182,11 +176,13 @@ class DynamoDbBackend final : public Backend {
     std::vector<cas::CasStore::Parts> parts;
     for (uint32_t i = 0; i < loops.size(); ++i) {
       sessions_.push_back(std::make_unique<Session>(*loops[i], i, table, options, clock,
-                                                    *credentials_, usability_,
+                                                    server_time_, *credentials_, usability_,
                                                     context.listener_of(i), random.Next()));
-      parts.push_back({.loop = *loops[i], .service = sessions_.back()->state()});
+      parts.push_back({.loop = *loops[i],
+                       .service = sessions_.back()->state(),
+                       .on_damaged = [&session = *sessions_.back()] { session.OnDamaged(); }});
     }
-    OnCredentials(credentials_->Get().status());
+    if (early_state_) OnCredentials(*early_state_);
     if (options.instances == 0) CountInstances(context, random.Next());
     stores_ = cas::CasStore::Make(
         parts,
@@ -194,10 +190,8 @@ class DynamoDbBackend final : public Backend {
          .clock = context.clock,
          .seed = random.Next(),
          .instances = [this, given = options.instances] { return given > 0 ? given : instances(); },
-         .options = {.timeout = options.calls.timeout,
-                     .attempts_max = kAttemptsMax,
-                     .pause_min = kPauseMin,
-                     .pause_max = kPauseMax}});
+         .options = {
+             .timeout = options.calls.timeout, .pause_min = kPauseMin, .pause_max = kPauseMax}});
   }
 
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
@@ -206,7 +200,12 @@ class DynamoDbBackend final : public Backend {
   uint32_t instances() const override {
     return context_.InstancesOf(instances_ == nullptr ? 1 : instances_->count());
   }
-  Status problem() const override { return usability_.problem(); }
+  Status problem() const override {
+    return usability_.has_answered()
+               ? usability_.problem()
+               : absl::UnavailableError("the store: DynamoDB has not answered yet");
+  }
+  std::optional<base::Duration> clock_offset() const override { return server_time_.offset(); }
 
   void LeaveCount() override {
     if (instances_ != nullptr) instances_->Leave(timeout_, [] {});
@@ -224,6 +223,7 @@ class DynamoDbBackend final : public Backend {
       const StoreCounters read = store->ReadCounters();
       counters.calls_refused += read.calls_refused;
       counters.retries += read.retries;
+      counters.calls_damaged += read.calls_damaged;
       counters.buckets_replaced_corrupt += read.buckets_replaced_corrupt;
       counters.buckets_clock_reset += read.buckets_clock_reset;
       counters.buckets_carried_over += read.buckets_carried_over;
@@ -249,9 +249,14 @@ class DynamoDbBackend final : public Backend {
     const StoreListener& listener = sessions_.front()->listener();
     if (listener.on_alarm) listener.on_alarm(name_, alarm);
   }
-  // The first time, there are no sessions yet.
+  // Credentials of the environment or of a file are read before there are sessions. Those of a role
+  // need a moment, in which nothing is known.
   void OnCredentials(const Status& state) {
-    if (sessions_.empty() || state == credentials_state_) return;
+    if (sessions_.empty()) {
+      early_state_ = state;
+      return;
+    }
+    if (state == credentials_state_) return;
     credentials_state_ = state;
     const StoreListener& listener = sessions_.front()->listener();
     if (!state.ok() && listener.on_alarm) listener.on_alarm(name_, std::string(state.message()));
@@ -261,8 +266,10 @@ class DynamoDbBackend final : public Backend {
   const std::string name_;
   const base::Duration timeout_;
   base::Counter clock_alarms_;
+  ServerTime server_time_;
   Usability usability_;
   Status credentials_state_;
+  std::optional<Status> early_state_;
   std::unique_ptr<CredentialSource> credentials_;   // on the first loop
   std::vector<std::unique_ptr<Session>> sessions_;  // one per loop, as the stores
   std::unique_ptr<Instances> instances_;            // on the first loop
@@ -296,12 +303,13 @@ absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Dur
   net::EventLoop loop(clock);
   CredentialSource credentials(loop, clock,
                                {.profile = table.profile, .environment = SystemEnvironment()});
-  // A role's credentials need a moment. If there are none in time, the first call says why.
+  // A role's credentials take a moment to arrive. If they do not come in time, the first call
+  // reports why.
   const base::BootTime patience =
       loop.Now() + std::min<base::Duration>(timeout, std::chrono::seconds(5));
   loop.RunUntil([&] { return credentials.Get().ok() || loop.Now() >= patience; },
                 std::chrono::seconds(5));
-  curl::Client http(loop, HttpOptionsOf(options, table));
+  client::http::Client http(loop, HttpOptionsOf(options, table));
   TableClient client(http, clock, credentials, table);
   std::optional<absl::StatusOr<TableMade>> made;
   TableMaker maker(client, loop, timeout, [&](auto result) { made = std::move(result); });
@@ -316,6 +324,21 @@ absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Dur
                         (*made)->without_expiry);
   }
   return said;
+}
+
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout) {
+  HEADGATE_ASSIGN_OR_RETURN(const Table table, TableOf(options));
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  CredentialSource credentials(loop, clock,
+                               {.profile = table.profile, .environment = SystemEnvironment()});
+  loop.RunUntil([&] { return credentials.Get().ok(); }, timeout / 2);
+  LoopStoreCounters counters;
+  client::http::Client http(loop, HttpOptionsOf(options, table));
+  TableClient client(http, clock, credentials, table);
+  StateStore state(client, loop, {}, counters);
+  return cas::ReadBucket(state, loop, name, timeout);
 }
 
 }  // namespace headgate::store::dynamodb

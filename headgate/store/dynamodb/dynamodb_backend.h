@@ -20,6 +20,9 @@ inline constexpr std::array<std::string_view, 1> kSchemes = {"dynamodb"};
 // Example URLs, for hints.
 inline constexpr std::string_view kUrlExamples = "dynamodb://TABLE?region=eu-west-1 (DynamoDB)";
 
+// DynamoDB refuses larger items.
+inline constexpr size_t kItemBytesMax = 400 * 1024;
+
 // A call takes some milliseconds in the region of the table, sometimes tens. A connection carries
 // one call at a time.
 inline constexpr CallOptions kDefaultCalls = {.timeout = std::chrono::milliseconds(250),
@@ -34,6 +37,11 @@ std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context);
+
+// The bytes of a bucket (bucket_codec.h) by its name; empty if there is none. Blocks for at most
+// `timeout`, on a loop of its own.
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout);
 
 // Makes the table of the URL in `options`, if there is none, on a loop of its own. Blocks for at
 // most `timeout`. Returns a sentence about what was done, or the reason why there is no usable

@@ -17,7 +17,7 @@ constexpr size_t kRemovedAtOnce = 20;
 // The item expires if no instance writes it for that long.
 constexpr base::Duration kKept = std::chrono::hours(1);
 constexpr uint32_t kUnevenPercent = 50;
-// Each of two clocks may be that far away from the right time.
+// Each of the two clocks may be wrong by half of this.
 constexpr int64_t kAheadMsMax =
     std::chrono::duration_cast<std::chrono::milliseconds>(2 * cas::kClockOffsetMax).count();
 
@@ -52,7 +52,7 @@ void Instances::OnBeat(const absl::StatusOr<std::string>& body) {
       body.ok() ? ParseHeartbeats(*body) : absl::StatusOr<std::vector<Heartbeat>>(body.status());
   if (!beats.ok()) {
     timer_.SetAfter(options_.pause / 5);
-    // That there is no answer is reported by others.
+    // A missing answer is reported elsewhere.
     const bool is_refused =
         absl::IsPermissionDenied(beats.status()) || absl::IsInvalidArgument(beats.status());
     if (is_refused) errors_.fetch_add(1, std::memory_order_relaxed);
@@ -84,7 +84,8 @@ void Instances::CompareClock(const Heartbeat& beat, int64_t now_ms) {
   if (!ahead_.insert(beat.instance).second || !options_.on_alarm) return;
   options_.on_alarm(fmt::format(
       "the clock of the instance {} is {} ms or more ahead of this one's; with more than {} ms, "
-      "more may be let through than the limits say; let NTP set the clocks of all machines",
+      "more may be let through than the limits say, unless both correct their clocks by DynamoDB's "
+      "time; let NTP set the clocks of all machines",
       beat.instance, ahead_ms, kAheadMsMax));
 }
 

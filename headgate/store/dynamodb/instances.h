@@ -7,9 +7,9 @@
 // instances that have been silent for long. Clocks that differ by seconds only make an instance
 // count a little longer or shorter.
 //
-// A heartbeat that is in the future shows that the other clock is ahead: by its distance, or more,
-// because some time has passed since it was written. The pauses are uneven, so that sooner or later
-// an instance sees every other one's heartbeat while it is fresh.
+// A heartbeat in the future shows that the other clock is ahead by at least the difference, because
+// some time has passed since the heartbeat was written. The pauses are uneven, so that sooner or
+// later an instance sees every other one's heartbeat while it is fresh.
 #pragma once
 
 #include <atomic>
@@ -35,11 +35,11 @@ struct InstancesOptions {
   base::Duration pause = std::chrono::seconds(5);
   // An instance counts for this long after its last heartbeat.
   base::Duration silence_max = std::chrono::seconds(15);
-  // The heartbeats are refused, for this reason; an empty one: they are accepted again. Each change
-  // once.
+  // Called when heartbeats are refused, with the reason; with an empty text when they are accepted
+  // again. Once for each change.
   std::function<void(const std::string& error)> on_error{};
-  // The clock of another instance is too far ahead of this one's (cas/clock_offset.h). Once for
-  // each instance.
+  // Called when the clock of another instance is too far ahead of this one's (cas/clock_offset.h).
+  // Once for each instance.
   std::function<void(const std::string& alarm)> on_alarm{};
   uint64_t seed = 0;  // for uneven pauses
 };
@@ -52,8 +52,8 @@ class Instances {
 
   // Sends the first heartbeat. On the loop's thread.
   void Begin() { Beat(); }
-  // Removes this instance; calls `done` also if that fails. No heartbeat is sent afterwards. A
-  // second call removes what a heartbeat has written that arrived late.
+  // Removes this instance; calls `done` also if that fails. No heartbeat is sent afterwards. Call
+  // it a second time to remove the entry of a heartbeat that arrived late.
   void Leave(base::Duration timeout, std::function<void()> done);
 
   // From any thread.

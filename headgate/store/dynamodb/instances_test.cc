@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "headgate/curl/test_http_server.h"
+#include "headgate/client/http/test_http_server.h"
 
 namespace headgate::store::dynamodb {
 namespace instances_test {
@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 class TestInstances {
  public:
-  explicit TestInstances(const curl::HttpRig& server)
+  explicit TestInstances(const client::http::HttpRig& server)
       : credentials(loop, clock,
                     {.environment =
                          [](const char* name) {
@@ -46,7 +46,7 @@ class TestInstances {
   base::SystemClock clock;
   net::EventLoop loop{clock};
   CredentialSource credentials;
-  curl::Client http;
+  client::http::Client http;
   TableClient client;
   Instances instances;
 };
@@ -60,15 +60,15 @@ std::string Beats(const std::vector<std::pair<std::string, base::Duration>>& age
   return "{\"Attributes\": {" + attributes + "}}";
 }
 
-bool HasSeen(const curl::HttpRig& server, const std::string& text) {
-  for (const curl::RigRequest& request : server.requests())
+bool HasSeen(const client::http::HttpRig& server, const std::string& text) {
+  for (const client::http::RigRequest& request : server.requests())
     if (request.body.find(text) != std::string::npos) return true;
   return false;
 }
 
 TEST(Instances, CountsThoseWithAHeartbeatAndRemovesTheSilent) {
-  curl::HttpRig server([](const curl::RigRequest&) {
-    return curl::RigReply{.body = Beats({{"me", 0s}, {"other", 5s}, {"gone", 60s}})};
+  client::http::HttpRig server([](const client::http::RigRequest&) {
+    return client::http::RigReply{.body = Beats({{"me", 0s}, {"other", 5s}, {"gone", 60s}})};
   });
   TestInstances test(server);
   EXPECT_EQ(test.instances.count(), 1u) << "before the first answer";
@@ -86,11 +86,11 @@ TEST(Instances, CountsThoseWithAHeartbeatAndRemovesTheSilent) {
 // A heartbeat of the future is certain; one of the past may be an old one of a right clock.
 TEST(Instances, AnotherClockThatIsAheadIsAnAlarmOnce) {
   std::atomic<bool> is_ahead{false};
-  curl::HttpRig server([&](const curl::RigRequest&) {
-    return curl::RigReply{.body = Beats({{"me", 0s},
-                                         {"late", 5s},
-                                         {"near", is_ahead ? 0s : -50ms},
-                                         {"far", is_ahead ? -5s : 0s}})};
+  client::http::HttpRig server([&](const client::http::RigRequest&) {
+    return client::http::RigReply{.body = Beats({{"me", 0s},
+                                                 {"late", 5s},
+                                                 {"near", is_ahead ? 0s : -50ms},
+                                                 {"far", is_ahead ? -5s : 0s}})};
   });
   TestInstances test(server);
   ASSERT_TRUE(test.Until([&] { return server.requests_seen() > 10; }));
@@ -104,10 +104,11 @@ TEST(Instances, AnotherClockThatIsAheadIsAnAlarmOnce) {
 
 TEST(Instances, SaysOnceThatHeartbeatsAreRefused) {
   std::atomic<bool> is_refused{true};
-  curl::HttpRig server([&](const curl::RigRequest& request) {
+  client::http::HttpRig server([&](const client::http::RigRequest& request) {
     if (request.method == "GET" || !is_refused)
-      return curl::RigReply{.body = Beats({{"me", 0s}, {"other", 0s}})};
-    return curl::RigReply{.status = 400, .body = R"({"__type": "a#AccessDeniedException"})"};
+      return client::http::RigReply{.body = Beats({{"me", 0s}, {"other", 0s}})};
+    return client::http::RigReply{.status = 400,
+                                  .body = R"({"__type": "a#AccessDeniedException"})"};
   });
   TestInstances test(server);
   ASSERT_TRUE(test.Until([&] { return test.instances.errors() >= 3; }));

@@ -30,7 +30,7 @@ std::string KeyOf(std::string_view name);
 
 std::string GetBody(std::string_view table, std::string_view key);
 // Replaces the item if it has the expected version. If that is empty, the item must not
-// exist. Version 0 is the version of an item without a readable one.
+// exist. Version 0 stands for an item without a readable version.
 std::string PutBody(std::string_view table, std::string_view key, std::string_view bytes,
                     std::optional<cas::Version> expected, cas::Version next,
                     base::Instant expires_at);
@@ -47,7 +47,8 @@ struct Heartbeat {
 
   bool operator==(const Heartbeat&) const = default;
 };
-// Writes a heartbeat into an item, and removes those of the `silent` instances. Its answer has all.
+// Writes a heartbeat into an item, and removes those of the `silent` instances. The answer contains
+// all heartbeats.
 std::string HeartbeatBody(std::string_view table, std::string_view key, std::string_view instance,
                           int64_t time_ms, int64_t expires_s,
                           const std::vector<std::string>& silent);
@@ -65,7 +66,7 @@ struct Refusal {
   absl::Status status;
   // Other credentials may be accepted: these are expired or not known.
   bool is_about_credentials = false;
-  // The signature was made at another time than that of the server's clock.
+  // The time of the signature differs too much from the server's clock.
   bool is_about_time = false;
 };
 Refusal ParseRefusal(int http_status, std::string_view body);

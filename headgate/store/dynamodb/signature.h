@@ -1,7 +1,7 @@
 // Signs a request to AWS: Signature Version 4.
 //
-// libcurl signs too, but every field that it is given, in an order and a spelling that some
-// servers refuse. Source: "Signing AWS API requests" in the IAM user guide of AWS.
+// libcurl can sign too, but it signs every field of the request, in an order and a spelling that
+// some servers refuse. Source: "Signing AWS API requests" in the IAM user guide of AWS.
 #pragma once
 
 #include <optional>

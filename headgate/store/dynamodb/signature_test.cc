@@ -1,5 +1,5 @@
-// The expected signatures are those that AWS has published: in "Signing AWS API requests" (the
-// first test) and in its Signature Version 4 test suite (the others).
+// AWS has published the expected signatures: in "Signing AWS API requests" (the first test) and in
+// its Signature Version 4 test suite (the others).
 #include "headgate/store/dynamodb/signature.h"
 
 #include <gmock/gmock.h>

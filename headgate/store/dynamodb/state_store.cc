@@ -57,7 +57,7 @@ void StateStore::Put(const cas::PutRequest& request, PutDone done) {
                 });
   }
   cas::Version next{.number = random_.Next()};
-  while (next.number == 0) next.number = random_.Next();  // that of an item without a version
+  while (next.number == 0) next.number = random_.Next();  // 0 stands for an item without a version
   Call("UpdateItem",
        PutBody(table, key, *request.bytes, request.expected, next, request.expires_at),
        request.deadline,
@@ -112,7 +112,7 @@ void StateStore::Count(const Status& outcome, bool answered, base::Duration took
 }
 
 void StateStore::NoteUsable(const Status& outcome, bool answered) {
-  // A call without an answer does not say that there is something to mend; the breaker reports it.
+  // A call without an answer does not show that the settings are wrong; the breaker reports it.
   const bool is_about_credentials = !answered && !outcome.ok() && !was_usable_;
   if (outcome.ok() || absl::IsAborted(outcome)) {
     was_usable_ = true;
@@ -136,9 +136,10 @@ void StateStore::TellBreaker(Breaker::Pass pass, const Status& outcome, bool ans
   const bool failed = absl::IsUnknown(outcome) || (!answered && !outcome.ok());
   const bool says_nothing = !answered && absl::IsResourceExhausted(outcome);
   breaker_.Finish(pass,
-                  says_nothing ? Breaker::Outcome::kNeither
-                  : failed     ? Breaker::Outcome::kFailure
-                               : Breaker::Outcome::kSuccess,
+                  says_nothing                        ? Breaker::Outcome::kNeither
+                  : absl::IsDeadlineExceeded(outcome) ? Breaker::Outcome::kNoAnswer
+                  : failed                            ? Breaker::Outcome::kFailure
+                                                      : Breaker::Outcome::kSuccess,
                   loop_.Now());
   counters_.breaker_opened.Add(breaker_.opened() - opened);
   const bool closed = breaker_.state() == Breaker::State::kClosed;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,19 +29,25 @@ struct StateStoreOptions {
   uint64_t seed = 0;  // for jitter and versions: differs between processes and event loops
   // The pause between two attempts to use the store for the first time.
   base::Duration check_pause = std::chrono::seconds(1);
+  // DynamoDB's time, if it is known and this machine's clock is too far away from it.
+  std::function<std::optional<base::Instant>()> time{};
   std::function<void(bool open)> on_breaker{};
-  // DynamoDB, or its credentials, can be used (OK) or not; each change once.
+  // Called when DynamoDB and its credentials become usable (OK) or unusable; once for each change.
   std::function<void(const absl::Status& state)> on_usable{};
 };
 
 class StateStore final : public cas::VersionedStore {
  public:
-  // All must outlive the store. The client must not call back after the store's end.
+  // All must outlive the store. The client must not call back after the end of this object.
   StateStore(TableClient& client, net::EventLoop& loop, StateStoreOptions options,
              LoopStoreCounters& counters);
 
   void Get(std::string_view name, base::BootTime deadline, GetDone done) override;
   void Put(const cas::PutRequest& request, PutDone done) override;
+
+  std::optional<base::Instant> TimeAt(base::BootTime /*now*/) const override {
+    return options_.time ? options_.time() : std::nullopt;
+  }
 
   // Asks DynamoDB for an item, to find out whether it can be used. Call it once, to begin.
   void Check();

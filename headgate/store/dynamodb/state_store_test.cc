@@ -7,7 +7,7 @@
 #include <atomic>
 #include <optional>
 
-#include "headgate/curl/test_http_server.h"
+#include "headgate/client/http/test_http_server.h"
 
 namespace headgate::store::dynamodb {
 namespace state_store_test {
@@ -17,7 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-curl::RigReply Refusal(int status, const std::string& type, const std::string& message = "why") {
+client::http::RigReply Refusal(int status, const std::string& type,
+                               const std::string& message = "why") {
   return {.status = status,
           .body = R"({"__type": "com.amazonaws.dynamodb.v20120810#)" + type + R"(", "message": ")" +
                   message + R"("})",
@@ -36,10 +37,10 @@ Environment WithKeys() {
 
 class TestStore {
  public:
-  explicit TestStore(const curl::HttpRig& server, StateStoreOptions options = {},
+  explicit TestStore(const client::http::HttpRig& server, StateStoreOptions options = {},
                      Environment environment = WithKeys())
       : TestStore(server.origin(), std::move(options), std::move(environment)) {}
-  TestStore(const curl::Origin& origin, StateStoreOptions options, Environment environment)
+  TestStore(const client::http::Origin& origin, StateStoreOptions options, Environment environment)
       : credentials(loop, clock, {.environment = std::move(environment)}),
         http(loop, {.origin = origin}),
         client(http, clock, credentials,
@@ -70,7 +71,7 @@ class TestStore {
   base::SystemClock clock;
   net::EventLoop loop{clock};
   CredentialSource credentials;
-  curl::Client http;
+  client::http::Client http;
   TableClient client;
   StateStore store;
 
@@ -83,7 +84,8 @@ class TestStore {
 };
 
 TEST(StateStore, SendsSignedRequests) {
-  curl::HttpRig server([](const curl::RigRequest&) { return curl::RigReply{.body = "{}"}; });
+  client::http::HttpRig server(
+      [](const client::http::RigRequest&) { return client::http::RigReply{.body = "{}"}; });
   TestStore store(server);
   EXPECT_EQ(*store.Get("k"), std::nullopt);
   ASSERT_TRUE(store.Put("k", "one", std::nullopt).ok());
@@ -106,12 +108,12 @@ TEST(StateStore, SendsSignedRequests) {
 }
 
 TEST(StateStore, TellsWhatBecameOfAWrite) {
-  curl::RigReply reply;
-  curl::HttpRig server([&](const curl::RigRequest& request) {
-    return request.method == "GET" ? curl::RigReply{} : reply;
+  client::http::RigReply reply;
+  client::http::HttpRig server([&](const client::http::RigRequest& request) {
+    return request.method == "GET" ? client::http::RigReply{} : reply;
   });
   TestStore store(server, {.breaker = {.failures_in_row = 1000}});
-  const auto put = [&](curl::RigReply next, base::Duration time = 10s) {
+  const auto put = [&](client::http::RigReply next, base::Duration time = 10s) {
     reply = std::move(next);
     return store.Put("k", "x", cas::Version{7}, time).status().code();
   };
@@ -139,7 +141,8 @@ TEST(StateStore, TellsWhatBecameOfAWrite) {
 }
 
 TEST(StateStore, NeverDrawsAVersionTwice) {
-  curl::HttpRig server([](const curl::RigRequest&) { return curl::RigReply{.body = "{}"}; });
+  client::http::HttpRig server(
+      [](const client::http::RigRequest&) { return client::http::RigReply{.body = "{}"}; });
   TestStore one(server, {.seed = 1}), two(server, {.seed = 2});
   std::set<uint64_t> versions;
   for (int i = 0; i < 100; ++i) {
@@ -152,8 +155,8 @@ TEST(StateStore, NeverDrawsAVersionTwice) {
 
 TEST(StateStore, OpensItsBreakerAndFindsOutByItselfThatDynamoDbIsBack) {
   std::atomic<bool> fails{true};
-  curl::HttpRig server([&](const curl::RigRequest& request) {
-    if (request.method == "GET" || !fails) return curl::RigReply{.body = "{}"};
+  client::http::HttpRig server([&](const client::http::RigRequest& request) {
+    if (request.method == "GET" || !fails) return client::http::RigReply{.body = "{}"};
     return Refusal(500, "InternalServerError");
   });
   TestStore store(server,
@@ -172,8 +175,8 @@ TEST(StateStore, OpensItsBreakerAndFindsOutByItselfThatDynamoDbIsBack) {
 }
 
 TEST(StateStore, KeepsItsBreakerClosedWhileItIsThrottled) {
-  curl::HttpRig server([](const curl::RigRequest& request) {
-    return request.method == "GET" ? curl::RigReply{} : Refusal(400, "ThrottlingException");
+  client::http::HttpRig server([](const client::http::RigRequest& request) {
+    return request.method == "GET" ? client::http::RigReply{} : Refusal(400, "ThrottlingException");
   });
   TestStore store(server, {.breaker = {.failures_in_row = 2, .no_progress = 0ms}});
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(absl::IsResourceExhausted(store.Get("k").status()));
@@ -183,8 +186,8 @@ TEST(StateStore, KeepsItsBreakerClosedWhileItIsThrottled) {
 
 TEST(StateStore, SaysHowToMakeTheTable) {
   std::atomic<bool> is_missing{true};
-  curl::HttpRig server([&](const curl::RigRequest& request) {
-    if (request.method == "GET" || !is_missing) return curl::RigReply{.body = "{}"};
+  client::http::HttpRig server([&](const client::http::RigRequest& request) {
+    if (request.method == "GET" || !is_missing) return client::http::RigReply{.body = "{}"};
     return Refusal(400, "ResourceNotFoundException", "Requested resource not found");
   });
   TestStore store(server, {.check_pause = 10ms});
@@ -197,15 +200,15 @@ TEST(StateStore, SaysHowToMakeTheTable) {
                 server.url() + "'` makes it");
   is_missing = false;
   ASSERT_TRUE(store.Until([&] { return store.usable.back().ok(); }));
-  // It is asked no more.
+  // After the table was found, the store sends no further requests.
   const size_t asked = server.requests_seen();
   EXPECT_FALSE(store.loop.RunUntil([] { return false; }, 100ms));
   EXPECT_EQ(server.requests_seen(), asked);
 }
 
 TEST(StateStore, SaysThatTheClockIsWrong) {
-  curl::HttpRig server([](const curl::RigRequest& request) {
-    return request.method == "GET" ? curl::RigReply{}
+  client::http::HttpRig server([](const client::http::RigRequest& request) {
+    return request.method == "GET" ? client::http::RigReply{}
                                    : Refusal(400, "InvalidSignatureException",
                                              "Signature expired: 20261125T115500Z is now earlier");
   });
@@ -217,7 +220,8 @@ TEST(StateStore, SaysThatTheClockIsWrong) {
 }
 
 TEST(StateStore, IsUnavailableWithoutCredentials) {
-  curl::HttpRig server([](const curl::RigRequest&) { return curl::RigReply{.body = "{}"}; });
+  client::http::HttpRig server(
+      [](const client::http::RigRequest&) { return client::http::RigReply{.body = "{}"}; });
   TestStore store(server, {}, [](const char* name) {
     return std::string(std::string_view(name) == "AWS_EC2_METADATA_DISABLED" ? "true" : "");
   });
@@ -228,8 +232,9 @@ TEST(StateStore, IsUnavailableWithoutCredentials) {
 }
 
 TEST(StateStore, IsUnavailableWithoutAConnection) {
-  std::optional<curl::HttpRig> server(
-      std::in_place, [](const curl::RigRequest&) { return curl::RigReply{.body = "{}"}; });
+  std::optional<client::http::HttpRig> server(std::in_place, [](const client::http::RigRequest&) {
+    return client::http::RigReply{.body = "{}"};
+  });
   TestStore store(server->origin(), {}, WithKeys());
   server.reset();
   EXPECT_TRUE(absl::IsUnavailable(store.Get("k").status()));

@@ -4,21 +4,33 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/base/clock.h"
 #include "headgate/base/status.h"
-#include "headgate/curl/client.h"
+#include "headgate/client/http/client.h"
 #include "headgate/store/dynamodb/credential_source.h"
+#include "headgate/store/dynamodb/server_time.h"
 #include "headgate/store/dynamodb/table_url.h"
 
 namespace headgate::store::dynamodb {
 
+// Learns DynamoDB's time from the Date of each answer.
+struct DateListener {
+  ServerTime* time = nullptr;  // must outlive the client
+  std::function<void(const std::string& alarm)> on_alarm{};
+};
+
 class TableClient {
  public:
   // All must outlive it. `clock` is the time of signatures.
-  TableClient(curl::Client& http, const base::Clock& clock, CredentialSource& credentials,
-              const Table& table)
-      : http_(http), clock_(clock), credentials_(credentials), table_(table) {}
+  TableClient(client::http::Client& http, const base::Clock& clock, CredentialSource& credentials,
+              const Table& table, DateListener dates = {})
+      : http_(http),
+        clock_(clock),
+        credentials_(credentials),
+        table_(table),
+        dates_(std::move(dates)) {}
   TableClient(const TableClient&) = delete;
 
   // The body of the answer, or
@@ -36,12 +48,14 @@ class TableClient {
   const Table& table() const { return table_; }
 
  private:
-  absl::Status WithAdvice(const struct Refusal& refusal, const curl::Answer& answer) const;
+  void NoteDate(base::Instant sent, const std::string& date) const;
+  absl::Status WithAdvice(const struct Refusal& refusal, const client::http::Answer& answer) const;
 
-  curl::Client& http_;
+  client::http::Client& http_;
   const base::Clock& clock_;
   CredentialSource& credentials_;
   const Table table_;
+  const DateListener dates_;
 };
 
 }  // namespace headgate::store::dynamodb

@@ -85,7 +85,7 @@ void TableMaker::Create() {
                    R"("KeySchema":[{{"AttributeName":"{}","KeyType":"HASH"}}]}})",
                    client_.table().name, kNameAttribute, kNameAttribute),
        [this](const absl::StatusOr<std::string>& body) {
-         // Somebody else may be making it too.
+         // Somebody else may create the table at the same time.
          if (!body.ok() && !absl::IsAlreadyExists(body.status())) return Finish(body.status());
          has_created_ = true;
          made_.was_there = !body.ok();

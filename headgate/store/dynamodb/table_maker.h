@@ -1,4 +1,4 @@
-// Makes the table of a store: `headgate store create-table`.
+// Creates the table of a store: `headgate store create-table`.
 //
 //   DescribeTable ─ there is none ─► CreateTable ─► DescribeTable … until it is ACTIVE
 //        │                                              │
@@ -43,7 +43,7 @@ class TableMaker {
   void Create();
   void LookAtExpiry();
   void TurnOnExpiry();
-  // Ends with a table that has no expiry, or has it.
+  // Ends successfully; `expiry` says whether the table's time to live is on.
   void FinishWith(const absl::Status& expiry);
   void Finish(absl::StatusOr<TableMade> made);
 

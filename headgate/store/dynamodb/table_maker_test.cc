@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "headgate/curl/test_http_server.h"
+#include "headgate/client/http/test_http_server.h"
 
 namespace headgate::store::dynamodb {
 namespace table_maker_test {
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 // A server that has at most one table.
 class FakeTables {
  public:
-  curl::RigReply operator()(const curl::RigRequest& request) {
+  client::http::RigReply operator()(const client::http::RigRequest& request) {
     if (request.method == "GET") return {};
     const std::string target = request.fields.at("x-amz-target");
     const std::string action = target.substr(target.find('.') + 1);
@@ -58,7 +58,8 @@ class FakeTables {
 };
 
 absl::StatusOr<TableMade> Make(FakeTables& tables, base::Duration timeout = 20s) {
-  curl::HttpRig server([&](const curl::RigRequest& request) { return tables(request); });
+  client::http::HttpRig server(
+      [&](const client::http::RigRequest& request) { return tables(request); });
   base::SystemClock clock;
   net::EventLoop loop(clock);
   CredentialSource credentials(
@@ -68,7 +69,7 @@ absl::StatusOr<TableMade> Make(FakeTables& tables, base::Duration timeout = 20s)
                                ? "x"
                                : "");
       }});
-  curl::Client http(loop, {.origin = server.origin()});
+  client::http::Client http(loop, {.origin = server.origin()});
   TableClient client(http, clock, credentials,
                      {.name = "limits", .region = "local", .endpoint = server.origin()});
   std::optional<absl::StatusOr<TableMade>> made;

@@ -27,7 +27,7 @@ bool IsTableName(std::string_view name) {
          });
 }
 
-// It becomes a part of a host's name.
+// Only letters, digits and '-', because the region becomes part of a host name.
 bool IsRegion(std::string_view region) {
   return !region.empty() && region.size() <= kRegionSizeMax &&
          std::all_of(region.begin(), region.end(),
@@ -71,18 +71,18 @@ std::string FirstSet(const Environment& environment, std::string value,
   return value;
 }
 
-absl::StatusOr<curl::Origin> EndpointOf(const std::string& given, const std::string& region,
-                                        const Environment& environment) {
+absl::StatusOr<client::http::Origin> EndpointOf(const std::string& given, const std::string& region,
+                                                const Environment& environment) {
   const std::string text =
       FirstSet(environment, given, {"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"});
   if (text.empty()) {
     const bool is_china = region.starts_with("cn-");
-    return curl::Origin{
+    return client::http::Origin{
         .tls = true,
         .host = fmt::format("dynamodb.{}.amazonaws.com{}", region, is_china ? ".cn" : ""),
         .port = 443};
   }
-  auto origin = curl::ParseOrigin(text);
+  auto origin = client::http::ParseOrigin(text);
   if (!origin.ok())
     return BadUrl(
         fmt::format("the endpoint cannot be used: {}", std::string(origin.status().message())));

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "headgate/base/status.h"
-#include "headgate/curl/origin.h"
+#include "headgate/client/http/origin.h"
 #include "headgate/store/dynamodb/environment.h"
 
 namespace headgate::store::dynamodb {
@@ -22,7 +22,7 @@ namespace headgate::store::dynamodb {
 struct Table {
   std::string name;
   std::string region;
-  curl::Origin endpoint;
+  client::http::Origin endpoint;
   std::string profile{};
 
   bool operator==(const Table&) const = default;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/store/bucket_codec.h"
 #include "headgate/store/dynamodb/dynamodb_backend.h"
 #include "headgate/store/redis/redis_backend.h"
 #include "headgate/store/zookeeper/zookeeper_backend.h"
@@ -21,19 +22,23 @@ struct Adapter {
   std::string_view url_examples;
   bool strict;  // decides by compare-and-set
   CallOptions default_calls;
+  size_t value_bytes_max;
   decltype(&CheckOptions) check;
   decltype(&OpenBackend) open;
+  decltype(&ReadBucket) read_bucket;
   // Null if the store needs no table.
   decltype(&CreateTable) create_table = nullptr;
 };
 
 constexpr Adapter kAdapters[] = {
-    {redis::kSchemes, redis::kUrlExamples, false, CallOptions{}, &redis::CheckOptions,
-     &redis::OpenBackend},
+    {redis::kSchemes, redis::kUrlExamples, false, CallOptions{}, kValueBytesMax,
+     &redis::CheckOptions, &redis::OpenBackend, &redis::ReadBucket},
     {zookeeper::kSchemes, zookeeper::kUrlExamples, true, zookeeper::kDefaultCalls,
-     &zookeeper::CheckOptions, &zookeeper::OpenBackend},
+     zookeeper::kNodeBytesMax, &zookeeper::CheckOptions, &zookeeper::OpenBackend,
+     &zookeeper::ReadBucket},
     {dynamodb::kSchemes, dynamodb::kUrlExamples, true, dynamodb::kDefaultCalls,
-     &dynamodb::CheckOptions, &dynamodb::OpenBackend, &dynamodb::CreateTable},
+     dynamodb::kItemBytesMax, &dynamodb::CheckOptions, &dynamodb::OpenBackend,
+     &dynamodb::ReadBucket, &dynamodb::CreateTable},
 };
 
 const Adapter* FindAdapter(std::string_view scheme) {
@@ -75,6 +80,14 @@ bool IsStrict(std::string_view url) {
   return adapter != nullptr && adapter->strict;
 }
 
+uint64_t LogRequestsMax(std::string_view url) {
+  // The name of the bucket, its limit, and the envelope of a compare-and-set store.
+  constexpr size_t kBesideHits = 4096;
+  const Adapter* const adapter = FindAdapter(SchemeOf(url));
+  if (adapter == nullptr || !adapter->strict) return kHitsMax;
+  return std::min<uint64_t>(kHitsMax, (adapter->value_bytes_max - kBesideHits) / kHitBytes);
+}
+
 CallOptions DefaultCalls(std::string_view url) {
   const Adapter* const adapter = FindAdapter(SchemeOf(url));
   return adapter == nullptr ? CallOptions{} : adapter->default_calls;
@@ -93,6 +106,13 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& optio
   const Adapter* const adapter = FindAdapter(SchemeOf(options.url));
   if (adapter == nullptr) return absl::InvalidArgumentError(WhyUnknown(options.url));
   return adapter->open(options, loops, context);
+}
+
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout) {
+  const std::vector<OptionProblem> problems = CheckOptions(options);
+  if (!problems.empty()) return absl::InvalidArgumentError(problems.front().what);
+  return FindAdapter(SchemeOf(options.url))->read_bucket(options, name, timeout);
 }
 
 absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Duration timeout) {

@@ -18,6 +18,10 @@ namespace headgate::store::open {
 // a store is slower, and rules that rely on it must not be decided without it.
 bool IsStrict(std::string_view url);
 
+// The most hits of a sliding_window_log that a bucket in the store of this URL can hold. Requests
+// beyond them fail, and are not counted.
+uint64_t LogRequestsMax(std::string_view url);
+
 // How calls to the store of this URL are sent unless the operator says something else.
 CallOptions DefaultCalls(std::string_view url);
 
@@ -31,9 +35,15 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& optio
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context);
 
-// Makes the table that the store of the URL needs, if it is not there. Blocks for at most `timeout`.
-// Returns a sentence about what was done. InvalidArgument if this kind of store needs no table, or
-// CheckOptions finds a problem.
+// The bytes of a bucket (bucket_codec.h) in the store of the URL, by its name
+// (docs/reference/redis-state.md); empty if there is none. Blocks for at most `timeout`. DataLoss
+// if its value is damaged. InvalidArgument if CheckOptions finds a problem.
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout);
+
+// Creates the table that the store of the URL needs, unless it exists. Blocks for at most
+// `timeout`. Returns a sentence about the result. InvalidArgument if this kind of store needs no
+// table, or CheckOptions finds a problem.
 absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Duration timeout);
 
 }  // namespace headgate::store::open

@@ -18,6 +18,13 @@ TEST(CheckOptions, FindsNothingWrongWithAPlainUrl) {
   EXPECT_THAT(CheckOptions({.url = "redis+cluster://a,b"}), IsEmpty());
 }
 
+TEST(LogRequestsMax, IsWhatFitsIntoOneValueOfTheStore) {
+  EXPECT_EQ(LogRequestsMax("redis://a"), 100'000u);
+  EXPECT_EQ(LogRequestsMax("zk://a/x"), (1'048'500u - 4096) / 12);
+  EXPECT_EQ(LogRequestsMax("dynamodb://t?region=r"), (400u * 1024 - 4096) / 12);
+  EXPECT_EQ(LogRequestsMax(""), 100'000u);
+}
+
 TEST(CheckOptions, NamesTheKnownSchemesAndHidesThePassword) {
   for (const std::string url :
        {"http://ann:hunter2@host", "redis:hunter2@host", "", "://hunter2"}) {

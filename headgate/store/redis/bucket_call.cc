@@ -9,6 +9,8 @@
 #include "headgate/base/check.h"
 #include "headgate/store/answer_without_store.h"
 #include "headgate/store/big_endian.h"
+#include "headgate/store/damaged_value.h"
+#include "headgate/store/redis/value_checksum.h"
 #include "headgate/wire/digest.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -28,11 +30,12 @@ using base::Duration;
 using base::Instant;
 
 // As in scripts/clock.lua and scripts/leases.lua.
-enum class ScriptOperation : uint8_t { kTake, kPeek, kRefund, kReset, kLease };
+enum class ScriptOperation : uint8_t { kTake, kPeek, kRefund, kReset, kLease, kCharge, kUndo };
 constexpr uint8_t kDecided = 1;
 constexpr uint8_t kOtherLimit = 2;
-constexpr uint8_t kEventCorrupt = 1;
+constexpr uint8_t kDamaged = 3;
 constexpr uint8_t kEventClockReset = 2;
+constexpr uint8_t kTimed = 1, kFits = 2;
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // More than any bucket can hold: never admitted.
@@ -41,26 +44,30 @@ constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
 
 ScriptOperation OperationOf(Operation operation, Cost cost) {
+  if (OnlyLooks(operation, cost)) return ScriptOperation::kPeek;
   switch (operation) {
     case Operation::kTake:
-      // A request that takes nothing changes nothing.
-      return cost == 0 ? ScriptOperation::kPeek : ScriptOperation::kTake;
+      return ScriptOperation::kTake;
     case Operation::kPeek:
       return ScriptOperation::kPeek;
     case Operation::kRefund:
       return ScriptOperation::kRefund;
     case Operation::kReset:
       return ScriptOperation::kReset;
+    case Operation::kCharge:
+      return ScriptOperation::kCharge;
+    case Operation::kUndo:
+      return ScriptOperation::kUndo;
   }
   __builtin_unreachable();
 }
 
-// Refunds, resets and reports of spending are safe whatever the store has forgotten.
+// Whether the call must wait while the shard is learning. Operations that do not ask to pass, and
+// reports of spending, are safe whatever the store has forgotten.
 bool LearnsFirst(const SharedRequest& request) {
   if (!CanLease(request.limit->limit)) return false;
-  if (request.lease) return request.lease->want > 0;
-  return request.leased &&
-         (request.operation == Operation::kTake || request.operation == Operation::kPeek);
+  if (request.lease) return request.lease->want > 0 || request.lease->cost > 0;
+  return request.leased && AsksToPass(request.operation);
 }
 
 // Numbers of a server, bounded so that sums stay within 63 bits.
@@ -79,15 +86,23 @@ uint32_t Millis(Duration duration) {
 }
 
 ExactSpan MeterPrice(const Limit& limit, ScriptOperation operation, Cost cost) {
-  if (operation == ScriptOperation::kLease) return {};
-  if (operation == ScriptOperation::kRefund)
-    return Price(limit, std::min<Cost>(cost, limit.capacity()));
-  return cost > limit.capacity() ? kUnaffordable : Price(limit, cost);
+  const bool decides = operation == ScriptOperation::kTake || operation == ScriptOperation::kLease;
+  if (decides && !limit.spec().overdraw)
+    return cost > limit.capacity() ? kUnaffordable : Price(limit, cost);
+  return PriceOfAny(limit, cost);
 }
 
-// The part before the first of the turns that the request asks for.
-ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
+void PackZone(base::TimeZone zone, Packer& pack) {
+  const auto changes = zone.changes();
+  pack.U32(static_cast<uint32_t>(changes.size()));
+  for (const base::TimeZone::Change& change : changes)
+    pack.U32(static_cast<uint32_t>(change.at_s)).U32(static_cast<uint32_t>(change.offset_s));
+}
+
+// The time of all turns of the request except the last one; for a charge, of all turns.
+ExactSpan TurnsBeforeLast(const Limit& limit, ScriptOperation operation, Cost cost) {
   if (cost == 0) return {};
+  if (operation == ScriptOperation::kCharge) return PriceOfAny(limit, cost);
   return cost - 1 > limit.capacity() ? kUnaffordable : Price(limit, cost - 1);
 }
 
@@ -109,11 +124,12 @@ std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& 
 BucketCall::BucketCall(const SharedRequest& request, const CallContext& context, std::string memory)
     : limit_(request.limit->limit),
       context_(context),
-      cost_(request.cost),
+      cost_(request.lease ? request.lease->cost : request.cost),
       asks_lease_(request.lease.has_value()),
       learns_(LearnsFirst(request)),
       keeps_limit_(request.keeps_limit && !asks_lease_),
       operation_(request.operation),
+      taken_at_(request.taken_at),
       history_(request.history, limit_, request.now),
       bytes_(std::move(memory)) {
   if (context_.now && history_.asked_at() != request.now)
@@ -154,15 +170,18 @@ void BucketCall::AppendNumbers() {
   // A queue or a log made from a bucket with leases is dated at the end of these leases.
   const Duration ahead = context_.ahead_most.value_or(
       std::max(kAheadLeast, TimeToFull(limit)) +
-      (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl));
+      (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl_most));
   Packer pack(bytes_);
-  pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
+  const bool is_queue = limit.algorithm() == Algorithm::kLeakyBucketQueue;
+  const bool fits = cost_ <= limit.capacity() + (is_queue ? 1 : 0);
+  pack.U8(static_cast<uint8_t>(operation))
+      .U8(static_cast<uint8_t>((context_.now ? kTimed : 0) | (fits ? kFits : 0)));
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
   pack.U64(Nanos(ahead)).U64(Nanos(history_.replaced_ago())).U32(Millis(context_.kept_least));
+  pack.U32(LimitChecksum(Part(1)));
   if (operation == ScriptOperation::kReset) return;
 
-  const uint64_t cost =
-      operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
+  const uint64_t cost = std::min<uint64_t>(cost_, kU32Max + 1);
   const auto capacity = static_cast<uint32_t>(limit.capacity());
   switch (limit.algorithm()) {
     case Algorithm::kTokenBucket:
@@ -171,35 +190,36 @@ void BucketCall::AppendNumbers() {
           .Span(SpanOf(limit))
           .Span(MeterPrice(limit, operation, cost_))
           .Span(IntervalOf(limit));
-      return;
+      break;
     case Algorithm::kLeakyBucketQueue:
       pack.U32(limit.requests())
           .Span(SpanOf(limit))
-          .Span(TurnsBeforeLast(limit, cost_))
+          .Span(TurnsBeforeLast(limit, operation, cost_))
           .Span(IntervalOf(limit));
-      return;
+      break;
     case Algorithm::kFixedWindow:
       pack.U32(capacity).U64(cost).U8(static_cast<uint8_t>(limit.spec().align));
       pack.U8(limit.spec().count_denied ? 1 : 0).U64(limit.period());
-      return;
+      if (IsCalendar(limit.spec().align)) PackZone(limit.spec().zone, pack);
+      break;
     case Algorithm::kSlidingWindowCounter:
       pack.U32(capacity).U64(cost).U8(limit.spec().count_denied ? 1 : 0).U64(limit.period());
-      return;
+      break;
     case Algorithm::kSlidingWindowLog:
       pack.U32(capacity).U64(cost).U64(limit.period());
-      return;
+      break;
   }
+  if (operation == ScriptOperation::kUndo)
+    pack.U64(static_cast<uint64_t>(base::Clamp(taken_at_).ns));
 }
 
 void BucketCall::AppendAsk(const LeaseAsk& ask) {
   Packer pack(bytes_);
-  lease_wanted_ = ask.want > 0;
-  lease_least_ = std::clamp<uint64_t>(ask.least, 1, kLeaseRequestsMax);
   pack.U64(ask.id.node).U64(ask.id.number);
   pack.U32(static_cast<uint32_t>(std::min(ask.want, kLeaseRequestsMax)))
-      .U32(static_cast<uint32_t>(lease_least_))
-      .U32(static_cast<uint32_t>(std::min(ask.share, kLeaseRequestsMax)));
-  pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl)))
+      .U32(static_cast<uint32_t>(std::min(ask.brief, kLeaseRequestsMax)))
+      .U32(std::max(1u, ask.parts));
+  pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl_most)))
       .U32(static_cast<uint32_t>(ask.reports.size()));
   for (const LeaseReport& report : ask.reports) {
     pack.U64(report.number)
@@ -222,6 +242,8 @@ std::optional<SharedAnswer> BucketCall::Read(const wire::RespValue& reply) {
     const int carries = carries_;
     if (status == kDecided) {
       answer = ReadDecided(reply.text);
+    } else if (status == kDamaged) {
+      return Damaged();
     } else if (status == kOtherLimit) {
       answer = CarryOver(reply.text);
     }
@@ -244,8 +266,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
   if (limit_.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
-    // `edge` is the time of the newest hit. The last two are the hit whose end makes enough room
-    // for the request, and the cost of the newest hit. The kernel needs no more.
+    // `edge` is the time of the newest hit. The last two numbers are the hit whose expiry makes
+    // enough room for the request, and the cost of the newest hit. The kernel needs no other hits.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
@@ -263,59 +285,83 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   } else {
     state.seen = std::min(now, Instant::FromNanos(static_cast<int64_t>(seen_or_hit)));
   }
+  if (limit_.blocks() && operation_ != Operation::kReset) {
+    const auto block = BlockOf(in.rest());
+    if (!block) return std::nullopt;
+    state.block = *block;
+    in = Unpacker(in.rest().substr(kBlockBytes));
+    const BucketState at_now{.edge = 0, .seen = now, .count = 0, .block = *block};
+    if (!HasSoundBlock(limit_, at_now)) return std::nullopt;
+  }
   if (!in.complete() || now < state.seen ||
       !IsSound(limit_, {.edge = 0, .seen = now, .count = 0}, now) || !IsSound(limit_, state, now)) {
     return std::nullopt;
   }
-  events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
   events_.clock_reset = (events & kEventClockReset) != 0;
 
   SharedAnswer answer;
   if (asks_lease_) {
     answer.events = events_;
-    ReadGrant(in.rest(), state, now, answer);
+    ReadGrant(in.rest(), state, now, allowed, answer);
+    answer.decision.at = now;
     return answer;
   }
   return Decide(state, std::move(hits), now, allowed);
 }
 
-void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Instant now,
+// Here the script answers with the state after the call. A request that it has denied cannot pass
+// yet.
+void BucketCall::ReadGrant(std::string_view tail, BucketState state, Instant now, bool allowed,
                            SharedAnswer& answer) {
   Unpacker in(tail);
   LeaseGrant& grant = answer.grant;
   grant.granted = in.U32();
-  grant.holders = in.U32();
+  grant.others = in.U32();
   const uint64_t until = in.U64();
+  grant.others_until = Instant::FromNanos(static_cast<int64_t>(in.U64()));
   if (!in.complete()) {
     answer.status = absl::InternalError("the answer to a lease request contains no grant");
     return;
   }
+  if (grant.granted > 0) grant.ttl = DurationOf(until) - Duration(now.ns);
+  grant.next_after =
+      algorithm::NextAfter(limit_, state, cost_, grant.others, grant.others_until, now);
   HitList no_hits;
-  BucketState copy = state;
-  grant.remaining = algorithm::Decide(limit_, copy, no_hits, 0, now).remaining;
-  if (grant.granted > 0) {
-    grant.ttl = DurationOf(until) - Duration(now.ns);
-  } else if (lease_wanted_) {
-    copy = state;
-    const Duration retry = algorithm::Decide(limit_, copy, no_hits, lease_least_, now).retry_after;
-    // If there is enough left, the bucket has too many leases.
-    grant.retry_after = retry == algorithm::kNever ? retry : std::max(retry, Duration(1));
-  }
+  answer.decision = algorithm::Decide(limit_, state, no_hits, 0, now);
+  if (allowed) return;
+  answer.decision.allowed = false;
+  answer.decision.retry_after = grant.next_after;
+  if (grant.next_after == Duration(0)) answer.status = Contradicted(allowed);
+}
+
+SharedAnswer BucketCall::Damaged() {
+  SharedAnswer answer;
+  answer.status = DamagedValueError();
+  return answer;
+}
+
+absl::Status BucketCall::Contradicted(bool allowed) const {
+  return absl::InternalError(fmt::format(
+      "script {} {} a request that the kernel {}; the bucket's key is {}", script_->name,
+      allowed ? "allowed" : "denied", allowed ? "denies" : "allows", key()));
 }
 
 SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bool allowed) {
   SharedAnswer answer;
   answer.events = events_;
-  const bool takes = operation_ == Operation::kTake || operation_ == Operation::kPeek;
   if (operation_ == Operation::kReset) {
     state = {};
     hits = {};
   }
-  answer.decision = algorithm::Decide(limit_, state, hits, takes ? cost_ : 0, now);
+  answer.decision =
+      operation_ == Operation::kTake
+          ? algorithm::Decide(limit_, state, hits, cost_, now)
+          : algorithm::Peek(limit_, state, hits, operation_ == Operation::kPeek ? cost_ : 0, now);
+  answer.decision.at = now;
+  // The script sends only some of the hits.
+  if (limit_.algorithm() == Algorithm::kSlidingWindowLog) answer.decision.more_after = Duration(0);
   if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
-    answer.status = absl::InternalError(fmt::format(
-        "script {} {} a request that the kernel {}; the bucket's key is {}", script_->name,
-        allowed ? "allowed" : "denied", allowed ? "denies" : "allows", key()));
+    answer.status = Contradicted(allowed);
   }
   return answer;
 }
@@ -359,26 +405,21 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     return answer;
   }
 
-  std::optional<StoredBucket> found = ParseBucket(raw);
-  if (found && is_list != (found->limit.algorithm() == Algorithm::kSlidingWindowLog)) found.reset();
-  const bool readable = found.has_value();
-  if (readable && keeps_limit_ && !found->limit.denies_all() &&
-      found->limit.spec() != limit_.spec()) {
+  const std::optional<std::string> bytes = BucketOfValue(raw);
+  std::optional<StoredBucket> found;
+  if (bytes) found = ParseBucket(*bytes);
+  if (!found || is_list != (found->limit.algorithm() == Algorithm::kSlidingWindowLog))
+    return Damaged();
+  if (keeps_limit_ && !found->limit.denies_all() && found->limit.spec() != limit_.spec()) {
     limit_ = found->limit;
     bytes_.resize(part_ends_[0]);
     part_count_ = 1;
     AppendLimit();
     return std::nullopt;
   }
-  if (readable) {
-    history_.CarryOver(limit_, now, *found);
-    events_.carried_over = true;
-  } else {
-    found = StoredBucket{.limit = limit_};
-    events_.replaced_corrupt = true;
-  }
-  const bool looks = !asks_lease_ && (operation_ == Operation::kPeek ||
-                                      (operation_ == Operation::kTake && cost_ == 0));
+  history_.CarryOver(limit_, now, *found);
+  events_.carried_over = true;
+  const bool looks = !asks_lease_ && OnlyLooks(operation_, cost_);
   // A peek changes nothing, so the bucket keeps its limit.
   if (looks)
     return Decide(found->state, std::move(found->hits), std::max(now, found->state.seen), true);
@@ -397,11 +438,9 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     next.append(raw);
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
-  if (readable) {
-    // A log that stays a log keeps its hits: only its header changes.
-    if (found->hits.size() > 1) found->hits = {};
-    AppendBucket(*found, next);
-  }
+  // A log that stays a log keeps its hits: only its header changes.
+  if (found->hits.size() > 1) found->hits = {};
+  AppendBucket(*found, next);
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   bytes_ = std::move(next);
   return std::nullopt;

@@ -33,16 +33,17 @@ inline constexpr size_t kNameBytesMax = 512;
 
 // `hg:{…}` with 32 hex digits of the name's SHA-256: the same on all machines.
 std::string HashedName(std::string_view name);
-// Internal: the script sent an answer that is none of its own.
+// Internal: the answer is not one that this script can send.
 absl::Status Unreadable(std::string_view script, const wire::RespValue& reply);
 
 // The data of a call besides the request.
 struct CallContext {
   // The longest life of any lease.
-  base::Duration lease_ttl = kLeaseTtl;
+  base::Duration lease_ttl_most = kTinyLeaseTtl;
   // Instead of the server's clock, for tests and simulations.
   std::optional<base::Instant> now{};
-  // The least time that a key is kept, if `now` does not move with the server's clock.
+  // The least time for which a key is kept, for tests whose `now` does not follow the server's
+  // clock.
   base::Duration kept_least{0};
   // A bucket further ahead of `now` than this is brought back to `now`. Unset: the time that the
   // bucket takes to fill, at least a second.
@@ -54,16 +55,16 @@ class BucketCall {
   // As in answer_without_store.h.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
-  // For a request that needs the store. Only the history that it points to is needed afterwards.
-  // `memory` is reused: it is the memory of a finished call.
+  // For a request that needs the store. Only the request's history must stay valid afterwards.
+  // `memory` is the memory of a finished call, to be reused.
   BucketCall(const SharedRequest& request, const CallContext& context, std::string memory = {});
   std::string TakeMemory() && { return std::move(bytes_); }
 
   const Script& script() const { return *script_; }
   // The only key that is touched; it determines the shard.
   std::string_view key() const { return Part(0); }
-  // Whether the call asks for a lease, or decides about a bucket that leases may be given of. Such
-  // a call must wait while the shard is learning.
+  // Whether the call asks for a lease, or decides about a bucket that can have leases. Such a call
+  // must wait while the shard is learning.
   bool learns() const { return learns_; }
   // KEYS[1], then ARGV.
   size_t part_count() const { return part_count_; }
@@ -75,9 +76,10 @@ class BucketCall {
   };
   void AppendCommand(Form form, std::string& out) const;
 
-  // The answer; or nullopt, and this is now another call, which has to be sent. The client handles
-  // errors of the server that do not come from our script (MOVED, NOSCRIPT, LOADING …): here they
-  // become Unavailable.
+  // The answer; or nullopt: then this object is now another call, which has to be sent. The client
+  // handles errors of the server that do not come from our script (MOVED, NOSCRIPT, LOADING …):
+  // here they become Unavailable. DataLoss if the value under the key is damaged or foreign; it
+  // stays then.
   std::optional<SharedAnswer> Read(const wire::RespValue& reply);
 
  private:
@@ -92,19 +94,20 @@ class BucketCall {
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
-  void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now,
-                 SharedAnswer& answer);
+  void ReadGrant(std::string_view tail, algorithm::BucketState state, base::Instant now,
+                 bool allowed, SharedAnswer& answer);
+  static SharedAnswer Damaged();
+  absl::Status Contradicted(bool allowed) const;
 
   algorithm::Limit limit_;
   CallContext context_;
   const Script* script_ = nullptr;
   algorithm::Cost cost_;
-  uint64_t lease_least_ = 0;
-  bool lease_wanted_ = false;
   bool asks_lease_ = false;
   bool learns_ = false;
   bool keeps_limit_ = false;
   Operation operation_;
+  base::Instant taken_at_;
   LimitHistory history_;
   SharedEvents events_;  // of the calls so far
   int carries_ = 0;

@@ -60,9 +60,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .name = "hg:{k}",
       .limit = *limits.Intern(*headgate::algorithm::Limit::Make(spec)),
       .cost = data[0] / std::size(kSpecs),
-      .operation = static_cast<Operation>(data[1] & 3)};
+      .operation = static_cast<Operation>(data[1] % 6)};
   if ((data[1] & 8) != 0)
-    request.lease = {.id = {.node = 1, .number = 1}, .want = 5, .least = 1, .ttl = 2s};
+    request.lease = {
+        .id = {.node = 1, .number = 1}, .cost = request.cost, .want = 5, .brief = 5, .ttl = 2s};
   if (BucketCall::AnswerWithoutStore(request)) return 0;
   BucketCall call(request, {});
   headgate::wire::RespValue reply{

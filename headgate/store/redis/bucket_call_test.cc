@@ -98,14 +98,19 @@ TEST_F(BucketCalls, ErrorsAndNonsenseAreNoDecisions) {
   }
 }
 
-// The kernel has the last word: a script that allows what it denies is our own bug, and does not
-// pass for a decision.
+// The C++ kernel checks the script: if the script allows a request that the kernel denies, this is
+// our own bug, and does not pass for a decision.
 TEST_F(BucketCalls, AScriptThatDecidesOtherwiseIsAnError) {
   std::string reply;
   const uint64_t now = 1'790'000'000'000'000'000;
   Packer(reply).U8(1).U8(1).U8(0).U64(now).U64(now + 60'000'000'000).U32(0).U64(now);
   BucketCall call(Request(token_bucket), {});
   EXPECT_EQ(call.Read(Bulk(reply))->status.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(BucketCalls, ADamagedValueIsAnError) {
+  BucketCall call(Request(token_bucket), {});
+  EXPECT_EQ(call.Read(Bulk("\x03"))->status.code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(BucketCalls, TheLimitsOfABucketAreNotChangedForEver) {

@@ -1,5 +1,6 @@
 #include "headgate/store/redis/bucket_caller.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -21,11 +22,12 @@ void BucketCaller::Ask(const SharedRequest& request, const CallContext& context,
   pending.done = std::move(done);
   const base::Duration timeout =
       request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
-  pending.give_up_at = client_.Now() + timeout;
-  Send(pending, timeout);
+  pending.timeout = timeout;
+  pending.give_up_at = client_.Now() + std::max(timeout, client_.options().wait_max);
+  Send(pending);
 }
 
-void BucketCaller::Send(PendingRequest& pending, base::Duration timeout) {
+void BucketCaller::Send(PendingRequest& pending) {
   const BucketCall& call = *pending.call;
   std::array<std::string_view, kArgumentsMax> arguments;
   const size_t count = call.part_count() - 1;
@@ -34,8 +36,9 @@ void BucketCaller::Send(PendingRequest& pending, base::Duration timeout) {
   client_.Call({.script = &call.script(),
                 .key = call.key(),
                 .arguments = std::span(arguments).first(count),
-                .learns = call.learns()},
-               timeout,
+                .learns = call.learns(),
+                .give_up_at = pending.give_up_at},
+               pending.timeout,
                [this, &pending](const PendingCall::Outcome& reply) { OnReply(pending, reply); });
 }
 
@@ -47,12 +50,11 @@ void BucketCaller::OnReply(PendingRequest& pending, const PendingCall::Outcome& 
   }
   if ((*reply)->is_error()) {
     script_errors_.Add();
-    if (on_error_) on_error_(WithoutArguments((*reply)->text));
+    if (events_.on_error) events_.on_error(WithoutArguments((*reply)->text));
   }
   if (const auto answer = pending.call->Read(**reply)) return Finish(pending, *answer);
   // The bucket was made under another limit: a second call carries it over.
-  const base::Duration left = pending.give_up_at - client_.loop().Now();
-  if (left.count() > 0) return Send(pending, left);
+  if (client_.loop().Now() < pending.give_up_at) return Send(pending);
   SharedAnswer late;
   late.status =
       absl::UnavailableError("no time was left to carry the bucket over to its new limit");
@@ -60,7 +62,7 @@ void BucketCaller::OnReply(PendingRequest& pending, const PendingCall::Outcome& 
 }
 
 void BucketCaller::Finish(PendingRequest& pending, const SharedAnswer& answer) {
-  Count(answer.events);
+  Count(answer);
   const SharedStore::Done done = std::exchange(pending.done, nullptr);
   pending.memory = std::move(*pending.call).TakeMemory();
   pending.call.reset();
@@ -68,14 +70,17 @@ void BucketCaller::Finish(PendingRequest& pending, const SharedAnswer& answer) {
   done(answer);
 }
 
-void BucketCaller::Count(const SharedEvents& events) {
-  if (events.replaced_corrupt) replaced_corrupt_.Add();
-  if (events.clock_reset) clock_reset_.Add();
-  if (events.carried_over) carried_over_.Add();
+void BucketCaller::Count(const SharedAnswer& answer) {
+  if (absl::IsDataLoss(answer.status)) {
+    damaged_.Add();
+    if (events_.on_damaged) events_.on_damaged();
+  }
+  if (answer.events.clock_reset) clock_reset_.Add();
+  if (answer.events.carried_over) carried_over_.Add();
 }
 
 void BucketCaller::AddTo(StoreCounters& counters) const {
-  counters.buckets_replaced_corrupt += replaced_corrupt_.value();
+  counters.calls_damaged += damaged_.value();
   counters.buckets_clock_reset += clock_reset_.value();
   counters.buckets_carried_over += carried_over_.value();
   counters.script_errors += script_errors_.value();

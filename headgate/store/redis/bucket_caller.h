@@ -17,9 +17,15 @@ namespace headgate::store::redis {
 
 class BucketCaller {
  public:
-  // `on_error` is told each error of a script. The client must outlive this.
-  BucketCaller(Client& client, std::function<void(const std::string& error)> on_error)
-      : client_(client), on_error_(std::move(on_error)) {}
+  struct Events {
+    // Told each error of a script.
+    std::function<void(const std::string& error)> on_error{};
+    // Told whenever a request has failed because the value of its key is damaged.
+    std::function<void()> on_damaged{};
+  };
+
+  // The client must outlive this.
+  BucketCaller(Client& client, Events events) : client_(client), events_(std::move(events)) {}
   BucketCaller(const BucketCaller&) = delete;
   BucketCaller& operator=(const BucketCaller&) = delete;
 
@@ -30,23 +36,24 @@ class BucketCaller {
   void AddTo(StoreCounters& counters) const;
 
  private:
-  // A request under way; reused.
+  // A request in flight; reused.
   struct PendingRequest {
     std::optional<BucketCall> call;
     std::string memory;  // for the next call
     SharedStore::Done done;
+    base::Duration timeout{0};
     base::BootTime give_up_at{0};
   };
 
-  void Send(PendingRequest& pending, base::Duration timeout);
+  void Send(PendingRequest& pending);
   void OnReply(PendingRequest& pending, const PendingCall::Outcome& reply);
   void Finish(PendingRequest& pending, const SharedAnswer& answer);
-  void Count(const SharedEvents& events);
+  void Count(const SharedAnswer& answer);
 
   Client& client_;
-  const std::function<void(const std::string& error)> on_error_;
+  const Events events_;
   base::Pool<PendingRequest> pending_;
-  base::Counter replaced_corrupt_, clock_reset_, carried_over_, script_errors_;
+  base::Counter damaged_, clock_reset_, carried_over_, script_errors_;
 };
 
 }  // namespace headgate::store::redis

@@ -1,3 +1,8 @@
+// The client of one event loop. A call goes to the server that has its key (Dispatch, SendTo). If
+// the server has not done the call, Follow decides whether it is sent again: elsewhere, later, with
+// the text of its script, or not at all. Invariant: a call is owned by exactly one of a shard,
+// `later_` and `unrouted_`, until Finish calls its `done` once. One file because every event of a
+// server can move a call between these three.
 #include "headgate/store/redis/client.h"
 
 #include <fmt/format.h>
@@ -14,18 +19,18 @@ namespace {
 constexpr base::Duration kLookInterval = std::chrono::seconds(1);
 
 constexpr uint8_t kRedirectsMax = 5;
-// The pause before a call to a moving slot is retried,
+// The pause before a call to a moving slot is retried.
 constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(5);
 constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(15);
-// and before a call to an address that another server has taken over.
+// The same before a call to an address that another server has taken over.
 constexpr base::Duration kRetryFreshMin = std::chrono::milliseconds(2);
 constexpr base::Duration kRetryFreshSpread = std::chrono::milliseconds(3);
 
-Shard::Settings SettingsFor(const RedisOptions& options,
-                            const std::shared_ptr<net::TlsContext>& tls, bool sentinel) {
-  return {.stream = {.tls = tls,
-                     .server_name = options.tls_server_name,
+Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<net::TlsClient>& tls,
+                            bool sentinel) {
+  return {.stream = {.server_name = options.tls_server_name,
                      .connect_timeout = options.connect_timeout},
+          .tls = tls,
           .connection = {.user = sentinel ? options.sentinel_user : options.user,
                          .password = sentinel ? options.sentinel_password : options.password,
                          .database = options.database,
@@ -35,13 +40,14 @@ Shard::Settings SettingsFor(const RedisOptions& options,
                          .strict_store = options.strict_store,
                          .handshake_timeout = options.connect_timeout,
                          .reply_overdue = options.reply_overdue,
+                         .silence_max = options.silence_max,
                          .reconnect_min = options.reconnect_min,
                          .reconnect_max = options.reconnect_max,
                          .in_flight_max = options.in_flight_max,
                          .waiting_max = options.waiting_max},
           .breaker = options.breaker,
           .connections = sentinel ? 1 : options.connections_per_server,
-          // Any lease that is held was granted within this time.
+          // A lease that is not tiny was granted within this time, if it is held: leases.md.
           .clock_memory = options.lease_ttl + kLookInterval};
 }
 
@@ -65,16 +71,16 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop,
                                                      StoreListener listener) {
   if (const auto problems = options.Problems(); !problems.empty())
     return absl::InvalidArgumentError(problems[0].what);
-  std::shared_ptr<net::TlsContext> tls;
+  std::shared_ptr<net::TlsClient> tls;
   if (options.tls) {
-    HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
+    HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsClient::Load(options.tls_files));
   }
   return std::unique_ptr<Client>(
       new Client(loop, options, std::move(tls), seed, std::move(listener)));
 }
 
 Client::Client(net::EventLoop& loop, const RedisOptions& options,
-               std::shared_ptr<net::TlsContext> tls, uint64_t seed, StoreListener listener)
+               std::shared_ptr<net::TlsClient> tls, uint64_t seed, StoreListener listener)
     : loop_(loop),
       options_(options),
       tls_(std::move(tls)),
@@ -111,7 +117,9 @@ PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done 
   call.body.clear();
   call.key.assign(key);
   call.started = Now();
-  call.deadline = call.started + (timeout > base::Duration(0) ? timeout : options_.timeout);
+  call.timeout = timeout > base::Duration(0) ? timeout : options_.timeout;
+  // `timeout` bounds the silence of the server, `wait_max` the wait while it answers other calls.
+  call.deadline = call.started + std::max(call.timeout, options_.wait_max);
   call.done = std::move(done);
   call.redirects = call.retries = call.script_misses = 0;
   call.with_text = call.asking = call.own = call.learns = false;
@@ -123,6 +131,7 @@ void Client::Call(const ScriptCall& call, base::Duration timeout, Done done) {
   PendingCall& pending = Acquire(call.key, timeout, std::move(done));
   pending.script = call.script;
   pending.learns = call.learns;
+  if (call.give_up_at.ns > 0) pending.deadline = std::min(pending.deadline, call.give_up_at);
   pending.argument_count = static_cast<uint32_t>(call.arguments.size());
   wire::RespWriter writer(pending.body, wire::RespVersion::k2);
   writer.Bulk(call.key);
@@ -147,16 +156,17 @@ void Client::Dispatch(PendingCall& call, base::BootTime now) {
                             "store redis: too many calls wait until their server is known"));
   }
   unrouted_.push_back(&call);
-  WakeAt(call.deadline);
+  WakeAt(call.UnroutedUntil());
   Suspect(now);
 }
 
 void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   Shard& shard = EnsureShard(server, now);
+  // The server has refused us a moment ago: nothing is sent to it for a second.
   if (const absl::Status& paused = shard.PausedAt(now); !paused.ok()) return Finish(call, paused);
   call.pass = shard.breaker().Ask(now);
   if (call.pass == Breaker::Pass::kRefused) {
-    // A redirect would not help: as far as known, this server has the key.
+    // Another server would not help: as far as known, this one has the key.
     return OnFailed(shard, call, ConnectionEvent::kBreakerOpen, now);
   }
   shard.Send(call, now);
@@ -167,20 +177,22 @@ bool Client::RetryLater(PendingCall& call, base::Duration least, base::Duration 
   const base::BootTime at =
       now + least +
       base::Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(spread.count()))));
+  // The budget is charged last, so that a call without time left does not use it up.
   if (at >= call.deadline || !MayRetry(call, now)) return false;
   later_.push_back({at, &call});
   WakeAt(at);
   return true;
 }
 
-// Retries on a fresh connection to the current primary. If the topology can be asked which server
-// that is, the call waits for the answer.
+// Retries on a fresh connection to the current primary. If the topology can tell which server is
+// the primary, the call waits for its answer.
 bool Client::RetryFresh(PendingCall& call, base::BootTime now) {
   const bool asks = topology_->wake_at().ns != INT64_MAX;
   if (!asks) return RetryLater(call, kRetryFreshMin, kRetryFreshSpread, now);
-  if (unrouted_.size() >= options_.waiting_max || !MayRetry(call, now)) return false;
+  if (unrouted_.size() >= options_.waiting_max || now >= call.UnroutedUntil()) return false;
+  if (!MayRetry(call, now)) return false;
   unrouted_.push_back(&call);
-  WakeAt(call.deadline);
+  WakeAt(call.UnroutedUntil());
   return true;
 }
 
@@ -246,9 +258,12 @@ void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome out
 
 void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply,
                      base::BootTime now) {
+  // An answer, even an error of our script, proves that the server works. So only errors that the
+  // table counts as failures count against the breaker.
   if (!reply.is_error()) {
     FinishBreaker(shard, call, Breaker::Outcome::kSuccess, now);
     CountAnswer(call, now);
+    if (!call.own) reports_.Used();
     return Finish(call, &reply);
   }
   const ReplyAction& action = ActionFor(reply.text);
@@ -257,15 +272,18 @@ void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& rep
                 now);
   if (action.alarms) Alarm(shard, reply.text);
   if (action.pauses_server) {
-    shard.Pause(absl::PermissionDeniedError(
-                    fmt::format("store redis {}: it refuses us ({})", shard.name(), action.code)),
+    const std::string why = fmt::format("it refuses us ({})", action.code);
+    shard.Pause(absl::PermissionDeniedError(fmt::format("store redis {}: {}", shard.name(), why)),
                 now);
+    reports_.Refused(shard.name(), why);
   }
   if (action.action == CallAction::kPassOn) {
     CountAnswer(call, now);
     return Finish(call, &reply);
   }
   if (action.refreshes_topology) Suspect(now);
+  // The connection ends only after its other calls are answered: they are independent of this
+  // error.
   if (action.drops_connection)
     shard.Retire(call, absl::UnavailableError(fmt::format("it says {}", action.code)), now);
   Follow(shard, call, action, reply.text, now);
@@ -286,6 +304,7 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
         Alarm(shard, error);
         break;
       }
+      // MOVED changes the map of slots, so servers may be needed that have no connection yet.
       if (remember) ConnectServersInUse(now);
       ++call.redirects;
       counters_.redirects.Add();
@@ -301,6 +320,7 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
       break;
     case CallAction::kSendScript: {
       counters_.script_misses.Add();
+      // A server that does not know the script although it got its text is not asked again.
       if (!in_time || call.script == nullptr || call.with_text) break;
       // Another call that missed the script may have sent its text already; then the digest
       // suffices.
@@ -319,9 +339,10 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
 
 void Client::OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) {
   const ReplyAction& action = ActionFor(event);
-  FinishBreaker(shard, call,
-                action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kNeither,
-                now);
+  // An event that says nothing about the server, such as a refusal by the breaker itself, leaves
+  // the breaker alone.
+  const auto failure = IsTimeout(event) ? Breaker::Outcome::kNoAnswer : Breaker::Outcome::kFailure;
+  FinishBreaker(shard, call, action.counts_as_failure ? failure : Breaker::Outcome::kNeither, now);
   if (action.refreshes_topology) Suspect(now);
   Finish(call, shard.StatusOf(event));
 }
@@ -353,7 +374,7 @@ void Client::ConnectServersInUse(base::BootTime now) {
       continue;
     }
     Shard& shard = EnsureShard(server, now);
-    // It was promoted: what it reported as a replica is out of date.
+    // The server was promoted, so its report as a replica is out of date.
     if (shard.was_replica()) shard.Restart(now);
   }
 }
@@ -363,12 +384,14 @@ bool Client::Withholds(const Shard& shard, const PendingCall& call, base::BootTi
 }
 
 void Client::OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) {
+  // Sentinels hold no buckets, so they have no history.
   if (topology_->IsSentinel(shard.index())) return;
   const uint32_t index = ShardOf(shard.index());
   const bool was_learning = histories_.LearningUntil(index, now).has_value();
   const HistoryChange change = histories_.OnSeen(index, identity, now, shard.index());
   if (change != HistoryChange::kNone) counters_.history_changes[static_cast<size_t>(change)].Add();
   const std::optional<base::BootTime> until = histories_.LearningUntil(index, now);
+  // Reported once per term: a further change within a term adds nothing (shard_histories.h).
   if (was_learning || !until) return;
   counters_.shards_learning.Add();
   learning_.push_back({.shard = index, .server = shard.name(), .until = *until});
@@ -401,8 +424,11 @@ void Client::OnReady(Shard& shard, base::BootTime now) {
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
   if (absl::IsCancelled(why)) return;  // we closed it
   Suspect(now);
-  // The server refuses us, or must not be used: an operator has to look.
-  if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) counters_.alarms.Add();
+  // The server refuses us, or must not be used: an operator has to act.
+  if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) {
+    counters_.alarms.Add();
+    reports_.Refused(shard.name(), std::string(why.message()));
+  }
   reports_.Connection(shard.index(), shard.name(), why);
 }
 
@@ -430,6 +456,7 @@ void Client::Suspect(base::BootTime now) {
 }
 
 void Client::AskTopology(base::BootTime now) {
+  // One query at a time: an older answer must not overwrite a newer one.
   if (asking_topology_) return;
   const std::optional<Topology::Query> query = topology_->Ask(now);
   if (!query) return;
@@ -467,6 +494,9 @@ void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answe
       ConnectServersInUse(now);
     }
   }
+  // Every waiting call is routed again, whatever the answer was. If its server is still unknown, it
+  // waits again, until UnroutedUntil. The queue is swapped out first, because Dispatch may append
+  // to it.
   std::deque<PendingCall*> unrouted;
   unrouted.swap(unrouted_);
   for (PendingCall* call : unrouted) Dispatch(*call, now);
@@ -502,7 +532,8 @@ void Client::ForgetServers() {
   }
 }
 
-// Asks on every connection, because a server that is demoted and promoted again keeps them.
+// Asks on every connection, because connections survive when a server is demoted and promoted
+// again.
 void Client::LookAtHistories(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || topology_->IsSentinel(shard->index())) continue;
@@ -521,14 +552,15 @@ void Client::LookAtHistories(base::BootTime now) {
   }
 }
 
-// If no call came to be the breaker's probe, the question for the time is the probe.
+// If no call has come that could be the breaker's probe, the TIME command is the probe.
 void Client::LookAtClocks(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsSentinel(shard->index())) continue;
     const base::BootTime asked = loop_.Now();
     const bool probes = shard->breaker().LacksProbe(kLookInterval, now);
     PendingCall& call = Acquire(
-        "", probes ? options_.timeout : kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
+        "", probes ? options_.timeout : kLookInterval,
+        [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
           const std::optional<base::Instant> clock = answer.ok() ? ClockIn(**answer) : std::nullopt;
           if (!clock) return;
           const auto missed = shard.clock_watch().OnAnswer(*clock, asked, loop_.Now());
@@ -547,6 +579,8 @@ void Client::LookAtClocks(base::BootTime now) {
 void Client::OnTime() {
   const base::BootTime now = loop_.Now();
   timer_at_ = base::BootTime{INT64_MAX};
+  // Calls are collected before they are sent or ended, because a `done` may make further calls,
+  // which change the lists.
   std::vector<PendingCall*> due;
   std::erase_if(later_, [&](const Later& later) {
     if (later.at <= now) due.push_back(later.call);
@@ -561,8 +595,8 @@ void Client::OnTime() {
   }
   std::vector<PendingCall*> expired;
   std::erase_if(unrouted_, [&](PendingCall* call) {
-    if (call->deadline <= now) expired.push_back(call);
-    return call->deadline <= now;
+    if (call->UnroutedUntil() <= now) expired.push_back(call);
+    return call->UnroutedUntil() <= now;
   });
   for (PendingCall* call : expired) {
     Finish(*call,
@@ -579,10 +613,12 @@ void Client::SetTimer() {
   for (const Learning& learning : learning_) WakeAt(learning.until);
   if (!asking_topology_) WakeAt(topology_->wake_at());
   for (const Later& later : later_) WakeAt(later.at);
-  for (const PendingCall* call : unrouted_) WakeAt(call->deadline);
+  for (const PendingCall* call : unrouted_) WakeAt(call->UnroutedUntil());
 }
 
 void Client::WakeAt(base::BootTime at) {
+  // The timer is only ever moved to an earlier time. If it fires too early, OnTime finds nothing
+  // due, and SetTimer sets it again.
   if (at >= timer_at_) return;
   timer_at_ = at;
   timer_.Set(at);

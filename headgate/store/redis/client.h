@@ -42,6 +42,8 @@ struct ScriptCall {
   std::span<const std::string_view> arguments{};
   // Unavailable while the key's shard is learning (shard_histories.h).
   bool learns = false;
+  // If set, the call is given up then at the latest.
+  base::BootTime give_up_at{0};
 };
 
 class Client final : private Shard::User {
@@ -53,16 +55,17 @@ class Client final : private Shard::User {
   static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop,
                                                       const RedisOptions& options, uint64_t seed,
                                                       StoreListener listener = {});
-  // Calls under way are forgotten: their `done` is not called.
+  // Calls in flight are forgotten: their `done` is not called.
   ~Client();
   Client(const Client&) = delete;
 
-  // A `timeout` of 0 is the timeout of the options. Calls `done` exactly once, perhaps before Call
-  // returns; `done` may make further calls, but must not destroy the client. Unavailable: the call
-  // was not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
-  // refuses us. ResourceExhausted: too many calls under way here, so it was not sent. Internal,
-  // Unimplemented: a bug of ours; Unimplemented if the keys are on several servers (CROSSSLOT). An
-  // error that the script itself returns is a reply.
+  // `timeout`: how long the server may be silent; 0: the timeout of the options. While it answers
+  // other calls, the wait may last up to wait_max (store/patience.h). Calls `done` exactly once,
+  // perhaps before Call returns; `done` may make further calls, but must not destroy the client.
+  // Unavailable: the call was not done. DeadlineExceeded, Aborted: it may have been done.
+  // PermissionDenied: the store refuses us. ResourceExhausted: too many calls in flight here, so it
+  // was not sent. Internal, Unimplemented: a bug of ours; Unimplemented if the keys are on several
+  // servers (CROSSSLOT). An error that the script itself returns is a reply.
   void Call(const ScriptCall& call, base::Duration timeout, Done done);
   // The same for a command that touches one key, or no key if `key` is empty.
   void CallCommand(std::string_view key, std::span<const std::string_view> words,
@@ -82,7 +85,7 @@ class Client final : private Shard::User {
   StoreCounters ReadCounters() const { return counters_.Read(); }
 
  private:
-  Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls,
+  Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsClient> tls,
          uint64_t seed, StoreListener listener);
 
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
@@ -136,7 +139,7 @@ class Client final : private Shard::User {
 
   net::EventLoop& loop_;
   const RedisOptions options_;
-  const std::shared_ptr<net::TlsContext> tls_;
+  const std::shared_ptr<net::TlsClient> tls_;
   base::Random random_;
   LoopStoreCounters counters_;
   ListenerReports reports_;

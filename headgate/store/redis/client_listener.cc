@@ -1,5 +1,7 @@
 #include "headgate/store/redis/client_listener.h"
 
+#include <fmt/format.h>
+
 #include "headgate/store/redis/error_text.h"
 
 namespace headgate::store::redis {
@@ -37,6 +39,14 @@ void ListenerReports::Topology(uint32_t index, const std::string& server,
   if (!listener_.on_topology) return;
   listener_.on_topology(server,
                         problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
+}
+
+void ListenerReports::Usability(const absl::Status& state) const {
+  if (listener_.on_usability) listener_.on_usability(state);
+}
+
+void ListenerReports::Refused(const std::string& server, std::string_view why) {
+  if (!was_used_) Usability(absl::PermissionDeniedError(fmt::format("{}: {}", server, why)));
 }
 
 void ListenerReports::Breaker(const std::string& server, bool open) const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +27,12 @@ class ListenerReports {
                       const std::optional<std::string>& policy);
   // `problem` is empty if the answer was usable.
   void Topology(uint32_t index, const std::string& server, const std::string& problem);
+  // A call was answered.
+  void Used() {
+    if (!std::exchange(was_used_, true)) Usability(absl::OkStatus());
+  }
+  // The server refuses us, or must not be used. Reported until a call was answered.
+  void Refused(const std::string& server, std::string_view why);
   void Breaker(const std::string& server, bool open) const;
   void Learning(const std::string& server, HistoryChange change, base::Duration term) const;
   void Learned(const std::string& server) const;
@@ -42,9 +49,11 @@ class ListenerReports {
     std::string topology_problem{};
   };
   Last& LastOf(uint32_t index);
+  void Usability(const absl::Status& state) const;
 
   const StoreListener listener_;
   std::vector<Last> last_;
+  bool was_used_ = false;
 };
 
 }  // namespace headgate::store::redis

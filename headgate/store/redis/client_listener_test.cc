@@ -72,6 +72,19 @@ TEST(ListenerReports, RemoveTheArgumentsOfACallFromAnError) {
   EXPECT_EQ(alarm.find("ann"), alarm.npos) << alarm;
 }
 
+TEST(ListenerReports, ARefusalIsReportedUntilTheStoreWasUsed) {
+  std::vector<std::string> events;
+  ListenerReports reports({.on_usability = [&](const absl::Status& state) {
+    events.push_back(state.ok() ? "used" : std::string(state.message()));
+  }});
+  reports.Refused("a", "it refuses the login");
+  reports.Refused("b", "it refuses us (NOPERM)");
+  reports.Used();
+  reports.Used();
+  reports.Refused("a", "it refuses the login");
+  EXPECT_THAT(events, ElementsAre("a: it refuses the login", "b: it refuses us (NOPERM)", "used"));
+}
+
 TEST(ListenerReports, WorkWithoutAListener) {
   ListenerReports reports{StoreListener{}};
   reports.Connection(0, "a", absl::OkStatus());

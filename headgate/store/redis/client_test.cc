@@ -103,6 +103,7 @@ struct TestClient {
     RedisOptions options{.topology = topology,
                          .servers = {{.host = "127.0.0.1", .port = server.port()}},
                          .timeout = 5s,
+                         .wait_max = 0s,  // the timeout of a call is its bound
                          .connect_timeout = 5s,
                          .breaker = breaker};
     auto made = Client::Make(loop, options, 1);
@@ -183,7 +184,8 @@ TEST(Client, DoesNotTryAgainWhereNoTimeIsLeftForIt) {
   EXPECT_EQ(test.client->ReadCounters().retries, 0u);
 }
 
-// Its sentinels, or its cluster, know where to: asking it again at once would find the same.
+// Only the sentinels or the cluster know the new primary: a retry at the same server would fail
+// again.
 TEST(Client, TriesAgainBehindTheNextMapWhereTheServerBecameAReplica) {
   FakeRedis other(Always("+from the other\r\n"));
   bool moved = false;
@@ -304,7 +306,7 @@ TEST(Client, SpeaksTheOldProtocolWhereTheServerKnowsNoOther) {
 }
 
 TEST(Client, RefusesWhatIsTooMuch) {
-  // Says nothing to scripts.
+  // Does not answer scripts.
   FakeRedis server(
       [](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
   TestClient test(server);
@@ -316,7 +318,7 @@ TEST(Client, RefusesWhatIsTooMuch) {
 }
 
 TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {
-  // Says nothing to scripts.
+  // Does not answer scripts.
   FakeRedis server(
       [](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
   base::ManualClock still;
@@ -332,7 +334,7 @@ TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {
   for (int i = 0; i < 3; ++i) test.Start(answers, 20s);
   ASSERT_TRUE(arrived(3, 20s));
   test.Start(answers, 20s);
-  EXPECT_FALSE(arrived(4, 5ms)) << "three are under way, and one has gathered";
+  EXPECT_FALSE(arrived(4, 5ms)) << "three are in flight, and one has gathered";
   test.Start(answers, 20s);
   EXPECT_FALSE(arrived(5, 5ms));
   still.Advance(199us);

@@ -1,11 +1,11 @@
 // Detects that our clock missed a pause. Leases expire by CLOCK_BOOTTIME, which advances while the
 // machine is suspended. But some hypervisors stop a virtual machine together with this clock. The
-// store's clock goes on, so a lease that has expired at the store would be spent here. A server's
-// clock reveals this: between two answers it cannot advance further than ours, except for the drift
-// of two clocks.
+// store's clock keeps running, so a lease that has expired at the store would still be spent here.
+// A server's clock reveals this: between two answers it cannot advance further than ours, except
+// for the drift of two clocks.
 //
-// A server whose clock is set forward looks the same, and costs the leases that are held. A pause
-// shorter than the margin of leases goes undetected, and does no harm.
+// A server whose clock is set forward cannot be told from a pause, and costs the held leases. A
+// pause shorter than the margin of leases goes undetected, and does no harm.
 #pragma once
 
 #include <deque>
@@ -29,8 +29,8 @@ class ClockWatch {
   explicit ClockWatch(base::Duration memory) : memory_(memory) {}
 
   // The server's clock was `clock` at some moment between `asked` and `answered`. Returns how much
-  // further than ours it has advanced, if that exceeds the tolerances; later answers are then
-  // compared with this one.
+  // further the server's clock has advanced than ours, if that exceeds the tolerances; later
+  // answers are then compared with this one.
   std::optional<base::Duration> OnAnswer(base::Instant clock, base::BootTime asked,
                                          base::BootTime answered);
 

@@ -94,7 +94,8 @@ TEST_F(ClockWatches, AnotherServerIsNotCompared) {
   EXPECT_EQ(Answer(), std::nullopt);
 }
 
-// Answers may be far between: what happened then is seen as far as drift cannot explain it.
+// After a long time without an answer, a difference that drift can explain is not a step of the
+// clock.
 TEST_F(ClockWatches, ALongSilenceIsAllowedItsDrift) {
   Answer();
   Passes(100s);

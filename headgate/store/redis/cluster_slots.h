@@ -1,5 +1,5 @@
-// Parses what a cluster's nodes say about the owners of slots: the answer to CLUSTER SLOTS, and the
-// text of MOVED and ASK. These are foreign bytes, so everything is checked.
+// Parses the information of a cluster's nodes about the owners of slots: the answer to CLUSTER
+// SLOTS, and the text of MOVED and ASK. These are foreign bytes, so everything is checked.
 #pragma once
 
 #include <cstdint>

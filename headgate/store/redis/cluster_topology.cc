@@ -19,7 +19,7 @@ ClusterTopology::ClusterTopology(const std::vector<net::StreamTarget>& seeds, ui
       seed_count_(static_cast<uint32_t>(seeds.size())),
       random_(seed),
       owner_(kSlotCount, kNobody) {
-  // Any seed may be asked first; the one before it counts as asked last.
+  // Asking starts at a random seed, behind the one that counts as asked last.
   asked_ = static_cast<uint32_t>(random_.Below(seeds.size()));
 }
 
@@ -52,7 +52,8 @@ void ClusterTopology::OnSuspicion(base::BootTime now) {
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kClusterPauseMin) + Upto(kClusterSpread));
 }
 
-// All nodes are asked in turn, so that a node that is cut off unknowingly cannot mislead for long.
+// All nodes are asked in turn, so that a node that is cut off without knowing it cannot mislead for
+// long.
 std::optional<Topology::Query> ClusterTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
   const auto count = static_cast<uint32_t>(servers().size());

@@ -19,6 +19,8 @@ constexpr base::Duration kFirstPauseMax = std::chrono::milliseconds(4);
 constexpr base::Duration kWorkedAfter = std::chrono::seconds(1);
 // Jitter, so that a fleet does not reconnect together.
 constexpr uint32_t kPauseJitterPercent = 50;
+// If something is done this much later than it was due, this process did not run meanwhile.
+constexpr base::Duration kPauseLeast = std::chrono::milliseconds(2);
 
 }  // namespace
 
@@ -28,7 +30,8 @@ Connection::Connection(const ConnectionSettings& settings, User& user, std::stri
       user_(user),
       output_(output),
       random_(seed),
-      window_(static_cast<uint32_t>(settings.in_flight_max)) {}
+      window_(static_cast<uint32_t>(settings.in_flight_max)),
+      patience_(settings.silence_max) {}
 
 void Connection::Start(base::BootTime now) {
   resting_ = false;
@@ -62,20 +65,20 @@ void Connection::StartHandshake(std::vector<HandshakeStep> steps) {
 void Connection::Append(HandshakeStep step) {
   std::vector<std::string_view> words;
   const std::string database = std::to_string(settings_.database);
+  const std::string password = settings_.password.Now();
   const std::string_view user =
       settings_.user.empty() ? "default" : std::string_view(settings_.user);
   switch (step) {
     case HandshakeStep::kHello:
       words = {"HELLO", "3"};
-      if (!settings_.password.empty())
-        words.insert(words.end(), {"AUTH", user, settings_.password});
+      if (!password.empty()) words.insert(words.end(), {"AUTH", user, password});
       if (!settings_.client_name.empty())
         words.insert(words.end(), {"SETNAME", settings_.client_name});
       break;
     case HandshakeStep::kAuth:
       words = {"AUTH"};
       if (!settings_.user.empty()) words.push_back(settings_.user);
-      words.push_back(settings_.password);
+      words.push_back(password);
       break;
     case HandshakeStep::kSetName:
       words = {"CLIENT", "SETNAME", settings_.client_name};
@@ -128,8 +131,8 @@ void Connection::OnHandshakeReply(const wire::RespValue& reply, base::BootTime n
   OnHandshakeDone(now);
 }
 
-// The text of the error is not passed on: old servers quote commands that they do not understand,
-// and so the password.
+// The text of the error is not passed on, because old servers quote unknown commands, which may
+// contain the password.
 void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, base::BootTime now) {
   const std::string_view code = ErrorCode(error);
   if (step == HandshakeStep::kHello && (code == "ERR" || code == "NOPROTO")) {
@@ -144,10 +147,17 @@ void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, ba
   // A server that does not report its process may still report its history.
   if (step == HandshakeStep::kSetName || (step == HandshakeStep::kServer && code != "NOAUTH"))
     return;
-  // Only a strict store needs to know.
+  // The reply matters only for a strict store.
   if (step == HandshakeStep::kMemory && code != "NOAUTH") {
     facts_.may_evict = true;
     return;
+  }
+  if (code == "DENIED") {
+    return End(absl::PermissionDeniedError(
+                   "it is in protected mode, and answers only its own machine; give it a password "
+                   "(requirepass) and Headgate the same one, or set protected-mode no in a network "
+                   "of your own"),
+               kRefusedPause, now);
   }
   const ReplyAction& action = ActionFor(error);
   if (step == HandshakeStep::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
@@ -206,12 +216,12 @@ void Connection::Send(PendingCall& call, base::BootTime now) {
   if (waiting_.size() >= settings_.waiting_max)
     return user_.OnFailed(call, ConnectionEvent::kQueueFull, now);
   waiting_.push_back(&call);
-  expire_at_ = std::min(expire_at_, call.deadline);
-  WakeAt(expire_at_);
+  ExpireAt(EndOf(call, call.started, now));
 }
 
 void Connection::SendNow(PendingCall& call, base::BootTime now) {
   if (user_.Withholds(call, now)) return user_.OnFailed(call, ConnectionEvent::kLearning, now);
+  if (in_flight_.empty()) patience_.OnFirst(now);
   if (call.asking) {
     output_.append("*1\r\n$6\r\nASKING\r\n");
     in_flight_.push_back({.call = nullptr, .at = now});
@@ -220,17 +230,37 @@ void Connection::SendNow(PendingCall& call, base::BootTime now) {
   call.scripts_sent_before = scripts_sent_;
   if (call.with_text) ++scripts_sent_;
   in_flight_.push_back({.call = &call, .at = now});
+  has_unwritten_ = true;
   ++calls_appended_;
-  expire_at_ = std::min(expire_at_, call.deadline);
-  WakeAt(std::min(expire_at_, in_flight_.front().at + settings_.reply_overdue));
+  ExpireAt(EndOf(call, now, now));
+  WakeAt(in_flight_.front().at + settings_.reply_overdue);
+}
+
+void Connection::OnWritten(base::BootTime now) {
+  if (std::exchange(has_unwritten_, false) && !in_flight_.empty())
+    CountPause(in_flight_.back().at, now);
+}
+
+// If something that was due at `due` happens only now, this process did not run meanwhile.
+void Connection::CountPause(base::BootTime due, base::BootTime now) {
+  const base::Duration pause = now - std::max(due, counted_until_);
+  if (pause < kPauseLeast) return;
+  counted_until_ = now;
+  patience_.OnPause(pause, now);
+  for (Sent& sent : in_flight_) {
+    sent.at = std::min(sent.at + pause, now);
+    if (sent.call != nullptr) sent.call->deadline += pause;
+  }
+  for (PendingCall* call : waiting_) call->deadline += pause;
 }
 
 void Connection::SendWaiting(base::BootTime now) {
   while (!waiting_.empty() && HasRoom()) {
     PendingCall& call = *waiting_.front();
     waiting_.pop_front();
-    // If nothing is under way, no reply can be late.
-    if (call.deadline <= now || (!in_flight_.empty() && !window_.MakesIt(call.deadline, now))) {
+    // If nothing is in flight, no reply can be late.
+    const base::BootTime end = patience_.WholeEndOf(WaiterOf(call, now), now);
+    if (end <= now || (!in_flight_.empty() && !window_.MakesIt(end, now))) {
       user_.OnFailed(call, UnsentEvent(call), now);
       if (state_ != State::kReady) return;
     } else {
@@ -248,16 +278,24 @@ void Connection::OnCallReply(base::BootTime now) {
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
   if (!reply_.is_error()) OnWorked();
+  answered_at_ = now;
   if (sent.call != nullptr) {
-    answered_at_ = now;
-    window_.OnAnswer(now - sent.at, sent.call->deadline - sent.call->started, !waiting_.empty());
+    patience_.OnAnswer(now - sent.at, sent.call->timeout, now);
+    const base::BootTime end = patience_.WholeEndOf(WaiterOf(*sent.call, sent.at), now);
+    window_.OnAnswer(now - sent.at, end - sent.call->started, !waiting_.empty());
+  } else {
+    patience_.OnAnswer(base::Duration::max(), {}, now);
   }
-  if (sent.late) ++late_replies_;
+  if (sent.late) {
+    ++late_replies_;
+    if (!reply_.is_error()) user_.OnLateReply(now);
+  }
   if (sent.call != nullptr) user_.OnReply(*sent.call, reply_, now);
   if (!retired_.ok() && in_flight_.empty()) End(absl::Status(retired_), {}, now);
 }
 
 void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
+  CountPause(wake_at_, now);
   const uint64_t generation = generation_;
   const bool kept = !rest_.empty();
   std::string_view input = bytes;
@@ -281,7 +319,8 @@ void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
     } else if (in_flight_.empty()) {
       return End(absl::UnavailableError("it sent an answer without a request"), {}, now);
     } else {
-      // Moved out of the reader, which may be reset meanwhile. The two swap their memory.
+      // The reply is swapped out of the reader, which may be reset during the callback. So both
+      // keep their memory.
       std::swap(reply_, reader_.value());
       OnCallReply(now);
     }
@@ -331,8 +370,8 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   handshake_.clear();
   retired_ = absl::OkStatus();
   if (was_ready && pause_min == base::Duration(0) && back_at_once_) {
-    // The next connection has to work before it is replaced at once: a server may complete the
-    // handshake and close every time.
+    // A connection is replaced at once only if it has worked: a server may complete the handshake
+    // and then close each time.
     back_at_once_ = false;
     retry_at_ =
         now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
@@ -350,6 +389,7 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   wake_at_ = std::min(retry_at_, expire_at_);
   std::deque<Sent> sent;
   sent.swap(in_flight_);
+  has_unwritten_ = false;
   for (const Sent& entry : sent) {
     if (entry.call != nullptr) user_.OnFailed(*entry.call, ConnectionEvent::kClosed, now);
   }
@@ -369,6 +409,7 @@ void Connection::FailWaiting(ConnectionEvent event, base::BootTime now) {
 }
 
 void Connection::OnTime(base::BootTime now) {
+  CountPause(wake_at_, now);
   wake_at_ = base::BootTime{INT64_MAX};
   if (state_ == State::kDown && now >= retry_at_ && generation_ > 0) Start(now);
   if (state_ == State::kHandshake && now >= handshake_until_) {
@@ -384,24 +425,25 @@ void Connection::OnTime(base::BootTime now) {
   WakeAt(expire_at_);
 }
 
-// Most calls have the same timeout, so this runs about once per timeout, over the calls sent since.
+// Most calls have the same timeout, so this runs about once per timeout, over the calls in flight.
 void Connection::ExpireCalls(base::BootTime now) {
   expire_at_ = base::BootTime{INT64_MAX};
   std::vector<std::pair<PendingCall*, ConnectionEvent>> expired;
   for (Sent& sent : in_flight_) {
     if (sent.call == nullptr) continue;
-    if (sent.call->deadline > now) {
-      expire_at_ = std::min(expire_at_, sent.call->deadline);
+    if (const base::BootTime end = EndOf(*sent.call, sent.at, now); end > now) {
+      expire_at_ = std::min(expire_at_, end);
       continue;
     }
-    window_.OnTimeout(sent.at, now);
+    // A silence does not show how many calls the server can take.
+    if (answered_at_ >= sent.at) window_.OnTimeout(sent.at, now);
     expired.emplace_back(sent.call, ConnectionEvent::kReplyTimeout);
     sent.call = nullptr;
     sent.late = true;
   }
   std::erase_if(waiting_, [&](PendingCall* call) {
-    if (call->deadline > now) {
-      expire_at_ = std::min(expire_at_, call->deadline);
+    if (const base::BootTime end = EndOf(*call, call->started, now); end > now) {
+      expire_at_ = std::min(expire_at_, end);
       return false;
     }
     expired.emplace_back(call, UnsentEvent(*call));

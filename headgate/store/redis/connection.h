@@ -6,10 +6,10 @@
 //                                        SELECT, INFO
 //
 // When ready, calls are appended to the output as they come; the owner of the socket writes once
-// per turn. Replies come in the order of the calls. A call that is not answered by its deadline
-// fails; its reply is still awaited, and dropped. If the connection ends, calls that were sent fail
-// with a status that says they may have been done; this class never sends them again. Calls that
-// were not sent wait for the next connection, until their deadline.
+// per turn. Replies come in the order of the calls. A call that is not answered in time
+// (store/patience.h) fails; its reply is still awaited, and dropped. If the connection ends, calls
+// that were sent fail with a status that says they may have been done; this class never sends them
+// again. Calls that were not sent wait for the next connection, until their deadline.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,11 @@
 #include <vector>
 
 #include "headgate/base/random.h"
+#include "headgate/base/secret.h"
 #include "headgate/base/status.h"
 #include "headgate/store/backend_options.h"
 #include "headgate/store/call_window.h"
+#include "headgate/store/patience.h"
 #include "headgate/store/redis/options.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/reply_action.h"
@@ -33,14 +35,16 @@ namespace headgate::store::redis {
 // A server's report about itself.
 struct ServerFacts {
   ServerIdentity identity{};
-  // Its memory is bounded and its policy drops live keys; or it does not report its policy.
+  // The server's memory is bounded and its policy drops live keys, or it does not report its
+  // policy.
   bool may_evict = false;
   std::string eviction_policy{};  // empty: not reported
   bool operator==(const ServerFacts&) const = default;
 };
 
 struct ConnectionSettings {
-  std::string user{}, password{};
+  std::string user{};
+  base::Secret password{};  // read again for each connection
   uint32_t database = 0;
   std::string client_name{};
   bool sentinel = false;    // the server is a sentinel: no databases, no role
@@ -48,6 +52,7 @@ struct ConnectionSettings {
   bool strict_store = false;
   base::Duration handshake_timeout = CallOptions{}.connect_timeout;
   base::Duration reply_overdue = RedisOptions{}.reply_overdue;
+  base::Duration silence_max = CallOptions{}.silence_max;
   base::Duration reconnect_min = RedisOptions{}.reconnect_min;
   base::Duration reconnect_max = RedisOptions{}.reconnect_max;
   size_t in_flight_max = CallOptions{}.in_flight_max;
@@ -63,6 +68,8 @@ class Connection {
     // The user owns the call again.
     virtual void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
+    // A call that had timed out was answered without an error.
+    virtual void OnLateReply(base::BootTime /*now*/) {}
     // Whether a call that is about to be sent must be withheld: then it fails with kLearning.
     virtual bool Withholds(const PendingCall& /*call*/, base::BootTime /*now*/) { return false; }
     virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
@@ -87,7 +94,13 @@ class Connection {
   void OnBytes(std::string_view bytes, base::BootTime now);
   void OnClosed(const absl::Status& why, base::BootTime now);
   void OnTime(base::BootTime now);
-  // Owns the call until the user gets its result, which may be at once.
+  // The output was written, which may be later than the calls were sent: this process may have been
+  // paused.
+  void OnWritten(base::BootTime now);
+  // Whether OnTime would end calls. The owner of the socket then reads first: their answers may be
+  // there.
+  bool EndsCalls(base::BootTime now) const { return now >= expire_at_ && !in_flight_.empty(); }
+  // Takes ownership of the call until the user gets its result, which may be at once.
   void Send(PendingCall& call, base::BootTime now);
   // Sends nothing more, ends when all calls that were sent are answered, and reconnects.
   void Retire(const absl::Status& why, base::BootTime now);
@@ -104,13 +117,13 @@ class Connection {
   State state() const { return state_; }
   // The server's report in the last handshake.
   const ServerFacts& facts() const { return facts_; }
-  // Whether the connection is not needed and nothing is under way.
+  // Whether the connection is not needed and nothing is in flight.
   bool at_rest() const { return resting_ && state_ == State::kDown && waiting_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
   // The number of calls appended to the output so far.
   uint64_t calls_appended() const { return calls_appended_; }
   size_t waiting() const { return waiting_.size(); }
-  // The number of calls that may be under way: it follows the calls answered in time, up to
+  // The number of calls that may be in flight: it follows the calls answered in time, up to
   // in_flight_max.
   uint32_t window() const { return window_.size(); }
   // The number of script texts sent over this connection: a call sent before the last of them may
@@ -154,6 +167,18 @@ class Connection {
   void End(const absl::Status& why, base::Duration pause_min, base::BootTime now);
   void FailWaiting(ConnectionEvent event, base::BootTime now);
   void ExpireCalls(base::BootTime now);
+  static Patience::Waiter WaiterOf(const PendingCall& call, base::BootTime sent) {
+    return {
+        .started = call.started, .sent = sent, .deadline = call.deadline, .timeout = call.timeout};
+  }
+  base::BootTime EndOf(const PendingCall& call, base::BootTime sent, base::BootTime now) const {
+    return patience_.EndOf(WaiterOf(call, sent), now);
+  }
+  void ExpireAt(base::BootTime at) {
+    expire_at_ = std::min(expire_at_, at);
+    WakeAt(expire_at_);
+  }
+  void CountPause(base::BootTime due, base::BootTime now);
   void WakeAt(base::BootTime at) { wake_at_ = std::min(wake_at_, at); }
 
   const ConnectionSettings settings_;
@@ -172,7 +197,7 @@ class Connection {
   std::vector<HandshakeStep> handshake_;  // sent and not answered, in reverse order
   bool hello_refused_ = false;
   bool resting_ = false;  // not needed
-  absl::Status retired_;  // why it ends when everything is answered
+  absl::Status retired_;  // why the connection ends once everything is answered
   ServerFacts facts_;
   std::string server_info_;  // until INFO replication is answered
   wire::RespReader reader_{kReplyBounds};
@@ -181,8 +206,11 @@ class Connection {
   std::deque<Sent> in_flight_;
   std::deque<PendingCall*> waiting_;
   CallWindow window_;
-  base::BootTime answered_at_{INT64_MIN};  // when a call was last answered in time
-  base::BootTime expire_at_{INT64_MAX};    // no deadline of a call is earlier
+  Patience patience_;
+  base::BootTime answered_at_{INT64_MIN};  // when a call was last answered
+  base::BootTime expire_at_{INT64_MAX};    // no call ends earlier
+  bool has_unwritten_ = false;
+  base::BootTime counted_until_{0};  // pauses are counted
   uint64_t calls_appended_ = 0;
   uint64_t scripts_sent_ = 0;
   uint64_t late_replies_ = 0;

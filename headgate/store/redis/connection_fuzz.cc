@@ -1,6 +1,6 @@
 // Bytes choose what happens to a connection: calls, what the server says, ends, time. Whatever
-// comes in whatever order, each call is told exactly once and in time, what is under way stays
-// within its bounds, and what may have been sent is never sent again.
+// comes in whatever order: each call is answered exactly once and in time, the calls in flight stay
+// within their bounds, and a call that may have been sent is never sent again.
 #include <memory>
 #include <set>
 #include <string>

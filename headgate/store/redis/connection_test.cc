@@ -31,7 +31,8 @@ constexpr ServerIdentity kIdentity{
     .run = 0xee, .replication = 0xff, .age = std::chrono::seconds(2)};
 constexpr std::string_view kHello = "%1\r\n$5\r\nproto\r\n:3\r\n";
 
-// A test in which each step is what the server did; what we did is in `said` and `output`.
+// The test plays the server. `output` has the bytes that the connection sends, and `said` the
+// events that it reports.
 struct Dialogue final : Connection::User {
   explicit Dialogue(ConnectionSettings connection_settings = {})
       : settings(std::move(connection_settings)), connection(settings, *this, output, 1) {
@@ -54,15 +55,20 @@ struct Dialogue final : Connection::User {
 
   void Says(std::string_view bytes) { connection.OnBytes(bytes, now); }
   void Passes(base::Duration time) {
-    now += time;
-    if (connection.wake_at() <= now) connection.OnTime(now);
+    const base::BootTime end = now + time;
+    while (connection.wake_at() <= end) {
+      now = std::max(now, connection.wake_at());
+      connection.OnTime(now);
+    }
+    now = end;
   }
   PendingCall& Call(const std::string& name, base::Duration timeout = 10ms) {
     PendingCall& call = *calls.emplace_back(std::make_unique<PendingCall>());
     call.key = name;
     call.body = name + ";";
     call.started = now;
-    call.deadline = now + timeout;
+    call.timeout = timeout;
+    call.deadline = now + std::max(timeout, wait_max);
     connection.Send(call, now);
     return call;
   }
@@ -77,6 +83,7 @@ struct Dialogue final : Connection::User {
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime) override {
     said.push_back(call.key + " " + std::string(ActionFor(event).code));
   }
+  void OnLateReply(base::BootTime) override { said.emplace_back("late"); }
   void OnFacts(const ServerFacts& server_facts, base::BootTime) override { facts = server_facts; }
   void OnReady(base::BootTime) override { said.emplace_back("ready"); }
   void OnDown(const absl::Status& why, base::BootTime) override {
@@ -90,6 +97,7 @@ struct Dialogue final : Connection::User {
   std::vector<std::unique_ptr<PendingCall>> calls;
   ServerFacts facts;
   bool retire_on_error = false;
+  base::Duration wait_max{0};  // beyond the timeout of a call
   Connection connection;
 };
 
@@ -156,6 +164,29 @@ TEST(HandshakeStep, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) 
     dialogue.Passes(1ms);
     EXPECT_EQ(dialogue.connection.TakeAction(), Action::kConnect);
   }
+}
+
+TEST(HandshakeStep, EachConnectionTakesThePasswordAsItIs) {
+  const auto password = std::make_shared<std::string>("old");
+  Dialogue dialogue({.password = base::Secret([password] { return *password; })});
+  dialogue.connection.OnConnected(dialogue.now);
+  EXPECT_THAT(dialogue.Sent(), HasSubstr("$3\r\nold\r\n"));
+  dialogue.Says("-WRONGPASS invalid\r\n");
+  *password = "new";
+  dialogue.Passes(1s);
+  dialogue.Sent();
+  dialogue.connection.OnConnected(dialogue.now);
+  EXPECT_THAT(dialogue.Sent(), HasSubstr("$3\r\nnew\r\n"));
+}
+
+// Redis sends it as soon as a client connects, and closes the connection.
+TEST(HandshakeStep, ProtectedModeHasAHintOfItsOwn) {
+  Dialogue dialogue;
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says("-DENIED Redis is running in protected mode because …\r\n");
+  const auto heard = dialogue.Heard();
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_THAT(heard[0], HasSubstr("it is in protected mode, and answers only its own machine"));
 }
 
 TEST(HandshakeStep, RefusesToWriteToAReplica) {
@@ -259,8 +290,77 @@ TEST(Calls, ALateReplyIsDroppedInItsPlace) {
   dialogue.Passes(10ms);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout"));
   dialogue.Says(":1\r\n:2\r\n");
-  EXPECT_THAT(dialogue.Heard(), ElementsAre("b=2"));
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("late", "b=2"));
   EXPECT_EQ(dialogue.connection.late_replies(), 1u);
+}
+
+TEST(Calls, ABurstIsWorkedOffWhileTheServerAnswers) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.wait_max = 250ms;
+  for (int i = 0; i < 1200; ++i) dialogue.Call("a", 10ms);
+  // Ten answers each 2 ms: 240 ms for all.
+  for (int i = 0; i < 120; ++i) {
+    dialogue.Passes(2ms);
+    std::string replies;
+    for (int k = 0; k < 10; ++k) replies += ":1\r\n";
+    dialogue.Says(replies);
+  }
+  const std::vector<std::string> heard = dialogue.Heard();
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), "a=1"), 1200);
+}
+
+TEST(Calls, OfASilentServerAreGivenUpAfterTheTimeoutAndTheWindowStays) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.wait_max = 250ms;
+  for (int pause = 0; pause < 20; ++pause) {
+    for (int i = 0; i < 3; ++i) dialogue.Call("a", 10ms);
+    dialogue.Passes(9ms);
+    EXPECT_THAT(dialogue.Heard(), IsEmpty());
+    dialogue.Passes(1ms);
+    EXPECT_THAT(dialogue.Heard(),
+                ElementsAre("a reply_timeout", "a reply_timeout", "a reply_timeout"));
+    dialogue.Says(":1\r\n:1\r\n:1\r\n");
+    EXPECT_THAT(dialogue.Heard(), ElementsAre("late", "late", "late"));
+    dialogue.Passes(61s);
+  }
+  EXPECT_EQ(dialogue.connection.window(), 512u) << "a silence does not show that fewer fit";
+}
+
+TEST(Calls, AnAnswerThatIsThereWhenThisProcessWakesIsUsed) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a", 10ms);
+  dialogue.now += 80ms;
+  EXPECT_TRUE(dialogue.connection.EndsCalls(dialogue.now)) << "so its owner reads first";
+  dialogue.Says(":1\r\n");
+  dialogue.connection.OnTime(dialogue.now);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1"));
+}
+
+TEST(Calls, TheTimeInWhichThisProcessDidNotRunIsNotTheServers) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a", 10ms);
+  // It is written 30 ms late.
+  dialogue.now += 30ms;
+  dialogue.connection.OnWritten(dialogue.now);
+  dialogue.Passes(9ms);
+  EXPECT_THAT(dialogue.Heard(), IsEmpty());
+  // The 10 ms are over while this process stands still for 41 ms: it wakes 40 ms late.
+  dialogue.now += 41ms;
+  dialogue.connection.OnTime(dialogue.now);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout")) << "the server had its 10 ms";
+}
+
+TEST(Calls, APauseOfThisProcessBreaksNoConnection) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a", 10ms);
+  dialogue.now += 3s;
+  dialogue.connection.OnTime(dialogue.now);
+  EXPECT_EQ(dialogue.connection.state(), State::kReady);
 }
 
 TEST(Calls, AreGivenUpInTimeAlsoWhereTheyWereNeverSent) {

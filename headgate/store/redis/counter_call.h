@@ -20,7 +20,7 @@ class CounterCall {
 
   static const Script& script();
   std::string_view key() const { return key_; }
-  // Valid as long as the call.
+  // The arguments of the script; the views are valid as long as this object.
   std::vector<std::string_view> arguments() const { return {words_.begin(), words_.end()}; }
 
   // Unavailable if the server refused the call; Internal if the reply is unknown.

@@ -61,7 +61,7 @@ class Heartbeat {
   uint64_t errors() const { return state_->errors.value(); }
 
   // Removes this instance from the set at once, and sends no more beats. Calls `done` when the
-  // removal is answered or has failed. A second call removes what a beat has written that was
+  // removal is answered or has failed. Call it a second time to remove the entry of a beat that was
   // repeated meanwhile. On the loop's thread.
   void Leave(std::function<void()> done);
 
@@ -84,7 +84,7 @@ class Heartbeat {
   Client& client_;
   const std::string instance_;
   const HeartbeatOptions options_;
-  const std::shared_ptr<State> state_;  // outlives the heartbeat while a beat is under way
+  const std::shared_ptr<State> state_;  // outlives the heartbeat while a beat is in flight
   net::Timer timer_;
 };
 

@@ -11,17 +11,15 @@ constexpr base::Duration kGatherMax = std::chrono::microseconds(200);
 }  // namespace
 
 Link::Link(net::EventLoop& loop, const net::StreamTarget& target,
-           const net::Stream::Options& stream_options, const ConnectionSettings& settings,
-           Connection::User& user, LoopStoreCounters& counters, uint64_t seed)
+           const net::Stream::Options& stream_options, std::shared_ptr<net::TlsClient> tls,
+           const ConnectionSettings& settings, Connection::User& user, LoopStoreCounters& counters,
+           uint64_t seed)
     : loop_(loop),
       target_(target),
+      tls_(std::move(tls)),
       counters_(counters),
       stream_(loop, *this, stream_options),
-      timer_(loop,
-             [this] {
-               connection_.OnTime(loop_.Now());
-               Settle();
-             }),
+      timer_(loop, [this] { OnTime(); }),
       gather_timer_(loop, [this] { Flush(); }),
       flush_(loop, [this] { OnTurnEnd(); }),
       connection_(settings, user, stream_.output(), seed) {}
@@ -47,6 +45,14 @@ void Link::Rest(base::BootTime now) {
   Settle();
 }
 
+void Link::OnTime() {
+  const base::BootTime now = loop_.Now();
+  while (connection_.EndsCalls(now) && stream_.ReadNow()) {
+  }
+  connection_.OnTime(now);
+  Settle();
+}
+
 void Link::OnConnected() {
   connection_.OnConnected(loop_.Now());
   Settle();
@@ -67,6 +73,7 @@ void Link::Settle() {
     case Connection::Action::kNone:
       break;
     case Connection::Action::kConnect:
+      if (tls_ != nullptr) stream_.UseTls(tls_->Current());
       stream_.Connect(target_);
       break;
     case Connection::Action::kDisconnect:
@@ -100,6 +107,7 @@ void Link::Flush() {
     calls_flushed_ += calls;
   }
   stream_.Flush();
+  connection_.OnWritten(loop_.Now());
   Count();
 }
 

@@ -1,15 +1,17 @@
 // Runs a Connection on its socket: performs its actions, writes at most once per turn, and calls it
 // in time.
 //
-// A write is delayed while more calls are under way than have gathered for it, until their answers
+// A write is delayed while more calls are in flight than have gathered for it, until their answers
 // come or for 200 µs. A busy loop then sends a few large batches instead of many small ones, each
-// of which costs both ends one or two system calls. If little is under way, nothing is delayed.
+// of which costs both ends one or two system calls. If few are in flight, nothing is delayed.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "headgate/net/event_loop.h"
 #include "headgate/net/stream.h"
+#include "headgate/net/tls_client.h"
 #include "headgate/store/redis/connection.h"
 #include "headgate/store/store_counters.h"
 
@@ -18,8 +20,9 @@ namespace headgate::store::redis {
 class Link final : private net::Stream::Owner {
  public:
   Link(net::EventLoop& loop, const net::StreamTarget& target,
-       const net::Stream::Options& stream_options, const ConnectionSettings& settings,
-       Connection::User& user, LoopStoreCounters& counters, uint64_t seed);
+       const net::Stream::Options& stream_options, std::shared_ptr<net::TlsClient> tls,
+       const ConnectionSettings& settings, Connection::User& user, LoopStoreCounters& counters,
+       uint64_t seed);
 
   void Start(base::BootTime now);
   void Send(PendingCall& call, base::BootTime now);
@@ -34,6 +37,7 @@ class Link final : private net::Stream::Owner {
   void OnConnected() override;
   void OnBytes(std::string_view bytes) override;
   void OnClosed(const absl::Status& why) override;
+  void OnTime();
   void Settle();
   void OnTurnEnd();
   uint64_t calls_gathered() const { return connection_.calls_appended() - calls_flushed_; }
@@ -43,6 +47,7 @@ class Link final : private net::Stream::Owner {
 
   net::EventLoop& loop_;
   const net::StreamTarget target_;
+  const std::shared_ptr<net::TlsClient> tls_;  // null: plain
   LoopStoreCounters& counters_;
   net::Stream stream_;
   net::Timer timer_;
@@ -51,7 +56,7 @@ class Link final : private net::Stream::Owner {
   Connection connection_;
   uint64_t calls_flushed_ = 0;       // of the calls that the connection appended
   base::BootTime gathers_until_{0};  // while calls gather
-  // The part of the stream's and the connection's figures that has been counted already.
+  // The figures of the stream and the connection as they were last added to the counters.
   uint64_t bytes_read_ = 0, bytes_written_ = 0, late_replies_ = 0, reconnects_ = 0;
 };
 

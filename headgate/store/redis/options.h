@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/secret.h"
 #include "headgate/base/time.h"
 #include "headgate/net/stream.h"
 #include "headgate/store/backend_options.h"
@@ -24,13 +25,13 @@ enum class TopologyKind : uint8_t {
 struct RedisOptions {
   TopologyKind topology = TopologyKind::kSingle;
   std::vector<net::StreamTarget> servers{};
-  std::string user{};      // empty: the server's default user
-  std::string password{};  // empty: none is sent
+  std::string user{};       // empty: the server's default user
+  base::Secret password{};  // empty: none is sent
   uint32_t database = 0;
   std::string master_name{};  // Sentinel: the name of the master
   // Sentinel: the login for the sentinels themselves, which do not know the servers' users.
-  std::string sentinel_user{};      // empty: their default user
-  std::string sentinel_password{};  // empty: none is sent
+  std::string sentinel_user{};       // empty: their default user
+  base::Secret sentinel_password{};  // empty: none is sent
 
   // The name of our connections in CLIENT LIST.
   std::string client_name = "headgate";
@@ -41,7 +42,10 @@ struct RedisOptions {
   // are known by address only.
   std::string tls_server_name{};
 
-  base::Duration timeout = CallOptions{}.timeout;  // of calls that name no other
+  base::Duration timeout =
+      CallOptions{}.timeout;  // the default of calls without a timeout of their own
+  base::Duration silence_max = CallOptions{}.silence_max;
+  base::Duration wait_max = CallOptions{}.wait_max;
   base::Duration connect_timeout = CallOptions{}.connect_timeout;
   // A connection whose oldest reply is this late is given up. Raise it if the store stalls and
   // should not be abandoned.
@@ -54,7 +58,7 @@ struct RedisOptions {
   base::Duration reconnect_min = std::chrono::milliseconds(50);
   base::Duration reconnect_max = std::chrono::seconds(2);
   BreakerOptions breaker{};
-  // The longest life of a lease. A shard whose history broke learns for this long.
+  // The life of a lease that is not tiny. A shard whose history broke learns for this long.
   base::Duration lease_ttl = kLeaseTtl;
   uint32_t retry_percent = CallOptions{}.retry_percent;
   // Refuse a store whose eviction policy may drop live limits, instead of only reporting it.

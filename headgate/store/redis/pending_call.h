@@ -1,7 +1,8 @@
-// A call under way: the bytes to send, the deadline, and who waits for the answer. The client owns
-// and reuses these objects, so that a call allocates nothing after a while.
+// A call in progress: the bytes to send, the deadline, and the callback for the answer. The client
+// owns and reuses these objects, so that a call allocates nothing after a while.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -35,6 +36,7 @@ struct PendingCall {
   std::string key;                 // for redirects; empty for commands
   base::BootTime started{0};
   base::BootTime deadline{0};
+  base::Duration timeout{0};  // how long the server may be silent
   Done done;
 
   // How many times the call was sent again, by reason.
@@ -50,6 +52,9 @@ struct PendingCall {
   uint32_t link = 0;
   Breaker::Pass pass = Breaker::Pass::kRefused;
   uint64_t scripts_sent_before = 0;  // by the connection, when the call was sent
+
+  // How long it waits until its server is known.
+  base::BootTime UnroutedUntil() const { return std::min(started + timeout, deadline); }
 
   void Encode(std::string& output) const {
     if (script != nullptr) {

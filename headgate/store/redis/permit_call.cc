@@ -34,7 +34,7 @@ std::string_view WordOf(Ask::Kind kind) {
   __builtin_unreachable();
 }
 
-// Nothing if it is not a number of microseconds that can be.
+// Nothing if it is not a possible number of microseconds.
 std::optional<base::Duration> ReadAfter(std::string_view text) {
   int64_t us = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), us);

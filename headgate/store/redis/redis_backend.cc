@@ -3,12 +3,17 @@
 #include <utility>
 
 #include "headgate/base/random.h"
+#include "headgate/store/big_endian.h"
+#include "headgate/store/cas/read_value.h"
+#include "headgate/store/damaged_value.h"
 #include "headgate/store/redis/client.h"
 #include "headgate/store/redis/error_text.h"
 #include "headgate/store/redis/heartbeat.h"
 #include "headgate/store/redis/redis_store.h"
 #include "headgate/store/redis/store_url.h"
+#include "headgate/store/redis/value_checksum.h"
 #include "headgate/store/redis/values.h"
+#include "headgate/store/usability.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -19,6 +24,8 @@ absl::StatusOr<RedisOptions> RedisOptionsOf(const BackendOptions& options) {
   redis.sentinel_user = options.sentinel_user;
   redis.sentinel_password = options.sentinel_password;
   redis.timeout = options.calls.timeout;
+  redis.silence_max = options.calls.silence_max;
+  redis.wait_max = options.calls.wait_max;
   redis.connect_timeout = options.calls.connect_timeout;
   redis.connections_per_server = options.calls.connections_per_server;
   redis.in_flight_max = options.calls.in_flight_max;
@@ -44,7 +51,7 @@ BackendOption OptionOf(net::TlsProblem::File file) {
   return BackendOption::kUrl;
 }
 
-// Whoever sets an option of TLS expects TLS.
+// A user who sets an option of TLS expects TLS, so without TLS the option is an error.
 void RefuseTlsOptions(const BackendOptions& options, std::vector<OptionProblem>& problems) {
   using enum BackendOption;
   const std::pair<BackendOption, const std::string&> tls_options[] = {
@@ -68,7 +75,10 @@ class RedisBackend final : public Backend {
     std::unique_ptr<RedisBackend> backend(new RedisBackend(StoreName(redis), context));
     base::Random random(context.seed);
     for (uint32_t i = 0; i < loops.size(); ++i) {
-      const StoreListener listener = context.listener_of(i);
+      StoreListener listener = context.listener_of(i);
+      listener.on_usability = [backend = backend.get(), i](const absl::Status& state) {
+        backend->usability_.Set(i, state);
+      };
       HEADGATE_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
                                 Client::Make(*loops[i], redis, random.Next(), listener));
       backend->clients_.push_back(std::move(client));
@@ -79,7 +89,11 @@ class RedisBackend final : public Backend {
           *backend->clients_.back(), context.limits,
           RedisStore::Options{.counted = [backend = backend.get()] { return backend->instances(); },
                               .instances = options.instances,
-                              .on_script_error = listener.on_decision_error}));
+                              .on_script_error = listener.on_decision_error,
+                              .on_damaged =
+                                  [name = backend->name_, alarm = listener.on_alarm] {
+                                    if (alarm) alarm(name, std::string(kDamagedValueAlarm));
+                                  }}));
     }
     return backend;
   }
@@ -87,6 +101,7 @@ class RedisBackend final : public Backend {
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   cas::VersionedStore& values(uint32_t loop) override { return *values_.at(loop); }
   std::string name() const override { return name_; }
+  absl::Status problem() const override { return usability_.problem(); }
   void LeaveCount() override {
     heartbeat_->Leave([] {});
   }
@@ -115,11 +130,18 @@ class RedisBackend final : public Backend {
 
   const std::string name_;
   const BackendContext context_;
+  Usability usability_;
   std::vector<std::unique_ptr<Client>> clients_;  // one per loop, as the stores
   std::vector<std::unique_ptr<Values>> values_;
   std::unique_ptr<Heartbeat> heartbeat_;  // lives on the first loop
   std::vector<std::unique_ptr<RedisStore>> stores_;
 };
+
+absl::StatusOr<std::string> CheckedBucket(std::string_view value) {
+  auto bucket = BucketOfValue(value);
+  if (!bucket) return absl::DataLossError("the value is not a bucket, or its checksum is wrong");
+  return *std::move(bucket);
+}
 
 }  // namespace
 
@@ -143,6 +165,36 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& optio
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context) {
   return RedisBackend::Make(options, loops, context);
+}
+
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout) {
+  HEADGATE_ASSIGN_OR_RETURN(const RedisOptions redis, RedisOptionsOf(options));
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  HEADGATE_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Make(loop, redis, 1));
+  Values values(*client, 1);
+  HEADGATE_ASSIGN_OR_RETURN(const auto found, cas::ReadValue(values, loop, name, timeout));
+  if (!found) return "";
+  std::string bytes;
+  if (found->version != cas::Version{}) {
+    // A bucket does not begin with a version: all its bytes are its own.
+    Packer(bytes).U64(found->version.number);
+    return CheckedBucket(bytes + found->bytes);
+  }
+  // A sliding log is a list, whose elements together are the bytes of the bucket.
+  std::optional<absl::Status> outcome;
+  const std::string_view words[] = {"LRANGE", name, "0", "-1"};
+  client->CallCommand(name, words, timeout, [&](const PendingCall::Outcome& reply) {
+    outcome = reply.status();
+    if (!reply.ok()) return;
+    if ((*reply)->is_error()) outcome = absl::DataLossError(WithoutArguments((*reply)->text));
+    for (const wire::RespValue& item : (*reply)->items) bytes += item.text;
+  });
+  loop.RunUntil([&] { return outcome.has_value(); }, timeout + std::chrono::seconds(1));
+  if (!outcome) return absl::DeadlineExceededError("the store does not answer");
+  HEADGATE_RETURN_IF_ERROR(*outcome);
+  return CheckedBucket(bytes);
 }
 
 }  // namespace headgate::store::redis

@@ -30,4 +30,9 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& optio
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context);
 
+// The bytes of a bucket (bucket_codec.h) by its name; empty if there is none. Blocks for at most
+// `timeout`, on a loop of its own.
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout);
+
 }  // namespace headgate::store::redis

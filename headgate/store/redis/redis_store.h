@@ -26,6 +26,8 @@ class RedisStore final : public SharedStore {
     uint32_t instances = 0;
     // Called for each error of a script.
     std::function<void(const std::string& error)> on_script_error{};
+    // As BucketCaller::Events::on_damaged.
+    std::function<void()> on_damaged{};
   };
 
   // The client and the limits must outlive the store.
@@ -33,10 +35,10 @@ class RedisStore final : public SharedStore {
       : client_(client),
         limits_(limits),
         options_(options),
-        caller_(client, options.on_script_error) {}
+        caller_(client, {.on_error = options.on_script_error, .on_damaged = options.on_damaged}) {}
 
   void Ask(const SharedRequest& request, Done done) override {
-    caller_.Ask(request, {.lease_ttl = client_.options().lease_ttl}, std::move(done));
+    caller_.Ask(request, {}, std::move(done));
   }
   void Increment(const SharedCount& request, CountDone done) override {
     const CounterCall call(request);

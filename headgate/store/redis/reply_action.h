@@ -1,4 +1,4 @@
-// The table of what follows from an error reply, or from an event of a connection.
+// A table of the consequences of each error reply, and of each event of a connection.
 //
 // The decisive question is whether the call was done. A call that was certainly not done may be
 // tried once more; a call that may have been done is never repeated.
@@ -37,6 +37,10 @@ enum class ConnectionEvent : uint8_t {
   kLearning,      // never sent: the server's data may lack leases that are being spent
 };
 
+constexpr bool IsTimeout(ConnectionEvent event) {
+  return event == ConnectionEvent::kReplyTimeout || event == ConnectionEvent::kQueueTimeout;
+}
+
 struct ReplyAction {
   std::string_view code{};  // the first word of the error, or the name of the event
   CallAction action = CallAction::kFail;
@@ -47,7 +51,7 @@ struct ReplyAction {
   bool refreshes_topology = false;  // with jitter
   bool drops_connection = false;
   bool pauses_server = false;  // for a second
-  bool alarms = false;         // an operator should look at it
+  bool alarms = false;         // an operator should be told
 
   bool operator==(const ReplyAction&) const = default;
 };

@@ -1,4 +1,4 @@
-// The table, row by row, as written down from what each error means.
+// The table, row by row, as it follows from the meaning of each error.
 #include "headgate/store/redis/reply_action.h"
 
 #include <gtest/gtest.h>

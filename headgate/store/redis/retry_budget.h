@@ -21,7 +21,7 @@ class RetryBudget {
 
  private:
   static constexpr uint64_t kAttempt = 100;
-  // The most credit saved in calm times, and the credit at the start.
+  // The maximum of the credit, which is also the credit at the start.
   static constexpr uint64_t kCreditMax = 10 * kAttempt;
 
   const uint32_t percent_;

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "headgate/wire/digest.h"
 #include "headgate/store/redis/script_texts.h"
+#include "headgate/wire/digest.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::store::redis {

@@ -15,7 +15,7 @@ struct Script {
   std::string_view name{};  // for people
   std::string_view text{};
   std::string sha1{};  // 40 hex digits
-  // In wire format: the part of a command between the count of its words and its key.
+  // In wire format: the words of a command before its key.
   std::string by_digest{};
   std::string by_text{};
 };

@@ -1,6 +1,6 @@
 // Redis Sentinel: one primary has all keys, and sentinels know which server it is. They are asked
-// every second, and at once when something goes wrong, then another sentinel than before. The
-// connection verifies that the server they name is a primary (see Connection).
+// every second, and also at once when something goes wrong; then another sentinel is asked than
+// before. The connection verifies that the server they name is a primary (see Connection).
 #pragma once
 
 #include "headgate/base/random.h"

@@ -46,9 +46,9 @@ Shard::Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& targ
       clock_watch_(settings.clock_memory) {
   base::Random seeds(seed);
   for (uint32_t i = 0; i < settings.connections; ++i) {
-    links_.push_back(std::make_unique<Link>(loop, target, settings.stream, settings.connection,
-                                            static_cast<Connection::User&>(*this), counters,
-                                            seeds.Next()));
+    links_.push_back(
+        std::make_unique<Link>(loop, target, settings.stream, settings.tls, settings.connection,
+                               static_cast<Connection::User&>(*this), counters, seeds.Next()));
   }
 }
 

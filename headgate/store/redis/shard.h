@@ -1,4 +1,4 @@
-// One server as the client sees it: its connections, its breaker, and what it reports about itself.
+// One server as the client sees it: its connections, its breaker, and its reports about itself.
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ class Shard final : private Connection::User {
   };
 
   struct Settings {
-    net::Stream::Options stream{};
+    net::Stream::Options stream{};          // without TLS
+    std::shared_ptr<net::TlsClient> tls{};  // null: plain
     ConnectionSettings connection{};
     BreakerOptions breaker{};
     uint32_t connections = 1;
@@ -45,7 +46,7 @@ class Shard final : private Connection::User {
         const Settings& settings, User& user, LoopStoreCounters& counters, uint64_t seed);
 
   void Start(base::BootTime now);
-  // Sends over the connection with the fewest calls under way.
+  // Sends over the connection with the fewest calls in flight.
   void Send(PendingCall& call, base::BootTime now);
   // Sends over this connection, which must be ready.
   void SendOver(uint32_t link, PendingCall& call, base::BootTime now);
@@ -65,7 +66,7 @@ class Shard final : private Connection::User {
   Breaker& breaker() { return breaker_; }
   ClockWatch& clock_watch() { return clock_watch_; }
   const Breaker& breaker() const { return breaker_; }
-  // Why nothing may be sent now; OK if it may.
+  // Why nothing may be sent now; OK if calls may be sent.
   const absl::Status& PausedAt(base::BootTime now);
   // The status that calls fail with; made once.
   const absl::Status& StatusOf(ConnectionEvent event);
@@ -80,6 +81,7 @@ class Shard final : private Connection::User {
  private:
   void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
+  void OnLateReply(base::BootTime now) override { breaker_.OnLateAnswer(now); }
   bool Withholds(const PendingCall& call, base::BootTime now) override {
     return user_.Withholds(*this, call, now);
   }

@@ -71,7 +71,8 @@ HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& serve
     BootTime until =
         now +
         (change == HistoryChange::kRestarted ? std::max(ttl_ - server.age, Duration(0)) : ttl_);
-    // The history that it followed may be learning itself; that term is not extended either.
+    // The history that the promoted server followed may be learning itself; its term is not
+    // extended either.
     if (followed != nullptr && change == HistoryChange::kPromoted) {
       until = std::min(until, LearningUntil(followed->shard, now).value_or(until));
     }
@@ -93,8 +94,8 @@ HistoryChange ShardHistories::ChangeOf(const Shard& shard, const ServerIdentity&
   if (has([&](const Seen& one) { return one.run == server.run; })) {
     return server.previous == 0 ? HistoryChange::kNone : HistoryChange::kPromoted;
   }
-  // A restart from a file names the previous history, as a promotion does; but this is the history
-  // of its own shard, at its own address.
+  // A restart from a file names the previous history, as a promotion does. But a restarted process
+  // names the history of its own shard, at its own address.
   const bool own = has([&](const Seen& one) { return one.replication == server.previous; });
   if (followed != nullptr && (!own || place != shard.place)) return HistoryChange::kPromoted;
   const bool first = shard.seen.empty();

@@ -1,6 +1,6 @@
-// Which history of its data each shard is in, judged by what its servers report, and which shards
-// are learning. The data of a learning shard may lack leases that are still being spent, so nothing
-// is decided there for as long as a lease can live. Pure: reports and the time come in,
+// Which history of its data each shard is in, judged by the reports of its servers, and which
+// shards are learning. The data of a learning shard may lack leases that are still being spent, so
+// nothing is decided there for as long as a lease can live. Pure: reports and the time come in,
 // consequences go out.
 //
 //   what changed                                        what follows
@@ -15,14 +15,14 @@
 //   back to a history that was seen before              nothing, so that two servers that answer
 //                                                         in turn cause one term only
 //
-// At the same address, another process is a restart of the last one if that is possible. At another
-// address it is not: behind sentinels, a process that names the shard's history as its predecessor
-// was promoted, however old it is.
+// At the same address, another process is taken for a restart of the last one, if its age allows
+// that. At another address it never is: behind sentinels, a process that names the shard's history
+// as its predecessor was promoted, whatever its age.
 //
 // A term is never extended: another change within a term adds nothing. The first process seen of a
 // shard was promoted if it names a known history as its predecessor, and restarted if it is young
-// and names any. Otherwise the process is new here, for example because a slot moved to it, or
-// because this node is new.
+// and names an unknown one. Otherwise the process is new here, for example because a slot moved to
+// it, or because this node is new.
 #pragma once
 
 #include <cstdint>

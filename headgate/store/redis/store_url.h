@@ -7,10 +7,10 @@
 //   redis+cluster://HOST[:PORT],HOST…                       Redis Cluster; the first nodes to ask
 //   redis+sentinel://HOST[:PORT],…/MASTER_NAME[/DATABASE]   sentinels; their port is 26379
 //
-// `rediss` instead of `redis` means TLS. User and password are as in the first form, and are those
-// of the data servers: `:PASSWORD@` for a password alone, `USER@` if the password comes from
-// elsewhere. An IPv6 address stands in brackets. Special characters are written as %XX: in a login
-// '/', '?' and '%', in a path or name '@'.
+// `rediss` instead of `redis` means TLS. User and password, as in the first form, are for the data
+// servers: `:PASSWORD@` for a password alone, `USER@` if the password comes from elsewhere. An IPv6
+// address stands in brackets. Special characters are written as %XX: in a login '/', '?' and '%',
+// in a path or name '@'.
 #pragma once
 
 #include <string>

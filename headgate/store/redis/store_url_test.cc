@@ -42,10 +42,10 @@ TEST(StoreUrl, NamesOneServer) {
 TEST(StoreUrl, HoldsUserAndPassword) {
   const RedisOptions options = Parsed("redis://gate:p%40ss:w%2Ford@host");
   EXPECT_EQ(options.user, "gate");
-  EXPECT_EQ(options.password, "p@ss:w/ord");
+  EXPECT_EQ(options.password.Now(), "p@ss:w/ord");
   EXPECT_EQ(Parsed("redis://:secret@host").user, "");
-  EXPECT_EQ(Parsed("redis://:secret@host").password, "secret");
-  EXPECT_EQ(Parsed("redis://:a@b@host").password, "a@b");
+  EXPECT_EQ(Parsed("redis://:secret@host").password.Now(), "secret");
+  EXPECT_EQ(Parsed("redis://:a@b@host").password.Now(), "a@b");
 }
 
 TEST(StoreUrl, MayNameAUserWhosePasswordComesFromElsewhere) {
@@ -78,7 +78,7 @@ TEST(StoreUrl, NamesSeveralServers) {
 TEST(StoreUrl, NamesAUnixSocket) {
   const RedisOptions options = Parsed("redis+unix://:pw@/run/redis.sock?db=2");
   EXPECT_EQ(options.servers[0].unix_path, "/run/redis.sock");
-  EXPECT_EQ(options.password, "pw");
+  EXPECT_EQ(options.password.Now(), "pw");
   EXPECT_EQ(options.database, 2u);
   EXPECT_EQ(Parsed("redis+unix:///run/a@b.sock").servers[0].unix_path, "/run/a@b.sock");
 }

@@ -1,5 +1,5 @@
-// Which server the calls of a key go to, and how to find that out. Pure: keys, answers, errors and
-// the time come in; servers and queries go out. The client holds the connections.
+// Finds the server that the calls of a key go to. Pure: keys, answers, errors and the time come in;
+// servers and queries go out. The client holds the connections.
 //
 // A server is named by its index in servers(). It keeps the index until the client calls Forget;
 // then another server may get it. There are at most kServersMax servers; further ones are not
@@ -33,18 +33,18 @@ class Topology {
 
   virtual ~Topology() = default;
 
-  // The server of the key, as far as known; nullopt: try again after a Query has been answered.
+  // The server of the key; nullopt: not known yet, so try again after a Query has been answered.
   virtual std::optional<uint32_t> Find(std::string_view key) const = 0;
   // Whether the server has keys now, so that it should be connected.
   virtual bool InUse(uint32_t server) const = 0;
 
-  // An error said where a key is. nullopt if the error cannot be read. `remember`: the answer holds
-  // for all keys of the slot.
+  // An error (MOVED, ASK) has named the server of a key. nullopt if the error cannot be read.
+  // `remember`: the answer holds for all keys of the slot.
   virtual std::optional<uint32_t> OnRedirect(std::string_view /*error*/, uint32_t /*from*/,
                                              bool /*remember*/) {
     return std::nullopt;
   }
-  // Something went wrong that a change of the topology would explain.
+  // A failure has happened that a change of the topology would explain.
   virtual void OnSuspicion(base::BootTime /*now*/) {}
 
   // The query to send now, if any. One query at a time; OnAnswer or OnNoAnswer ends it.

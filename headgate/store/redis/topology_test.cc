@@ -199,7 +199,7 @@ TEST(SentinelTopology, AsksTheNextWhereOneDoesNotKnow) {
   EXPECT_EQ(topology.Ask(At(500ms))->server, 0u);
 }
 
-// It answers, and what it says is of yesterday.
+// The first sentinel answers, but names a primary that is no longer one.
 TEST(SentinelTopology, AsksAnotherWhereTheOneThatAnswersMisleads) {
   Sentinels sentinels;
   Topology& topology = *sentinels.topology;

@@ -107,7 +107,7 @@ void Values::Put(const cas::PutRequest& request, PutDone done) {
   if (request.bytes) value.append(BytesOf(next)).append(*request.bytes);
   const BootTime now = client_.loop().Now();
   const std::optional<base::Instant> server_now = TimeAt(now);
-  // Without its time nobody knows when that is for the server.
+  // Without the server's time, the expiry cannot be converted to its clock.
   const Duration wanted = server_now ? request.expires_at - *server_now : kLifeMax;
   const auto life = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::clamp<Duration>(wanted, std::chrono::milliseconds(1), kLifeMax));

@@ -21,7 +21,7 @@ std::optional<uint32_t> NumberOf(std::string_view name) {
   constexpr size_t kBegin = kPrefix.size() + kIdDigits + 1;
   if (!name.starts_with(kPrefix) || name.size() <= kBegin || name[kBegin - 1] != '-')
     return std::nullopt;
-  // After 2^31 - 1 ZooKeeper's counter goes on with negative numbers.
+  // After 2^31 - 1 ZooKeeper's counter continues with negative numbers.
   int32_t number = 0;
   const auto [end, error] =
       std::from_chars(name.data() + kBegin, name.data() + name.size(), number);
@@ -87,7 +87,7 @@ void LockPlace::OnCreated(const absl::StatusOr<std::string>& name, uint64_t fenc
     return;
   }
   if (absl::IsNotFound(name.status())) {
-    // It was never there, or the ensemble has removed it because it was empty.
+    // The queue was never created, or the ensemble has removed it because it was empty.
     state_ = State::kNoQueue;
     return;
   }
@@ -111,10 +111,11 @@ void LockPlace::FindPlace(const std::vector<std::string>& names) {
     found = name;
     own = number;
   }
-  // Another node of this place was made in another transaction.
+  // The node that was found is another one than before, made in another transaction, so the fence
+  // is unknown.
   if (std::exchange(own_, found) != found) fence_ = 0;
   if (!own) {
-    // Never made, or somebody has deleted it.
+    // The node was never created, or somebody has deleted it.
     repeats_ = repeats_ || state_ == State::kUnsure;
     fence_ = 0;
     state_ = State::kNew;
@@ -159,7 +160,7 @@ void LockPlace::OnDeleted(const absl::Status& status) {
     state_ = repeats_ ? State::kUnsure : State::kGone;
     return;
   }
-  // Nothing but the end of the session would remove the node, so this goes on.
+  // Nothing but the end of the session would remove the node, so the deletion is tried again.
   must_retry_ = true;
 }
 

@@ -14,10 +14,10 @@
 //   deleted                     → end
 //
 // The nodes are ephemeral: they go with the session of their instance. If the answer to a creation
-// is lost, the node may have been made. It is found again by the random id in its name, also to
-// delete it when the place has been left meanwhile. If it is not there, the creation is repeated. A
-// place whose creation was repeated ends only when a list shows no node of it, in case the first
-// one was carried out late.
+// is lost, the node may have been made. The node is found again by the random id in its name, also
+// to delete it if the place was left meanwhile. If it does not exist, the creation is repeated. A
+// place whose creation was repeated ends only when a list shows none of its nodes, because the
+// first creation may have been carried out late.
 //
 // The number in a name is a counter of 32 bits that may wrap, so two numbers are compared by their
 // difference.
@@ -34,12 +34,13 @@ namespace headgate::store::zookeeper {
 
 struct LockAction {
   enum class Kind : uint8_t {
-    kWait,  // for an event: the answer to a call, OnPredecessorGone, Leave, Retry, OnSessionLost
+    kWait,       // waits for an event: the answer to a call, OnPredecessorGone, Leave, Retry,
+                 // OnSessionLost
     kMakeQueue,  // makes the parent of the nodes
     kCreate,     // an ephemeral, sequential node, whose name begins with `name`
     kSyncAndList,
     kList,
-    kLook,    // reads when the node `name` was made
+    kLook,    // reads the transaction in which the node `name` was created
     kWatch,   // sets a watch for the removal of the node `name`
     kDelete,  // the node `name`, whatever its version
     kEnd,     // there is no node any more, and no call is in flight
@@ -56,7 +57,7 @@ class LockPlace {
   // The next step. Call it after each event, and again after each step until it says kWait or kEnd.
   LockAction Next();
 
-  // The answer to the last call. The statuses are those of zookeeper/client.h.
+  // The answer to the last call. The statuses are those of client/zookeeper/client.h.
   void OnQueueMade(const absl::Status& status);
   void OnCreated(const absl::StatusOr<std::string>& name, uint64_t fence);
   void OnListed(const absl::StatusOr<std::vector<std::string>>& names);
@@ -67,7 +68,7 @@ class LockPlace {
   // The watch has fired.
   void OnPredecessorGone();
   // A new session: the nodes of the one before are gone or will go, and answers to its calls do not
-  // count any more. A place that was held is lost, another one begins again.
+  // count any more. If the lock was held, it is lost; otherwise the place queues again.
   void OnSessionLost();
   // A call has failed for now, and it is time to repeat it.
   void Retry() { must_retry_ = false; }
@@ -78,7 +79,7 @@ class LockPlace {
   uint64_t fence() const { return fence_; }
   bool left() const { return left_; }
   bool must_retry() const { return must_retry_; }
-  // Why the lock cannot be had, or was lost. The place leaves by itself then.
+  // Why the lock cannot be obtained, or was lost. The place leaves by itself then.
   const absl::Status& failure() const { return failure_; }
 
  private:
@@ -86,8 +87,8 @@ class LockPlace {
     kNoQueue,  // its parent is missing
     kNew,      // no node
     kUnsure,   // perhaps there is a node
-    kQueued,   // there is a node, its place is not known
-    kUnread,   // it is the first, and its fence is not known
+    kQueued,   // there is a node, its position is not known
+    kUnread,   // the node is the first, and its fence is not known
     kBehind,   // behind the predecessor, without a watch
     kWatching,
     kHeld,

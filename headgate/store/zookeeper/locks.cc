@@ -3,21 +3,21 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/client/zookeeper/node_name.h"
 #include "headgate/store/zookeeper/state_nodes.h"
-#include "headgate/zookeeper/node_name.h"
 
 namespace headgate::store::zookeeper {
 
 using absl::Status;
-using headgate::zookeeper::Below;
-using headgate::zookeeper::Children;
-using headgate::zookeeper::Client;
-using headgate::zookeeper::Created;
-using headgate::zookeeper::CreateMode;
-using headgate::zookeeper::Node;
-using headgate::zookeeper::NodeStat;
-using headgate::zookeeper::Watch;
-using headgate::zookeeper::WatchEvent;
+using client::zookeeper::Below;
+using client::zookeeper::Children;
+using client::zookeeper::Client;
+using client::zookeeper::Created;
+using client::zookeeper::CreateMode;
+using client::zookeeper::Node;
+using client::zookeeper::NodeStat;
+using client::zookeeper::Watch;
+using client::zookeeper::WatchEvent;
 
 namespace {
 
@@ -67,7 +67,8 @@ void Locks::OnConnected(bool new_session) {
       place.steps.OnSessionLost();
     } else {
       place.steps.Retry();
-      // A watch is set again by the client, but a place that looks again does not depend on it.
+      // A watch is set again by the client, but a place that reads the queue again does not depend
+      // on it.
       place.steps.OnPredecessorGone();
     }
     Drive(id);
@@ -79,7 +80,7 @@ void Locks::OnWatch(const WatchEvent& event) {
   if (watching == watching_.end()) return;
   const uint64_t id = watching->second;
   Place& place = *places_.at(id);
-  // The watch is gone, whatever has fired it.
+  // A watch fires once, so it is gone now.
   ForgetWatch(place);
   place.steps.OnPredecessorGone();
   Drive(id);
@@ -210,7 +211,7 @@ void Locks::List(uint64_t id, uint64_t call, const std::string& path, bool sync)
   client_.List(path, Watch::kNo,
                [this, id, call, synced](const absl::StatusOr<Children>& children) {
                  Answer(id, call, [&](LockPlace& steps) {
-                   // A list that is behind would not show a node that was made.
+                   // A list from a server that lags behind might not show a node that exists.
                    if (!synced->ok())
                      return steps.OnListed(absl::UnavailableError(synced->message()));
                    if (!children.ok()) return steps.OnListed(children.status());

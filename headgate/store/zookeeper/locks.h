@@ -1,5 +1,5 @@
-// The locks of keys in ZooKeeper, over the session of one event loop: does what the places in the
-// queues (lock_place.h) say, and keeps those that were left until their nodes are gone.
+// The locks of keys in ZooKeeper, over the session of one event loop: performs the actions of the
+// places in the queues (lock_place.h), and keeps abandoned places until their nodes are gone.
 //
 //   ROOT/locks/hg:%7Bt%7Cuser123%7D/lock-ID-NUMBER
 //
@@ -15,10 +15,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/base/random.h"
+#include "headgate/client/zookeeper/client.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/cas/key_locks.h"
 #include "headgate/store/zookeeper/lock_place.h"
-#include "headgate/zookeeper/client.h"
 
 namespace headgate::store::zookeeper {
 
@@ -32,14 +32,14 @@ struct LocksOptions {
 class Locks final : public cas::KeyLocks {
  public:
   // Both must outlive the locks. The client must not call back after their end.
-  Locks(headgate::zookeeper::Client& client, net::EventLoop& loop, LocksOptions options);
+  Locks(client::zookeeper::Client& client, net::EventLoop& loop, LocksOptions options);
 
   void Take(std::string_view name, Listener listener) override;
   void Release(std::string_view name) override;
 
   // The events of the session.
   void OnConnected(bool new_session);
-  void OnWatch(const headgate::zookeeper::WatchEvent& event);
+  void OnWatch(const client::zookeeper::WatchEvent& event);
 
   // The places in all queues, those included that were left and whose nodes are not gone yet.
   size_t places() const { return places_.size(); }
@@ -59,7 +59,7 @@ class Locks final : public cas::KeyLocks {
     bool told = false;          // that the lock is held
     uint64_t call = 0;          // the call whose answer counts
     std::string watched{};      // path
-    bool queue_unused = false;  // this place has made the queue, and no node in it
+    bool queue_unused = false;  // this place has created the queue, but no node in it
   };
 
   std::vector<uint64_t> Ids() const;
@@ -70,18 +70,18 @@ class Locks final : public cas::KeyLocks {
   void NoteQueue(uint64_t id, bool unused);
   void MakeQueue(uint64_t id, uint64_t call, const std::string& path, bool may_make_parent);
   void List(uint64_t id, uint64_t call, const std::string& path, bool sync);
-  // Hands the answer to a call to the place, if it still counts, by `hand`.
+  // Passes the answer to a call to the place through `hand`, if the answer still counts.
   template <typename Hand>
   void Answer(uint64_t id, uint64_t call, const Hand& hand);
   void ForgetWatch(Place& place);
   void OnTime();
 
-  headgate::zookeeper::Client& client_;
+  client::zookeeper::Client& client_;
   const LocksOptions options_;
   const std::string locks_;  // path
   base::Random random_;
   std::map<uint64_t, std::unique_ptr<Place>> places_;    // by id
-  absl::flat_hash_map<std::string, uint64_t> taken_;     // ids by key, without those that were left
+  absl::flat_hash_map<std::string, uint64_t> taken_;     // ids by key, without abandoned places
   absl::flat_hash_map<std::string, uint64_t> watching_;  // ids by the path that is watched
   bool retries_ = false;                                 // the timer is set
   net::Timer retry_timer_;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "headgate/base/crc32c.h"
+#include "headgate/client/zookeeper/node_name.h"
 #include "headgate/wire/digest.h"
-#include "headgate/zookeeper/node_name.h"
 
 namespace headgate::store::zookeeper {
 namespace {
@@ -14,14 +14,13 @@ constexpr size_t kNameBytesMax = 200;
 }  // namespace
 
 std::string BucketNodeName(std::string_view name) {
-  std::string node = headgate::zookeeper::NodeNameOf(name);
+  std::string node = client::zookeeper::NodeNameOf(name);
   if (node.size() > kNameBytesMax)
     node = "sha256:" + wire::DigestHex(wire::Digest::kSha256, name).substr(0, 32);
   return node;
 }
 
-StateNodes::StateNodes(std::string_view root)
-    : state_(headgate::zookeeper::Below(root, "state/")) {}
+StateNodes::StateNodes(std::string_view root) : state_(client::zookeeper::Below(root, "state/")) {}
 
 std::string StateNodes::PathOf(std::string_view name) const {
   const std::string node = BucketNodeName(name);

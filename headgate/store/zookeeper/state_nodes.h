@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/client/zookeeper/client.h"
 #include "headgate/store/cas/versioned_store.h"
-#include "headgate/zookeeper/client.h"
 
 namespace headgate::store::zookeeper {
 
@@ -35,8 +35,8 @@ class StateNodes {
 };
 
 // ZooKeeper's version of a value counts its writes, and begins again at 0 if its node is deleted
-// and made again. So the number contains when the node was made too.
-inline cas::Version VersionOf(const headgate::zookeeper::NodeStat& stat) {
+// and created again. So the number here also contains the transaction that created the node.
+inline cas::Version VersionOf(const client::zookeeper::NodeStat& stat) {
   const auto zxid = static_cast<uint64_t>(stat.created_zxid);
   // An epoch of the ensemble, and a counter within it.
   const auto made = static_cast<uint32_t>(zxid) + static_cast<uint32_t>(zxid >> 32) * 0x9e3779b1u;

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "headgate/zookeeper/node_name.h"
+#include "headgate/client/zookeeper/node_name.h"
 
 namespace headgate::store::zookeeper {
 namespace state_nodes_test {
@@ -31,7 +31,7 @@ TEST(StateNodes, TakeEveryName) {
   for (const std::string& name :
        {every, std::string("."), std::string(".."), std::string(5'000, '/')}) {
     const std::string path = nodes.PathOf(name);
-    EXPECT_TRUE(headgate::zookeeper::IsNodePath(path)) << path;
+    EXPECT_TRUE(client::zookeeper::IsNodePath(path)) << path;
     EXPECT_LE(path.size(), 220u);
   }
   EXPECT_NE(nodes.PathOf(std::string(300, 'a')), nodes.PathOf(std::string(301, 'a')));

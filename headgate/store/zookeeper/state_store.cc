@@ -9,12 +9,12 @@ namespace headgate::store::zookeeper {
 
 using absl::Status;
 using base::BootTime;
-using headgate::zookeeper::Client;
-using headgate::zookeeper::Created;
-using headgate::zookeeper::CreateMode;
-using headgate::zookeeper::Node;
-using headgate::zookeeper::NodeStat;
-using headgate::zookeeper::Watch;
+using client::zookeeper::Client;
+using client::zookeeper::Created;
+using client::zookeeper::CreateMode;
+using client::zookeeper::Node;
+using client::zookeeper::NodeStat;
+using client::zookeeper::Watch;
 
 namespace {
 
@@ -121,7 +121,7 @@ void StateStore::Renew(uint64_t number, const std::string& path, std::string_vie
   auto renewed = std::make_shared<Status>();
   client_.Replace(path, bytes, NodeVersionOf(expected),
                   [renewed](const Status& status) { *renewed = status; });
-  // Tells the version. Answered behind the other.
+  // Asks for the new node's version. This call is answered after the creation.
   client_.Exists(
       path, Watch::kNo,
       [this, number, renewed, done = std::move(done)](const absl::StatusOr<NodeStat>& stat) {
@@ -170,11 +170,16 @@ bool StateStore::End(uint64_t number, const Status& outcome) {
   const auto call = calls_.extract(number);
   if (call.empty()) {
     counters_.late_replies.Add();
+    if (IsAnswer(outcome)) breaker_.OnLateAnswer(loop_.Now());
     return false;
   }
   deadlines_.erase({call.mapped().deadline, number});
   Count(outcome, loop_.Now() - call.mapped().sent);
   Finish(call.mapped().pass, outcome);
+  if (!was_used_ && (outcome.ok() || absl::IsPermissionDenied(outcome))) {
+    was_used_ = outcome.ok();
+    if (options_.on_usability) options_.on_usability(outcome);
+  }
   return true;
 }
 
@@ -226,7 +231,10 @@ void StateStore::Count(const Status& outcome, base::Duration took) {
 void StateStore::Finish(Breaker::Pass pass, const Status& outcome) {
   const bool was_closed = breaker_.state() == Breaker::State::kClosed;
   const uint64_t opened = breaker_.opened();
-  breaker_.Finish(pass, IsAnswer(outcome) ? Breaker::Outcome::kSuccess : Breaker::Outcome::kFailure,
+  breaker_.Finish(pass,
+                  IsAnswer(outcome)                   ? Breaker::Outcome::kSuccess
+                  : absl::IsDeadlineExceeded(outcome) ? Breaker::Outcome::kNoAnswer
+                                                      : Breaker::Outcome::kFailure,
                   loop_.Now());
   counters_.breaker_opened.Add(breaker_.opened() - opened);
   const bool closed = breaker_.state() == Breaker::State::kClosed;

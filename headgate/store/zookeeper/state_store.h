@@ -4,8 +4,8 @@
 //   Get   sync and getData, sent together: one round trip
 //   Put   create, setData with a version, or delete with a version
 //
-// A follower of an ensemble may be behind, so each read is preceded by a sync (client.h says what a
-// sync cannot know; README.md, what that means here). Writes are decided by a majority.
+// A follower of an ensemble may lag behind, so each read is preceded by a sync (client.h states the
+// limits of a sync; README.md, their consequences here). Writes are decided by a majority.
 //
 // Each call ends at its deadline, whatever the C client does with it afterwards. A breaker keeps
 // calls from an ensemble that does not answer.
@@ -21,38 +21,45 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/client/zookeeper/client.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/breaker.h"
 #include "headgate/store/cas/versioned_store.h"
 #include "headgate/store/store_counters.h"
 #include "headgate/store/zookeeper/state_nodes.h"
-#include "headgate/zookeeper/client.h"
 
 namespace headgate::store::zookeeper {
 
 struct StateStoreOptions {
   std::string root = "/rate-limiter";  // the path of a node; missing nodes are made
-  // Calls that the C client has; those beyond fail at once. Raise it with the latency.
+  // Calls that the C client has; further ones fail at once. Raise it with the latency.
   uint32_t in_flight_max = 1024;
   BreakerOptions breaker{};
   uint64_t seed = 0;  // for jitter
-  // A node is replaced by a new one when its version gets here: the versions would wrap, and the
-  // version -1 would stand for any.
+  // A node is replaced by a new one when its version gets here: otherwise versions would wrap
+  // around, and ZooKeeper takes the version -1 for any version.
   int32_t version_max = int32_t{1} << 30;
   cas::KeyLocks* locks = nullptr;  // must outlive the store
+  // The leader's time, if it is known and this machine's clock is too far away from it.
+  std::function<std::optional<base::Instant>()> time{};
   std::function<void(bool open)> on_breaker{};
   std::function<void(const std::string& error)> on_alarm{};
+  // A call succeeded for the first time, or was refused before one has.
+  std::function<void(const absl::Status& state)> on_usability{};
 };
 
 class StateStore final : public cas::VersionedStore {
  public:
   // All must outlive the store. The client must not call back after the store's end.
-  StateStore(headgate::zookeeper::Client& client, net::EventLoop& loop, StateStoreOptions options,
+  StateStore(client::zookeeper::Client& client, net::EventLoop& loop, StateStoreOptions options,
              LoopStoreCounters& counters);
 
   void Get(std::string_view name, base::BootTime deadline, GetDone done) override;
   void Put(const cas::PutRequest& request, PutDone done) override;
 
+  std::optional<base::Instant> TimeAt(base::BootTime /*now*/) const override {
+    return options_.time ? options_.time() : std::nullopt;
+  }
   cas::KeyLocks* locks() override { return options_.locks; }
 
   // There is a connection: a breaker that is open may try again.
@@ -87,7 +94,7 @@ class StateStore final : public cas::VersionedStore {
   void Probe();
   void Alarm(const std::string& error);
 
-  headgate::zookeeper::Client& client_;
+  client::zookeeper::Client& client_;
   net::EventLoop& loop_;
   const StateStoreOptions options_;
   const StateNodes nodes_;
@@ -95,7 +102,8 @@ class StateStore final : public cas::VersionedStore {
   Breaker breaker_;
   uint64_t last_number_ = 0;
   bool denied_ = false;     // an alarm has said so
-  uint32_t in_flight_ = 0;  // at the C client, those that are over included
+  bool was_used_ = false;   // a call has succeeded
+  uint32_t in_flight_ = 0;  // at the C client, including ones that have timed out
   std::map<uint64_t, Call> calls_;
   std::set<std::pair<base::BootTime, uint64_t>> deadlines_;
   net::Timer deadline_timer_;

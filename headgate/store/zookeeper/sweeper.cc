@@ -3,21 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/client/zookeeper/node_name.h"
 #include "headgate/store/cas/envelope.h"
 #include "headgate/store/cas/removal.h"
-#include "headgate/zookeeper/node_name.h"
 
 namespace headgate::store::zookeeper {
 
 using absl::Status;
-using headgate::zookeeper::Below;
-using headgate::zookeeper::Children;
-using headgate::zookeeper::Client;
-using headgate::zookeeper::Created;
-using headgate::zookeeper::CreateMode;
-using headgate::zookeeper::Node;
-using headgate::zookeeper::NodeStat;
-using headgate::zookeeper::Watch;
+using client::zookeeper::Below;
+using client::zookeeper::Children;
+using client::zookeeper::Client;
+using client::zookeeper::Created;
+using client::zookeeper::CreateMode;
+using client::zookeeper::Node;
+using client::zookeeper::NodeStat;
+using client::zookeeper::Watch;
 
 namespace {
 
@@ -67,7 +67,7 @@ void Sweeper::TakeLock() {
                  });
 }
 
-// It may be ours: the answer to its creation was lost.
+// The existing lock may be ours: the answer to its creation may have been lost.
 void Sweeper::CheckLock() {
   ++in_flight_;
   client_.Exists(locks_ + "/gc", Watch::kNo, [this](const absl::StatusOr<NodeStat>& stat) {
@@ -90,7 +90,7 @@ void Sweeper::Step() {
   if (names_.empty()) return ListShard();
   const uint32_t count = static_cast<uint32_t>(std::min<size_t>(names_.size(), budget_));
   budget_ -= count;
-  ++in_flight_;  // for this function, so that the step does not end within it
+  ++in_flight_;  // counts this function as a call, so that the step does not end within it
   for (uint32_t i = 0; i < count; ++i) {
     const std::string name = std::move(names_.back());
     names_.pop_back();

@@ -2,12 +2,12 @@
 //
 // One instance of the fleet does it at a time: the one whose session owns the ephemeral node
 // ROOT/locks/gc. It goes through the directories of ROOT/state, reads each node, and deletes it if
-// its time is over and it still has the version that was read. It never reads or deletes more nodes
-// per second than it may.
+// its time is over and it still has the version that was read. It reads and deletes at most
+// nodes_per_second nodes.
 //
-// A sweeper that was frozen must not delete what another one has deleted and an instance has made
-// again: versions begin again at 0. So a node is deleted only through the session that owned the
-// lock before the node was read; if another sweeper has the lock, that session has ended.
+// A sweeper that was frozen must not delete a node that another sweeper has deleted and an instance
+// has created again: versions begin again at 0. So a node is deleted only through the session that
+// owned the lock before the node was read; if another sweeper has the lock, that session has ended.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
+#include "headgate/client/zookeeper/client.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/zookeeper/state_nodes.h"
-#include "headgate/zookeeper/client.h"
 
 namespace headgate::store::zookeeper {
 
@@ -47,7 +47,7 @@ class Sweeper {
  public:
   // All must outlive it. The client must not call back after its end. `clock` is the time of
   // decisions.
-  Sweeper(headgate::zookeeper::Client& client, net::EventLoop& loop,
+  Sweeper(client::zookeeper::Client& client, net::EventLoop& loop,
           const base::DisciplinedClock& clock, SweeperOptions options);
 
   // The owner of the client passes on the events of its listener.
@@ -64,11 +64,11 @@ class Sweeper {
   void Step();
   void ListShard();
   void Look(const std::string& name);
-  void OnNode(const std::string& path, const absl::StatusOr<headgate::zookeeper::Node>& node);
+  void OnNode(const std::string& path, const absl::StatusOr<client::zookeeper::Node>& node);
   void EndCall();
   void Fail();
 
-  headgate::zookeeper::Client& client_;
+  client::zookeeper::Client& client_;
   net::EventLoop& loop_;
   const base::DisciplinedClock& clock_;
   const SweeperOptions options_;

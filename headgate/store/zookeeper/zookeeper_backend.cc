@@ -1,4 +1,6 @@
 #include "headgate/store/zookeeper/zookeeper_backend.h"
+#include "headgate/store/cas/read_value.h"
+#include "headgate/store/damaged_value.h"
 
 #include <fmt/format.h>
 
@@ -8,40 +10,40 @@
 #include <utility>
 
 #include "headgate/base/random.h"
+#include "headgate/client/zookeeper/client.h"
+#include "headgate/client/zookeeper/node_name.h"
+#include "headgate/client/zookeeper/place.h"
+#include "headgate/client/zookeeper/presence.h"
 #include "headgate/store/cas/cas_store.h"
 #include "headgate/store/cas/clock_offset.h"
+#include "headgate/store/usability.h"
 #include "headgate/store/zookeeper/locks.h"
 #include "headgate/store/zookeeper/state_store.h"
 #include "headgate/store/zookeeper/sweeper.h"
-#include "headgate/zookeeper/client.h"
-#include "headgate/zookeeper/node_name.h"
-#include "headgate/zookeeper/place.h"
-#include "headgate/zookeeper/presence.h"
 
 namespace headgate::store::zookeeper {
 namespace {
 
 using absl::Status;
-using headgate::zookeeper::Below;
-using headgate::zookeeper::Client;
-using headgate::zookeeper::ClientOptions;
-using headgate::zookeeper::Place;
-using headgate::zookeeper::Presence;
-using headgate::zookeeper::WatchEvent;
+using client::zookeeper::Below;
+using client::zookeeper::Client;
+using client::zookeeper::ClientOptions;
+using client::zookeeper::Place;
+using client::zookeeper::Presence;
+using client::zookeeper::WatchEvent;
 
-// A server that is silent is given up after two thirds of it. An ensemble with the usual tick of
-// 2 s grants at least this much.
+// A silent server is given up after two thirds of this time. An ensemble with the usual tick of 2 s
+// grants at least this timeout.
 constexpr base::Duration kSessionTimeout = std::chrono::seconds(4);
 // A lost race takes two round trips of about a millisecond. The instance that won needs only one
-// for its next write, so the others lose often.
-constexpr uint32_t kAttemptsMax = 50;
+// for its next write, so the others lose often, and must not wait for long.
 constexpr base::Duration kPauseMax = std::chrono::milliseconds(4);
-// Within this time all instances reconnect after an outage.
+// All instances have reconnected this long after an outage.
 constexpr base::Duration kSettle = std::chrono::seconds(5);
 
 absl::StatusOr<Place> PlaceOf(const BackendOptions& options) {
-  return headgate::zookeeper::ParsePlace(options.url, headgate::zookeeper::kDefaultPath,
-                                         options.password);
+  return client::zookeeper::ParsePlace(options.url, client::zookeeper::kDefaultPath,
+                                       options.password);
 }
 
 void AddUselessOptions(const BackendOptions& options, std::vector<OptionProblem>& problems) {
@@ -85,8 +87,13 @@ void CheckCalls(const CallOptions& calls, std::vector<OptionProblem>& problems) 
 class Session {
  public:
   Session(net::EventLoop& loop, const Place& place, const BackendOptions& options,
+          const base::DisciplinedClock& clock, cas::ClockOffset& clock_offset,
           StoreListener listener, uint64_t seed)
-      : loop_(loop), name_(NameOf(place)), listener_(std::move(listener)) {
+      : loop_(loop),
+        name_(NameOf(place)),
+        listener_(std::move(listener)),
+        clock_(clock),
+        clock_offset_(clock_offset) {
     client_ = std::make_unique<Client>(
         ClientOptions{
             .servers = place.servers, .session_timeout = kSessionTimeout, .digest = place.digest},
@@ -98,27 +105,31 @@ class Session {
                                locks_->OnWatch(event);
                                if (presence_ != nullptr) presence_->OnWatch(event);
                              },
-                         .on_trouble = [this](const Status& why) { Report(why); }});
+                         .on_trouble =
+                             [this](const Status& why) {
+                               Report(why);
+                               if (absl::IsUnauthenticated(why)) OnUsability(why);
+                             }});
     locks_ =
         std::make_unique<Locks>(*client_, loop, LocksOptions{.root = place.path, .seed = seed});
-    state_ =
-        std::make_unique<StateStore>(*client_, loop,
-                                     StateStoreOptions{.root = place.path,
-                                                       .in_flight_max = options.calls.in_flight_max,
-                                                       .breaker = options.calls.breaker,
-                                                       .seed = seed,
-                                                       .locks = locks_.get(),
-                                                       .on_breaker =
-                                                           [this](bool open) {
-                                                             if (listener_.on_breaker)
-                                                               listener_.on_breaker(name_, open);
-                                                           },
-                                                       .on_alarm =
-                                                           [this](const std::string& error) {
-                                                             if (listener_.on_alarm)
-                                                               listener_.on_alarm(name_, error);
-                                                           }},
-                                     counters_);
+    state_ = std::make_unique<StateStore>(
+        *client_, loop,
+        StateStoreOptions{.root = place.path,
+                          .in_flight_max = options.calls.in_flight_max,
+                          .breaker = options.calls.breaker,
+                          .seed = seed,
+                          .locks = locks_.get(),
+                          .time = [this] { return LeadersTime(); },
+                          .on_breaker =
+                              [this](bool open) {
+                                if (listener_.on_breaker) listener_.on_breaker(name_, open);
+                              },
+                          .on_alarm =
+                              [this](const std::string& error) {
+                                if (listener_.on_alarm) listener_.on_alarm(name_, error);
+                              },
+                          .on_usability = [this](const Status& state) { OnUsability(state); }},
+        counters_);
   }
   Session(const Session&) = delete;
 
@@ -127,10 +138,10 @@ class Session {
     info_ = {.version = context.version, .started = context.clock.source().WallNow()};
     presence_ = std::make_unique<Presence>(
         *client_, loop_,
-        headgate::zookeeper::PresenceOptions{
+        client::zookeeper::PresenceOptions{
             .directory = Below(place.path, "instances"),
             .name = context.instance,
-            .data = headgate::zookeeper::PresenceData(info_),
+            .data = client::zookeeper::PresenceData(info_),
             .settle = kSettle,
             .on_error = listener_.on_instances_error,
             .clock = [&clock = context.clock] { return clock.Now(); },
@@ -146,7 +157,7 @@ class Session {
   void ShowRules(uint64_t generation, const std::string& fingerprint) {
     info_.rules_generation = generation;
     info_.rules_fingerprint = fingerprint;
-    presence_->Describe(headgate::zookeeper::PresenceData(info_));
+    presence_->Describe(client::zookeeper::PresenceData(info_));
   }
   void LeaveCount() {
     presence_->Leave([] {});
@@ -159,9 +170,11 @@ class Session {
   }
 
   net::EventLoop& loop() const { return loop_; }
+  void OnDamaged() const {
+    if (listener_.on_alarm) listener_.on_alarm(name_, std::string(kDamagedValueAlarm));
+  }
   StateStore& state() { return *state_; }
   const Presence& presence() const { return *presence_; }
-  std::optional<base::Duration> clock_offset() const { return clock_offset_.last(); }
   StoreCounters ReadCounters() const {
     StoreCounters read = counters_.Read();
     if (sweeper_ != nullptr) read.buckets_removed = sweeper_->counters().removed.value();
@@ -180,11 +193,18 @@ class Session {
     counters_.disconnects.Add();
     Report(absl::UnavailableError("the connection to the ensemble was lost"));
   }
+  std::optional<base::Instant> LeadersTime() const {
+    const base::Duration ahead = clock_offset_.correction();
+    return ahead == base::Duration(0) ? std::nullopt : std::optional(clock_.Now() - ahead);
+  }
   void OnClockOffset(base::Duration offset, base::Duration uncertainty) {
     const auto alarm = clock_offset_.OnMeasured(offset, uncertainty);
     if (!alarm) return;
     counters_.alarms.Add();
     if (listener_.on_alarm) listener_.on_alarm(name_, *alarm);
+  }
+  void OnUsability(const Status& state) const {
+    if (listener_.on_usability) listener_.on_usability(state);
   }
   // Each change once.
   void Report(const Status& state) {
@@ -196,13 +216,14 @@ class Session {
   const std::string name_;
   const StoreListener listener_;
   LoopStoreCounters counters_;
-  cas::ClockOffset clock_offset_;
+  const base::DisciplinedClock& clock_;
+  cas::ClockOffset& clock_offset_;  // shared by the process; the first session measures it
   Status reported_ = absl::UnknownError("");  // nothing yet
   std::unique_ptr<Client> client_;            // destroyed last
   std::unique_ptr<Locks> locks_;
   std::unique_ptr<StateStore> state_;
-  std::unique_ptr<Presence> presence_;  // as the sweeper, on the first loop
-  headgate::zookeeper::PresenceInfo info_;
+  std::unique_ptr<Presence> presence_;  // on the first loop, like the sweeper
+  client::zookeeper::PresenceInfo info_;
   std::unique_ptr<Sweeper> sweeper_;
 };
 
@@ -214,9 +235,14 @@ class ZooKeeperBackend final : public Backend {
     base::Random random(context.seed);
     std::vector<cas::CasStore::Parts> parts;
     for (uint32_t i = 0; i < loops.size(); ++i) {
-      sessions_.push_back(std::make_unique<Session>(*loops[i], place, options,
-                                                    context.listener_of(i), random.Next()));
-      parts.push_back({.loop = *loops[i], .service = sessions_.back()->state()});
+      StoreListener listener = context.listener_of(i);
+      listener.on_usability = [this, i](const Status& state) { usability_.Set(i, state); };
+      sessions_.push_back(std::make_unique<Session>(*loops[i], place, options, context.clock,
+                                                    clock_offset_, std::move(listener),
+                                                    random.Next()));
+      parts.push_back({.loop = *loops[i],
+                       .service = sessions_.back()->state(),
+                       .on_damaged = [&session = *sessions_.back()] { session.OnDamaged(); }});
     }
     sessions_.front()->Add(place, context);
     stores_ = cas::CasStore::Make(
@@ -226,7 +252,6 @@ class ZooKeeperBackend final : public Backend {
          .seed = random.Next(),
          .instances = [this, given = options.instances] { return given > 0 ? given : instances(); },
          .options = {.timeout = options.calls.timeout,
-                     .attempts_max = kAttemptsMax,
                      .pause_max = kPauseMax,
                      .lock_timeout = options.lock_timeout}});
   }
@@ -234,12 +259,11 @@ class ZooKeeperBackend final : public Backend {
   SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
   cas::VersionedStore& values(uint32_t loop) override { return sessions_.at(loop)->state(); }
   std::string name() const override { return name_; }
+  absl::Status problem() const override { return usability_.problem(); }
   uint32_t instances() const override {
     return context_.InstancesOf(sessions_.front()->presence().instances());
   }
-  std::optional<base::Duration> clock_offset() const override {
-    return sessions_.front()->clock_offset();
-  }
+  std::optional<base::Duration> clock_offset() const override { return clock_offset_.last(); }
   void ShowRules(uint64_t generation, const std::string& fingerprint) override {
     sessions_.front()->loop().Post([&session = *sessions_.front(), generation, fingerprint] {
       session.ShowRules(generation, fingerprint);
@@ -269,6 +293,7 @@ class ZooKeeperBackend final : public Backend {
       counters.locks_taken += read.locks_taken;
       counters.locks_lost += read.locks_lost;
       counters.locks_timed_out += read.locks_timed_out;
+      counters.calls_damaged += read.calls_damaged;
       counters.buckets_replaced_corrupt += read.buckets_replaced_corrupt;
       counters.buckets_clock_reset += read.buckets_clock_reset;
       counters.buckets_carried_over += read.buckets_carried_over;
@@ -280,6 +305,8 @@ class ZooKeeperBackend final : public Backend {
  private:
   const std::string name_;
   const BackendContext context_;
+  cas::ClockOffset clock_offset_;
+  Usability usability_;
   std::vector<std::unique_ptr<Session>> sessions_;  // one per loop, as the stores
   std::vector<std::unique_ptr<cas::CasStore>> stores_;
 };
@@ -303,6 +330,24 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& optio
                                                      const BackendContext& context) {
   HEADGATE_ASSIGN_OR_RETURN(const Place place, PlaceOf(options));
   return std::make_unique<ZooKeeperBackend>(place, options, loops, context);
+}
+
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout) {
+  HEADGATE_ASSIGN_OR_RETURN(const Place place, PlaceOf(options));
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  LoopStoreCounters counters;
+  Client client(
+      ClientOptions{
+          .servers = place.servers, .session_timeout = kSessionTimeout, .digest = place.digest},
+      loop,
+      Client::Listener{.on_connected = [](bool) {},
+                       .on_disconnected = [] {},
+                       .on_watch = [](const WatchEvent&) {},
+                       .on_trouble = [](const Status&) {}});
+  StateStore state(client, loop, StateStoreOptions{.root = place.path}, counters);
+  return cas::ReadBucket(state, loop, name, timeout);
 }
 
 }  // namespace headgate::store::zookeeper

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headgate/base/status.h"
+#include "headgate/client/zookeeper/client.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/backend.h"
 #include "headgate/store/backend_options.h"
@@ -24,6 +25,9 @@ inline constexpr std::string_view kUrlExamples =
 // Two writes to disks by a majority, and the reads between them.
 inline constexpr CallOptions kDefaultCalls = {.timeout = std::chrono::milliseconds(250)};
 
+// A node, with its path.
+inline constexpr size_t kNodeBytesMax = client::zookeeper::kRequestBytesMax;
+
 // Everything that is wrong with the options.
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
 
@@ -32,5 +36,10 @@ std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context);
+
+// The bytes of a bucket (bucket_codec.h) by its name; empty if there is none. Blocks for at most
+// `timeout`, on a loop of its own.
+absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::string_view name,
+                                       base::Duration timeout);
 
 }  // namespace headgate::store::zookeeper

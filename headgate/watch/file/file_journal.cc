@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,18 +14,17 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/wire/json.h"
 
 namespace headgate::watch::file {
 namespace {
 
-// Documents may be private to those who administrate.
+// Documents may be private to administrators.
 constexpr mode_t kMode = 0600;
 
-// One second in all. The lock is held for one write, unless its holder is stopped.
-constexpr int kLockWaitMs = 1;
-constexpr int kLockWaitsMax = 1000;
+// Another process rotates the file between its opening and its locking at most this often in a row.
+constexpr int kRotatedMax = 10;
 
 absl::Status SystemError(std::string_view what, const std::string& path) {
   return absl::UnavailableError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
@@ -45,7 +43,7 @@ std::optional<rule::Note> NoteOf(std::string_view line) {
 }  // namespace
 
 FileJournal::FileJournal(std::string path, Options options)
-    : path_(disk::FollowLinks(path).value_or(path)), options_(options) {}
+    : path_(files::FollowLinks(path).value_or(path)), options_(options) {}
 
 FileJournal::~FileJournal() { Close(); }
 
@@ -86,19 +84,13 @@ absl::Status FileJournal::Open() {
 // Opens the file and locks it. Another process may rotate it between the two; then the lock is on
 // the wrong file.
 absl::Status FileJournal::Lock() {
-  for (int wait = 0; wait < kLockWaitsMax; ++wait) {
+  for (int rotated = 0; rotated < kRotatedMax; ++rotated) {
     HEADGATE_RETURN_IF_ERROR(Open());
-    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
-      if (IsInPlace()) return absl::OkStatus();
-      Close();
-    } else if (errno == EWOULDBLOCK) {
-      ::poll(nullptr, 0, kLockWaitMs);
-    } else if (errno != EINTR) {
-      return SystemError("lock", path_);
-    }
+    HEADGATE_RETURN_IF_ERROR(files::LockFile(fd_, path_));
+    if (IsInPlace()) return absl::OkStatus();
+    Close();
   }
-  return absl::UnavailableError(
-      fmt::format("cannot lock {}: another process holds its lock", path_));
+  return absl::UnavailableError(fmt::format("cannot lock {}: others rename it", path_));
 }
 
 // The lock stays on the file that is renamed, so no other process rotates at the same time: it
@@ -143,15 +135,17 @@ absl::Status FileJournal::Write(std::string_view line) {
 
 absl::Status FileJournal::Append(std::string_view line) {
   HEADGATE_RETURN_IF_ERROR(Lock());
-  // Others write to the file too, so only its size under the lock counts.
+  // Other processes write to the file too, so its size is known only under the lock.
   struct stat stat {};
   absl::Status status = ::fstat(fd_, &stat) == 0 ? absl::OkStatus() : SystemError("read", path_);
   const auto size = static_cast<size_t>(stat.st_size);
-  if (status.ok() && size > 0 && size + line.size() > options_.file_bytes_max) status = Rotate();
+  const bool rotates = size > 0 && size + line.size() > options_.file_bytes_max;
+  if (status.ok() && rotates) status = Rotate();
   if (status.ok()) status = Write(line);
+  if (status.ok() && ::fdatasync(fd_) != 0) status = SystemError("sync", path_);
+  if (status.ok() && (rotates || size == 0)) status = files::SyncDirectoryOf(path_);
   if (fd_ >= 0) ::flock(fd_, LOCK_UN);
-  HEADGATE_RETURN_IF_ERROR(status);
-  return ::fdatasync(fd_) == 0 ? absl::OkStatus() : SystemError("sync", path_);
+  return status;
 }
 
 void FileJournal::Put(const rule::Note& note, OnNoted done) { done(Append(note.text + "\n")); }
@@ -164,7 +158,7 @@ void FileJournal::Read(std::string_view document, size_t count, OnNotes done) {
   std::string quoted = document.empty() ? "" : wire::Json(document).Text();
   if (quoted.find('\\') != std::string::npos) quoted.clear();
   for (uint32_t number = 0; number < options_.files_max && notes.size() < count; ++number) {
-    const auto text = disk::ReadRegularFile(PathOf(number), options_.file_bytes_max * 2);
+    const auto text = files::ReadRegularFile(PathOf(number), options_.file_bytes_max * 2);
     if (absl::IsNotFound(text.status())) break;
     if (!text.ok()) return done(absl::UnavailableError(text.status().message()));
     // From the end, so that the last line with an id is the one that counts.

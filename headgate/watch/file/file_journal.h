@@ -1,9 +1,11 @@
 // Notes about changes as lines of a file, in the order in which they were made. The file only ever
-// grows; when it is large enough, it becomes PATH.1, what was PATH.1 becomes PATH.2, and so on. The
-// oldest is removed. If PATH is a symbolic link, it stays, and the files are beside its target.
+// grows; when it is large enough, PATH is renamed to PATH.1, the old PATH.1 to PATH.2, and so on.
+// The oldest is removed. If PATH is a symbolic link, it stays, and the files are beside its target.
+//
+// A note is on the disk before it is reported as written, and so is the name of a new file.
 //
 // Several processes may write to one file. They lock it (flock) to write or to rename, and wait for
-// the lock for at most a second; nobody removes what another one wrote.
+// the lock for at most a second; no process removes a line of another one.
 //
 // A note that replaces an earlier one is one more line with the same id. A line that cannot be
 // read, such as the end of one that a crash cut off, is skipped.
@@ -22,7 +24,7 @@ class FileJournal final : public rule::Journal {
  public:
   struct Options {
     size_t file_bytes_max = size_t{8} << 20;
-    uint32_t files_max = 10;  // with the one that is written
+    uint32_t files_max = 10;  // including PATH itself
   };
 
   explicit FileJournal(std::string path) : FileJournal(std::move(path), Options()) {}

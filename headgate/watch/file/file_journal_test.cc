@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -19,6 +20,28 @@ namespace headgate::watch::file {
 namespace file_journal_test {
 
 using ::testing::ElementsAre;
+
+// The calls of the journal, in their order: the program's own functions take the place of those of
+// the C library.
+std::vector<std::string> calls;
+
+std::string NameOf(int fd) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error).filename();
+}
+
+extern "C" int fsync(int fd) {
+  calls.push_back("sync " + NameOf(fd));
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+extern "C" int fdatasync(int fd) {
+  calls.push_back("sync " + NameOf(fd));
+  return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+extern "C" int flock(int fd, int operation) noexcept {
+  calls.push_back((operation == LOCK_UN ? "unlock " : "lock ") + NameOf(fd));
+  return static_cast<int>(::syscall(SYS_flock, fd, operation));
+}
 
 class FileJournalTest : public ::testing::Test {
  protected:
@@ -44,6 +67,29 @@ class FileJournalTest : public ::testing::Test {
   TempDirectory temp_;
   const std::string path_ = temp_ / "audit.log";
 };
+
+TEST_F(FileJournalTest, ANoteAndTheNameOfItsFileAreOnTheDiskBeforeItIsReported) {
+  FileJournal journal(path_, {.file_bytes_max = 200, .files_max = 3});
+  const std::string folder = std::filesystem::path(temp_.path()).filename();
+  const auto calls_of_put = [&] {
+    calls.clear();
+    EXPECT_TRUE(Put(journal, "1", "a", std::string(100, 'x')).ok());
+    return calls;
+  };
+  EXPECT_THAT(calls_of_put(), ElementsAre("lock audit.log", "sync audit.log", "sync " + folder,
+                                          "unlock audit.log"));
+  // Too large for one file: the second one is new, and the first one has a new name.
+  EXPECT_THAT(calls_of_put(), ElementsAre("lock audit.log", "lock audit.log", "sync audit.log",
+                                          "sync " + folder, "unlock audit.log"));
+}
+
+TEST_F(FileJournalTest, ANoteInAFileThatExistsNeedsNoSyncOfTheDirectory) {
+  FileJournal journal(path_);
+  EXPECT_TRUE(Put(journal, "1", "a").ok());
+  calls.clear();
+  EXPECT_TRUE(Put(journal, "2", "a").ok());
+  EXPECT_THAT(calls, ElementsAre("lock audit.log", "sync audit.log", "unlock audit.log"));
+}
 
 TEST_F(FileJournalTest, ReadsTheNewestFirst) {
   FileJournal journal(path_);

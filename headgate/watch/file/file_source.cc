@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headgate/base/hash.h"
-#include "headgate/disk/files.h"
+#include "headgate/files/files.h"
 #include "headgate/rule/quote.h"
 
 namespace headgate::watch::file {
@@ -39,7 +39,7 @@ rule::DocumentSet DocumentsOf(FilesRead&& read) {
 }
 
 absl::StatusOr<rule::SourceDocument> DocumentOf(const std::string& path) {
-  absl::StatusOr<std::string> text = disk::ReadRegularFile(path, kFileBytesMax);
+  absl::StatusOr<std::string> text = files::ReadRegularFile(path, kFileBytesMax);
   if (!text.ok()) return std::move(text).status();
   std::string version = VersionOf(*text);
   return rule::SourceDocument{
@@ -52,18 +52,16 @@ absl::Status Remove(const std::string& path) {
   return absl::UnavailableError(fmt::format("cannot remove {}: {}", path, error.message()));
 }
 
-absl::Status Replace(const std::string& path, std::string_view text) {
-  // Replace the target of a symbolic link, not the link.
-  const auto target = disk::FollowLinks(path);
-  if (!target.ok()) return target.status();
+// Needs the lock of the directory.
+absl::Status Replace(const std::string& target, std::string_view text) {
   std::error_code error;
-  const auto mode = static_cast<uint32_t>(fs::status(*target, error).permissions());
-  // Nobody else has a file of this name, and hidden files are not rule files.
-  const fs::path place(*target);
+  const auto mode = static_cast<uint32_t>(fs::status(target, error).permissions());
+  // The name of the temporary file is unique to this process, and hidden, so it is not a rule file.
+  const fs::path place(target);
   const fs::path temporary =
       place.parent_path() / fmt::format(".{}.headgate-new", place.filename().native());
-  return disk::ReplaceFile(
-      *target, [&](const auto& write) { write(text); },
+  return files::ReplaceFile(
+      target, [&](const auto& write) { write(text); },
       {.mode = error ? kNewFileMode : mode, .temporary = temporary.native(), .keep_owner = true});
 }
 
@@ -166,6 +164,8 @@ absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& chang
     return absl::InvalidArgumentError(
         fmt::format("a rule file may have at most {} bytes", kFileBytesMax));
   }
+  HEADGATE_ASSIGN_OR_RETURN(const std::string target, files::FollowLinks(change.name));
+  HEADGATE_ASSIGN_OR_RETURN(const auto lock, files::DirectoryLock::OfFile(target));
   const absl::StatusOr<rule::SourceDocument> now = DocumentOf(change.name);
   if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
   const std::string version = now.ok() ? now->version : "";
@@ -180,7 +180,7 @@ absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& chang
     if (now.ok()) HEADGATE_RETURN_IF_ERROR(Remove(change.name));
     return "";
   }
-  HEADGATE_RETURN_IF_ERROR(Replace(change.name, *change.text));
+  HEADGATE_RETURN_IF_ERROR(Replace(target, *change.text));
   return VersionOf(*change.text);
 }
 

@@ -1,7 +1,8 @@
 // Rule files as a source of rules. A document is a file, and its name is the path of the file.
 //
-// A write replaces the whole file. The version is checked just before, but not under a lock: if two
-// processes write the same file at the same moment, the later one wins.
+// A write replaces the whole file. Meanwhile the directory of the file is locked against other
+// instances of Headgate, so of two that write over the same version at the same moment, one fails.
+// Editors do not know of the lock.
 #pragma once
 
 #include <functional>
@@ -45,7 +46,7 @@ class FileSource final : public rule::Source {
   const std::vector<std::string> paths_;
   net::EventLoop& loop_;
   OnDocuments on_documents_;
-  bool only_own_changes_ = false;                   // are unread, as far as is known
+  bool only_own_changes_ = false;  // only changes of our own are unread, as far as is known
   std::vector<std::function<void()>> catching_up_;  // until there are no unread changes
   FileWatch watch_;
   std::unique_ptr<net::Readable> readable_;

@@ -5,9 +5,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 #include <optional>
+#include <thread>
 
+#include "absl/strings/numbers.h"
+#include "headgate/files/files.h"
 #include "headgate/watch/file/temp_directory.h"
 
 namespace headgate::watch::file {
@@ -192,6 +196,52 @@ TEST_F(FileSourceTest, AWriteHarmsNoFileBesideTheDocument) {
   std::string draft;
   std::getline(std::ifstream(temp_ / "a.yaml.new"), draft);
   EXPECT_EQ(draft, "a draft");
+}
+
+TEST_F(FileSourceTest, OfTwoInstancesThatWriteOverTheSameVersionOneFails) {
+  constexpr int kWrites = 200;
+  temp_.Write("a.yaml", "0");
+  const std::string path = temp_ / "a.yaml";
+  std::atomic<int> accepted{0}, unexpected{0};
+  // Each one adds one to the number in the file, over the version that it has just read.
+  const auto write = [&] {
+    net::EventLoop loop(clock_);
+    FileSource source({path}, loop);
+    source.Subscribe([](const rule::DocumentSet&) {});
+    for (int i = 0; i < kWrites; ++i) {
+      source.Read(path, [&](absl::StatusOr<rule::SourceDocument> read) {
+        int number = -1;
+        if (!read.ok() || !absl::SimpleAtoi(read->text, &number)) {
+          ++unexpected;  // such as half a file
+          return;
+        }
+        source.Write(
+            {.name = path, .text = std::to_string(number + 1), .expected_version = read->version},
+            [&](const absl::StatusOr<std::string>& version) {
+              accepted += version.ok() ? 1 : 0;
+              unexpected += version.ok() || absl::IsAborted(version.status()) ? 0 : 1;
+            });
+      });
+    }
+  };
+  std::thread other(write);
+  write();
+  other.join();
+  Follow({path});
+  EXPECT_EQ(Read(path)->text, std::to_string(accepted));
+  EXPECT_EQ(unexpected, 0);
+}
+
+TEST_F(FileSourceTest, WaitsASecondForAnotherInstanceThatHoldsTheLockAndThenFails) {
+  temp_.Write("a.yaml", "one");
+  Follow({temp_.path()});
+  const std::string seen = Read(temp_ / "a.yaml")->version;
+  const auto lock = files::DirectoryLock::OfFile(temp_ / "a.yaml");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const auto written = Write({.name = temp_ / "a.yaml", .text = "two", .expected_version = seen});
+  EXPECT_EQ(written.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(written.status().message(), HasSubstr("another process holds its lock"));
+  EXPECT_EQ(Read(temp_ / "a.yaml")->text, "one");
 }
 
 TEST_F(FileSourceTest, WritesANewDocumentOnlyIfThereIsNone) {

@@ -29,8 +29,8 @@ struct FileText {
   bool operator==(const FileText&) const = default;
 };
 
-// The files, or the reason why they could not be read. Never a part of them: if there is a problem,
-// there are no files.
+// The files, or the reason why they could not be read. All or nothing: if there is a problem, there
+// are no files.
 struct FilesRead {
   std::vector<FileText> files;
   std::vector<rule::Problem> problems;

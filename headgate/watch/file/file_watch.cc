@@ -39,7 +39,11 @@ void FileWatch::ReadAgain(base::BootTime now) {
 
 std::optional<FilesRead> FileWatch::Step(base::BootTime now) {
   ReadEvents(now);
-  if (!last_.has_value()) return Read(now);
+  if (!last_.has_value() && options_.reads_at_once) return Read(now);
+  if (!last_.has_value() && !first_event_.has_value()) {
+    Rewatch();
+    OnChange(now);
+  }
   if (!first_event_.has_value() && now >= next_check_) CheckMetadata(now);
   const std::optional<base::BootTime> read_at = ReadAt();
   if (read_at.has_value() && now >= *read_at) return Read(now);

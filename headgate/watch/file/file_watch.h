@@ -37,6 +37,9 @@ struct FileWatchOptions {
   base::Duration delay_max = std::chrono::milliseconds(500);
   // How often metadata is checked.
   base::Duration check_interval = std::chrono::milliseconds(500);
+  // Whether the first Step reads the files. Otherwise it waits as after a change, because somebody
+  // may be writing them.
+  bool reads_at_once = true;
 };
 
 class FileWatch {
@@ -48,7 +51,7 @@ class FileWatch {
   int fd() const { return inotify_.get(); }
 
   // Returns the files if they differ from the last result or if ReadAgain was called since. The
-  // first call reads at once.
+  // first call reads at once, if the options say so.
   std::optional<FilesRead> Step(base::BootTime now);
 
   // Reads again as after a change, that is, after `delay_max` at the latest. Step then returns one
@@ -56,7 +59,7 @@ class FileWatch {
   // system had none left, so fd() may change from −1.
   void ReadAgain(base::BootTime now);
 
-  // Looks for changes, also for those that inotify does not see. Returns whether there are some
+  // Looks for changes, also for changes that inotify does not see. Returns whether there are some
   // that no Step has returned yet.
   bool Look(base::BootTime now);
   // Whether changes are known that no Step has returned yet.
@@ -75,7 +78,7 @@ class FileWatch {
   uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
 
  private:
-  // A digest of what was read, small enough to keep.
+  // A digest of the text that was read, small enough to keep.
   struct Digest {
     std::vector<std::pair<std::string, base::Hash128>> files;
     std::vector<rule::Problem> problems;

@@ -10,6 +10,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
+constexpr int64_t kCreated = 1;  // the zxid of the directory's creation
+
 // The names and texts, for comparison.
 std::map<std::string, std::string> TextsOf(const Directory& directory) {
   std::map<std::string, std::string> texts;
@@ -22,7 +24,7 @@ Directory WithTwo() {
   Directory directory;
   directory.OnConnected();
   EXPECT_TRUE(directory.TakeWanted().list);
-  directory.OnListed({"b", "a"}, 10);
+  directory.OnListed({"b", "a"}, 10, kCreated);
   EXPECT_FALSE(directory.complete());
   EXPECT_THAT(directory.TakeWanted().nodes, ElementsAre("a", "b"));
   directory.OnRead("a", {.text = "one", .zxid = 5});
@@ -54,7 +56,7 @@ TEST(Directory, ANewNodeCostsTheListAndOneRead) {
   const uint64_t before = directory.reads();
   directory.OnListChanged();
   EXPECT_TRUE(directory.TakeWanted().list);
-  directory.OnListed({"a", "b", "c"}, 12);
+  directory.OnListed({"a", "b", "c"}, 12, kCreated);
   EXPECT_THAT(directory.TakeWanted().nodes, ElementsAre("c"));
   directory.OnRead("c", {.text = "three", .zxid = 12});
   EXPECT_EQ(directory.reads(), before + 2);
@@ -63,7 +65,7 @@ TEST(Directory, ANewNodeCostsTheListAndOneRead) {
 
 TEST(Directory, ANodeThatIsNotListedIsGone) {
   Directory directory = WithTwo();
-  directory.OnListed({"b"}, 12);
+  directory.OnListed({"b"}, 12, kCreated);
   EXPECT_TRUE(directory.complete());
   EXPECT_THAT(TextsOf(directory), ElementsAre(Pair("b", "two")));
 }
@@ -91,7 +93,7 @@ TEST(Directory, EveryConnectionReadsEverythingAgain) {
   // Meanwhile "a" was deleted and "c" made, and no watch said so.
   directory.OnGone("a");
   directory.OnRead("b", {.text = "TWO", .zxid = 11});
-  directory.OnListed({"b", "c"}, 13);
+  directory.OnListed({"b", "c"}, 13, kCreated);
   EXPECT_THAT(directory.TakeWanted().nodes, ElementsAre("c"));
   directory.OnRead("c", {.text = "three", .zxid = 13});
   EXPECT_THAT(TextsOf(directory), ElementsAre(Pair("b", "TWO"), Pair("c", "three")));
@@ -101,27 +103,43 @@ TEST(Directory, AnAnswerOfAServerThatLagsBehindChangesNothing) {
   Directory directory = WithTwo();
   directory.OnConnected();
   directory.TakeWanted();
-  directory.OnListed({"a"}, 9);
-  EXPECT_EQ(directory.stale_answers(), 1u);
+  directory.OnListed({"a"}, 9, kCreated);
+  EXPECT_TRUE(directory.stale());
   directory.OnRead("a", {.text = "old", .zxid = 4});
-  EXPECT_EQ(directory.stale_answers(), 2u);
+  EXPECT_TRUE(directory.stale());
   EXPECT_FALSE(directory.complete());
   EXPECT_THAT(TextsOf(directory), ElementsAre(Pair("a", "one"), Pair("b", "two")));
   // Another server is as far as it was.
   directory.OnConnected();
+  EXPECT_FALSE(directory.stale());
+  EXPECT_EQ(directory.stale_rounds(), 1u);
   directory.TakeWanted();
-  directory.OnListed({"a", "b"}, 10);
+  directory.OnListed({"a", "b"}, 10, kCreated);
   directory.OnRead("a", {.text = "one", .zxid = 5});
   directory.OnRead("b", {.text = "two", .zxid = 9});
   EXPECT_TRUE(directory.complete());
-  EXPECT_EQ(directory.stale_answers(), 0u);
+  EXPECT_EQ(directory.stale_rounds(), 0u);
+}
+
+TEST(Directory, AnswersThatAreNotStaleDoNotHideThoseThatAre) {
+  Directory directory = WithTwo();
+  for (uint32_t round = 1; round <= 12; ++round) {
+    directory.OnConnected();
+    directory.TakeWanted();
+    // The ensemble was restored: "a" is as it was, and "b" is older.
+    directory.OnListed({"a", "b"}, 10, kCreated);
+    directory.OnRead("b", {.text = "old", .zxid = 8});
+    directory.OnRead("a", {.text = "one", .zxid = 5});
+    EXPECT_EQ(directory.stale_rounds(), round - 1);
+    EXPECT_TRUE(directory.stale());
+  }
 }
 
 TEST(Directory, ForgetsWhatItKnewOfAnEnsembleThatWasRestored) {
   Directory directory = WithTwo();
   directory.Forget();
   directory.TakeWanted();
-  directory.OnListed({"a"}, 3);
+  directory.OnListed({"a"}, 3, kCreated);
   directory.OnRead("a", {.text = "restored", .zxid = 2});
   EXPECT_TRUE(directory.complete());
   EXPECT_THAT(TextsOf(directory), ElementsAre(Pair("a", "restored")));
@@ -136,18 +154,85 @@ TEST(Directory, SaysThatItIsMissing) {
   EXPECT_THAT(directory.nodes(), IsEmpty());
   directory.OnListChanged();
   directory.TakeWanted();
-  directory.OnListed({"a"}, 20);
+  directory.OnListed({"a"}, 20, kCreated);
   EXPECT_FALSE(directory.missing());
 }
 
 TEST(Directory, StartsFromWhatWasKnown) {
   Directory directory;
-  directory.Remember({{"a", {.text = "one", .zxid = 5}}}, 10);
+  directory.Remember({{"a", {.text = "one", .zxid = 5}}}, 10, kCreated);
   EXPECT_FALSE(directory.complete());
   directory.OnConnected();
   EXPECT_THAT(directory.TakeWanted().nodes, ElementsAre("a"));
-  directory.OnListed({"a"}, 8);
-  EXPECT_EQ(directory.stale_answers(), 1u);
+  directory.OnListed({"a"}, 8, kCreated);
+  EXPECT_TRUE(directory.stale());
+}
+
+TEST(Directory, ADeletedNodeThatIsThereAgainIsRead) {
+  Directory directory = WithTwo();
+  directory.OnNodeChanged("a");
+  directory.OnListChanged();
+  const Directory::Wanted wanted = directory.TakeWanted();
+  EXPECT_TRUE(wanted.list);
+  EXPECT_THAT(wanted.nodes, ElementsAre("a"));
+  directory.OnListed({"a", "b"}, 12, kCreated);
+  EXPECT_FALSE(directory.complete());
+  directory.OnRead("a", {.text = "again", .zxid = 12});
+  EXPECT_TRUE(directory.complete());
+  EXPECT_EQ(directory.nodes().at("a").text, "again");
+}
+
+TEST(Directory, ADeletionThatTheListHasToldOfCostsNoSecondList) {
+  Directory directory = WithTwo();
+  directory.OnNodeChanged("a");
+  directory.TakeWanted();
+  directory.OnListed({"b"}, 12, kCreated);
+  directory.OnGone("a");
+  EXPECT_TRUE(directory.complete());
+  EXPECT_FALSE(directory.TakeWanted().list);
+}
+
+TEST(Directory, AComparisonWantsWhatWasMissed) {
+  Directory directory = WithTwo();
+  EXPECT_FALSE(directory.OnListCompared(10));
+  EXPECT_FALSE(directory.OnNodeCompared("a", 5));
+  EXPECT_TRUE(directory.complete());
+  EXPECT_TRUE(directory.OnNodeCompared("a", 11));
+  EXPECT_TRUE(directory.OnListCompared(12));
+  const Directory::Wanted wanted = directory.TakeWanted();
+  EXPECT_TRUE(wanted.list);
+  EXPECT_THAT(wanted.nodes, ElementsAre("a"));
+}
+
+TEST(Directory, AComparisonMissesNothingThatIsOnItsWayOrOld) {
+  Directory directory = WithTwo();
+  EXPECT_FALSE(directory.OnNodeCompared("a", 4)) << "of a server that lags behind";
+  EXPECT_FALSE(directory.OnListCompared(9));
+  EXPECT_FALSE(directory.OnNodeCompared("c", 20)) << "the list will tell";
+  directory.OnNodeChanged("a");
+  EXPECT_FALSE(directory.OnNodeCompared("a", 11));
+  directory.TakeWanted();
+  EXPECT_FALSE(directory.OnNodeCompared("a", 11));
+  directory.OnListChanged();
+  EXPECT_FALSE(directory.OnListCompared(12));
+  EXPECT_FALSE(directory.OnNodeCompared("b", 0)) << "the list is about to be read";
+  directory.TakeWanted();
+  EXPECT_FALSE(directory.OnListCompared(12));
+}
+
+TEST(Directory, AComparisonFindsWhatIsGone) {
+  Directory directory = WithTwo();
+  EXPECT_TRUE(directory.OnNodeCompared("a", 0));
+  EXPECT_THAT(directory.TakeWanted().nodes, ElementsAre("a"));
+  directory.OnGone("a");
+  EXPECT_TRUE(directory.TakeWanted().list);
+  directory.OnListed({"b"}, 12, kCreated);
+  EXPECT_TRUE(directory.complete());
+  EXPECT_TRUE(directory.OnListCompared(0)) << "the directory itself";
+  directory.TakeWanted();
+  directory.OnMissing();
+  EXPECT_FALSE(directory.OnListCompared(0));
+  EXPECT_TRUE(directory.OnListCompared(20)) << "it was made again";
 }
 
 TEST(Directory, IgnoresWatchesOfNodesThatItDoesNotKnow) {

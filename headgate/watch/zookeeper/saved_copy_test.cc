@@ -15,7 +15,9 @@ constexpr std::string_view kPlace = "zk://a:2181/rate-limiter";
 
 SavedCopy Copy() {
   return {.rules = {.nodes = {{"edge", {.text = "domain: edge\n", .zxid = 7, .version = 2}}},
-                    .list_zxid = 5},
+                    .kept = {{"gone", {.text = "domain: gone\n", .zxid = 8, .version = 1}}},
+                    .list_zxid = 5,
+                    .created_zxid = 3},
           .config = {.nodes = {{"a%2Fb", {.text = "{\"Limit\": 1}", .zxid = 1LL << 40}}},
                      .list_zxid = 6}};
 }
@@ -24,7 +26,9 @@ TEST(SavedCopy, ComesBackAsItWas) {
   const auto copy = CopyFromText(CopyAsText(Copy(), kPlace), kPlace);
   ASSERT_TRUE(copy.ok()) << copy.status();
   EXPECT_EQ(copy->rules.nodes, Copy().rules.nodes);
+  EXPECT_EQ(copy->rules.kept, Copy().rules.kept);
   EXPECT_EQ(copy->rules.list_zxid, 5);
+  EXPECT_EQ(copy->rules.created_zxid, 3);
   EXPECT_EQ(copy->config.nodes, Copy().config.nodes);
   EXPECT_EQ(copy->config.list_zxid, 6);
 }
@@ -41,9 +45,18 @@ TEST(SavedCopy, EveryFlippedBitAndEveryCutIsNoticed) {
   }
 }
 
-TEST(SavedCopy, OfAnotherPlaceIsNotTaken) {
-  const auto copy = CopyFromText(CopyAsText(Copy(), "zk://b:2181/x"), kPlace);
-  EXPECT_THAT(copy.status().message(), HasSubstr("zk://b:2181/x"));
+TEST(SavedCopy, OfAnotherPathIsNotTaken) {
+  for (const std::string_view place :
+       {"zk://a:2181/x", "zk://a:2181/rate-limiter/x", "zk://a:2181/"}) {
+    const auto copy = CopyFromText(CopyAsText(Copy(), place), kPlace);
+    EXPECT_THAT(copy.status().message(), HasSubstr(place));
+  }
+}
+
+TEST(SavedCopy, IsTakenIfTheUrlNamesOtherServersOfTheEnsemble) {
+  for (const std::string_view place :
+       {"zk://b:2181/rate-limiter", "zk://a:2181,b:2181,c:2182/rate-limiter"})
+    EXPECT_TRUE(CopyFromText(CopyAsText(Copy(), place), kPlace).ok()) << place;
 }
 
 TEST(SavedCopy, OtherJsonIsNotACopy) {

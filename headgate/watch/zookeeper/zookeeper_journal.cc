@@ -7,18 +7,20 @@
 #include <utility>
 
 #include "headgate/base/hash.h"
-#include "headgate/zookeeper/node_name.h"
+#include "headgate/client/zookeeper/node_name.h"
+#include "headgate/watch/zookeeper/document_version.h"
+#include "headgate/wire/json.h"
 
 namespace headgate::watch::zookeeper {
 namespace {
 
-using headgate::zookeeper::Below;
-using headgate::zookeeper::Children;
-using headgate::zookeeper::Created;
-using headgate::zookeeper::CreateMode;
-using headgate::zookeeper::Node;
-using headgate::zookeeper::NodeStat;
-using headgate::zookeeper::Watch;
+using client::zookeeper::Below;
+using client::zookeeper::Children;
+using client::zookeeper::Created;
+using client::zookeeper::CreateMode;
+using client::zookeeper::Node;
+using client::zookeeper::NodeStat;
+using client::zookeeper::Watch;
 
 constexpr size_t kHashDigits = 16;
 // After this many notes of this instance it counts all notes.
@@ -34,9 +36,18 @@ std::string_view IdOf(std::string_view name) {
   return name.size() > kHashDigits + 1 ? name.substr(kHashDigits + 1) : std::string_view();
 }
 
-void SortNewestFirst(std::vector<std::string>& names) {
-  std::sort(names.begin(), names.end(),
-            [](const auto& a, const auto& b) { return IdOf(a) > IdOf(b); });
+// Whether the note is about the deletion of its document in a state of at least this zxid. A failed
+// change deleted nothing; a change that is noted as begun may have been made.
+bool NotesDeletion(std::string_view text, const ZooKeeperJournal::Deletion& deletion) {
+  const wire::Json note = wire::Json::Parse(text).value_or(nullptr);
+  const std::string_view action = note["action"].text();
+  const bool without_text = action == "rollback" && note.Find("new_text") == nullptr &&
+                            note.Find("texts_left_out") == nullptr;
+  if (note["document"].text() != deletion.document || note["outcome"].text() == "failed" ||
+      (action != "delete" && !without_text))
+    return false;
+  const auto deleted = ParseVersion(note["old_version"].text());
+  return deleted && deleted->zxid >= deletion.zxid;
 }
 
 }  // namespace
@@ -48,7 +59,24 @@ struct ZooKeeperJournal::Reading {
   OnNotes done;
 };
 
-ZooKeeperJournal::ZooKeeperJournal(headgate::zookeeper::Client& client, std::string path)
+struct ZooKeeperJournal::Ordering {
+  std::vector<std::pair<int64_t, std::string>> notes{};  // with the zxids of their creation
+  size_t unanswered = 0;
+  absl::Status status{};
+  std::function<void(absl::StatusOr<std::vector<std::string>> names)> done;
+};
+
+struct ZooKeeperJournal::Search {
+  struct Note {
+    std::string name;
+    Deletion deletion;
+  };
+  std::vector<Note> notes{};  // still to be read
+  std::vector<std::string> found{};
+  OnFound done;
+};
+
+ZooKeeperJournal::ZooKeeperJournal(client::zookeeper::Client& client, std::string path)
     : client_(client), path_(std::move(path)) {}
 
 std::string ZooKeeperJournal::NodeOf(const rule::Note& note) const {
@@ -90,11 +118,40 @@ void ZooKeeperJournal::Read(std::string_view document, size_t count, OnNotes don
       const std::string begin = HashOf(reading->document) + "-";
       std::erase_if(reading->names, [&](const auto& name) { return !name.starts_with(begin); });
     }
-    SortNewestFirst(reading->names);
-    if (reading->names.size() > count) reading->names.resize(count);
-    std::reverse(reading->names.begin(), reading->names.end());
-    ReadNext(reading);
+    Order(std::move(reading->names),
+          [this, reading, count](absl::StatusOr<std::vector<std::string>> names) {
+            if (!names.ok()) return reading->done(names.status());
+            if (names->size() > count) names->resize(count);
+            reading->names.assign(names->rbegin(), names->rend());
+            ReadNext(reading);
+          });
   });
+}
+
+void ZooKeeperJournal::Order(
+    std::vector<std::string> names,
+    std::function<void(absl::StatusOr<std::vector<std::string>> names)> done) {
+  auto ordering =
+      std::make_shared<Ordering>(Ordering{.unanswered = names.size() + 1, .done = std::move(done)});
+  const auto on_answer = [ordering] {
+    if (--ordering->unanswered > 0) return;
+    if (!ordering->status.ok()) return ordering->done(ordering->status);
+    std::sort(ordering->notes.rbegin(), ordering->notes.rend());
+    std::vector<std::string> ordered;
+    for (auto& [zxid, name] : ordering->notes) ordered.push_back(std::move(name));
+    ordering->done(std::move(ordered));
+  };
+  for (const std::string& name : names) {
+    client_.Exists(Below(path_, name), Watch::kNo,
+                   [ordering, on_answer, name](const absl::StatusOr<NodeStat>& stat) {
+                     // The note may have been removed as one of the oldest.
+                     if (stat.ok()) ordering->notes.emplace_back(stat->created_zxid, name);
+                     if (!stat.ok() && !absl::IsNotFound(stat.status()))
+                       ordering->status = stat.status();
+                     on_answer();
+                   });
+  }
+  on_answer();
 }
 
 void ZooKeeperJournal::ReadNext(const std::shared_ptr<Reading>& reading) {
@@ -102,7 +159,7 @@ void ZooKeeperJournal::ReadNext(const std::shared_ptr<Reading>& reading) {
   const std::string name = std::move(reading->names.back());
   reading->names.pop_back();
   client_.Get(Below(path_, name), Watch::kNo, [this, reading, name](absl::StatusOr<Node> node) {
-    // It may have been removed as one of the oldest.
+    // The note may have been removed as one of the oldest.
     if (!node.ok() && !absl::IsNotFound(node.status())) return reading->done(node.status());
     if (node.ok()) {
       reading->notes.push_back({.id = std::string(IdOf(name)),
@@ -113,13 +170,45 @@ void ZooKeeperJournal::ReadNext(const std::shared_ptr<Reading>& reading) {
   });
 }
 
+void ZooKeeperJournal::FindNoted(std::vector<Deletion> deletions, OnFound done) {
+  auto search = std::make_shared<Search>(Search{.done = std::move(done)});
+  client_.List(path_, Watch::kNo,
+               [this, search, deletions = std::move(deletions)](absl::StatusOr<Children> children) {
+                 if (!children.ok()) return search->done({});
+                 std::sort(children->names.begin(), children->names.end());
+                 for (const Deletion& deletion : deletions) {
+                   const std::string begin = HashOf(deletion.document) + "-";
+                   auto name =
+                       std::lower_bound(children->names.begin(), children->names.end(), begin);
+                   for (; name != children->names.end() && name->starts_with(begin); ++name)
+                     search->notes.push_back({.name = *name, .deletion = deletion});
+                 }
+                 SearchNext(search);
+               });
+}
+
+void ZooKeeperJournal::SearchNext(const std::shared_ptr<Search>& search) {
+  if (search->notes.empty()) return search->done(search->found);
+  Search::Note note = std::move(search->notes.back());
+  search->notes.pop_back();
+  client_.Get(
+      Below(path_, note.name), Watch::kNo,
+      [this, search, deletion = std::move(note.deletion)](const absl::StatusOr<Node>& node) {
+        if (node.ok() && NotesDeletion(node->data, deletion))
+          search->found.push_back(deletion.document);
+        SearchNext(search);
+      });
+}
+
 void ZooKeeperJournal::RemoveOldest() {
   notes_until_removal_ = kRemovalEvery;
   client_.List(path_, Watch::kNo, [this](absl::StatusOr<Children> children) {
     if (!children.ok() || children->names.size() <= kNotesMax) return;
-    SortNewestFirst(children->names);
-    for (size_t i = kNotesMax; i < children->names.size(); ++i)
-      client_.Delete(Below(path_, children->names[i]), -1, [](const absl::Status&) {});
+    Order(std::move(children->names), [this](absl::StatusOr<std::vector<std::string>> names) {
+      if (!names.ok()) return;
+      for (size_t i = kNotesMax; i < names->size(); ++i)
+        client_.Delete(Below(path_, (*names)[i]), -1, [](const absl::Status&) {});
+    });
   });
 }
 

@@ -3,12 +3,12 @@
 //   rules/NAME    a rule file
 //   audit/        the changes that were made through Headgate (zookeeper_journal.h)
 //   config/KEY    the limit of one API key, as JSON (rule/key_limit.h); KEY is percent-encoded if
-//                 it is not the name of a znode (zookeeper/node_name.h)
-//   instances/ID  one node for each instance that is alive (zookeeper/presence.h)
+//                 it is not the name of a znode (client/zookeeper/node_name.h)
+//   instances/ID  one node for each instance that is alive (client/zookeeper/presence.h)
 //
 // A document's name is the whole path. A document is refused alone: the others still apply.
-// Documents are only ever replaced by newer ones. While the ensemble is away, and after deletions
-// that look like an accident (deletion_guard.h), the last ones stay.
+// Documents are only ever replaced by newer ones. While the ensemble is unreachable, and after
+// deletions that look like an accident (deletion_guard.h), the last documents stay.
 #pragma once
 
 #include <atomic>
@@ -23,27 +23,32 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/client/zookeeper/client.h"
+#include "headgate/client/zookeeper/place.h"
+#include "headgate/client/zookeeper/presence.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/rule/source.h"
+#include "headgate/watch/zookeeper/comparison.h"
 #include "headgate/watch/zookeeper/deletion_guard.h"
 #include "headgate/watch/zookeeper/directory.h"
 #include "headgate/watch/zookeeper/node_reader.h"
 #include "headgate/watch/zookeeper/zookeeper_journal.h"
-#include "headgate/zookeeper/client.h"
-#include "headgate/zookeeper/place.h"
-#include "headgate/zookeeper/presence.h"
 
 namespace headgate::watch::zookeeper {
 
 struct SourceOptions {
-  headgate::zookeeper::Place place;
+  client::zookeeper::Place place;
   base::Duration session_timeout = std::chrono::seconds(10);
   // The file of the last good documents; empty: none.
   std::string copy{};
+  // Between two comparisons with the ensemble (comparison.h).
+  base::Duration compare_pause = std::chrono::minutes(1);
+  // A session watches at most this many bytes of paths.
+  size_t watched_bytes_max = NodeReader::kWatchedBytesMax;
   // The name of this instance's node below instances/; empty: it is not shown, and the others are
   // not counted.
   std::string instance{};
-  headgate::zookeeper::PresenceInfo info{};
+  client::zookeeper::PresenceInfo info{};
 };
 
 class ZooKeeperSource final : public rule::Source {
@@ -53,8 +58,8 @@ class ZooKeeperSource final : public rule::Source {
   void Tell(OnNews on_news) override { on_news_ = std::move(on_news); }
   void Subscribe(OnDocuments on_documents) override;
   void Refresh() override;
-  // Asks the ensemble for what it has, and waits for the reads that are under way, but not for
-  // those that failed.
+  // Asks the ensemble for its present state, and waits for the reads in progress, but not for
+  // failed ones.
   void CatchUp(std::function<void()> done) override;
   std::optional<rule::SourceDocument> Place(std::string_view name) const override;
   std::string NameOfLimit(std::string_view key) const override;
@@ -80,32 +85,40 @@ class ZooKeeperSource final : public rule::Source {
     // Nodes, and the list (""), whose read failed. They are read again after a pause.
     std::set<std::string> failed{};
     bool paused = false;    // no reads before the next attempt
-    bool may_make = false;  // the directory, if it is missing
+    bool may_make = false;  // the directory may be created if it is missing
+    bool after_gap = true;  // not everything has been read since the last connection
+    bool confirmed =
+        false;  // accept the documents of a restored ensemble, once everything has been read
   };
 
   void TellOf(News::Kind kind, std::string reason = {}, std::string copy = {});
   void LoadCopy();
   void SaveCopy();
   Documents* DirectoryOf(std::string_view path);
-  headgate::zookeeper::PresenceOptions PresenceOptionsOf();
+  client::zookeeper::PresenceOptions PresenceOptionsOf();
   void OnConnected(bool new_session);
   void ReadAll();
-  void OnDisconnected();
-  void OnWatch(const headgate::zookeeper::WatchEvent& event);
+  void OnDisconnected(base::BootTime heard_at, std::string_view what);
+  void OnWatch(const client::zookeeper::WatchEvent& event);
   void ReadWanted(Documents& documents);
   void ReadList(Documents& documents);
-  void OnList(Documents& documents, const absl::StatusOr<headgate::zookeeper::Children>& children);
+  void OnList(Documents& documents, const absl::StatusOr<client::zookeeper::Children>& children);
   void OnNode(Documents& documents, const std::string& name,
-              absl::StatusOr<headgate::zookeeper::Node> node);
+              absl::StatusOr<client::zookeeper::Node> node);
   void MakeDirectory(Documents& documents);
   void AfterAnswer(Documents& documents);
   void ReadAgainSoon();
   void ReadAgain();
   void ReadForbidden();
+  // Asks each session whether its server is there.
+  void Knock();
+  Comparison::Callbacks ComparisonCallbacks();
+  bool Compare(const std::string& path, const Comparison::Stat& stat);
   bool ReadsAreUnderWay() const;
   void EndCatchUp();
   void PublishSoon();
   void Publish();
+  void Judge(Documents& documents);
   void AddDocuments(Documents& documents, rule::DocumentSet& set);
 
   const SourceOptions options_;
@@ -114,11 +127,11 @@ class ZooKeeperSource final : public rule::Source {
   OnDocuments on_documents_;
   Documents rules_;
   Documents config_;
-  headgate::zookeeper::Client client_;
+  client::zookeeper::Client client_;
   NodeReader reader_;
   ZooKeeperJournal journal_;
-  std::optional<headgate::zookeeper::Presence> presence_;
-  headgate::zookeeper::PresenceInfo info_;
+  std::optional<client::zookeeper::Presence> presence_;
+  client::zookeeper::PresenceInfo info_;
   std::string instances_error_;
   bool connected_ = false;
   bool ever_complete_ = false;  // everything has been read once
@@ -128,16 +141,22 @@ class ZooKeeperSource final : public rule::Source {
   net::Timer publish_timer_;
   net::Timer again_timer_;
   net::Timer forbidden_timer_;
+  net::Timer knock_timer_;
+  Comparison comparison_;
   bool publish_due_ = false;
   bool refreshed_ = false;
-  std::vector<std::function<void()>> catching_up_;  // until the reads under way are published
+  std::vector<std::function<void()>> catching_up_;  // until the reads in progress are published
   rule::DocumentSet published_;
-  std::string saved_;                      // the last copy that was written
-  std::string copy_error_;                 // why the newest copy could not be written
-  std::atomic<int64_t> away_since_ns_{0};  // on CLOCK_BOOTTIME; 0: up to date
+  std::string saved_;       // the last copy that was written
+  std::string copy_error_;  // why the newest copy could not be written
+  // On CLOCK_BOOTTIME: since when changes may have been missed (0: none), and when the session with
+  // the longest silence last heard from its server.
+  std::atomic<int64_t> away_since_ns_{0};
+  std::atomic<int64_t> heard_at_ns_{0};
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> kept_{0};
   std::atomic<uint64_t> reads_{0};
+  std::atomic<uint64_t> missed_{0};
 };
 
 }  // namespace headgate::watch::zookeeper

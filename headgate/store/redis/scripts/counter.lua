@@ -18,7 +18,7 @@ local function carried(a, b, c)
 end
 local function below(a, b, c, x, y, z) return a < x or a == x and (b < y or b == y and c < z) end
 
--- Nothing if the text is no such number.
+-- Nothing if the text is not such a number.
 local function read(text)
   local sign, whole = string.match(text, '^(%-?)(%d+)$')
   local fraction = ''

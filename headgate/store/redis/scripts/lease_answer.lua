@@ -1,3 +1,4 @@
--- The part of an answer about leases.
+kept = ended .. kept
+-- The part of the answer that is about leases.
 local said = ''
-if op == LEASE then said = struct.pack('>I4I4I4I4', granted, holders, lease_hi, lease_lo) end
+if op == LEASE then said = struct.pack('>I4I4I4I4I4I4', granted, others, lease_hi, lease_lo, others_hi, others_lo) end

@@ -59,19 +59,60 @@ local function tokens()
   return math.max(0, whole)
 end
 
-local allowed = (op == REFUND or cost == 0 or fits(capacity - cost - current)) and 1 or 0
+-- Whether a moment lies in one of the last `windows` windows, this one included. The first instant of a window belongs
+-- to the one before.
+local function within(hi, lo, windows)
+  for _ = 1, windows do hi, lo = later(hi, lo, period_hi, period_lo, 0, 0) end
+  return hi > end_hi or hi == end_hi and lo > end_lo
+end
+if #ended > 0 and (over_hi or not within(seen_hi, seen_lo, 1)) then
+  local parts = {}
+  for i = 1, #ended, 32 do
+    local hi, lo = struct.unpack('>I4I4', ended, i + 24)
+    if within(hi, lo, 2) then parts[#parts + 1] = string.sub(ended, i, i + 31) end
+  end
+  ended = table.concat(parts)
+end
 if op == REFUND then
   current = math.max(owed, current - cost, 0)
+elseif op == UNDO then
+  -- How long before this window the take was.
+  local ago_hi, ago_lo = now_hi - taken_hi - x_hi, now_lo - taken_lo - x_lo
+  while ago_lo < 0 do ago_hi, ago_lo = ago_hi - 1, ago_lo + TWO32 end
+  if ago_hi < 0 or ago_hi == 0 and ago_lo == 0 then
+    current = math.max(owed, current - cost, 0)
+  elseif ago_hi < period_hi or ago_hi == period_hi and ago_lo <= period_lo then
+    previous = math.max(previous - cost, 0)
+  end
 elseif op == LEASE then
-  settle(function(unspent) current = math.max(owed, current - unspent) end)
-  current = current + ask(tokens(), end_hi, end_lo)
-elseif op == TAKE and (allowed == 1 or count_denied == 1) then
+  local unspent = 0
+  settle(function(part) unspent = unspent + part end, function(part, over_at_hi, over_at_lo)
+    if within(over_at_hi, over_at_lo, 1) then
+      unspent = unspent + part
+    else
+      previous = math.max(0, previous - part)
+    end
+  end)
+  current = math.max(owed, current - unspent)
+  if is_granted() then cost = 0 end
+end
+local allowed = (op ~= TAKE and op ~= PEEK and op ~= LEASE or cost == 0 or fits(capacity - cost - current) or
+  overdraw and fits(capacity - current)) and 1 or 0
+if blocked and op == TAKE then allowed = 0 end
+if op == CHARGE or (op == TAKE or op == LEASE) and cost > 0 and (allowed == 1 or count_denied == 1) then
   current = math.min(current + cost, TWO32 - 1)
 end
+if op == LEASE and allowed == 0 then
+  local left = tokens()
+  local leases = count_denied == 0 and not overdraw
+  if others > 0 and cost <= capacity and cost <= left + others and leases then mark(left, end_hi, end_lo) end
+elseif op == LEASE then
+  current = current + ask(tokens(), end_hi, end_lo)
+end
 local until_hi, until_lo
-local drop = op ~= LOOK and previous == 0 and current == 0 and lives == 0
-if op ~= LOOK then edge_hi, edge_lo, count = previous, current, 0 end
-if op ~= LOOK and not drop then
+local drop = op ~= PEEK and previous == 0 and current == 0 and lives == 0
+if op ~= PEEK then edge_hi, edge_lo, count = previous, current, 0 end
+if op ~= PEEK and not drop then
   until_hi, until_lo = end_hi, end_lo
   if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
   if lives > 0 and (last_hi > end_hi or last_hi == end_hi and last_lo > end_lo) then
@@ -80,6 +121,6 @@ if op ~= LOOK and not drop then
     if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
--- A refund and a lease report the rest after them, all other calls the rest that they found.
-if op == REFUND or op == LEASE then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end
+-- A take and a peek report the rest that they found, all other calls the rest after them.
+if op ~= TAKE and op ~= PEEK then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end
 local old_count = 0

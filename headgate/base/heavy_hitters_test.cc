@@ -1,0 +1,133 @@
+#include "headgate/base/heavy_hitters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "headgate/base/random.h"
+
+namespace headgate::base {
+namespace heavy_hitters_test {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using By = HeavyHitters::By;
+
+constexpr HashSecret kSecret{};
+
+void Add(HeavyHitters& hitters, const std::string& key, const HeavyHitters::Request& request = {}) {
+  hitters.Add(HashBytes(kSecret, KeyKind::kRaw, key), key, request);
+}
+
+std::vector<std::string> KeysOf(const std::vector<HeavyHitters::Hitter>& hitters) {
+  std::vector<std::string> keys;
+  for (const HeavyHitters::Hitter& hitter : hitters) keys.push_back(hitter.key);
+  return keys;
+}
+
+TEST(HeavyHitters, CountsExactlyWhileEachKeyHasACounter) {
+  HeavyHitters hitters({.counters = 3});
+  EXPECT_THAT(hitters.Top(10), IsEmpty());
+  for (const char* key : {"a", "b", "a", "c", "a", "b", "a"}) Add(hitters, key);
+  Add(hitters, "c", {.allowed = false, .cost = 7});
+  Add(hitters, "c", {.allowed = false, .cost = 0});
+  EXPECT_THAT(hitters.Top(2),
+              ElementsAre(HeavyHitters::Hitter{.key = "a", .count = 4, .allowed = 4, .cost = 4},
+                          HeavyHitters::Hitter{
+                              .key = "c", .count = 3, .allowed = 1, .denied = 2, .cost = 8}));
+  EXPECT_EQ(hitters.total(), 9u);
+}
+
+TEST(HeavyHitters, ANewKeyTakesOverTheSmallestCounterAndItsCountAsError) {
+  HeavyHitters hitters({.counters = 2});
+  for (const char* key : {"a", "a", "a", "b", "b"}) Add(hitters, key);
+  Add(hitters, "c", {.cost = 5});
+  EXPECT_THAT(hitters.Top(2),
+              ElementsAre(HeavyHitters::Hitter{.key = "a", .count = 3, .allowed = 3, .cost = 3},
+                          HeavyHitters::Hitter{
+                              .key = "c", .count = 3, .error = 2, .allowed = 1, .cost = 5}));
+}
+
+TEST(HeavyHitters, RanksByDenialsOrByCost) {
+  HeavyHitters denials({.by = By::kDenials, .counters = 2});
+  HeavyHitters costs({.by = By::kCost, .counters = 2});
+  for (HeavyHitters* hitters : {&denials, &costs}) {
+    for (int i = 0; i < 9; ++i) Add(*hitters, "often");
+    Add(*hitters, "denied", {.allowed = false, .cost = 2});
+    Add(*hitters, "dear", {.cost = 50});
+  }
+  EXPECT_THAT(KeysOf(denials.Top(3)), ElementsAre("denied"));
+  EXPECT_EQ(denials.total(), 1u);
+  EXPECT_EQ(costs.Top(1).front().key, "dear");
+}
+
+TEST(HeavyHitters, ShowsHashesOnRequestAndABoundedPartOfALongKey) {
+  HeavyHitters hashed({.keys = HeavyHitters::Keys::kHashed});
+  Add(hashed, "secret");
+  EXPECT_THAT(hashed.Top(1).front().key, ::testing::MatchesRegex("[0-9a-f]{16}"));
+
+  HeavyHitters clear({});
+  const std::string longest(HeavyHitters::kKeyBytesMax, 'x');
+  Add(clear, longest + "1");
+  Add(clear, longest + "2");
+  EXPECT_THAT(KeysOf(clear.Top(5)), ElementsAre(longest, longest)) << "but counted apart";
+}
+
+TEST(HeavyHitters, IsEmptyAfterClear) {
+  HeavyHitters hitters({.counters = 2});
+  Add(hitters, "a");
+  hitters.Clear();
+  EXPECT_THAT(hitters.Top(5), IsEmpty());
+  EXPECT_EQ(hitters.total(), 0u);
+  Add(hitters, "b");
+  EXPECT_THAT(KeysOf(hitters.Top(5)), ElementsAre("b"));
+}
+
+// The bounds of the head comment, against exact counts: heavy keys among many that come once, in
+// every order, with weights.
+TEST(HeavyHitters, KeepsItsBoundsForAnyStream) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Random random(seed);
+    const size_t counters = 1 + random.Below(60);
+    const auto by = static_cast<By>(random.Below(3));
+    HeavyHitters hitters({.by = by, .counters = counters});
+    std::map<std::string, uint64_t> exact;
+    for (int i = 0; i < 5000; ++i) {
+      // Few keys come often: the square of an even number is small more often than large.
+      const uint64_t key = random.Below(40) * random.Below(40);
+      const HeavyHitters::Request request{.allowed = random.Below(3) != 0, .cost = random.Below(5)};
+      const uint64_t weight = by == By::kRequests  ? 1
+                              : by == By::kDenials ? (request.allowed ? 0u : 1u)
+                                                   : request.cost;
+      exact[std::to_string(key)] += weight;
+      Add(hitters, std::to_string(key), request);
+    }
+    uint64_t total = 0;
+    for (const auto& [key, weight] : exact) total += weight;
+    ASSERT_EQ(hitters.total(), total);
+    ASSERT_EQ(hitters.error_most(), total / counters);
+    const auto top = hitters.Top(counters + 5);
+    ASSERT_LE(top.size(), counters);
+    ASSERT_TRUE(std::is_sorted(top.begin(), top.end(),
+                               [](const auto& a, const auto& b) { return a.count > b.count; }));
+    std::map<std::string, uint64_t> shown;
+    for (const HeavyHitters::Hitter& hitter : top) {
+      shown[hitter.key] = hitter.count;
+      ASSERT_LE(hitter.error, hitters.error_most());
+      ASSERT_LE(exact[hitter.key], hitter.count);
+      ASSERT_GE(exact[hitter.key], hitter.count - hitter.error);
+    }
+    for (const auto& [key, weight] : exact) {
+      if (weight > total / counters) {
+        ASSERT_TRUE(shown.contains(key)) << key << " in seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace heavy_hitters_test
+}  // namespace headgate::base
