@@ -17,10 +17,10 @@ limiter::Mode ModeOf(const limiter::Response& decided) {
   return mode;
 }
 
-limiter::Pending* PendingOf(const http::Request& request) {
+limiter::Question& QuestionOf(const http::Request& request) {
   HEADGATE_CHECK(request.suspension != nullptr);
   http::Suspension& suspension = *request.suspension;
-  return &suspension.Ensure<limiter::Pending>([&suspension] { suspension.wake(); });
+  return suspension.Ensure<limiter::Question>([&suspension] { suspension.wake(); });
 }
 
 rule::Refused RefusedOf(const wire::RateLimitState& state) {

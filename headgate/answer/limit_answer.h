@@ -41,8 +41,8 @@ inline constexpr std::string_view kUnavailableRetryAfter = "1";
 // The weakest mode of the decisions.
 limiter::Mode ModeOf(const limiter::Response& decided);
 
-// The Pending of the conversation that the request belongs to.
-limiter::Pending* PendingOf(const http::Request& request);
+// The question of the conversation that the request belongs to. It is open if the request waits.
+limiter::Question& QuestionOf(const http::Request& request);
 
 // The values that the body of a refusal has for a limit.
 rule::Refused RefusedOf(const wire::RateLimitState& state);

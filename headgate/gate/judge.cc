@@ -24,35 +24,20 @@ base::Duration WaitOf(const limiter::Response& decided) {
   return wait;
 }
 
-// Copies the descriptors into `asked`.
-void Keep(std::span<const rule::Descriptor> descriptors, Asked& asked) {
-  size_t bytes = 0;
-  size_t entries = 0;
-  for (const rule::Descriptor& descriptor : descriptors) {
-    bytes += descriptor.given_limit.size();
-    entries += descriptor.entries.size();
-    for (const rule::Entry& entry : descriptor.entries)
-      bytes += entry.key.size() + entry.value.size();
-  }
-  asked.texts.clear();
-  asked.texts.reserve(bytes);
-  asked.entries.clear();
-  asked.entries.reserve(entries);
-  asked.descriptors.clear();
-  const auto kept = [&](std::string_view text) {
-    const size_t begin = asked.texts.size();
-    asked.texts.append(text);
-    return std::string_view(asked.texts).substr(begin);
-  };
-  for (const rule::Descriptor& descriptor : descriptors) {
-    const size_t begin = asked.entries.size();
-    for (const rule::Entry& entry : descriptor.entries)
-      asked.entries.push_back({.key = kept(entry.key), .value = kept(entry.value)});
-    asked.descriptors.push_back({.entries = std::span(asked.entries).subspan(begin),
-                                 .cost = descriptor.cost,
-                                 .override_limit = {},
-                                 .given_limit = kept(descriptor.given_limit)});
-  }
+// The request that peeks at what this one would take, and back.
+limiter::Request PeekOf(limiter::Request request) {
+  request.operation = limiter::Operation::kPeek;
+  request.peeks_as_take = true;
+  request.skips_permits = true;
+  request.permits = nullptr;
+  return request;
+}
+limiter::Request TakeOf(limiter::Request peek, limiter::PermitHold* permits) {
+  peek.operation = limiter::Operation::kTake;
+  peek.peeks_as_take = false;
+  peek.skips_permits = false;
+  peek.permits = permits;
+  return peek;
 }
 
 }  // namespace
@@ -129,25 +114,39 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
     return true;
   }
   Asked* const asked = checker_.may_wait() ? &make_asked() : nullptr;
-  const limiter::Request question{.domain = mapped.mapping->domain,
-                                  .descriptors = mapped.descriptors,
-                                  .request_bytes = request.body_bytes,
-                                  .permits = HoldFor(asked)};
-  bool peeks = bound.peeks && MayQueue(question);
-  if (!AskInTurn(question, *mapped.mapping, asked, peeks, bound.wait_max, now, verdict)) {
-    asked->under_way = true;
+  limiter::Question* const question = asked == nullptr ? nullptr : &asked->question;
+  const limiter::Request take{.domain = mapped.mapping->domain,
+                              .descriptors = mapped.descriptors,
+                              .request_bytes = request.body_bytes,
+                              .permits = HoldFor(asked),
+                              // While it waits for the store, the pool may fill up.
+                              .may_stay_unsent = options_.is_own_proxy};
+  const mapping::Mapping& mapping = *mapped.mapping;
+  bool peeks = bound.peeks && MayQueue(take);
+  bool waits = false;
+  if (peeks) {
+    const limiter::Request peek = PeekOf(take);
+    const absl::Status status = checker_.Check(peek, decided_, now, question);
+    waits = IsWaiting(status);
+    if (!waits && EndsAtPeek(status, peek, mapping, bound.wait_max, now, verdict)) return true;
+    peeks = waits;
+  }
+  if (!waits) {
+    const absl::Status status = checker_.Check(take, decided_, now, question);
+    waits = IsWaiting(status);
+    if (!waits) Answer(status, take, mapping, asked, now, verdict);
+  }
+  if (waits) {
     asked->peeks = peeks;
     asked->set = set_;
-    asked->mapping = mapped.mapping;
+    asked->mapping = &mapping;
     asked->has_id = has_id;
     asked->id = id;
-    asked->body_bytes = request.body_bytes;
     asked->cors_origin = verdict.cors_origin;
     asked->varies_by_origin = verdict.varies_by_origin;
-    Keep(mapped.descriptors, *asked);
     return false;
   }
-  if (has_id && !verdict.only_peeked) options_.repeats.Remember(id, verdict, now);
+  if (has_id) options_.repeats.Remember(id, verdict, now);
   return true;
 }
 
@@ -174,17 +173,19 @@ bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict, base::Du
   verdict = {};
   verdict.cors_origin = asked.cors_origin;
   verdict.varies_by_origin = asked.varies_by_origin;
-  const limiter::Request question{.domain = asked.mapping->domain,
-                                  .descriptors = asked.descriptors,
-                                  .request_bytes = asked.body_bytes,
-                                  .permits = HoldFor(&asked),
-                                  // The pool may fill up while the request waits for the store;
-                                  // then it is not sent.
-                                  .may_stay_unsent = options_.is_own_proxy};
-  if (!AskInTurn(question, *asked.mapping, &asked, asked.peeks, wait_max, now, verdict))
-    return false;
-  if (asked.has_id && !verdict.only_peeked) options_.repeats.Remember(asked.id, verdict, now);
-  asked.under_way = false;
+  limiter::Question& question = asked.question;
+  absl::Status status = checker_.Continue(question, decided_, now);
+  if (IsWaiting(status)) return false;
+  if (std::exchange(asked.peeks, false)) {
+    if (EndsAtPeek(status, question.request(), *asked.mapping, wait_max, now, verdict)) {
+      asked.set = nullptr;
+      return true;
+    }
+    status = checker_.Check(TakeOf(question.request(), HoldFor(&asked)), decided_, now, &question);
+    if (IsWaiting(status)) return false;
+  }
+  Answer(status, question.request(), *asked.mapping, &asked, now, verdict);
+  if (asked.has_id) options_.repeats.Remember(asked.id, verdict, now);
   asked.set = nullptr;
   return true;
 }
@@ -268,37 +269,20 @@ bool Judge::MayQueue(const limiter::Request& request) {
       });
 }
 
-bool Judge::AskInTurn(const limiter::Request& request, const mapping::Mapping& mapping,
-                      Asked* asked, bool& peeks, base::Duration wait_max, base::Instant now,
-                      Verdict& verdict) {
-  if (peeks) {
-    // A peek without a cost would ask for the cost 0.
-    peeked_.assign(request.descriptors.begin(), request.descriptors.end());
-    for (rule::Descriptor& descriptor : peeked_) descriptor.cost = descriptor.cost.value_or(1);
-    const limiter::Request peek{.domain = request.domain,
-                                .descriptors = peeked_,
-                                .operation = limiter::Operation::kPeek,
-                                .skips_permits = true};
-    const absl::Status status =
-        checker_.Check(peek, decided_, now, asked == nullptr ? nullptr : &asked->pending);
-    if (status.ok() && decided_.waiting) return false;
-    peeks = false;
-    // A denial or a failed peek is not answered here: the take below finds and counts it.
-    if (status.ok() && decided_.allowed && WaitOf(decided_) > wait_max) {
-      Conclude(peek, mapping, now, verdict);
-      verdict.only_peeked = true;
-      Close(verdict);
-      return true;
-    }
-  }
-  return Ask(request, mapping, asked, now, verdict);
+// A denial or a failed peek is not the answer: the take finds and counts it.
+bool Judge::EndsAtPeek(const absl::Status& status, const limiter::Request& peek,
+                       const mapping::Mapping& mapping, base::Duration wait_max, base::Instant now,
+                       Verdict& verdict) {
+  if (!status.ok() || !decided_.allowed || WaitOf(decided_) <= wait_max) return false;
+  Conclude(peek, mapping, now, verdict);
+  verdict.only_peeked = true;
+  Close(verdict);
+  return true;
 }
 
-bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
-                base::Instant now, Verdict& verdict) {
-  const absl::Status status =
-      checker_.Check(request, decided_, now, asked == nullptr ? nullptr : &asked->pending);
-  if (status.ok() && decided_.waiting) return false;
+void Judge::Answer(const absl::Status& status, const limiter::Request& request,
+                   const mapping::Mapping& mapping, Asked* asked, base::Instant now,
+                   Verdict& verdict) {
   if (asked != nullptr) permits_ = std::move(asked->permits);
   if (!decided_.sized.empty() && options_.is_own_proxy) [[unlikely]]
     charges_ = limiter::KeepCharges(request, decided_);
@@ -311,7 +295,6 @@ bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping
     verdict.detail = std::string(status.message());
   }
   Close(verdict);
-  return true;
 }
 
 void Judge::Conclude(const limiter::Request& request, const mapping::Mapping& mapping,

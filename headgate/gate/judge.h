@@ -25,24 +25,19 @@
 
 namespace headgate::gate {
 
-// A request that waits for the shared store. It keeps its own copy of the descriptors, because the
-// bytes of the request and the mappings may be gone when the answer comes.
+// A request that waits for the shared store. The bytes of the request and the mappings may be gone
+// when the answer comes.
 struct Asked {
-  explicit Asked(std::function<void()> wake) : pending(std::move(wake)) {}
+  explicit Asked(std::function<void()> wake) : question(std::move(wake)) {}
 
-  limiter::Pending pending;
-  bool under_way = false;
-  bool peeks = false;  // before it takes anything
+  limiter::Question question;  // open while the request waits
+  bool peeks = false;          // before it takes anything
   std::shared_ptr<const mapping::MappingSet> set{};
   const mapping::Mapping* mapping = nullptr;
   base::Hash128 id{};
   bool has_id = false;
   std::string cors_origin{};
   bool varies_by_origin = false;
-  std::string texts{};
-  std::vector<rule::Entry> entries{};
-  std::vector<rule::Descriptor> descriptors{};
-  std::optional<uint64_t> body_bytes{};
   limiter::PermitHold permits{};
 };
 
@@ -124,11 +119,14 @@ class Judge {
   }
   // Whether a rule with a queue applies.
   bool MayQueue(const limiter::Request& request);
-  // Peeks first if `peeks`, which is false afterwards.
-  bool AskInTurn(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
-                 bool& peeks, base::Duration wait_max, base::Instant now, Verdict& verdict);
-  bool Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
-           base::Instant now, Verdict& verdict);
+  // Whether the peek is the answer: the request would wait for too long.
+  bool EndsAtPeek(const absl::Status& status, const limiter::Request& peek,
+                  const mapping::Mapping& mapping, base::Duration wait_max, base::Instant now,
+                  Verdict& verdict);
+  // The answer to the request itself.
+  void Answer(const absl::Status& status, const limiter::Request& request,
+              const mapping::Mapping& mapping, Asked* asked, base::Instant now, Verdict& verdict);
+  bool IsWaiting(const absl::Status& status) const { return status.ok() && decided_.waiting; }
   void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
                 Verdict& verdict);
   void Judged(const mapping::MappedRequest& mapped, Verdict& verdict);
@@ -155,7 +153,6 @@ class Judge {
   mapping::Mapper mapper_;
   bool has_read_path_ = false;
   limiter::Response decided_;
-  std::vector<rule::Descriptor> peeked_;
   std::string policy_;  // of a repeated verdict
   limiter::PermitHold permits_;
   std::vector<limiter::SizeCharge> charges_;

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
 #include "headgate/limiter/bucket_key.h"
-#include "headgate/limiter/checker_scratch.h"
 #include "headgate/limiter/published_rules.h"
-#include "headgate/rule/rule_names.h"
+#include "headgate/limiter/work.h"
 
 namespace headgate::limiter {
 
@@ -38,76 +36,38 @@ absl::Status Validate(const Request& request) {
   return absl::OkStatus();
 }
 
-// A cost that the request states takes the place of its size. A turn in a queue is not given back.
-const rule::SizeCost* SizeOf(const Request& request, const rule::Descriptor& descriptor,
-                             const PublishedLimit& limit) {
-  static const rule::SizeCost kSent{.of = rule::SizeCost::Of::kSent};
-  // A stated cost is not a size. But it can be given back by status.
-  const bool is_later =
-      limit.cost && (!descriptor.cost || limit.cost->of == rule::SizeCost::Of::kCountedAnswers);
-  if (is_later) return &*limit.cost;
-  const bool takes_back = algorithm::TakesRefunds(limit.limit->limit.algorithm());
-  return request.may_stay_unsent && takes_back ? &kSent : nullptr;
-}
-
-// The time that an undo names. The refill of a bucket first pays for the part that stays taken, so
-// the other part is as if taken when that one is paid.
-base::Instant TakenAt(const Request& request, uint32_t descriptor, const algorithm::Limit& limit) {
-  if (request.operation != Operation::kUndo) return base::Instant{0};
-  const Request::Undone& undone = request.undone[descriptor];
-  if (!IsTokenBucket(limit.algorithm()) || limit.denies_all()) return undone.taken_at;
-  return base::Clamp(undone.taken_at + base::Duration(static_cast<int64_t>(
-                                           algorithm::PriceOfAny(limit, undone.kept).ns)));
-}
-
 // The entries take nothing, each for itself.
-void LookOnly(std::span<BatchEntry> entries) {
+void PeekOnly(std::span<BatchEntry> entries) {
   for (BatchEntry& entry : entries) {
     entry.request.operation = Operation::kPeek;
     entry.request.joined = store::Joined::kNo;
   }
 }
 
-// The first request has passed, so this one does, whatever the limit says now.
-void MakeRepeated(DescriptorAnswer& answer) {
-  answer.outcome = Outcome::kRepeated;
-  answer.decision.allowed = true;
-  answer.decision.retry_after = base::Duration(0);
-}
-
-// Whatever was decided, the answer is that the request may pass.
-void PassThrough(bool unavailable, Response& response) {
-  if (unavailable || !response.allowed)
-    response.passed_despite = unavailable ? Outcome::kUnavailable : Outcome::kDenied;
-  response.allowed = true;
-  for (DescriptorAnswer& answer : response.descriptors) {
-    if (!answer.allowed()) answer.outcome = Outcome::kShadowDenied;
-    if (answer.has_decision()) answer.decision = PassedThrough(answer.decision);
-  }
+void Clear(const Request& request, Response& response) {
+  response.waiting = response.repeated = response.remembered = false;
+  response.passed_despite.reset();
+  response.concurrency.reset();
+  response.descriptors.clear();
+  response.descriptors.resize(request.descriptors.size());
+  response.sized.clear();
+  response.took.clear();
+  response.taken_at.clear();
+  const bool refunds_once = request.operation == Operation::kRefund && !request.once.id.empty();
+  if (!request.tells_takes && !refunds_once) return;
+  response.took.resize(request.descriptors.size(), false);
+  response.taken_at.resize(request.descriptors.size(), base::Instant{0});
 }
 
 }  // namespace
-
-std::string_view Name(Outcome outcome) {
-  constexpr std::array<std::string_view, kOutcomeCount> kNames{
-      "allowed",   "denied",      "shadow_denied", "never_fits", "no_rule",
-      "unlimited", "unavailable", "repeated",      "blocked"};
-  return kNames[static_cast<size_t>(outcome)];
-}
-
-Outcome OutcomeOf(const Decision& decision, Mode mode) {
-  if (mode == Mode::kClosed) return Outcome::kUnavailable;
-  if (decision.allowed) return Outcome::kAllowed;
-  if (decision.never_fits()) return Outcome::kNeverFits;
-  return decision.blocked() ? Outcome::kBlocked : Outcome::kDenied;
-}
 
 Checker::Checker(Limiter& limiter, uint32_t worker)
     : limiter_(limiter),
       worker_(worker),
       own_decider_(limiter.store(), limiter.permits()),
       decider_(own_decider_),
-      scratch_(std::make_unique<Scratch>()) {}
+      caches_(std::make_unique<Caches>()),
+      work_(std::make_unique<Work>()) {}
 
 Checker::Checker(Limiter& limiter, uint32_t worker, Decider& decider, const BucketNaming& naming)
     : limiter_(limiter),
@@ -115,7 +75,8 @@ Checker::Checker(Limiter& limiter, uint32_t worker, Decider& decider, const Buck
       own_decider_(limiter.store(), limiter.permits()),
       decider_(decider),
       naming_(naming),
-      scratch_(std::make_unique<Scratch>()) {}
+      caches_(std::make_unique<Caches>()),
+      work_(std::make_unique<Work>()) {}
 
 Checker::~Checker() = default;
 
@@ -137,147 +98,173 @@ void Checker::TakeUpRules() {
   generation_ = generation;
 }
 
-absl::StatusOr<const PublishedRules*> Checker::BeginRound(const Request& request,
-                                                          Pending* pending) {
+absl::StatusOr<const PublishedRules*> Checker::Begin(const Request& request, Question* question) {
   HEADGATE_RETURN_IF_ERROR(Validate(request));
   TakeUpRules();
-  const PublishedRules* rules = rules_.get();
+  work_->awaits = Awaits::kNothing;
+  work_->has_waited = work_->repeated = work_->remembered = false;
+  work_->first_passed_at = base::Instant{0};
   if (decider_.may_wait()) {
-    HEADGATE_CHECK(pending != nullptr);
-    // A request that is asked again is decided by the rules of its first attempt.
-    answered_by_ = pending->BeginRound(rules_);
-    rules = answered_by_.get();
+    HEADGATE_CHECK(question != nullptr && !question->open());
+    // They decide the request to its end, and the answer refers to them.
+    answered_by_ = rules_;
+    question->pending_.Keep(rules_);
   }
-  if (rules == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
-  return rules;
+  if (rules_ == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
+  return rules_.get();
+}
+
+// The question takes over the request. False, for the caller to return.
+bool Checker::Wait(const Call& call, Awaits awaited) {
+  Question& question = *call.question;
+  if (&call.request != &question.request()) question.kept_.Keep(call.request);
+  work_->awaits = awaited;
+  work_->has_waited = true;
+  std::unique_ptr<Work> next;
+  if (spare_.empty()) {
+    next = std::make_unique<Work>();
+  } else {
+    next = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  question.work_ = std::exchange(work_, std::move(next));
+  return false;
+}
+
+// Takes the request back from the question, together with the answers of the store.
+Checker::Call Checker::TakeBack(Question& question, base::Instant now) {
+  HEADGATE_CHECK(question.open() && !question.waiting());
+  if (spare_.size() < kSpareMax) spare_.push_back(std::move(work_));
+  work_ = std::move(question.work_);
+  const std::span<const Settled> settled = question.pending_.settled();
+  HEADGATE_CHECK(settled.size() == work_->asked.size());
+  for (size_t i = 0; i < settled.size(); ++i) work_->asked[i] = settled[i];
+  question.pending_.Forget();
+  answered_by_ = question.pending_.rules();
+  return {.request = question.request(), .rules = *answered_by_, .question = &question, .now = now};
+}
+
+// The request is answered.
+void Checker::End(const Call& call) {
+  if (call.question != nullptr) call.question->pending_.Keep(nullptr);
 }
 
 absl::Status Checker::Check(const Request& request, Response& response, base::Instant now,
-                            Pending* pending) {
-  response.waiting = response.repeated = false;
-  response.passed_despite.reset();
-  response.sized.clear();
-  response.took.clear();
-  response.taken_at.clear();
-  if (request.tells_takes || RefundsOnce(request)) {
-    response.took.resize(request.descriptors.size(), false);
-    response.taken_at.resize(request.descriptors.size(), base::Instant{0});
-  }
-  const absl::StatusOr<const PublishedRules*> rules = BeginRound(request, pending);
+                            Question* question) {
+  Clear(request, response);
+  const absl::StatusOr<const PublishedRules*> rules = Begin(request, question);
   if (absl::IsFailedPrecondition(rules.status()) && AsksToPass(request.operation) &&
       passthrough()) {
     // There are no rules yet.
     response.allowed = true;
     response.passed_despite = Outcome::kUnavailable;
-    response.concurrency.reset();
     response.descriptors.assign(request.descriptors.size(), DescriptorAnswer{});
     return absl::OkStatus();
   }
   if (!rules.ok()) return rules.status();
-  Pending* const asked = decider_.may_wait() ? pending : nullptr;
-  const absl::Status status =
-      Decide({.request = request, .rules = **rules, .pending = asked, .now = now}, response);
-  if (response.waiting) return status;
-  if (asked != nullptr) asked->Forget();
+  return Answer({.request = request,
+                 .rules = **rules,
+                 .question = decider_.may_wait() ? question : nullptr,
+                 .now = now},
+                response);
+}
+
+absl::Status Checker::Continue(Question& question, Response& response, base::Instant now) {
+  Clear(question.request(), response);
+  response.waiting = question.waiting();
+  if (response.waiting) return absl::OkStatus();
+  return Answer(TakeBack(question, now), response);
+}
+
+absl::Status Checker::Answer(const Call& call, Response& response) {
+  const absl::StatusOr<bool> decided = Decide(call);
+  response.waiting = decided.ok() && !*decided;
+  if (response.waiting) return absl::OkStatus();
+  const absl::Status status = decided.ok() ? Conclude(call, response) : decided.status();
+  End(call);
+  const Request& request = call.request;
   if (request.permits != nullptr && (!status.ok() || !response.allowed))
-    request.permits->Release(now);
+    request.permits->Release(call.now);
   return status;
 }
 
-absl::Status Checker::Decide(const Call& call, Response& response) {
-  Match(call);
-  response.descriptors.clear();
-  response.descriptors.resize(call.request.descriptors.size());
-  scratch_->permit_of.clear();
-  response.concurrency.reset();
-  // Permits come first, because they can be given back exactly.
-  if (call.rules.limits_concurrency && !call.request.skips_permits) [[unlikely]] {
-    response.waiting = !AskPermits(call, nullptr);
-    if (response.waiting) return absl::OkStatus();
+// Takes one step after the other, until one has to wait for the store: then false, and the request
+// goes on behind this step later. Each step finds what the earlier ones have left in `work_`.
+absl::StatusOr<bool> Checker::Decide(const Call& call) {
+  switch (work_->awaits) {
+    case Awaits::kNothing:
+      Match(call);
+      // Permits come first, because they can be given back exactly.
+      if (!AskPermits(call, nullptr)) return Wait(call, Awaits::kPermits);
+      [[fallthrough]];
+    case Awaits::kPermits:
+      ReadPermits(call);
+      HEADGATE_RETURN_IF_ERROR(AddBuckets(call));
+      if (!DecidePart(call, 0, work_->group)) return Wait(call, Awaits::kQuotas);
+      [[fallthrough]];
+    case Awaits::kQuotas:
+      ReadQuotas(call);
+      if (RefundsOnce(call.request) && !DecidePart(call, 0, 1))
+        return Wait(call, Awaits::kRefundId);
+      [[fallthrough]];
+    case Awaits::kRefundId:
+      HEADGATE_RETURN_IF_ERROR(ReadRefundId(call));
+      if (!DecideMembers(call)) return Wait(call, Awaits::kBuckets);
+      [[fallthrough]];
+    case Awaits::kBuckets:
+      ReadId(call);
+      if (!GiveBackQuotas(call)) return Wait(call, Awaits::kQuotasReturned);
+      [[fallthrough]];
+    case Awaits::kQuotasReturned:
+      ReadReturns();
+      if (!DecideShadows(call)) return Wait(call, Awaits::kShadows);
+      [[fallthrough]];
+    case Awaits::kShadows:
+      if (!AcquireFound(call)) return Wait(call, Awaits::kAcquired);
+      [[fallthrough]];
+    case Awaits::kAcquired:
+      if (!GiveBackRefused(call)) return Wait(call, Awaits::kCostsReturned);
+      [[fallthrough]];
+    case Awaits::kCostsReturned:
+      ReadReturns();
+      ObservePermits(call);
   }
-
-  // Rules in shadow never block another rule: they are decided after the others, and in an
-  // all-or-nothing domain they consume only if the others allowed.
-  const bool once = call.request.operation == Operation::kTake && !call.request.once.id.empty();
-  const bool joined = once || (call.request.operation == Operation::kTake &&
-                               scratch_->matched.front().match.all_or_nothing);
-  std::vector<BatchEntry>& batch = scratch_->batch;
-  batch.clear();
-  scratch_->sources.clear();
-  scratch_->any_size = false;
-  // Rules in quota mode do not belong to the group, because one of them may deny while the request
-  // passes. They come first, so that the group is the last word.
-  if (joined && scratch_->any_quota) HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kQuotas));
-  const size_t group = batch.size();
-  const bool refunds_once = RefundsOnce(call.request);
-  if (once || refunds_once) HEADGATE_RETURN_IF_ERROR(AddOnce(call));
-  HEADGATE_RETURN_IF_ERROR(AddRequests(call, joined ? Part::kGroup : Part::kEnforced));
-  const size_t enforced = batch.size();
-  for (size_t i = group + 1; joined && i < enforced; ++i) {
-    if (batch[i].request.joined == store::Joined::kNo)
-      batch[i].request.joined = store::Joined::kOtherRule;
-  }
-  if (scratch_->any_shadow) HEADGATE_RETURN_IF_ERROR(AddRequests(call, Part::kShadow));
-  if (!scratch_->permit_of.empty()) [[unlikely]]
-    SpareBuckets(call, joined);
-
-  bool denied = false;
-  response.waiting = group > 0 && !DecideQuotas(call, group, enforced, denied);
-  if (response.waiting) return absl::OkStatus();
-  if (refunds_once) [[unlikely]] {
-    HEADGATE_ASSIGN_OR_RETURN(const bool is_decided, UseUpRefundId(call, response));
-    response.waiting = !is_decided;
-    if (response.waiting) return absl::OkStatus();
-  }
-  const size_t first = refunds_once ? group + 1 : group;
-  response.waiting = !DecidePart(call, first, enforced - first);
-  if (response.waiting) return absl::OkStatus();
-  if (once) {
-    const Settled& id = batch[group].settled;
-    response.repeated = !id.decision.allowed;
-    response.remembered = !IsDegraded(id.mode);
-    if (response.repeated)
-      response.first_passed_at = call.now + id.decision.reset_after - call.request.once.window;
-  }
-  const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
-  const std::span<BatchEntry> members = std::span(batch).subspan(group, enforced - group);
-  if (group > 0 && !denied && std::any_of(members.begin(), members.end(), denies)) {
-    response.waiting = !GiveBackCosts(call, [&](uint32_t i) { return IsQuota(i); });
-    if (response.waiting) return absl::OkStatus();
-  }
-  if (enforced < batch.size()) {
-    const auto shadows = std::span(batch).subspan(enforced);
-    if (joined && (denied || std::any_of(members.begin(), members.end(), denies))) {
-      LookOnly(shadows);
-    }
-    response.waiting = !DecidePart(call, enforced, shadows.size());
-    if (response.waiting) return absl::OkStatus();
-  }
-  if (!scratch_->permit_of.empty()) [[unlikely]] {
-    response.waiting = scratch_->may_repeat && !response.repeated && !AcquireFound(call, joined);
-    if (response.waiting) return absl::OkStatus();
-    ObservePermits(call);
-  }
-  const absl::Status concluded = Conclude(call, response);
-  if (!concluded.ok() && refunds_once && !response.repeated) ReleaseRefundId(call);
-  HEADGATE_RETURN_IF_ERROR(concluded);
-  if (call.request.tells_takes || (refunds_once && !response.repeated))
-    TellTakes(call, once || refunds_once ? &batch[group] : nullptr, response);
-  return absl::OkStatus();
+  return true;
 }
 
-// Decides the first requests of the batch, up to `group`. If all rules in quota mode deny, the
-// group, up to `enforced`, is only looked at. False if the answers come later.
-bool Checker::DecideQuotas(const Call& call, size_t group, size_t enforced, bool& denied) {
-  if (!DecidePart(call, 0, group)) return false;
-  denied = !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
-  if (denied) LookOnly(std::span(scratch_->batch).subspan(group, enforced - group));
-  return true;
+// If all rules in quota mode deny, the group is only peeked at.
+void Checker::ReadQuotas(const Call& call) {
+  work_->quotas_deny =
+      work_->group > 0 && !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
+  if (work_->quotas_deny) PeekOnly(work_->members());
+}
+
+bool Checker::DecideMembers(const Call& call) {
+  // The id of a refund has been used up before.
+  const size_t first = work_->group + (RefundsOnce(call.request) ? 1 : 0);
+  return DecidePart(call, first, work_->enforced - first);
+}
+
+bool Checker::MembersDeny() const {
+  const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
+  return std::ranges::any_of(work_->members(), denies);
+}
+
+// The costs of the quotas go back if the group denies.
+bool Checker::GiveBackQuotas(const Call& call) {
+  if (work_->group == 0 || work_->quotas_deny || !MembersDeny()) return true;
+  return GiveBackCosts(call, [&](uint32_t i) { return IsQuota(i); });
+}
+
+bool Checker::DecideShadows(const Call& call) {
+  if (work_->enforced == work_->batch.size()) return true;
+  if (work_->joined && (work_->quotas_deny || MembersDeny())) PeekOnly(work_->shadows());
+  return DecidePart(call, work_->enforced, work_->shadows().size());
 }
 
 // Decides `count` requests of the batch. False if the answers come later.
 bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
-  return DecideBuckets(call, std::span(scratch_->batch).subspan(first, count),
+  return DecideBuckets(call, std::span(work_->batch).subspan(first, count),
                        [first](size_t index) { return first + index; });
 }
 
@@ -286,11 +273,11 @@ bool Checker::DecideBuckets(const Call& call, std::span<BatchEntry> entries,
                             absl::FunctionRef<size_t(size_t)> place) {
   if (entries.empty()) return true;
   const auto name = [&](size_t index, std::string& out) {
-    const Scratch::Source& source = scratch_->sources[place(index)];
+    const Work::Source& source = work_->sources[place(index)];
     if (source.descriptor == kOfOnce)
       return AppendOnceBucket(naming_, call.request.domain, call.request.once.id, out);
     const rule::Descriptor& descriptor = call.request.descriptors[source.descriptor];
-    const Matched& matched = scratch_->matched[source.descriptor];
+    const Matched& matched = work_->matched[source.descriptor];
     if (matched.rule != nullptr) {
       AppendRuleBucket(naming_, call.request.domain, descriptor.entries, matched.match,
                        source.limit_index, out);
@@ -299,18 +286,16 @@ bool Checker::DecideBuckets(const Call& call, std::span<BatchEntry> entries,
                            descriptor.override_limit->unit, out);
     }
   };
-  if (call.pending == nullptr) return decider_.Decide(entries, name, nullptr, call.now);
-  return call.pending->Resume(base::Strided<Settled>::Of(entries, &BatchEntry::settled), [&] {
-    return decider_.Decide(entries, name, call.pending, call.now);
-  });
+  work_->asked = base::Strided<Settled>::Of(entries, &BatchEntry::settled);
+  return decider_.Decide(entries, name, PendingOf(call), call.now);
 }
 
 void Checker::Match(const Call& call) {
   const Request& request = call.request;
-  auto& matched = scratch_->matched;
+  auto& matched = work_->matched;
   matched.resize(request.descriptors.size());
-  scratch_->given.clear();
-  scratch_->any_quota = scratch_->any_shadow = false;
+  work_->given.clear();
+  work_->any_quota = work_->any_shadow = false;
   bool any_replaces = false;
   for (size_t i = 0; i < matched.size(); ++i) {
     const rule::Descriptor& descriptor = request.descriptors[i];
@@ -319,9 +304,8 @@ void Checker::Match(const Call& call) {
     m.rule = descriptor.override_limit ? nullptr : m.match.rule;
     if (m.rule == nullptr) continue;
     any_replaces = any_replaces || !m.rule->replaces.empty();
-    scratch_->any_quota = scratch_->any_quota || m.rule->quota_mode;
-    scratch_->any_shadow =
-        scratch_->any_shadow || m.rule->shadow_mode || m.rule->rollout != nullptr;
+    work_->any_quota = work_->any_quota || m.rule->quota_mode;
+    work_->any_shadow = work_->any_shadow || m.rule->shadow_mode || m.rule->rollout != nullptr;
   }
   if (any_replaces) [[unlikely]] {
     for (const Matched& replacing : matched) {
@@ -335,190 +319,15 @@ void Checker::Match(const Call& call) {
   }
 }
 
-absl::Status Checker::AddRequests(const Call& call, Part part) {
-  const bool shadow = part == Part::kShadow;
-  const auto is_of_part = [&](const rule::Rule& rule) {
-    if (rule.shadow_mode || shadow) return rule.shadow_mode == shadow;
-    return part == Part::kEnforced || rule.quota_mode == (part == Part::kQuotas);
-  };
-  for (uint32_t i = 0; i < call.request.descriptors.size(); ++i) {
-    Matched& matched = scratch_->matched[i];
-    if (call.request.descriptors[i].override_limit && matched.domain_known) {
-      if (!shadow && part != Part::kQuotas) HEADGATE_RETURN_IF_ERROR(AddOverride(call, i, matched));
-    } else if (matched.rule != nullptr && !matched.rule->unlimited && is_of_part(*matched.rule)) {
-      HEADGATE_RETURN_IF_ERROR(AddRule(call, i, matched));
-    }
-    if (shadow && matched.rule != nullptr && matched.rule->rollout != nullptr &&
-        matched.rule->rollout->shadow()) [[unlikely]] {
-      AddShadowRollout(call, i, matched);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const Matched& matched) {
-  const Request& request = call.request;
-  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
-  const std::vector<PublishedLimit>& limits = LimitsOf(call.rules.published[matched.rule->index],
-                                                       request.domain, descriptor, matched.match);
-  for (uint32_t k = 0; k < limits.size(); ++k) {
-    const LimitOfRequest chosen = LimitFor(limits[k], descriptor.given_limit);
-    if (GivesBack(request.operation) && !algorithm::TakesRefunds(chosen.limit->limit.algorithm())) {
-      const std::string reason(algorithm::RefundRefused().message());
-      return absl::FailedPreconditionError(
-          fmt::format("rule {}: {}", matched.rule->label(), reason));
-    }
-    AddLimit(call, {.descriptor = descriptor_index, .limit_index = k}, limits[k], chosen, k > 0);
-  }
-  return absl::OkStatus();
-}
-
-// The limits of a roll-out in shadow have buckets of their own, beside those of the rule.
-void Checker::AddShadowRollout(const Call& call, uint32_t descriptor_index,
-                               const Matched& matched) {
-  const Request& request = call.request;
-  if (request.operation == Operation::kPeek) return;
-  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
-  const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].shadow;
-  bool first = true;
-  for (uint32_t k = 0; k < limits.size(); ++k) {
-    const LimitOfRequest chosen = LimitFor(limits[k], descriptor.given_limit);
-    if (GivesBack(request.operation) && !algorithm::TakesRefunds(chosen.limit->limit.algorithm()))
-      continue;
-    const auto index = static_cast<uint32_t>(rule::kLimitsPerRuleMax + k);
-    AddLimit(call, {.descriptor = descriptor_index, .limit_index = index}, limits[k], chosen,
-             !first);
-    first = false;
-  }
-}
-
-// `follows`: it is not the first one of its rule. The entry is filled in its place in the batch: a
-// copy would wait until its parts have been written.
-void Checker::AddLimit(const Call& call, BucketOf of, const PublishedLimit& published,
-                       const LimitOfRequest& chosen, bool follows) {
-  const Request& request = call.request;
-  const rule::Descriptor& descriptor = request.descriptors[of.descriptor];
-  const Matched& matched = scratch_->matched[of.descriptor];
-  const algorithm::Limit& limit = chosen.limit->limit;
-  BatchEntry& entry = scratch_->batch.emplace_back();
-  entry.terms = TermsFor(published, decider_.TermsOf(*matched.rule));
-  entry.request.key =
-      RuleBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
-                    matched.match, static_cast<uint8_t>(of.limit_index));
-  entry.request.limit = chosen.limit;
-  entry.request.history = chosen.history;
-  entry.request.cost = CostOf(request, descriptor, published.cost);
-  entry.request.operation = request.operation;
-  entry.request.taken_at = TakenAt(request, of.descriptor, limit);
-  if (follows && request.operation == Operation::kTake)
-    entry.request.joined = store::Joined::kSameRule;
-  Scratch::Source& source = scratch_->sources.emplace_back();
-  source.descriptor = of.descriptor;
-  source.limit_index = of.limit_index;
-  source.limit = &limit;
-  source.size = SizeOf(request, descriptor, published);
-  scratch_->any_size = scratch_->any_size || source.size != nullptr;
-}
-
-absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, Matched& matched) {
-  const Request& request = call.request;
-  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
-  HEADGATE_ASSIGN_OR_RETURN(matched.override_limit, OverrideLimit(*descriptor.override_limit));
-  scratch_->batch.push_back(
-      {.request = {.key = OverrideBucketKey(limiter_.store_.hash_secret(), request.domain,
-                                            descriptor.entries, descriptor.override_limit->unit),
-                   .limit = matched.override_limit.get(),
-                   .cost = descriptor.cost.value_or(request.operation == Operation::kPeek ? 0 : 1),
-                   .operation = request.operation,
-                   .taken_at = TakenAt(request, descriptor_index, matched.override_limit->limit)},
-       .terms = decider_.default_terms()});
-  scratch_->sources.push_back({descriptor_index, 0, &matched.override_limit->limit});
-  return absl::OkStatus();
-}
-
-absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLimit& limit) {
-  auto& cache = scratch_->overrides;
-  const uint64_t id = uint64_t{limit.requests_per_unit} << 8 | static_cast<uint8_t>(limit.unit);
-  if (const auto found = cache.find(id); found != cache.end()) return found->second;
-  // An override has Envoy's format and Envoy's meaning: a window aligned to the epoch that counts
-  // denied hits.
-  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
-                            algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
-                                                    .requests = limit.requests_per_unit,
-                                                    .period = rule::PeriodOf(limit.unit),
-                                                    .count_denied = true}));
-  HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
-  if (cache.size() >= kOverridesCachedMax) cache.clear();
-  cache.emplace(id, handle);
-  return handle;
-}
-
-absl::Status Checker::Conclude(const Call& call, Response& response) {
-  if (scratch_->any_size) [[unlikely]]
-    ConcludeSizes(call, response);
-  if (!scratch_->permit_of.empty()) [[unlikely]]
-    ConcludePermits(call, response);
-  for (size_t i = 0; i < scratch_->batch.size(); ++i) {
-    const Scratch::Source& source = scratch_->sources[i];
-    if (source.descriptor == kOfOnce || source.of_shadow_rollout()) continue;
-    const Settled& settled = scratch_->batch[i].settled;
-    DescriptorAnswer& outcome = response.descriptors[source.descriptor];
-    const base::Duration wait = std::max(outcome.decision.wait, settled.decision.wait);
-    if (outcome.limit == nullptr || Tighter(settled.decision, outcome.decision)) {
-      outcome.limit = source.limit;
-      outcome.decision = settled.decision;
-      outcome.of_permits = false;
-      outcome.limit_index = source.limit_index;
-    }
-    outcome.decision.wait = wait;
-    outcome.mode = std::max(outcome.mode, settled.mode);
-  }
-
-  // The caller must learn that, for example, a refund or a reset failed, even for a rule in shadow.
-  const Operation operation = call.request.operation;
-  const bool changes = !AsksToPass(operation);
-  std::optional<uint32_t> unavailable;
-  for (size_t i = 0; i < response.descriptors.size(); ++i) {
-    DescriptorAnswer& outcome = response.descriptors[i];
-    outcome.rule = scratch_->matched[i].rule;
-    const bool shadow = outcome.rule != nullptr && outcome.rule->shadow_mode;
-    if (outcome.rule != nullptr && outcome.rule->unlimited) {
-      outcome.outcome = Outcome::kUnlimited;
-    } else if (outcome.limit != nullptr) {
-      outcome.outcome = OutcomeOf(outcome.decision, outcome.mode);
-      const bool must_be_known = changes && outcome.outcome == Outcome::kUnavailable;
-      if (shadow && !outcome.decision.allowed && !must_be_known)
-        outcome.outcome = Outcome::kShadowDenied;
-      if (response.repeated) MakeRepeated(outcome);
-      if (outcome.outcome == Outcome::kUnavailable) unavailable = static_cast<uint32_t>(i);
-    }
-  }
-  if (operation == Operation::kTake && limiter_.observer_ != nullptr) {
-    for (size_t i = 0; i < response.descriptors.size(); ++i) {
-      Observe(call, i, response.descriptors[i].outcome);
-      ObserveGiven(call, i);
-    }
-    if (scratch_->any_shadow && !response.repeated) ObserveRollouts(call, response);
-  }
-  response.allowed = PassesBy(call, [&](size_t i) { return response.descriptors[i].allowed(); });
-  if (!changes && passthrough()) [[unlikely]] {
-    PassThrough(unavailable.has_value(), response);
-    return absl::OkStatus();
-  }
-  if (!unavailable) return absl::OkStatus();
-  return absl::UnavailableError(Unasked(operation, response.descriptors[*unavailable].rule,
-                                        PerhapsDone(*unavailable), WhyUnasked(*unavailable)));
-}
-
 bool Checker::IsQuota(size_t descriptor) const {
-  const rule::Rule* const rule = scratch_->matched[descriptor].rule;
+  const rule::Rule* const rule = work_->matched[descriptor].rule;
   return rule != nullptr && rule->quota_mode;
 }
 
 // Whether a request passes by what its descriptors say. Rules in quota mode deny it only if all of
 // them do.
 bool Checker::PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows) const {
-  if (!scratch_->any_quota) [[likely]] {
+  if (!work_->any_quota) [[likely]] {
     for (size_t i = 0; i < call.request.descriptors.size(); ++i) {
       if (!allows(i)) return false;
     }
@@ -533,46 +342,6 @@ bool Checker::PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows)
     quota_denied += is_quota && !allows(i) ? 1u : 0u;
   }
   return quota_count == 0 || quota_denied < quota_count;
-}
-
-// Counts what each rule and its roll-out in shadow would do, if both could be asked.
-void Checker::ObserveRollouts(const Call& call, const Response& response) const {
-  const auto& sources = scratch_->sources;
-  for (size_t i = 0; i < sources.size();) {
-    if (!sources[i].of_shadow_rollout()) {
-      ++i;
-      continue;
-    }
-    const uint32_t descriptor = sources[i].descriptor;
-    bool allows = true;
-    bool known = true;
-    for (; i < sources.size() && sources[i].descriptor == descriptor &&
-           sources[i].of_shadow_rollout();
-         ++i) {
-      const Settled& settled = scratch_->batch[i].settled;
-      allows = allows && settled.decision.allowed;
-      known = known && !IsDegraded(settled.mode);
-    }
-    const DescriptorAnswer& answer = response.descriptors[descriptor];
-    if (!known || IsDegraded(answer.mode)) continue;
-    limiter_.observer_->OnShadowRollout(
-        worker_, {.series = call.rules.published[answer.rule->index].rollout_series,
-                  .rule_allows = answer.limit == nullptr || answer.decision.allowed,
-                  .rollout_allows = allows});
-  }
-}
-
-void Checker::Observe(const Call& call, size_t descriptor, Outcome outcome) const {
-  const Matched& matched = scratch_->matched[descriptor];
-  limiter_.observer_->OnDecision(
-      worker_,
-      {.outcome = outcome,
-       .cost = call.request.descriptors[descriptor].cost.value_or(1),
-       .rule = matched.rule,
-       .series = matched.rule != nullptr ? call.rules.published[matched.rule->index].series : 0,
-       .domain = call.request.domain,
-       .entries = call.request.descriptors[descriptor].entries,
-       .match = &matched.match});
 }
 
 }  // namespace headgate::limiter

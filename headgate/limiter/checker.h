@@ -27,8 +27,9 @@
 #include "headgate/limiter/memory_decider.h"
 #include "headgate/limiter/mode.h"
 #include "headgate/limiter/observer.h"
-#include "headgate/limiter/pending.h"
 #include "headgate/limiter/permit_hold.h"
+#include "headgate/limiter/question.h"
+#include "headgate/limiter/request.h"
 #include "headgate/limiter/settled.h"
 #include "headgate/limiter/size_charge.h"
 #include "headgate/rule/descriptor.h"
@@ -36,52 +37,6 @@
 #include "headgate/store/store.h"
 
 namespace headgate::limiter {
-
-using store::Operation;
-
-// Clients retry and hedge within seconds.
-inline constexpr base::Duration kIdRemembered = std::chrono::minutes(10);
-
-// Makes a repeated request count once, also if another instance of a fleet gets the repetition. The
-// first request that passes is remembered; a later one with the same id passes and takes nothing. A
-// request with an id takes from all of its descriptors, or from none.
-//
-// A refund with an id is executed at most once: the id is used up before anything is refunded.
-struct Once {
-  std::string_view id{};     // in its domain; empty: the request has none
-  base::Duration window{0};  // how long it is remembered; at least 1 s if there is an id
-};
-
-struct Request {
-  std::string_view domain;
-  std::span<const rule::Descriptor> descriptors;
-  // kPeek: the answer of kTake, without consuming; a descriptor without a cost is peeked at with
-  // cost 0. kRefund: gives the costs back, at most what is consumed, and answers with the new rest.
-  // kReset: makes the buckets as if never used. kCharge: takes the costs, whether or not they fit.
-  // kUndo: gives the costs back, as `undone` says.
-  Operation operation = Operation::kTake;
-  // A take of which a part is undone.
-  struct Undone {
-    base::Instant taken_at{0};  // Response::taken_at of the take
-    algorithm::Cost kept = 0;   // the part that stays taken
-  };
-  std::span<const Undone> undone{};  // of kUndo: one per descriptor, in order
-  Once once{};                       // only for kTake and kRefund
-  // The size of the request's body, if it is known: a cost by size takes it, and not the reserve.
-  std::optional<uint64_t> request_bytes{};
-  // For rules that limit concurrency. If set, a request to pass takes one permit for each of them,
-  // whatever its cost, before it takes from any bucket, and the hold keeps the permits. If null,
-  // such rules are only looked at: they deny if as many requests are in flight as may be.
-  PermitHold* permits = nullptr;
-  // Rules that limit concurrency are left out; for requests whose permits are held elsewhere, or
-  // that settle what has already passed.
-  bool skips_permits = false;
-  // The answer says what was taken (Response::took), and an id remembers it for later requests.
-  bool tells_takes = false;
-  // Response::sized has all that was taken, so that it can be given back if the request is not
-  // sent.
-  bool may_stay_unsent = false;
-};
 
 // The answer for one descriptor.
 struct DescriptorAnswer {
@@ -110,8 +65,8 @@ struct DescriptorAnswer {
 // Checker.
 struct Response {
   bool allowed = true;
-  // Not decided yet: call again with the same arguments when the Pending is ready. The other fields
-  // have no meaning until then.
+  // Not decided yet: continue the question when it is ready. The other fields have no meaning until
+  // then.
   bool waiting = false;
   // Set if the request passes only because of passthrough: otherwise it would be kDenied or
   // kUnavailable.
@@ -168,6 +123,8 @@ inline algorithm::Decision PassedThrough(algorithm::Decision decision) {
 }
 
 struct PublishedLimit;
+enum class Awaits : uint8_t;
+struct Matched;
 
 // The outcome that a decision counts as, judged by its limit alone.
 Outcome OutcomeOf(const algorithm::Decision& decision, Mode mode);
@@ -184,7 +141,7 @@ class Checker {
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
-  // Whether calls need a Pending, and may have to wait.
+  // Whether calls need a Question, and may have to wait.
   bool may_wait() const { return decider_.may_wait(); }
 
   // Decides all descriptors. Errors: InvalidArgument for an empty domain, no descriptors, or more
@@ -193,18 +150,25 @@ class Checker {
   // be asked and a rule refuses requests then: a request to pass has consumed nothing, a refund or
   // reset was not confirmed for at least one descriptor; the message says whether it may have been
   // done.
+  //
+  // If the answer comes later (Response::waiting), `question`, which is not open, takes over the
+  // request; its hold stays the caller's and must live as long.
   absl::Status Check(const Request& request, Response& response, base::Instant now,
-                     Pending* pending = nullptr);
+                     Question* question = nullptr);
+  // The same for a question that is open. It still waits if it is not ready.
+  absl::Status Continue(Question& question, Response& response, base::Instant now);
 
   // Gives back the permits that a request with these descriptors and this id has acquired. Errors
-  // as for Check.
+  // and waiting are as for Check.
   absl::Status Release(const Request& request, const permit::Id& id, Released& released,
-                       base::Instant now, Pending* pending = nullptr);
+                       base::Instant now, Question* question = nullptr);
+  absl::Status ContinueRelease(Question& question, Released& released, base::Instant now);
 
   // Does a step of a charge (SizeCharge::StepTo) in the bucket of its limit, whatever other limits
-  // say. Call it again with the same arguments if it waits.
+  // say. Waiting is as for Check.
   Corrected Correct(const SizeCharge& charge, const SizeStep& step, base::Instant now,
-                    Pending* pending);
+                    Question* question);
+  Corrected ContinueCorrect(Question& question, base::Instant now);
 
   // The rules that this checker uses now, and as they are in force; null before the first. Valid
   // until the next call that decides.
@@ -225,44 +189,71 @@ class Checker {
   }
 
  private:
-  struct Matched;
-  struct Scratch;
+  struct Caches;
   // The inputs of one call.
   struct Call {
     const Request& request;
     const PublishedRules& rules;
-    Pending* pending;
+    Question* question;  // null if the decider never waits
     base::Instant now;
   };
+  static constexpr size_t kSpareMax = 64;
 
   void TakeUpRules();
-  absl::StatusOr<const PublishedRules*> BeginRound(const Request& request, Pending* pending);
+  absl::StatusOr<const PublishedRules*> Begin(const Request& request, Question* question);
+  bool Wait(const Call& call, Awaits awaited);
+  Call TakeBack(Question& question, base::Instant now);
+  static void End(const Call& call);
+  static Pending* PendingOf(const Call& call) {
+    return call.question == nullptr ? nullptr : &call.question->pending_;
+  }
+  absl::Status Answer(const Call& call, Response& response);
+
+  // ---- The steps of a request. Each works on `work_`. False if the answers come later.
+  absl::StatusOr<bool> Decide(const Call& call);
+  void Match(const Call& call);
   bool AskPermits(const Call& call, const permit::Id* released);
+  void ReadPermits(const Call& call);
+  absl::Status AddBuckets(const Call& call);
+  void ReadQuotas(const Call& call);
+  absl::Status ReadRefundId(const Call& call);
+  bool DecideMembers(const Call& call);
+  void ReadId(const Call& call);
+  bool GiveBackQuotas(const Call& call);
+  void ReadReturns();
+  bool DecideShadows(const Call& call);
+  bool AcquireFound(const Call& call);
+  bool GiveBackRefused(const Call& call);
+  void ObservePermits(const Call& call) const;
+  absl::Status Conclude(const Call& call, Response& response);
+
+  bool MembersDeny() const;
   bool MayRepeat(const Call& call) const;
   static void MarkHeld(PermitHold& hold, PermitEntry& entry);
   bool DecidePermits(const Call& call, std::span<PermitEntry> entries,
                      absl::FunctionRef<size_t(size_t)> place);
-  bool AcquireFound(const Call& call, bool joined);
   bool BucketsAllow(const Call& call) const;
   bool IsQuota(size_t descriptor) const;
   bool Denies(size_t descriptor) const;
-  bool DecideQuotas(const Call& call, size_t group, size_t enforced, bool& denied);
   bool PassesBy(const Call& call, absl::FunctionRef<bool(size_t)> allows) const;
   bool GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor);
   void AddPermits(const Call& call, uint32_t descriptor, const Matched& matched,
                   const permit::Id* released);
-  void ObservePermits(const Call& call) const;
+  const rule::SizeCost* SizeOf(const Call& call, size_t index) const;
   void ConcludeSizes(const Call& call, Response& response) const;
-  bool DoStep(const Call& call, const SizeCharge& charge, const SizeStep& step, Settled& settled);
-  void SpareBuckets(const Call& call, bool joined);
+  bool AddStep(const Call& call, const SizeCharge& charge, const SizeStep& step);
+  void AnswerCorrection(const Call& call, Corrected& corrected);
+  absl::Status AnswerRelease(const Call& call, Released& released);
+  void SpareBuckets(const Call& call);
   void ConcludePermits(const Call& call, Response& response) const;
   permit::Id NextPermitId();
-  absl::Status Decide(const Call& call, Response& response);
-  void Match(const Call& call);
   absl::Status AddOnce(const Call& call);
   void TellTakes(const Call& call, const BatchEntry* id, Response& response) const;
   void NoteTakes(const Call& call, const BatchEntry& id, const std::vector<bool>& took) const;
   void GiveBackId(const Call& call, const BatchEntry& id, uint64_t amount) const;
+  static bool TakesOnce(const Request& request) {
+    return request.operation == Operation::kTake && !request.once.id.empty();
+  }
   static bool RefundsOnce(const Request& request) {
     return request.operation == Operation::kRefund && !request.once.id.empty();
   }
@@ -270,7 +261,6 @@ class Checker {
                              NoAnswer why);
   bool PerhapsDone(uint32_t descriptor) const;
   NoAnswer WhyUnasked(uint32_t descriptor) const;
-  absl::StatusOr<bool> UseUpRefundId(const Call& call, Response& response);
   void ReleaseRefundId(const Call& call) const;
   // The requests of a batch by the rules that they belong to.
   enum class Part : uint8_t {
@@ -300,7 +290,7 @@ class Checker {
   bool DecidePart(const Call& call, size_t first, size_t count);
   bool DecideBuckets(const Call& call, std::span<BatchEntry> entries,
                      absl::FunctionRef<size_t(size_t)> place);
-  absl::Status Conclude(const Call& call, Response& response);
+  absl::Status ConcludeBuckets(const Call& call, Response& response) const;
   void Observe(const Call& call, size_t descriptor, Outcome outcome) const;
   void ObserveRollouts(const Call& call, const Response& response) const;
 
@@ -312,7 +302,9 @@ class Checker {
   uint64_t generation_ = 0;
   std::shared_ptr<const PublishedRules> rules_;
   std::shared_ptr<const PublishedRules> answered_by_;  // the rules that the last response refers to
-  std::unique_ptr<Scratch> scratch_;
+  std::unique_ptr<Caches> caches_;
+  std::unique_ptr<Work> work_;                // of the present request
+  std::vector<std::unique_ptr<Work>> spare_;  // for requests that have to wait
 };
 
 }  // namespace headgate::limiter

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/checker_scratch.h"
+#include "headgate/limiter/work.h"
 #include "headgate/rule/given_limit.h"
 
 namespace headgate::limiter {
@@ -19,7 +19,7 @@ Checker::LimitOfRequest Checker::GivenLimitFor(const PublishedLimit& limit,
   } else if (choice.given != rule::Given::kUnknown) {
     const auto number = NumberLimit(limit, choice.number);
     // Without room for one more limit, the rule's own counts.
-    if (number.ok()) found = scratch_->given.emplace_back(*number).get();
+    if (number.ok()) found = work_->given.emplace_back(*number).get();
   }
   if (found == nullptr || found->limit.spec() == chosen.limit->limit.spec()) return chosen;
   chosen.limit = found;
@@ -29,7 +29,7 @@ Checker::LimitOfRequest Checker::GivenLimitFor(const PublishedLimit& limit,
 
 absl::StatusOr<store::LimitHandle> Checker::NumberLimit(const PublishedLimit& limit,
                                                         uint32_t number) {
-  auto& cache = scratch_->numbers;
+  auto& cache = caches_->numbers;
   const std::pair id{limit.limit->serial, number};
   if (const auto found = cache.find(id); found != cache.end()) return found->second;
   HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made, algorithm::Limit::Make(rule::WithRequests(
@@ -43,7 +43,7 @@ absl::StatusOr<store::LimitHandle> Checker::NumberLimit(const PublishedLimit& li
 
 void Checker::ObserveGiven(const Call& call, size_t descriptor) const {
   const std::string_view given = call.request.descriptors[descriptor].given_limit;
-  const rule::Rule* const rule = scratch_->matched[descriptor].rule;
+  const rule::Rule* const rule = work_->matched[descriptor].rule;
   if (given.empty() || rule == nullptr) return;
   // One text for all limits of the rule: it is understood if one of them does.
   std::optional<rule::Given> best;

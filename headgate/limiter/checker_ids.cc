@@ -16,7 +16,7 @@
 
 #include "headgate/limiter/bucket_key.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/checker_scratch.h"
+#include "headgate/limiter/work.h"
 
 namespace headgate::limiter {
 
@@ -40,24 +40,34 @@ size_t NoteBitsOf(const Request& request) {
 absl::Status Checker::AddOnce(const Call& call) {
   const Once& once = call.request.once;
   const uint64_t whole = uint64_t{1} << NoteBitsOf(call.request);
-  HEADGATE_ASSIGN_OR_RETURN(scratch_->once_limit,
+  HEADGATE_ASSIGN_OR_RETURN(work_->once_limit,
                             OnceLimit({.algorithm = algorithm::Algorithm::kFixedWindow,
                                        .requests = whole,
                                        .period = once.window,
                                        .align = algorithm::Align::kFirstHit}));
-  scratch_->batch.push_back({.request = {.key = OnceBucketKey(limiter_.store_.hash_secret(),
-                                                              call.request.domain, once.id),
-                                         .limit = scratch_->once_limit.get(),
-                                         .cost = whole},
-                             .terms = {.on_store_failure = rule::OnStoreFailure::kAllow,
-                                       .sharing = rule::Sharing::kExact,
-                                       .remembers_id = true}});
-  scratch_->sources.push_back({kOfOnce, 0, &scratch_->once_limit->limit});
+  work_->batch.push_back({.request = {.key = OnceBucketKey(limiter_.store_.hash_secret(),
+                                                           call.request.domain, once.id),
+                                      .limit = work_->once_limit.get(),
+                                      .cost = whole},
+                          .terms = {.on_store_failure = rule::OnStoreFailure::kAllow,
+                                    .sharing = rule::Sharing::kExact,
+                                    .remembers_id = true}});
+  work_->sources.push_back({kOfOnce, 0, &work_->once_limit->limit});
   return absl::OkStatus();
 }
 
+// Reads the answer about the id of a request to pass, which is the first of the group.
+void Checker::ReadId(const Call& call) {
+  if (!TakesOnce(call.request)) return;
+  const Settled& id = work_->batch[work_->group].settled;
+  work_->repeated = !id.decision.allowed;
+  work_->remembered = !IsDegraded(id.mode);
+  if (work_->repeated)
+    work_->first_passed_at = call.now + id.decision.reset_after - call.request.once.window;
+}
+
 absl::StatusOr<store::LimitHandle> Checker::OnceLimit(const algorithm::LimitSpec& spec) {
-  auto& cache = scratch_->once_limits;
+  auto& cache = caches_->once_limits;
   if (const auto found = cache.find(spec); found != cache.end()) return found->second;
   HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made, algorithm::Limit::Make(spec));
   HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
@@ -85,10 +95,10 @@ void Checker::TellTakes(const Call& call, const BatchEntry* id, Response& respon
   }
   if (!response.allowed) return;
   std::vector<bool> lacks(took.size(), false);  // whether a limit has not given the cost
-  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-    const Scratch::Source& source = scratch_->sources[k];
+  for (size_t k = 0; k < work_->batch.size(); ++k) {
+    const Work::Source& source = work_->sources[k];
     if (source.descriptor == kOfOnce || source.of_shadow_rollout()) continue;
-    const BatchEntry& entry = scratch_->batch[k];
+    const BatchEntry& entry = work_->batch[k];
     const bool gave = entry.request.operation == call.request.operation && entry.request.cost > 0 &&
                       entry.settled.decision.allowed && !IsDegraded(entry.settled.mode);
     base::Instant& taken_at = response.taken_at[source.descriptor];

@@ -8,7 +8,7 @@
 #include "headgate/base/random_secret.h"
 #include "headgate/limiter/bucket_key.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/checker_scratch.h"
+#include "headgate/limiter/work.h"
 
 namespace headgate::limiter {
 
@@ -48,30 +48,40 @@ std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descr
 // if the answers come later.
 bool Checker::AskPermits(const Call& call, const permit::Id* released) {
   const Request& request = call.request;
-  scratch_->may_repeat = released == nullptr && MayRepeat(call);
-  scratch_->permits.clear();
-  scratch_->permit_of.assign(request.descriptors.size(), std::nullopt);
+  work_->permit_of.clear();
+  work_->permits.clear();
+  if (!call.rules.limits_concurrency || request.skips_permits) [[likely]]
+    return true;
+  work_->may_repeat = released == nullptr && MayRepeat(call);
+  work_->permit_of.assign(request.descriptors.size(), std::nullopt);
   for (uint32_t i = 0; i < request.descriptors.size(); ++i) {
-    const Matched& matched = scratch_->matched[i];
+    const Matched& matched = work_->matched[i];
     if (matched.rule != nullptr && matched.rule->concurrency)
       AddPermits(call, i, matched, released);
   }
-  std::vector<PermitEntry>& permits = scratch_->permits;
-  if (!scratch_->may_repeat)
-    return DecidePermits(call, permits, [](size_t index) { return index; });
-  // Each look is followed by a question that renews the permit of the id, if there is one.
+  std::vector<PermitEntry>& permits = work_->permits;
   const size_t count = permits.size();
-  for (size_t k = 0; k < count; ++k) {
-    PermitEntry& renewal = permits.emplace_back(permits[k]);
-    renewal.ask.kind = Kind::kAcquire;
-    renewal.ask.max = 0;
+  if (work_->may_repeat) {
+    // Each peek is followed by a question that renews the permit of the id, if there is one.
+    for (size_t k = 0; k < count; ++k) {
+      PermitEntry& renewal = permits.emplace_back(permits[k]);
+      renewal.ask.kind = Kind::kAcquire;
+      renewal.ask.max = 0;
+    }
   }
-  if (!DecidePermits(call, permits, [count](size_t index) { return index % count; })) return false;
+  return DecidePermits(call, permits, [count](size_t index) { return index % count; });
+}
+
+// Which permits the id of a request that may repeat another holds already.
+void Checker::ReadPermits(const Call& call) {
+  if (work_->permit_of.empty() || !work_->may_repeat) [[likely]]
+    return;
+  std::vector<PermitEntry>& permits = work_->permits;
+  const size_t count = permits.size() / 2;
   for (size_t k = 0; k < count; ++k) {
-    if (permits[count + k].settled.was_held) MarkHeld(*request.permits, permits[k]);
+    if (permits[count + k].settled.was_held) MarkHeld(*call.request.permits, permits[k]);
   }
   permits.erase(permits.begin() + static_cast<ptrdiff_t>(count), permits.end());
-  return true;
 }
 
 // `place` says which of the request's permits an entry is about.
@@ -80,15 +90,12 @@ bool Checker::DecidePermits(const Call& call, std::span<PermitEntry> entries,
   if (entries.empty()) return true;
   const auto name = [&](size_t index, std::string& out) {
     uint32_t i = 0;
-    while (scratch_->permit_of[i] != place(index)) ++i;
+    while (work_->permit_of[i] != place(index)) ++i;
     AppendPermits(naming_, call.request.domain, call.request.descriptors[i].entries,
-                  scratch_->matched[i].match, out);
+                  work_->matched[i].match, out);
   };
-  const auto decide = [&] { return decider_.AskPermits(entries, name, call.pending, call.now); };
-  return call.pending == nullptr
-             ? decide()
-             : call.pending->Resume(base::Strided<Settled>::Of(entries, &PermitEntry::settled),
-                                    decide);
+  work_->asked = base::Strided<Settled>::Of(entries, &PermitEntry::settled);
+  return decider_.AskPermits(entries, name, PendingOf(call), call.now);
 }
 
 void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matched& matched,
@@ -98,7 +105,7 @@ void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matc
   std::optional<Kind> kind = released != nullptr ? Kind::kRelease : KindOf(request, descriptor);
   if (!kind) return;
   const bool acquires = *kind == Kind::kAcquire;
-  if (acquires && scratch_->may_repeat) kind = Kind::kLook;
+  if (acquires && work_->may_repeat) kind = Kind::kLook;
   const rule::ConcurrencyLimit& limit = *matched.rule->concurrency;
   PermitEntry entry{.key = PermitsKey(limiter_.store_.hash_secret(), request.domain,
                                       descriptor.entries, matched.match),
@@ -116,17 +123,17 @@ void Checker::AddPermits(const Call& call, uint32_t descriptor_index, const Matc
     entry.ask.id = hold.id_;
     entry.ask.ttl = std::clamp(hold.ttl_, base::Duration(1), limit.ttl);
   }
-  std::vector<PermitEntry>& permits = scratch_->permits;
+  std::vector<PermitEntry>& permits = work_->permits;
   const auto same = std::find_if(permits.begin(), permits.end(), [&](const PermitEntry& other) {
     return other.key == entry.key && other.ask.kind == entry.ask.kind;
   });
-  scratch_->permit_of[descriptor_index] = static_cast<uint32_t>(same - permits.begin());
+  work_->permit_of[descriptor_index] = static_cast<uint32_t>(same - permits.begin());
   if (same == permits.end()) permits.push_back(std::move(entry));
 }
 
 // Ids of different checkers and processes differ, because they begin at random.
 permit::Id Checker::NextPermitId() {
-  std::optional<permit::Id>& id = scratch_->permit_id;
+  std::optional<permit::Id>& id = caches_->permit_id;
   if (!id) {
     const base::HashSecret random = base::RandomHashSecret();
     id.emplace();
@@ -137,12 +144,12 @@ permit::Id Checker::NextPermitId() {
   return *id;
 }
 
-// Once for each request, when all is decided: until then, the request may be asked again.
+// Once for each request, when all is decided.
 void Checker::ObservePermits(const Call& call) const {
-  if (call.request.operation != Operation::kTake) return;
+  if (work_->permit_of.empty() || call.request.operation != Operation::kTake) return;
   // If it may repeat another, the looks came before acquisitions.
-  for (const PermitEntry& entry : scratch_->permits) {
-    if (!scratch_->may_repeat && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
+  for (const PermitEntry& entry : work_->permits) {
+    if (!work_->may_repeat && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
     if (entry.ask.kind != Kind::kRelease && !entry.settled.decision.allowed)
       entry.watch(Event::kRefused);
   }
@@ -151,7 +158,7 @@ void Checker::ObservePermits(const Call& call) const {
 // Buckets of a rule whose permit was refused are only looked at, in an all-or-nothing domain those
 // of all rules. A request whose id holds a permit already was let through before, and takes nothing
 // from any bucket.
-void Checker::SpareBuckets(const Call& call, bool joined) {
+void Checker::SpareBuckets(const Call& call) {
   const auto was_held = [](const PermitEntry& permit) {
     return permit.settled.was_held && permit.hold != nullptr &&
            permit.hold->owner_ == PermitHold::Owner::kPerhapsOther;
@@ -159,20 +166,19 @@ void Checker::SpareBuckets(const Call& call, bool joined) {
   bool any_refused = false;
   bool any_held = false;
   for (uint32_t i = 0; i < call.request.descriptors.size(); ++i) {
-    const PermitEntry* const permit = scratch_->PermitOf(i);
+    const PermitEntry* const permit = work_->PermitOf(i);
     if (permit == nullptr) continue;
     any_refused =
-        any_refused || (!permit->settled.decision.allowed && !IsShadow(*scratch_->matched[i].rule));
+        any_refused || (!permit->settled.decision.allowed && !IsShadow(*work_->matched[i].rule));
     any_held = any_held || was_held(*permit);
   }
   if (call.request.operation != Operation::kTake) return;
-  for (size_t i = 0; i < scratch_->batch.size(); ++i) {
-    store::TakeRequest& request = scratch_->batch[i].request;
-    const uint32_t descriptor = scratch_->sources[i].descriptor;
-    const PermitEntry* const permit =
-        descriptor == kOfOnce ? nullptr : scratch_->PermitOf(descriptor);
+  for (size_t i = 0; i < work_->batch.size(); ++i) {
+    store::TakeRequest& request = work_->batch[i].request;
+    const uint32_t descriptor = work_->sources[i].descriptor;
+    const PermitEntry* const permit = descriptor == kOfOnce ? nullptr : work_->PermitOf(descriptor);
     const bool refused =
-        (joined && any_refused) || (permit != nullptr && !permit->settled.decision.allowed);
+        (work_->joined && any_refused) || (permit != nullptr && !permit->settled.decision.allowed);
     if (!refused && !any_held) continue;
     request.operation = Operation::kPeek;
     request.joined = store::Joined::kNo;
@@ -183,16 +189,16 @@ void Checker::SpareBuckets(const Call& call, bool joined) {
 void Checker::ConcludePermits(const Call& call, Response& response) const {
   // The permits of all rules end, whichever rule is reported.
   base::Duration ttl{0};
-  for (const PermitEntry& permit : scratch_->permits) {
+  for (const PermitEntry& permit : work_->permits) {
     if (HasPermit(permit))
       ttl = ttl > base::Duration(0) ? std::min(ttl, permit.ask.ttl) : permit.ask.ttl;
   }
   const PermitEntry* reported = nullptr;
   const PermitEntry* in_shadow = nullptr;
   for (uint32_t i = 0; i < response.descriptors.size(); ++i) {
-    const PermitEntry* const permit = scratch_->PermitOf(i);
+    const PermitEntry* const permit = work_->PermitOf(i);
     if (permit == nullptr) continue;
-    const rule::Rule& rule = *scratch_->matched[i].rule;
+    const rule::Rule& rule = *work_->matched[i].rule;
     const algorithm::Decision& decision = permit->settled.decision;
     DescriptorAnswer& answer = response.descriptors[i];
     answer.limit = &call.rules.published[rule.index].concurrency;
@@ -215,22 +221,34 @@ void Checker::ConcludePermits(const Call& call, Response& response) const {
 }
 
 absl::Status Checker::Release(const Request& request, const permit::Id& id, Released& released,
-                              base::Instant now, Pending* pending) {
+                              base::Instant now, Question* question) {
   released.waiting = false;
-  HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, BeginRound(request, pending));
-  Pending* const asked = decider_.may_wait() ? pending : nullptr;
-  const Call call{.request = request, .rules = *rules, .pending = asked, .now = now};
+  HEADGATE_ASSIGN_OR_RETURN(const PublishedRules* const rules, Begin(request, question));
+  const Call call{.request = request,
+                  .rules = *rules,
+                  .question = decider_.may_wait() ? question : nullptr,
+                  .now = now};
   Match(call);
-  released.waiting = !AskPermits(call, &id);
-  if (released.waiting) return absl::OkStatus();
-  if (asked != nullptr) asked->Forget();
-  released.descriptors.assign(request.descriptors.size(), {});
+  if (AskPermits(call, &id)) return AnswerRelease(call, released);
+  released.waiting = true;
+  Wait(call, Awaits::kPermits);
+  return absl::OkStatus();
+}
+
+absl::Status Checker::ContinueRelease(Question& question, Released& released, base::Instant now) {
+  released.waiting = question.waiting();
+  return released.waiting ? absl::OkStatus() : AnswerRelease(TakeBack(question, now), released);
+}
+
+absl::Status Checker::AnswerRelease(const Call& call, Released& released) {
+  End(call);
+  released.descriptors.assign(call.request.descriptors.size(), {});
   absl::Status status;
   for (uint32_t i = 0; i < released.descriptors.size(); ++i) {
-    const PermitEntry* const permit = scratch_->PermitOf(i);
+    const PermitEntry* const permit = work_->PermitOf(i);
     if (permit == nullptr) continue;
     const Settled& settled = permit->settled;
-    released.descriptors[i] = {.rule = scratch_->matched[i].rule,
+    released.descriptors[i] = {.rule = work_->matched[i].rule,
                                .was_held = settled.decision.allowed,
                                .in_flight = settled.in_flight,
                                .decision = settled.decision};
@@ -238,10 +256,10 @@ absl::Status Checker::Release(const Request& request, const permit::Id& id, Rele
       status = absl::UnavailableError(
           fmt::format("the shared store cannot be reached: no permit of rule {} was released, and "
                       "each ends after its ttl",
-                      scratch_->matched[i].rule->label()));
+                      work_->matched[i].rule->label()));
     }
   }
-  for (const PermitEntry& entry : scratch_->permits) {
+  for (const PermitEntry& entry : work_->permits) {
     if (entry.settled.mode == Mode::kClosed) continue;
     entry.watch(entry.settled.decision.allowed ? Event::kReleased : Event::kUnknown);
   }

@@ -379,14 +379,14 @@ TEST_F(PermitsTest, AReleaseTellsHowManyRequestsAreInFlightAboveTheLimit) {
 // ---- The same over a shared store.
 class SharedPermitsTest : public PermitsTest {
  protected:
-  // Asks until the answers are there; counts how often the request was woken.
+  // Asks to the end; counts how often the request was woken.
   bool Decide(const std::vector<std::string_view>& keys, PermitHold* hold) {
     Call call(keys);
     call.request.permits = hold;
-    status = shared_checker.Check(call.request, response, now, &pending);
+    status = shared_checker.Check(call.request, response, now, &question);
     while (response.waiting) {
       shared.AnswerAll();
-      status = shared_checker.Check(call.request, response, now, &pending);
+      status = shared_checker.Continue(question, response, now);
     }
     return status.ok() && response.allowed;
   }
@@ -400,7 +400,7 @@ class SharedPermitsTest : public PermitsTest {
   SharedDecider decider{shared, store, {.permits = &local}};
   Checker shared_checker{limiter, 0, decider, {}};
   int woken = 0;
-  Pending pending{[this] { ++woken; }};
+  Question question{[this] { ++woken; }};
   absl::Status status;
 };
 
@@ -452,7 +452,7 @@ TEST_F(SharedPermitsTest, ARequestThatAsksTheStoreSeveralTimesIsCountedOnce) {
 TEST_F(SharedPermitsTest, ARequestThatIsGivenUpGivesBackWhatItGetsLater) {
   {
     PermitHold hold;
-    Pending gone([] {});
+    Question gone([] {});
     Call call({"pool"});
     call.request.permits = &hold;
     ASSERT_TRUE(shared_checker.Check(call.request, response, now, &gone).ok());
@@ -527,10 +527,10 @@ TEST_F(SharedPermitsTest, APermitThatMayHaveBeenGrantedIsGivenBack) {
   PermitHold hold;
   Call call({"pool"});
   call.request.permits = &hold;
-  ASSERT_TRUE(shared_checker.Check(call.request, response, now, &pending).ok());
+  ASSERT_TRUE(shared_checker.Check(call.request, response, now, &question).ok());
   shared.failure = absl::DeadlineExceededError("slow");
   shared.AnswerOne();
-  ASSERT_TRUE(shared_checker.Check(call.request, response, now, &pending).ok());
+  ASSERT_TRUE(shared_checker.Continue(question, response, now).ok());
   EXPECT_EQ(mode(), Mode::kLocal);
   ASSERT_EQ(shared.waiting(), 1u) << "the release";
   EXPECT_EQ(shared.oldest().name, "hg:{p|d|pool=v}");
@@ -544,10 +544,10 @@ TEST_F(SharedPermitsTest, AReleaseFindsAPermitThatWasGivenWithoutTheStore) {
   hold.Keep();
   shared.failure = absl::OkStatus();
   const Call call({"pool"});
-  ASSERT_TRUE(shared_checker.Release(call.request, id, released, now, &pending).ok());
+  ASSERT_TRUE(shared_checker.Release(call.request, id, released, now, &question).ok());
   ASSERT_TRUE(released.waiting);
   shared.AnswerAll();
-  ASSERT_TRUE(shared_checker.Release(call.request, id, released, now, &pending).ok());
+  ASSERT_TRUE(shared_checker.ContinueRelease(question, released, now).ok());
   EXPECT_TRUE(released.descriptors[0].was_held);
   EXPECT_EQ(local.CountAt(now), 0u);
 }
@@ -557,7 +557,7 @@ TEST_F(SharedPermitsTest, AReleaseThatTheStoreDoesNotAnswerIsAnError) {
   shared.at_once = true;
   const Call call({"pool"});
   EXPECT_TRUE(absl::IsUnavailable(
-      shared_checker.Release(call.request, {.low = 1, .high = 1}, released, now, &pending)));
+      shared_checker.Release(call.request, {.low = 1, .high = 1}, released, now, &question)));
 }
 
 }  // namespace checker_permits_test

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/checker_scratch.h"
+#include "headgate/limiter/work.h"
 
 namespace headgate::limiter {
 
@@ -61,38 +61,38 @@ std::string Checker::Unasked(Operation operation, const rule::Rule* rule, bool p
 
 // Whether a request of the batch that was not confirmed may have been executed.
 bool Checker::PerhapsDone(uint32_t descriptor) const {
-  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-    if (scratch_->sources[k].descriptor == descriptor && scratch_->batch[k].settled.perhaps_done)
+  for (size_t k = 0; k < work_->batch.size(); ++k) {
+    if (work_->sources[k].descriptor == descriptor && work_->batch[k].settled.perhaps_done)
       return true;
   }
   return false;
 }
 
 NoAnswer Checker::WhyUnasked(uint32_t descriptor) const {
-  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-    const Settled& settled = scratch_->batch[k].settled;
-    if (scratch_->sources[k].descriptor == descriptor && IsDegraded(settled.mode))
+  for (size_t k = 0; k < work_->batch.size(); ++k) {
+    const Settled& settled = work_->batch[k].settled;
+    if (work_->sources[k].descriptor == descriptor && IsDegraded(settled.mode))
       return settled.no_answer;
   }
   return NoAnswer::kUnreachable;
 }
 
-// Uses up the id, which is the first request of the batch. False: the answer comes later. An error
-// if the refund must not be executed; if `response.repeated`, it is not necessary.
-absl::StatusOr<bool> Checker::UseUpRefundId(const Call& call, Response& response) {
-  if (!DecidePart(call, 0, 1)) return false;
-  const Settled& id = scratch_->batch[0].settled;
-  response.remembered = !IsDegraded(id.mode);
-  response.repeated = !id.decision.allowed;
-  for (size_t k = 1; k < scratch_->batch.size(); ++k) {
-    const uint32_t descriptor = scratch_->sources[k].descriptor;
-    const rule::Rule* const rule = scratch_->matched[descriptor].rule;
-    store::TakeRequest& request = scratch_->batch[k].request;
+// Reads the answer about the id of a refund, which is the first request of the batch. An error if
+// the refund must not be executed; if the id was used before, it is not necessary.
+absl::Status Checker::ReadRefundId(const Call& call) {
+  if (!RefundsOnce(call.request)) return absl::OkStatus();
+  const Settled& id = work_->batch[0].settled;
+  work_->remembered = !IsDegraded(id.mode);
+  work_->repeated = !id.decision.allowed;
+  for (size_t k = 1; k < work_->batch.size(); ++k) {
+    const uint32_t descriptor = work_->sources[k].descriptor;
+    const rule::Rule* const rule = work_->matched[descriptor].rule;
+    store::TakeRequest& request = work_->batch[k].request;
     // Without the id it could be executed twice.
-    if (!response.remembered)
+    if (!work_->remembered)
       return absl::UnavailableError(
           Unasked(Operation::kRefund, rule, id.perhaps_done, id.no_answer));
-    if (!response.repeated) continue;
+    if (!work_->repeated) continue;
     const size_t bits = NoteBitsOf(call.request);
     const bool refunded = ((id.decision.remaining >> (descriptor % bits)) & 1) != 0;
     if (!refunded && request.cost > 0) {
@@ -103,12 +103,12 @@ absl::StatusOr<bool> Checker::UseUpRefundId(const Call& call, Response& response
     request.operation = Operation::kPeek;
     request.cost = 0;
   }
-  return true;
+  return absl::OkStatus();
 }
 
 // After an error: if certainly nothing was refunded, the id can be used again.
 void Checker::ReleaseRefundId(const Call& call) const {
-  const auto& batch = scratch_->batch;
+  const auto& batch = work_->batch;
   const bool nothing_done =
       std::all_of(batch.begin() + 1, batch.end(), [](const BatchEntry& entry) {
         return IsDegraded(entry.settled.mode) && !entry.settled.perhaps_done;

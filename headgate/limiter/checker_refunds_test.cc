@@ -47,24 +47,23 @@ class RefundsTest : public ::testing::Test {
                           .descriptors = descriptors,
                           .operation = operation,
                           .once = {.id = id, .window = kIdRemembered}},
-                         response, now, &pending);
+                         response, now, &question);
   }
-  // Asks like a front: again when the answers have come. `before_answer` numbers the answers.
+  // Asks like a front, to the end. `before_answer` numbers the answers.
   absl::Status Ask(Operation operation, const std::vector<std::string>& keys, uint64_t cost,
                    std::string_view id = "",
                    const std::function<void(int answer)>& before_answer = {}) {
     int answers = 0;
-    while (true) {
-      const absl::Status status = Begin(operation, keys, cost, id);
-      if (!response.waiting) {
-        while (shared.waiting() > 0) shared.AnswerOne();  // notes, for which nobody waits
-        return status;
-      }
-      while (pending.waiting()) {
+    absl::Status status = Begin(operation, keys, cost, id);
+    while (response.waiting) {
+      while (question.waiting()) {
         if (before_answer) before_answer(answers++);
         shared.AnswerOne();
       }
+      status = checker.Continue(question, response, now);
     }
+    while (shared.waiting() > 0) shared.AnswerOne();  // notes, for which nobody waits
+    return status;
   }
   absl::Status Refund(std::string_view id,
                       const std::function<void(int answer)>& before_answer = {}) {
@@ -81,7 +80,7 @@ class RefundsTest : public ::testing::Test {
   Limiter limiter{local, nullptr};
   SharedDecider fleet{shared, local, {}};
   Checker checker{limiter, 0, fleet, BucketNaming{}};
-  Pending pending{[] {}};
+  Question question{[] {}};
   Response response;
 };
 
@@ -138,11 +137,11 @@ TEST_F(RefundsTest, AnIdIsFreeAgainIfNothingWasRefunded) {
   // The store is there again when the id is given back.
   EXPECT_THAT(Begin(Operation::kRefund, {"one"}, 100, "a"), absl::OkStatus());
   shared.AnswerOne();
-  EXPECT_THAT(Begin(Operation::kRefund, {"one"}, 100, "a"), absl::OkStatus());
+  EXPECT_THAT(checker.Continue(question, response, now), absl::OkStatus());
   gone(1);
   shared.AnswerOne();
   shared.failure = absl::OkStatus();
-  EXPECT_THAT(Begin(Operation::kRefund, {"one"}, 100, "a").message(),
+  EXPECT_THAT(checker.Continue(question, response, now).message(),
               HasSubstr("nothing was refunded to rule one"));
   shared.AnswerAll();
   EXPECT_EQ(Left("one"), 400u);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/checker_scratch.h"
+#include "headgate/limiter/work.h"
 
 namespace headgate::limiter {
 
@@ -25,7 +25,7 @@ bool Checker::MayRepeat(const Call& call) const {
       request.permits->owner_ != PermitHold::Owner::kPerhapsOther)
     return false;
   for (size_t i = 0; i < request.descriptors.size(); ++i) {
-    const rule::Rule* const rule = scratch_->matched[i].rule;
+    const rule::Rule* const rule = work_->matched[i].rule;
     if (request.descriptors[i].override_limit || (rule != nullptr && !rule->limits.empty()))
       return true;
   }
@@ -41,22 +41,31 @@ void Checker::MarkHeld(PermitHold& hold, PermitEntry& entry) {
 }
 
 // The second part for a request that may repeat another: buckets have been asked, and if they
-// allow, the permits are acquired that its id does not hold. Costs go back if one is refused after
-// all, or if a request with the same id has got it meanwhile. False if answers come later.
-bool Checker::AcquireFound(const Call& call, bool joined) {
-  if (!BucketsAllow(call)) return true;
-  std::vector<PermitEntry>& permits = scratch_->permits;
-  std::vector<PermitEntry> acquired;
-  std::vector<size_t> places;
+// allow, the permits are acquired that its id does not hold. False if answers come later.
+bool Checker::AcquireFound(const Call& call) {
+  work_->acquired.clear();
+  work_->acquired_places.clear();
+  const bool has_more = !work_->permit_of.empty() && work_->may_repeat && !work_->repeated;
+  if (!has_more || !BucketsAllow(call)) return true;
+  const std::vector<PermitEntry>& permits = work_->permits;
   for (size_t k = 0; k < permits.size(); ++k) {
     if (permits[k].ask.kind != Kind::kLook || !permits[k].settled.decision.allowed) continue;
-    acquired.push_back(permits[k]);
-    acquired.back().ask.kind = Kind::kAcquire;
-    acquired.back().hold = call.request.permits;
-    places.push_back(k);
+    PermitEntry& acquired = work_->acquired.emplace_back(permits[k]);
+    acquired.ask.kind = Kind::kAcquire;
+    acquired.hold = call.request.permits;
+    work_->acquired_places.push_back(k);
   }
-  if (!DecidePermits(call, acquired, [&](size_t index) { return places[index]; })) return false;
-  for (size_t k = 0; k < places.size(); ++k) permits[places[k]] = std::move(acquired[k]);
+  return DecidePermits(call, work_->acquired,
+                       [&](size_t index) { return work_->acquired_places[index]; });
+}
+
+// Costs go back if a permit is refused after all, or if a request with the same id has got it
+// meanwhile. False if answers come later.
+bool Checker::GiveBackRefused(const Call& call) {
+  const std::vector<size_t>& places = work_->acquired_places;
+  if (places.empty()) return true;
+  std::vector<PermitEntry>& permits = work_->permits;
+  for (size_t k = 0; k < places.size(); ++k) permits[places[k]] = std::move(work_->acquired[k]);
   // If the store did not answer, it may have given the permit, and the next attempt finds it held.
   const auto refused = [&](size_t k) {
     const Settled& settled = permits[k].settled;
@@ -66,10 +75,10 @@ bool Checker::AcquireFound(const Call& call, bool joined) {
   const auto first = std::find_if_not(places.begin(), places.end(), refused);
   const bool other_takes = first != places.end() && permits[*first].settled.was_held;
   if (!other_takes && std::none_of(places.begin(), places.end(), refused)) return true;
-  const bool gives_all = other_takes || (joined && !BucketsAllow(call));
+  const bool gives_all = other_takes || (work_->joined && !BucketsAllow(call));
   return GiveBackCosts(call, [&](uint32_t descriptor) {
     if (gives_all) return true;
-    const auto& place = scratch_->permit_of[descriptor];
+    const auto& place = work_->permit_of[descriptor];
     return place && std::find(places.begin(), places.end(), *place) != places.end() &&
            refused(*place);
   });
@@ -77,12 +86,12 @@ bool Checker::AcquireFound(const Call& call, bool joined) {
 
 // Whether the permit or a bucket of a descriptor denies, if they have been decided.
 bool Checker::Denies(size_t descriptor) const {
-  const PermitEntry* const permit = scratch_->PermitOf(static_cast<uint32_t>(descriptor));
+  const PermitEntry* const permit = work_->PermitOf(static_cast<uint32_t>(descriptor));
   if (permit != nullptr && !permit->settled.decision.allowed) return true;
-  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-    const Scratch::Source& source = scratch_->sources[k];
+  for (size_t k = 0; k < work_->batch.size(); ++k) {
+    const Work::Source& source = work_->sources[k];
     if (source.descriptor == descriptor && !source.of_shadow_rollout() &&
-        !scratch_->batch[k].settled.decision.allowed)
+        !work_->batch[k].settled.decision.allowed)
       return true;
   }
   return false;
@@ -90,37 +99,39 @@ bool Checker::Denies(size_t descriptor) const {
 
 bool Checker::BucketsAllow(const Call& call) const {
   return PassesBy(call, [&](size_t i) {
-    const rule::Rule* const rule = scratch_->matched[i].rule;
+    const rule::Rule* const rule = work_->matched[i].rule;
     return (rule != nullptr && rule->shadow_mode) || !Denies(i);
   });
 }
 
 // Gives back what the request took from the buckets of these descriptors, as far as they take it
-// back.
+// back. False if the answers come later.
 bool Checker::GiveBackCosts(const Call& call, absl::FunctionRef<bool(uint32_t)> of_descriptor) {
-  std::vector<BatchEntry> undos;
-  std::vector<size_t> places;
-  for (size_t k = 0; k < scratch_->batch.size(); ++k) {
-    const BatchEntry& entry = scratch_->batch[k];
-    const uint32_t descriptor = scratch_->sources[k].descriptor;
+  for (size_t k = 0; k < work_->batch.size(); ++k) {
+    const BatchEntry& entry = work_->batch[k];
+    const uint32_t descriptor = work_->sources[k].descriptor;
     if (descriptor == kOfOnce || entry.request.operation != Operation::kTake ||
         !entry.settled.decision.allowed || IsDegraded(entry.settled.mode) ||
         !algorithm::TakesRefunds(entry.request.limit->limit.algorithm()) ||
         !of_descriptor(descriptor))
       continue;
-    undos.push_back(entry);
-    undos.back().BecomeUndo();
-    places.push_back(k);
+    work_->undos.push_back(entry);
+    work_->undos.back().BecomeUndo();
+    work_->undo_places.push_back(k);
   }
-  if (!DecideBuckets(call, undos, [&](size_t index) { return places[index]; })) return false;
-  for (size_t k = 0; k < places.size(); ++k) {
-    BatchEntry& entry = scratch_->batch[places[k]];
-    if (!IsDegraded(undos[k].settled.mode))
-      entry.settled.decision.remaining = undos[k].settled.decision.remaining;
+  return DecideBuckets(call, work_->undos, [&](size_t index) { return work_->undo_places[index]; });
+}
+
+void Checker::ReadReturns() {
+  for (size_t k = 0; k < work_->undos.size(); ++k) {
+    BatchEntry& entry = work_->batch[work_->undo_places[k]];
+    const Settled& undone = work_->undos[k].settled;
+    if (!IsDegraded(undone.mode)) entry.settled.decision.remaining = undone.decision.remaining;
     // Nothing of it is there to be given back again.
     entry.request.operation = Operation::kPeek;
   }
-  return true;
+  work_->undos.clear();
+  work_->undo_places.clear();
 }
 
 }  // namespace headgate::limiter

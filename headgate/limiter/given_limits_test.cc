@@ -67,11 +67,11 @@ struct GivenRig {
     const rule::Descriptor descriptor{.entries = {&entry, 1}, .given_limit = given};
     const Request request{.domain = "d", .descriptors = {&descriptor, 1}, .operation = operation};
     Response response;
-    Pending pending([] {});
-    EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
+    Question question([] {});
+    EXPECT_TRUE(checker->Check(request, response, now, &question).ok());
     if (response.waiting) {
       shared->AnswerAll();
-      EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
+      EXPECT_TRUE(checker->Continue(question, response, now).ok());
     }
     EXPECT_FALSE(response.waiting);
     return response.descriptors[0].decision;

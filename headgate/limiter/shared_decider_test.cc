@@ -84,8 +84,7 @@ class SharedDeciderTest : public ::testing::Test {
     return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)};
   }
 
-  using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
-  // Asks like a front: again when the answers have come.
+  // Asks like a front, to the end.
   absl::Status Ask(Operation operation, const std::vector<std::string>& keys,
                    std::optional<uint64_t> cost = {}) {
     std::vector<rule::Entry> entries;
@@ -94,25 +93,26 @@ class SharedDeciderTest : public ::testing::Test {
     for (const rule::Entry& entry : entries)
       descriptors.push_back({.entries = {&entry, 1}, .cost = cost});
     ready = 0;
-    while (true) {
-      const absl::Status status =
-          checker.Check({"d", descriptors, operation}, response, now, &pending);
-      if (!response.waiting) return status;
+    absl::Status status = checker.Check({"d", descriptors, operation}, response, now, &question);
+    while (response.waiting) {
       const int ready_before = ready;
       shared.AnswerAll();
       EXPECT_EQ(ready, ready_before + 1);
+      status = checker.Continue(question, response, now);
     }
+    return status;
   }
   bool Allowed(const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
     EXPECT_TRUE(Ask(Operation::kTake, keys, cost).ok());
     return response.allowed;
   }
-  // Asks once, without asking again.
+  // Asks, and does not wait for the answer.
   void Peek(const std::string& key) {
     const rule::Entry entry{key, "v"};
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
+    Question nobody([] {});
     EXPECT_TRUE(
-        checker.Check({"d", {&descriptor, 1}, store::Operation::kPeek}, response, now, &pending)
+        checker.Check({"d", {&descriptor, 1}, store::Operation::kPeek}, response, now, &nobody)
             .ok());
     EXPECT_TRUE(response.waiting);
   }
@@ -135,7 +135,7 @@ class SharedDeciderTest : public ::testing::Test {
   SharedDecider fleet;
   Checker checker{limiter, 0, fleet, BucketNaming{}};
   int ready = 0;
-  Pending pending{[this] { ++ready; }};
+  Question question{[this] { ++ready; }};
   Response response;
 };
 
@@ -143,13 +143,16 @@ TEST_F(SharedDeciderTest, WaitsForTheStoreAndReturnsItsDecision) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
-  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Check(request, response, now, &question).ok());
   EXPECT_TRUE(response.waiting);
-  EXPECT_TRUE(pending.waiting());
+  EXPECT_TRUE(question.open());
+  EXPECT_TRUE(checker.Continue(question, response, now).ok());
+  EXPECT_TRUE(response.waiting) << "too early";
   EXPECT_EQ(ready, 0);
   shared.AnswerAll();
   EXPECT_EQ(ready, 1);
-  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Continue(question, response, now).ok());
+  EXPECT_FALSE(question.open());
   EXPECT_FALSE(response.waiting);
   EXPECT_TRUE(response.allowed);
   EXPECT_EQ(response.descriptors[0].decision.remaining, 1u);
@@ -209,7 +212,7 @@ TEST_F(SharedDeciderTest, DescriptorsAreAskedTogether) {
   const rule::Entry entries[] = {{"two", "v"}, {"fifth", "v"}};
   const rule::Descriptor descriptors[] = {{.entries = {&entries[0], 1}},
                                           {.entries = {&entries[1], 1}}};
-  EXPECT_TRUE(checker.Check({"d", descriptors}, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Check({"d", descriptors}, response, now, &question).ok());
   EXPECT_EQ(shared.waiting(), 2u);
   shared.AnswerOne();
   EXPECT_EQ(ready, 0);
@@ -270,13 +273,13 @@ descriptors:
 TEST_F(SharedDeciderTest, ARequestThatFailedAtTheStoreDoesNotCountAsDenied) {
   const rule::Entry entry{"refusing", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
-  EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &question).ok());
   shared.AnswerOne();  // the window has counted it
   shared.failure = absl::UnavailableError("the bucket's shard is gone");
   shared.AnswerOne();
   shared.failure = absl::OkStatus();
   shared.AnswerAll();  // the window takes it back
-  EXPECT_FALSE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
+  EXPECT_FALSE(checker.Continue(question, response, now).ok());
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(Allowed({"refusing"}));
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(Allowed({"refusing"}));
   EXPECT_EQ(response.descriptors[0].decision.retry_after, 10s) << "four of five are counted";
@@ -318,11 +321,11 @@ TEST_F(SharedDeciderTest, ARequestThatWaitedInVainIsDecidedAsOfNow) {
   const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 5};
   const Request request{"d", {&descriptor, 1}};
   const Instant arrived = now;
-  EXPECT_TRUE(checker.Check(request, response, arrived, &pending).ok());
+  EXPECT_TRUE(checker.Check(request, response, arrived, &question).ok());
   EXPECT_TRUE(response.waiting);
   now += 1h;
   shared.AnswerAll();
-  EXPECT_TRUE(checker.Check(request, response, arrived, &pending).ok());
+  EXPECT_TRUE(checker.Continue(question, response, arrived).ok());
   EXPECT_EQ(mode(), Mode::kLocal);
   EXPECT_TRUE(response.allowed) << "in the window that has begun in the meantime";
 }
@@ -483,17 +486,17 @@ TEST_F(SharedDeciderTest, NoRequestWaitsWhileTheStoreIsKnownToBeDown) {
   EXPECT_EQ(ready, 0);
 }
 
-TEST_F(SharedDeciderTest, ARequestThatWaitsIsDecidedByTheRulesOfItsFirstAttempt) {
+TEST_F(SharedDeciderTest, ARequestThatWaitsIsDecidedByTheRulesOfItsArrival) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
-  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Check(request, response, now, &question).ok());
   EXPECT_TRUE(limiter.OnRules(rule::LoadRules({}, {}).rules, now).ok());
   shared.AnswerAll();
-  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Continue(question, response, now).ok());
   ASSERT_NE(response.descriptors[0].rule, nullptr);
   EXPECT_EQ(response.descriptors[0].rule->label(), "two");
-  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(checker.Check(request, response, now, &question).ok());
   EXPECT_FALSE(response.waiting);
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
 }
@@ -503,7 +506,7 @@ TEST_F(SharedDeciderTest, AnAnswerToAConversationThatHasEndedIsDropped) {
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   int woken = 0;
   {
-    Pending gone([&] { ++woken; });
+    Question gone([&] { ++woken; });
     EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &gone).ok());
   }
   shared.AnswerAll();

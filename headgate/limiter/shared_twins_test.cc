@@ -105,7 +105,7 @@ class Twins {
                                 store_.oldest().answer && asker.asked_buckets;
         asker.asked_buckets = asker.asked_buckets || !store_.oldest().answer;
         store_.AnswerOne();
-        if (std::exchange(asker.ready, 0) > 0) answer = asker.Check();
+        if (std::exchange(asker.ready, 0) > 0) answer = asker.Continue();
       }
       if (answer.ok() && asker.response.allowed) hold.Keep();
     }
@@ -150,7 +150,8 @@ class Twins {
       Begin(keys, operation, cost, once, permits);
       EXPECT_TRUE(Check().ok());
     }
-    absl::Status Check() { return checker.Check(request, response, now, &pending); }
+    absl::Status Check() { return checker.Check(request, response, now, &question); }
+    absl::Status Continue() { return checker.Continue(question, response, now); }
     void Begin(const std::string& keys, Operation operation, uint64_t cost, std::string_view once,
                PermitHold* permits) {
       words = absl::StrSplit(keys, ' ');
@@ -167,7 +168,7 @@ class Twins {
     }
     void GoOn() {
       if (std::exchange(ready, 0) > 0) {
-        EXPECT_TRUE(Check().ok());
+        EXPECT_TRUE(Continue().ok());
       }
     }
 
@@ -185,7 +186,7 @@ class Twins {
     Checker checker;
     int ready = 0;
     bool asked_buckets = false;
-    Pending pending{[this] { ++ready; }};
+    Question question{[this] { ++ready; }};
     std::vector<std::string> words;
     std::deque<rule::Entry> entries;
     std::vector<rule::Descriptor> descriptors;

@@ -10,24 +10,8 @@ namespace headgate::limiter {
 using algorithm::Cost;
 using store::Operation;
 
-KeptDescriptor::KeptDescriptor(std::string_view domain, const rule::Descriptor& descriptor)
-    : domain_(domain), given_limit_(descriptor.given_limit) {
-  size_t bytes = 0;
-  for (const rule::Entry& entry : descriptor.entries)
-    bytes += entry.key.size() + entry.value.size();
-  texts_.reserve(bytes);
-  entries_.reserve(descriptor.entries.size());
-  const auto kept = [&](std::string_view text) {
-    const size_t begin = texts_.size();
-    texts_.append(text);
-    return std::string_view(texts_).substr(begin);
-  };
-  for (const rule::Entry& entry : descriptor.entries)
-    entries_.push_back({.key = kept(entry.key), .value = kept(entry.value)});
-}
-
-SizeCharge::SizeCharge(std::shared_ptr<const KeptDescriptor> descriptor, const SizeTake& take)
-    : descriptor_(std::move(descriptor)),
+SizeCharge::SizeCharge(std::shared_ptr<const KeptRequest> request, const SizeTake& take)
+    : request_(std::move(request)),
       limit_index_(take.limit_index),
       key_(take.key),
       cost_(take.cost),

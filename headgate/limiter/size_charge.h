@@ -19,8 +19,8 @@
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/time.h"
+#include "headgate/limiter/request.h"
 #include "headgate/limiter/settled.h"
-#include "headgate/rule/descriptor.h"
 #include "headgate/rule/size_cost.h"
 #include "headgate/store/store.h"
 
@@ -35,23 +35,6 @@ struct SizeTake {
   algorithm::Limit limit{};
   algorithm::Cost taken = 0;
   Settled settled{};  // how it was taken
-};
-
-// A descriptor that outlives its request.
-class KeptDescriptor {
- public:
-  KeptDescriptor(std::string_view domain, const rule::Descriptor& descriptor);
-  KeptDescriptor(const KeptDescriptor&) = delete;
-
-  std::string_view domain() const { return domain_; }
-  std::span<const rule::Entry> entries() const { return entries_; }
-  std::string_view given_limit() const { return given_limit_; }
-
- private:
-  std::string domain_;
-  std::string given_limit_;
-  std::string texts_;
-  std::vector<rule::Entry> entries_;
 };
 
 // A step that brings a charge nearer to its size.
@@ -70,9 +53,11 @@ class SizeCharge {
   // Older parts stay taken. Parts of a token bucket that one store gave count as one.
   static constexpr size_t kPartsMax = 4;
 
-  SizeCharge(std::shared_ptr<const KeptDescriptor> descriptor, const SizeTake& take);
+  // `request` has one descriptor.
+  SizeCharge(std::shared_ptr<const KeptRequest> request, const SizeTake& take);
 
-  const KeptDescriptor& descriptor() const { return *descriptor_; }
+  // Its domain and descriptor.
+  const Request& request() const { return request_->get(); }
   // The limit of the take was under this place of its rule, and its bucket has this key.
   uint32_t limit_index() const { return limit_index_; }
   const base::Hash128& key() const { return key_; }
@@ -98,7 +83,7 @@ class SizeCharge {
   void Add(algorithm::Cost cost, const Settled& settled);
   base::Duration RefillOf(algorithm::Cost cost) const;
 
-  std::shared_ptr<const KeptDescriptor> descriptor_;
+  std::shared_ptr<const KeptRequest> request_;
   uint32_t limit_index_;
   base::Hash128 key_;
   rule::SizeCost cost_;
@@ -109,7 +94,7 @@ class SizeCharge {
 
 // The answer of Checker::Correct.
 struct Corrected {
-  bool waiting = false;  // not decided yet: call again when the Pending is ready
+  bool waiting = false;  // not decided yet: continue the question when it is ready
   // Its mode is kClosed if nothing was asked: no such limit is in force any more, or not as it was
   // for an undo, or there is nothing to undo.
   Settled settled{.decision = {}, .mode = Mode::kClosed};

@@ -20,7 +20,7 @@ class Settler::Settlement final : private HeldRequests::Entry {
     // The answer comes in the middle of other work. The settlement continues in a later turn of the
     // loop.
     if (settler_.checker_.may_wait())
-      pending_.emplace([this] { settler_.deferred_.Hold(*this, base::Instant{0}); });
+      question_.emplace([this] { settler_.deferred_.Hold(*this, base::Instant{0}); });
   }
 
   void SetTo(const BodySizes& sizes, base::Instant now) {
@@ -75,8 +75,10 @@ class Settler::Settlement final : private HeldRequests::Entry {
     while (true) {
       if (!asking_) step_ = charge_.StepTo(bytes_);
       if (step_.cost == 0) return;
-      limiter::Pending* const pending = pending_ ? &*pending_ : nullptr;
-      const Corrected corrected = settler_.checker_.Correct(charge_, step_, now, pending);
+      limiter::Question* const question = question_ ? &*question_ : nullptr;
+      const Corrected corrected = asking_
+                                      ? settler_.checker_.ContinueCorrect(*question, now)
+                                      : settler_.checker_.Correct(charge_, step_, now, question);
       asking_ = corrected.waiting;
       if (asking_) return;
       Count(corrected.settled.mode);
@@ -103,7 +105,7 @@ class Settler::Settlement final : private HeldRequests::Entry {
 
   Settler& settler_;
   limiter::SizeCharge charge_;
-  std::optional<limiter::Pending> pending_;
+  std::optional<limiter::Question> question_;
   uint64_t bytes_ = 0;
   std::optional<bool> counts_{};  // by status: whether the answer counts, once its head is known
   SizeStep step_{};

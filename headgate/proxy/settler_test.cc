@@ -369,8 +369,9 @@ TEST(SettlementWithAStore, ThatDoesNotAnswerIsCounted) {
 TEST(SettlementWithAStore, HasABound) {
   SizeRig rig(kResponses, Store::kShared);
   const rule::Entry entry{.key = "client", .value = "ann"};
-  const auto ann = std::make_shared<const limiter::KeptDescriptor>(
-      "default", rule::Descriptor{.entries = {&entry, 1}});
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  const auto ann = std::make_shared<const limiter::KeptRequest>(
+      limiter::Request{.domain = "default", .descriptors = {&descriptor, 1}});
   const limiter::SizeTake take{.cost = {.per_bytes = kKiB, .reserve_bytes = kKiB}, .taken = 1};
   for (size_t i = 0; i <= Settler::kWaitingMax; ++i)
     rig.settler->Follow({limiter::SizeCharge(ann, take)})->OnEnded({.response = 3 * kKiB}, rig.now);

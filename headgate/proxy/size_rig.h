@@ -88,11 +88,11 @@ struct SizeRig : RuleRig {
                                    .descriptors = {&descriptor, 1},
                                    .operation = limiter::Operation::kPeek};
     limiter::Response response;
-    limiter::Pending pending([] {});
-    EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
+    limiter::Question question([] {});
+    EXPECT_TRUE(checker->Check(request, response, now, &question).ok());
     if (response.waiting) {
       shared->AnswerAll();
-      EXPECT_TRUE(checker->Check(request, response, now, &pending).ok());
+      EXPECT_TRUE(checker->Continue(question, response, now).ok());
     }
     return response.descriptors[0].decision;
   }

@@ -205,8 +205,13 @@ void Node::Begin(Request request, BootTime now) {
   WakeAll();
 }
 
-// As in RESP sessions, the request is decided again when its answers are there, and then uses them.
+// Called again when the answers are there.
 bool Node::Take(Request& request, std::span<Settled> settled) {
+  if (const std::span<const Settled> answers = request.pending->settled(); !answers.empty()) {
+    if (request.pending->waiting()) return false;
+    std::ranges::copy(answers, settled.begin());
+    return true;
+  }
   std::vector<limiter::BatchEntry> batch;
   for (const Member& member : request.members) {
     batch.push_back(
@@ -218,11 +223,9 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
          .terms = {.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)}});
   }
   const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };
-  return request.pending->Resume(settled, [&] {
-    const bool decided = fleet_.Decide(batch, name, request.pending.get(), request.at);
-    for (size_t i = 0; i < batch.size(); ++i) settled[i] = batch[i].settled;
-    return decided;
-  });
+  const bool decided = fleet_.Decide(batch, name, request.pending.get(), request.at);
+  for (size_t i = 0; i < batch.size(); ++i) settled[i] = batch[i].settled;
+  return decided;
 }
 
 // Adds the requests that the book has spent or got back since the last call.

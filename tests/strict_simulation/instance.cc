@@ -50,6 +50,11 @@ void Instance::Request(size_t key, store::Operation operation, uint64_t cost) {
 }
 
 bool Instance::Take(Client& client, Settled& settled) {
+  if (!client.pending->settled().empty()) {
+    if (client.pending->waiting()) return false;
+    settled = client.pending->settled().front();
+    return true;
+  }
   const KeyPlan& plan = plan_.keys[client.key];
   limiter::BatchEntry entry{
       .request = {.key = {client.key * 0x9E3779B97F4A7C15u + 1, client.key + 1},
@@ -61,11 +66,8 @@ bool Instance::Take(Client& client, Settled& settled) {
                 .sharing = plan.leased ? rule::Sharing::kLeased : rule::Sharing::kStrict}};
   const auto name = [&](size_t, std::string& out) { out += NameOf(client.key); };
   asking_ = &client;
-  const bool decided = client.pending->Resume({&settled, 1}, [&] {
-    const bool at_once = decider_.Decide({&entry, 1}, name, client.pending.get(), client.at);
-    settled = entry.settled;
-    return at_once;
-  });
+  const bool decided = decider_.Decide({&entry, 1}, name, client.pending.get(), client.at);
+  settled = entry.settled;
   asking_ = nullptr;
   return decided;
 }

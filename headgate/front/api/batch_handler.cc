@@ -33,24 +33,19 @@ void BatchHandler::HandleLater(const http::Request& request, http::Response& res
   HEADGATE_CHECK(request.suspension != nullptr);
   http::Suspension& suspension = *request.suspension;
   Waiting& waiting = suspension.Ensure<Waiting>();
-  if (!waiting.begun) {
-    if (!Read(request.body, response)) return;
-    waiting.begun = true;
-    waiting.checks = checks_;
-    waiting.results.assign(checks_.size(), "");
-    waiting.pending.clear();
-    for (size_t i = 0; i < checks_.size(); ++i) {
-      waiting.pending.push_back(
-          std::make_unique<limiter::Pending>([&suspension] { suspension.wake(); }));
-    }
-  }
+  const bool has_begun = !waiting.questions.empty();
+  if (!has_begun && !Read(request.body, response)) return;
+  if (!has_begun) waiting.results.resize(checks_.size());
   bool all = true;
-  for (size_t i = 0; i < waiting.checks.size(); ++i) {
-    if (!waiting.results[i].empty()) continue;
-    limiter::Pending& pending = *waiting.pending[i];
-    const bool decided = !pending.waiting() && Decide(Of(request.body, waiting.checks[i]), &pending,
-                                                      now, waiting.results[i]);
-    all = all && decided;
+  for (size_t i = 0; i < waiting.results.size(); ++i) {
+    std::string& result = waiting.results[i];
+    if (!has_begun) {
+      waiting.questions.push_back(
+          std::make_unique<limiter::Question>([&suspension] { suspension.wake(); }));
+      all = Decide(Of(request.body, checks_[i]), waiting.questions[i].get(), now, result) && all;
+    } else if (waiting.questions[i]->open()) {
+      all = Continue(*waiting.questions[i], now, result) && all;
+    }
   }
   response.later = !all;
   if (!all) return;
@@ -88,11 +83,19 @@ bool BatchHandler::Parse(std::string_view text, size_t index, http::Response& re
   return false;
 }
 
-bool BatchHandler::Decide(std::string_view text, limiter::Pending* pending, base::Instant now,
+bool BatchHandler::Decide(std::string_view text, limiter::Question* question, base::Instant now,
                           std::string& result) {
   HEADGATE_CHECK(!parser_.Parse(text, check_));
   check_.operation = limiter::Operation::kTake;
-  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  return Append(check_, checker_.Check(check_, decided_, now, question), result);
+}
+
+bool BatchHandler::Continue(limiter::Question& question, base::Instant now, std::string& result) {
+  return Append(question.request(), checker_.Continue(question, decided_, now), result);
+}
+
+bool BatchHandler::Append(const limiter::Request& check, const absl::Status& status,
+                          std::string& result) {
   if (!status.ok()) {
     problem_ = http::Response();
     answer_.AnswerError(status, 503, problem_);
@@ -103,7 +106,7 @@ bool BatchHandler::Decide(std::string_view text, limiter::Pending* pending, base
   }
   if (decided_.waiting) return false;
   fmt::format_to(std::back_inserter(result), R"({{"status":{},)", decided_.allowed ? 200 : 429);
-  AppendAnswerFields(decided_, result, HintOnDomain(check_, decided_, checker_));
+  AppendAnswerFields(decided_, result, HintOnDomain(check, decided_, checker_));
   result.push_back('}');
   return true;
 }

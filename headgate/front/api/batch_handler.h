@@ -26,20 +26,21 @@ class BatchHandler {
   void Handle(const http::Request& request, http::Response& response, base::Instant now);
 
  private:
-  // A batch that waits for the shared store.
+  // A batch that may wait for the shared store: by check.
   struct Waiting {
-    std::vector<CheckText> checks;
-    std::vector<std::string> results;  // empty: not decided yet
-    std::vector<std::unique_ptr<limiter::Pending>> pending;
-    bool begun = false;
+    std::vector<std::string> results;
+    std::vector<std::unique_ptr<limiter::Question>> questions;  // open until the result is there
   };
 
   // Finds all checks, and an error in any of them.
   bool Read(std::string_view body, http::Response& response);
   bool Parse(std::string_view text, size_t index, http::Response& response);
   // Appends the result of one check. Returns false if it comes later.
-  bool Decide(std::string_view text, limiter::Pending* pending, base::Instant now,
+  bool Decide(std::string_view text, limiter::Question* question, base::Instant now,
               std::string& result);
+  // The same for a check whose question is open.
+  bool Continue(limiter::Question& question, base::Instant now, std::string& result);
+  bool Append(const limiter::Request& check, const absl::Status& status, std::string& result);
   void HandleLater(const http::Request& request, http::Response& response, base::Instant now);
 
   limiter::Checker& checker_;

@@ -84,11 +84,12 @@ void CheckHandler::AddRoutes(http::Router& router) {
 void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
                           const http::Request& request, http::Response& response,
                           base::Instant now) {
-  if (!Parse(operation, request, response) || !Settle(operation, request, response, now)) return;
+  const limiter::Request* const asked = Settle(operation, request, response, now);
+  if (asked == nullptr) return;
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
-  AppendAnswer(decided_, response.body, HintOnDomain(request_, decided_, checker_));
-  if (const auto state = answer_.StateOf(request_, cost_default, decided_, now))
+  AppendAnswer(decided_, response.body, HintOnDomain(*asked, decided_, checker_));
+  if (const auto state = answer_.StateOf(*asked, cost_default, decided_, now))
     answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
       response.AddField(name, value);
     });
@@ -96,7 +97,7 @@ void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
 
 void CheckHandler::Change(limiter::Operation operation, const http::Request& request,
                           http::Response& response, base::Instant now) {
-  if (!Parse(operation, request, response) || !Settle(operation, request, response, now)) return;
+  if (Settle(operation, request, response, now) == nullptr) return;
   if (!limiter::AnyRule(decided_)) {
     return http::AnswerProblem(404,
                                "no rule applies to any of the descriptors: nothing was changed",
@@ -106,20 +107,22 @@ void CheckHandler::Change(limiter::Operation operation, const http::Request& req
   AppendAnswer(decided_, response.body);
 }
 
-bool CheckHandler::Settle(limiter::Operation operation, const http::Request& request,
-                          http::Response& response, base::Instant now) {
+const limiter::Request* CheckHandler::Settle(limiter::Operation operation,
+                                             const http::Request& request, http::Response& response,
+                                             base::Instant now) {
+  limiter::Question* const question = checker_.may_wait() ? &answer::QuestionOf(request) : nullptr;
+  const bool has_waited = question != nullptr && question->open();
+  if (!has_waited && !Parse(operation, request, response)) return nullptr;
   request_.operation = operation;
-  limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
-  const absl::Status status = checker_.Check(request_, decided_, now, pending);
-  if (status.ok()) {
-    response.later = decided_.waiting;
-    if (response.later) return false;
-  } else {
-    answer_.AnswerError(status, 503, response);
-  }
+  const absl::Status status = has_waited ? checker_.Continue(*question, decided_, now)
+                                         : checker_.Check(request_, decided_, now, question);
+  response.later = status.ok() && decided_.waiting;
+  if (response.later) return nullptr;
+  if (!status.ok()) answer_.AnswerError(status, 503, response);
   const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
   if (reached) answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
-  return status.ok();
+  if (!status.ok()) return nullptr;
+  return has_waited ? &question->request() : &request_;
 }
 
 bool CheckHandler::Parse(limiter::Operation operation, const http::Request& request,

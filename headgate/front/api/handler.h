@@ -33,10 +33,10 @@ class CheckHandler {
   void AddRoutes(http::Router& router);
 
  private:
-  // Decides request_ into decided_. Returns false if the answer comes later or `response` already
-  // holds an error.
-  bool Settle(limiter::Operation operation, const http::Request& request, http::Response& response,
-              base::Instant now);
+  // Decides the request in the body into decided_, and returns it. Null if the answer comes later,
+  // or `response` already holds an error.
+  const limiter::Request* Settle(limiter::Operation operation, const http::Request& request,
+                                 http::Response& response, base::Instant now);
   void Decide(limiter::Operation operation, uint64_t cost_default, const http::Request& request,
               http::Response& response, base::Instant now);
   void Change(limiter::Operation operation, const http::Request& request, http::Response& response,

@@ -25,10 +25,10 @@ void AppendField(std::string_view name, uint64_t value, std::string& out) {
 // A request for a permit. If the client leaves while the request waits for the shared store, the
 // hold gives back a permit that is granted too late.
 struct PermitHandler::Acquiring {
-  explicit Acquiring(std::function<void()> wake) : pending(std::move(wake)) {}
+  explicit Acquiring(std::function<void()> wake) : question(std::move(wake)) {}
 
-  limiter::Pending pending;
-  std::optional<base::Instant> begun_at{};
+  limiter::Question question;
+  base::Instant begun_at{0};
   std::string id;
   limiter::PermitHold hold;
 };
@@ -48,56 +48,63 @@ bool PermitHandler::Parse(const http::Request& request, http::Response& response
 
 void PermitHandler::Acquire(const http::Request& request, http::Response& response,
                             base::Instant now) {
-  if (!Parse(request, response)) return;
   if (!checker_.may_wait()) {
     Acquiring acquiring([] {});
-    if (Ask(acquiring, response, now)) AnswerAcquired(acquiring, response, now);
-    return;
+    if (!Begin(request, acquiring, response, now)) return;
+    return Answer(check_, acquiring, checker_.Check(check_, decided_, now), response, now);
   }
   HEADGATE_CHECK(request.suspension != nullptr);
   http::Suspension& suspension = *request.suspension;
   Acquiring& acquiring = suspension.Ensure<Acquiring>([&suspension] { suspension.wake(); });
-  const bool answered = Ask(acquiring, response, now);
-  if (answered) AnswerAcquired(acquiring, response, now);
-  if (!response.later) acquiring.begun_at.reset();
+  limiter::Question& question = acquiring.question;
+  const bool has_waited = question.open();
+  if (!has_waited && !Begin(request, acquiring, response, now)) return;
+  const absl::Status status = has_waited ? checker_.Continue(question, decided_, now)
+                                         : checker_.Check(check_, decided_, now, &question);
+  Answer(has_waited ? question.request() : check_, acquiring, status, response, now);
 }
 
-bool PermitHandler::Ask(Acquiring& acquiring, http::Response& response, base::Instant now) {
-  if (!acquiring.begun_at) {
-    acquiring.begun_at = now;
-    const bool is_given = !parser_.id().empty();
-    acquiring.id = is_given ? std::string(parser_.id()) : wire::MakePermitId();
-    acquiring.hold = limiter::PermitHold(wire::HashOfPermitId(acquiring.id),
-                                         parser_.ttl().value_or(permit::kTtlMax),
-                                         is_given ? limiter::PermitHold::Owner::kPerhapsOther
-                                                  : limiter::PermitHold::Owner::kThisRequest);
-  }
+bool PermitHandler::Begin(const http::Request& request, Acquiring& acquiring,
+                          http::Response& response, base::Instant now) {
+  if (!Parse(request, response)) return false;
+  acquiring.begun_at = now;
+  const bool is_given = !parser_.id().empty();
+  acquiring.id = is_given ? std::string(parser_.id()) : wire::MakePermitId();
+  acquiring.hold = limiter::PermitHold(wire::HashOfPermitId(acquiring.id),
+                                       parser_.ttl().value_or(permit::kTtlMax),
+                                       is_given ? limiter::PermitHold::Owner::kPerhapsOther
+                                                : limiter::PermitHold::Owner::kThisRequest);
   check_.operation = limiter::Operation::kTake;
   check_.permits = &acquiring.hold;
-  limiter::Pending* const pending = checker_.may_wait() ? &acquiring.pending : nullptr;
-  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  return true;
+}
+
+void PermitHandler::Answer(const limiter::Request& check, Acquiring& acquiring,
+                           const absl::Status& status, http::Response& response,
+                           base::Instant now) {
   check_.permits = nullptr;
   response.later = status.ok() && decided_.waiting;
   if (response.later) {
     // Closes the connection if the client leaves meanwhile, so that the hold gives the permit back:
     // nobody else will learn its id.
     response.held_until = acquiring.begun_at;
-    return false;
+    return;
   }
   if (!status.ok()) answer_.AnswerError(status, 503, response);
   const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
   if (reached) answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
-  if (status.ok()) acquiring.hold.Keep();
-  return status.ok();
+  if (!status.ok()) return;
+  acquiring.hold.Keep();
+  AnswerAcquired(check, acquiring, response, now);
 }
 
-void PermitHandler::AnswerAcquired(const Acquiring& acquiring, http::Response& response,
-                                   base::Instant now) {
+void PermitHandler::AnswerAcquired(const limiter::Request& check, const Acquiring& acquiring,
+                                   http::Response& response, base::Instant now) {
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   std::string& body = response.body;
   body.push_back('{');
-  AppendAnswerFields(decided_, body, HintOnDomain(check_, decided_, checker_));
+  AppendAnswerFields(decided_, body, HintOnDomain(check, decided_, checker_));
   body.append(R"(,"id":)");
   base::AppendJsonString(acquiring.id, body);
   if (decided_.concurrency) {
@@ -114,7 +121,7 @@ void PermitHandler::AnswerAcquired(const Acquiring& acquiring, http::Response& r
     body.append(R"(,"in_flight":null,"limit":null,"expires_in_ms":null)");
   }
   body.append("}\n");
-  if (const auto state = answer_.StateOf(check_, 1, decided_, now)) {
+  if (const auto state = answer_.StateOf(check, 1, decided_, now)) {
     answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
       response.AddField(name, value);
     });
@@ -123,15 +130,20 @@ void PermitHandler::AnswerAcquired(const Acquiring& acquiring, http::Response& r
 
 void PermitHandler::Release(const http::Request& request, http::Response& response,
                             base::Instant now) {
-  if (!Parse(request, response)) return;
-  if (parser_.id().empty()) {
-    return http::AnswerProblem(400, "id is missing", "send the id that /v1/acquire has answered",
-                               response);
+  limiter::Question* const question = checker_.may_wait() ? &answer::QuestionOf(request) : nullptr;
+  absl::Status status;
+  if (question != nullptr && question->open()) {
+    status = checker_.ContinueRelease(*question, released_, now);
+  } else {
+    if (!Parse(request, response)) return;
+    if (parser_.id().empty()) {
+      return http::AnswerProblem(400, "id is missing", "send the id that /v1/acquire has answered",
+                                 response);
+    }
+    if (parser_.ttl())
+      return http::AnswerProblem(400, "only /v1/acquire takes ttl_ms", "", response);
+    status = checker_.Release(check_, wire::HashOfPermitId(parser_.id()), released_, now, question);
   }
-  if (parser_.ttl()) return http::AnswerProblem(400, "only /v1/acquire takes ttl_ms", "", response);
-  limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
-  const absl::Status status =
-      checker_.Release(check_, wire::HashOfPermitId(parser_.id()), released_, now, pending);
   if (!status.ok()) return answer_.AnswerError(status, 503, response);
   response.later = released_.waiting;
   if (response.later) return;

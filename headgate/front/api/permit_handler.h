@@ -27,9 +27,13 @@ class PermitHandler {
   struct Acquiring;
 
   bool Parse(const http::Request& request, http::Response& response);
-  // Returns false if the answer waits, or is an error.
-  bool Ask(Acquiring& acquiring, http::Response& response, base::Instant now);
-  void AnswerAcquired(const Acquiring& acquiring, http::Response& response, base::Instant now);
+  // Reads the body into `check_`. False: `response` says what is wrong with it.
+  bool Begin(const http::Request& request, Acquiring& acquiring, http::Response& response,
+             base::Instant now);
+  void Answer(const limiter::Request& check, Acquiring& acquiring, const absl::Status& status,
+              http::Response& response, base::Instant now);
+  void AnswerAcquired(const limiter::Request& check, const Acquiring& acquiring,
+                      http::Response& response, base::Instant now);
 
   limiter::Checker& checker_;
   answer::LimitAnswer& answer_;

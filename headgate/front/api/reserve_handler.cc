@@ -70,8 +70,20 @@ std::optional<StatedCosts> CostsIn(const Json& body) {
 
 }  // namespace
 
-// A settlement in progress. Its steps are done one after the other, because the store can be asked
-// again only about the step that waits.
+// A reservation that may wait for the shared store.
+struct ReserveHandler::Reserving {
+  explicit Reserving(http::Suspension* suspension)
+      : question([suspension] { suspension->wake(); }) {}
+
+  limiter::Question question;
+  std::string id;
+  std::string once;  // the id of the request to the limiter
+  base::Duration expires{0};
+  std::vector<FoundBuckets> found;
+};
+
+// A settlement in progress. Its steps are done one after the other, and each may
+// wait for the store.
 struct ReserveHandler::Settling {
   enum class Step : uint8_t {
     kUseUp,   // the reservation's id
@@ -81,9 +93,10 @@ struct ReserveHandler::Settling {
     kDone,
   };
 
-  explicit Settling(http::Suspension* suspension) : pending([suspension] { suspension->wake(); }) {}
+  explicit Settling(http::Suspension* suspension)
+      : question([suspension] { suspension->wake(); }) {}
 
-  limiter::Pending pending;
+  limiter::Question question;
   Step step = Step::kUseUp;
   bool opened = false;
   std::string check;  // the body of the check that was reserved
@@ -119,71 +132,94 @@ uint64_t ReserveHandler::Place() const {
 
 void ReserveHandler::Reserve(const http::Request& request, http::Response& response,
                              base::Instant now) {
+  if (!checker_.may_wait()) {
+    Reserving reserving(nullptr);
+    if (!Begin(request, reserving, response, now)) return;
+    const absl::Status status = checker_.Check(check_, decided_, now);
+    return AnswerReserved(check_, reserving, status, response, now);
+  }
+  HEADGATE_CHECK(request.suspension != nullptr);
+  Reserving& reserving = request.suspension->Ensure<Reserving>(request.suspension);
+  limiter::Question& question = reserving.question;
+  const bool has_waited = question.open();
+  if (!has_waited && !Begin(request, reserving, response, now)) return;
+  const absl::Status status = has_waited ? checker_.Continue(question, decided_, now)
+                                         : checker_.Check(check_, decided_, now, &question);
+  response.later = status.ok() && decided_.waiting;
+  if (response.later) return;
+  AnswerReserved(has_waited ? question.request() : check_, reserving, status, response, now);
+}
+
+bool ReserveHandler::Begin(const http::Request& request, Reserving& reserving,
+                           http::Response& response, base::Instant now) {
   std::optional<BodyError> error = parser_.Parse(request.body, check_);
   if (!error && parser_.ttl())
     error = BodyError{.detail = "only /v1/acquire takes ttl_ms", .hint = "write expires_ms"};
-  if (error) return http::AnswerProblem(400, error->detail, error->hint, response);
+  if (error) {
+    http::AnswerProblem(400, error->detail, error->hint, response);
+    return false;
+  }
   // A settlement uses its stated cost, even if the rule counts sizes.
   descriptors_.assign(check_.descriptors.begin(), check_.descriptors.end());
   for (rule::Descriptor& descriptor : descriptors_) descriptor.cost = descriptor.cost.value_or(1);
   check_.descriptors = descriptors_;
   // A reservation may be settled once, so it needs an id of its own.
-  const std::string given = fmt::format("{}-{}", id_begin_, ids_given_ + 1);
   const bool named = !parser_.id().empty();
-  const std::string_view id = named ? parser_.id() : std::string_view(given);
-  const base::Duration expires = parser_.expires().value_or(kExpiresDefault);
-  const std::vector<FoundBuckets> found = FindBuckets(checker_.published(), check_);
-  Reservation reservation{.expiry = now + expires, .taken_at = now, .place = Place()};
-  for (size_t i = 0; i < found.size(); ++i)
+  reserving.id = named ? std::string(parser_.id()) : fmt::format("{}-{}", id_begin_, ++ids_given_);
+  reserving.expires = parser_.expires().value_or(kExpiresDefault);
+  reserving.found = FindBuckets(checker_.published(), check_);
+  Reservation reservation{.expiry = now + reserving.expires, .taken_at = now, .place = Place()};
+  for (size_t i = 0; i < reserving.found.size(); ++i) {
     reservation.takes.push_back(
-        {.cost = *descriptors_[i].cost, .at = base::kInstantMax, .mark = found[i].mark});
-  const auto sealed = [&] { return SealReservation(check_, id, reservation, secret()); };
-  auto token = sealed();  // at its longest
-  base::Duration left = expires;
-  if (!token) {
-    return http::AnswerProblem(
+        {.cost = *descriptors_[i].cost, .at = base::kInstantMax, .mark = reserving.found[i].mark});
+  }
+  // At its longest.
+  if (!SealReservation(check_, reserving.id, reservation, secret())) {
+    http::AnswerProblem(
         400, fmt::format("the reservation would be longer than {} bytes", kReservationBytesMax),
         "reserve fewer descriptors at once", response);
+    return false;
   }
   check_.operation = Operation::kTake;
   // If the rules change, a retry takes from other buckets, and is another request.
-  const std::string once =
-      fmt::format("{}{}|{}", kReservation, check_.once.id, NameOf(reservation.takes));
-  if (named) check_.once.id = once;
+  reserving.once = fmt::format("{}{}|{}", kReservation, check_.once.id, NameOf(reservation.takes));
+  if (named) check_.once.id = reserving.once;
   check_.once.window = kReservedRemembered;
   check_.tells_takes = true;
-  limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
-  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  return true;
+}
+
+void ReserveHandler::AnswerReserved(const limiter::Request& check, const Reserving& reserving,
+                                    const absl::Status& status, http::Response& response,
+                                    base::Instant now) {
   if (!status.ok()) return answer_.AnswerError(status, 503, response);
-  response.later = decided_.waiting;
-  if (response.later) return;
-  if (!named) ++ids_given_;
+  base::Duration left = reserving.expires;
+  Reservation reservation{.expiry = now + left, .taken_at = now, .place = Place()};
   if (decided_.repeated) {
     // The bucket has been refilling since the first request passed, and its time has been running.
-    left = std::min(decided_.first_passed_at + expires - now, expires);
+    left = std::min(decided_.first_passed_at + reserving.expires - now, reserving.expires);
     if (left <= base::Duration(0)) {
       return http::AnswerProblem(
           410, "the reservation with this id has expired; it stays taken as estimated",
           "reserve with another id", response);
     }
     reservation.taken_at = decided_.first_passed_at;
-    reservation.expiry = decided_.first_passed_at + expires;
-  }
-  if (decided_.allowed) {
-    reservation.takes = TakesOf(check_, found, decided_);
-    token = sealed();
+    reservation.expiry = decided_.first_passed_at + reserving.expires;
   }
   answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   response.body.push_back('{');
-  AppendAnswerFields(decided_, response.body, HintOnDomain(check_, decided_, checker_));
+  AppendAnswerFields(decided_, response.body, HintOnDomain(check, decided_, checker_));
   if (decided_.allowed) {
+    reservation.takes = TakesOf(check, reserving.found, decided_);
+    const auto token = SealReservation(check, reserving.id, reservation, secret());
     fmt::format_to(std::back_inserter(response.body), R"(,"reservation":"{}","expires_in_ms":{})",
-                   *token, std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
+                   token.value(),
+                   std::chrono::duration_cast<std::chrono::milliseconds>(left).count());
   }
   response.body.append("}\n");
-  if (const auto state = answer_.StateOf(check_, 1, decided_, now)) {
+  if (const auto state = answer_.StateOf(check, 1, decided_, now)) {
     answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
       response.AddField(name, value);
     });
@@ -273,8 +309,11 @@ bool ReserveHandler::Ask(Operation operation, Settling& settling, base::Instant 
   check_.undone = undone_;
   if (settling.step == Settling::Step::kUseUp)
     check_.once = {.id = settling.once, .window = kSettledRemembered};
-  limiter::Pending* const pending = checker_.may_wait() ? &settling.pending : nullptr;
-  const absl::Status status = checker_.Check(check_, decided_, now, pending);
+  limiter::Question& question = settling.question;
+  const absl::Status status =
+      question.open()
+          ? checker_.Continue(question, decided_, now)
+          : checker_.Check(check_, decided_, now, checker_.may_wait() ? &question : nullptr);
   // Once the reservation is used up, the settlement continues without the store, and the answer
   // says what came of it.
   if (!status.ok() && settling.step == Settling::Step::kUseUp) {

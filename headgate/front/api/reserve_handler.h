@@ -31,11 +31,17 @@ class ReserveHandler {
   void Settle(const http::Request& request, http::Response& response, base::Instant now);
 
  private:
+  struct Reserving;
   struct Settling;
 
   std::string_view secret() const;
   // Names the store that has the buckets; 0 if instances share it.
   uint64_t Place() const;
+  // Reads the body into `check_`. False: `response` says what is wrong with it.
+  bool Begin(const http::Request& request, Reserving& reserving, http::Response& response,
+             base::Instant now);
+  void AnswerReserved(const limiter::Request& check, const Reserving& reserving,
+                      const absl::Status& status, http::Response& response, base::Instant now);
   bool Open(std::string_view body, Settling& settling, base::Instant now, http::Response& response);
   // Does the next steps of a settlement. Returns false if one of them waits, or has failed, and
   // `response` says which.

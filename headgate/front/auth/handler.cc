@@ -68,7 +68,7 @@ void AuthHandler::Handle(const http::Request& request, http::Response& response,
     conversation->Release();
     return;
   }
-  if (conversation != nullptr && conversation->asked.under_way) {
+  if (conversation != nullptr && conversation->asked.question.open()) {
     response.later = !judge_.Continue(conversation->asked, now, verdict_);
     if (response.later) return;
     return Answer(request, response, now);

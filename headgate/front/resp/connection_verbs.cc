@@ -28,112 +28,108 @@ constexpr std::string_view kWrongPassword =
 
 }  // namespace
 
-ConnectionVerbs::Answered ConnectionVerbs::LogIn(std::string_view user, std::string_view password,
-                                                 const LoginTurn& turn, RespWriter& refusal) const {
+std::optional<access::Login> ConnectionVerbs::LogIn(const Greeting::Login& login,
+                                                    const net::Peer& peer, base::Instant now,
+                                                    access::PendingLogin& pending) const {
+  if (access_.has_logins())
+    return access_.LogIn(login.user, login.password, peer, now, post_, pending);
+  // Without logins, every client is the default user, whatever its password, as in Redis.
   using Result = access::Login::Result;
-  if (!access_.has_logins()) {
-    // Without logins, every client is the default user, whatever its password, as in Redis.
-    if (user == kDefaultUser) return Answered::kWell;
-    refusal.Error(kWrongPassword);
-    return Answered::kWithError;
-  }
-  std::optional<access::Login> login;
-  if (turn.pending != nullptr) {
-    login = turn.pending->result();
-  } else {
-    turn.pending = std::make_unique<access::PendingLogin>(turn.wake);
-    login = access_.LogIn(user, password, turn.peer, turn.now, post_, *turn.pending);
-  }
-  if (!login) return Answered::kLater;
-  turn.pending.reset();
-  switch (login->result) {
-    case Result::kAccepted:
-      turn.client.identity = std::move(login->identity);
-      return Answered::kWell;
-    case Result::kWrong:
-      refusal.Error(kWrongPassword);
-      break;
-    case Result::kLimited:
-      refusal.Error(fmt::format(
-          "ERR too many failed logins of this user from this address; try again in {} s",
-          std::chrono::ceil<std::chrono::seconds>(login->retry_after).count()));
-      break;
-    case Result::kBusy:
-      refusal.Error("ERR too many logins are being verified; try again");
-      break;
-  }
-  return Answered::kWithError;
+  return access::Login{.result = login.user == kDefaultUser ? Result::kAccepted : Result::kWrong};
 }
 
-ConnectionVerbs::Answered ConnectionVerbs::Auth(const RespParser& command, const LoginTurn& turn,
-                                                RespWriter& reply) const {
-  const auto refuse = [&](std::string_view error) {
-    reply.Error(error);
-    return Answered::kWithError;
-  };
-  if (command.size() > 3) return refuse("ERR syntax error");
+std::optional<Greeting> ConnectionVerbs::ReadAuth(const RespParser& command,
+                                                  const ClientState& client,
+                                                  RespWriter& reply) const {
+  if (command.size() > 3) {
+    reply.Error("ERR syntax error");
+    return std::nullopt;
+  }
   if (command.size() == 2 && !access_.has_logins()) {
-    return refuse(
+    reply.Error(
         "ERR AUTH <password> called without any password configured for the default "
         "user. Are you sure your "
         "configuration is correct?");
+    return std::nullopt;
   }
   const bool with_user = command.size() == 3;
-  const Answered answered =
-      LogIn(with_user ? command[1] : kDefaultUser, command[command.size() - 1], turn, reply);
-  if (answered == Answered::kWell) reply.Simple("OK");
-  return answered;
+  return Greeting{.version = client.version,
+                  .login = Greeting::Login{.user = with_user ? command[1] : kDefaultUser,
+                                           .password = command[command.size() - 1]}};
 }
 
-// Errors use the version spoken so far, the reply uses the version agreed on.
-ConnectionVerbs::Answered ConnectionVerbs::Hello(const RespParser& command, const LoginTurn& turn,
-                                                 std::string& output) const {
-  ClientState& client = turn.client;
-  RespWriter refusal(output, client.version);
+std::optional<Greeting> ConnectionVerbs::ReadHello(const RespParser& command,
+                                                   const ClientState& client,
+                                                   RespWriter& reply) const {
   const auto refuse = [&](std::string_view error) {
-    refusal.Error(error);
-    return Answered::kWithError;
+    reply.Error(error);
+    return std::nullopt;
   };
-  RespVersion version = client.version;
+  Greeting greeting{.is_hello = true, .version = client.version};
   if (command.size() > 1) {
     const std::optional<int64_t> number = wire::RespNumber(command[1]);
     if (!number) return refuse("ERR Protocol version is not an integer or out of range");
     if (*number != 2 && *number != 3) return refuse("NOPROTO unsupported protocol version");
-    version = *number == 3 ? RespVersion::k3 : RespVersion::k2;
+    greeting.version = *number == 3 ? RespVersion::k3 : RespVersion::k2;
   }
-  std::optional<size_t> auth_at;
-  std::optional<std::string_view> name;
   for (size_t i = 2; i < command.size();) {
     const size_t following = command.size() - 1 - i;
     if (base::EqualsIgnoreCase(command[i], "auth") && following >= 2) {
-      auth_at = i + 1;
+      greeting.login = Greeting::Login{.user = command[i + 1], .password = command[i + 2]};
       i += 3;
     } else if (base::EqualsIgnoreCase(command[i], "setname") && following >= 1) {
-      name = command[i + 1];
-      if (!IsClientName(*name)) return refuse(kBadClientName);
+      if (!IsClientName(command[i + 1])) return refuse(kBadClientName);
+      greeting.name = std::string(command[i + 1]);
       i += 2;
     } else {
       return refuse(
           fmt::format("ERR Syntax error in HELLO option '{}'", command[i].substr(0, kEchoedMax)));
     }
   }
-  if (auth_at) {
-    const Answered answered = LogIn(command[*auth_at], command[*auth_at + 1], turn, refusal);
-    if (answered != Answered::kWell) return answered;
-  }
-  if (!client.identity.logged_in() && access_.WithoutLogin(turn.peer).empty())
-    return refuse(kHelloNoAuth);
-  if (name) client.name = *name;
-  client.version = version;
+  return greeting;
+}
 
-  RespWriter reply(output, version);
+// Errors use the version spoken so far, the reply uses the version agreed on.
+Answered ConnectionVerbs::Complete(const Greeting& greeting, std::optional<access::Login> login,
+                                   ClientState& client, const net::Peer& peer,
+                                   std::string& output) const {
+  using Result = access::Login::Result;
+  const auto refuse = [&](std::string_view error) {
+    RespWriter(output, client.version).Error(error);
+    return Answered::kWithError;
+  };
+  if (login) {
+    switch (login->result) {
+      case Result::kAccepted:
+        if (access_.has_logins()) client.identity = std::move(login->identity);
+        break;
+      case Result::kWrong:
+        return refuse(kWrongPassword);
+      case Result::kLimited:
+        return refuse(fmt::format(
+            "ERR too many failed logins of this user from this address; try again in {} s",
+            std::chrono::ceil<std::chrono::seconds>(login->retry_after).count()));
+      case Result::kBusy:
+        return refuse("ERR too many logins are being verified; try again");
+    }
+  }
+  if (!greeting.is_hello) {
+    RespWriter(output, client.version).Simple("OK");
+    return Answered::kWell;
+  }
+  if (!client.identity.logged_in() && access_.WithoutLogin(peer).empty())
+    return refuse(kHelloNoAuth);
+  if (greeting.name) client.name = *greeting.name;
+  client.version = greeting.version;
+
+  RespWriter reply(output, greeting.version);
   reply.Map(7);
   for (const std::string_view text : {std::string_view("server"), std::string_view("redis"),
                                       std::string_view("version"), kRedisVersion}) {
     reply.Bulk(text);
   }
   reply.Bulk("proto");
-  reply.Integer(static_cast<int64_t>(version));
+  reply.Integer(static_cast<int64_t>(greeting.version));
   reply.Bulk("id");
   reply.Integer(static_cast<int64_t>(client.id));
   for (const std::string_view text : {"mode", "standalone", "role", "master"}) reply.Bulk(text);

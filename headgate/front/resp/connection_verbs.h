@@ -1,31 +1,32 @@
 // The verbs that begin a conversation: HELLO, AUTH, SELECT. Replies and error texts are those of
 // Redis, so clients work unmodified.
 //
-// A password may have to be verified on another thread. Then AUTH or HELLO is not answered yet, and
-// the command is run again once there is a result.
+//   Read ──▶ without a login ─────────────────────▶ Complete
+//        ──▶ LogIn, perhaps on another thread ──▶ Complete
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "headgate/access/access.h"
 #include "headgate/front/resp/client_list.h"
+#include "headgate/front/resp/late_reply.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::front::resp {
 
-// A client that logs in.
-struct LoginTurn {
-  ClientState& client;
-  // The session's; not null while a password is being verified.
-  std::unique_ptr<access::PendingLogin>& pending;
-  const net::Peer& peer;
-  const std::function<void()>& wake;
-  base::Instant now;
+// A HELLO or AUTH that was read.
+struct Greeting {
+  bool is_hello = false;
+  wire::RespVersion version{};        // that is spoken afterwards
+  std::optional<std::string> name{};  // of the client
+  struct Login {
+    std::string_view user;
+    std::string_view password;
+  };
+  std::optional<Login> login{};  // its texts belong to the command
 };
 
 class ConnectionVerbs {
@@ -33,18 +34,21 @@ class ConnectionVerbs {
   ConnectionVerbs(access::Access& access, access::Post post)
       : access_(access), post_(std::move(post)) {}
 
-  enum class Answered : uint8_t { kWell, kWithError, kLater };
-  Answered Hello(const wire::RespParser& command, const LoginTurn& turn, std::string& output) const;
-  Answered Auth(const wire::RespParser& command, const LoginTurn& turn,
-                wire::RespWriter& reply) const;
+  // None after an error, which is written.
+  std::optional<Greeting> ReadHello(const wire::RespParser& command, const ClientState& client,
+                                    wire::RespWriter& reply) const;
+  std::optional<Greeting> ReadAuth(const wire::RespParser& command, const ClientState& client,
+                                   wire::RespWriter& reply) const;
+  // None: `pending` has the result later.
+  std::optional<access::Login> LogIn(const Greeting::Login& login, const net::Peer& peer,
+                                     base::Instant now, access::PendingLogin& pending) const;
+  // Writes the reply. If the login was accepted, or is not needed, changes the client.
+  Answered Complete(const Greeting& greeting, std::optional<access::Login> login,
+                    ClientState& client, const net::Peer& peer, std::string& output) const;
   // Returns false after an error.
   bool Select(const wire::RespParser& command, wire::RespWriter& reply) const;
 
  private:
-  // Changes the identity of the client if the login is accepted; otherwise writes the error.
-  Answered LogIn(std::string_view user, std::string_view password, const LoginTurn& turn,
-                 wire::RespWriter& refusal) const;
-
   access::Access& access_;
   const access::Post post_;
 };

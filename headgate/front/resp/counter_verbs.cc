@@ -6,6 +6,7 @@
 #include "headgate/base/hash.h"
 #include "headgate/front/resp/increx_arguments.h"
 #include "headgate/front/resp/throttle_reply.h"
+#include "headgate/front/resp/verb_replies.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -56,51 +57,75 @@ void WriteReply(const CounterAnswer& answer, CounterChange::Kind kind, wire::Res
 
 }  // namespace
 
-absl::StatusOr<bool> CounterVerbs::Answer(const wire::RespParser& command,
-                                          wire::RespVersion version, const ThrottleTurn& turn) {
-  HEADGATE_ASSIGN_OR_RETURN(const CounterChange change, ReadIncrex(command));
-  if (turn.counts.empty()) Ask(command[1], change, turn);
-  if (turn.counts.waiting()) return false;
-  const limiter::CountAnswer answer = turn.counts.TakeNext();
-  if (!answer.ok()) {
-    if (!checker_.may_wait()) return answer.status();
-    checker_.ObserveOwnLimits(limiter::Outcome::kUnavailable, 1);
-    return UnansweredError(answer.status());
+// An increment whose answer comes later.
+class CounterVerbs::Late final : public LateReply {
+ public:
+  explicit Late(const CounterVerbs& verbs) : LateReply(CommandKind::kCount), verbs_(verbs) {}
+
+  Answered Write(std::string& output, base::Instant /*now*/) override {
+    if (counts.waiting()) return Answered::kLater;
+    return verbs_.Reply(counts.TakeNext(), kind_of_change, version, output);
   }
-  HEADGATE_RETURN_IF_ERROR(ErrorOf(answer->outcome));
+
+  limiter::PendingCounts counts{[this] { Wake(); }};
+  CounterChange::Kind kind_of_change{};
+  wire::RespVersion version{};
+
+ private:
+  const CounterVerbs& verbs_;
+};
+
+CounterVerbs::CounterVerbs(limiter::Checker& checker) : checker_(checker) {}
+
+CounterVerbs::~CounterVerbs() = default;
+
+Answered CounterVerbs::Answer(const wire::RespParser& command, wire::RespVersion version,
+                              const Turn& turn) {
+  const auto change = ReadIncrex(command);
+  if (!change.ok()) return WriteError(change.status(), turn.output);
+  if (next_ == nullptr) next_ = std::make_unique<Late>(*this);
+  next_->kind_of_change = change->kind;
+  next_->version = version;
+  Ask(command[1], *change, next_->counts, turn.now);
+  if (!next_->counts.waiting()) return next_->Write(turn.output, turn.now);
+  turn.queue.Add(std::move(next_));
+  return Answered::kLater;
+}
+
+Answered CounterVerbs::Reply(const limiter::CountAnswer& answer, CounterChange::Kind kind,
+                             wire::RespVersion version, std::string& output) const {
+  if (!answer.ok()) {
+    if (!checker_.may_wait()) return WriteError(answer.status(), output);
+    checker_.ObserveOwnLimits(limiter::Outcome::kUnavailable, 1);
+    return WriteError(UnansweredError(answer.status()), output);
+  }
+  if (const absl::Status error = ErrorOf(answer->outcome); !error.ok())
+    return WriteError(error, output);
   checker_.ObserveOwnLimits(
       answer->outcome == Outcome::kApplied ? limiter::Outcome::kAllowed : limiter::Outcome::kDenied,
       1);
-  WriteReply(*answer, change.kind, wire::RespWriter(turn.output, version));
-  return true;
+  WriteReply(*answer, kind, wire::RespWriter(output, version));
+  return Answered::kWell;
 }
 
-bool CounterVerbs::AskAhead(const wire::RespParser& command, const ThrottleTurn& turn) {
-  if (turn.counts.size() == kAskedMax) return false;
-  const auto change = ReadIncrex(command);
-  if (!change.ok()) return false;
-  Ask(command[1], *change, turn);
-  return true;
-}
-
-void CounterVerbs::Delete(std::string_view key, const ThrottleTurn& turn) {
+void CounterVerbs::Delete(std::string_view key, limiter::PendingCounts& counts, base::Instant now) {
   // A change by 0 with an expiry in the past removes the counter, whatever its value.
   Ask(key,
       {.kind = CounterChange::Kind::kDecimal,
        .by = base::Decimal::Integer(0),
        .expiry = {.kind = CounterExpiry::Kind::kAt, .time = std::chrono::milliseconds(1)}},
-      turn);
+      counts, now);
 }
 
 void CounterVerbs::Ask(std::string_view key, const CounterChange& change,
-                       const ThrottleTurn& turn) {
+                       limiter::PendingCounts& counts, base::Instant now) {
   name_.clear();
   if (checker_.may_wait()) limiter::AppendCounter(checker_.naming(), key, name_);
   checker_.decider().Increment(
       {.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, key),
        .name = name_,
        .change = change},
-      turn.counts, turn.now);
+      counts, now);
 }
 
 }  // namespace headgate::front::resp

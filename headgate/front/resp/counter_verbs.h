@@ -7,11 +7,12 @@
 // of the minute on. Specification and differences from Redis: docs/reference/redis-protocol.md.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "headgate/base/status.h"
-#include "headgate/front/resp/throttle.h"
+#include "headgate/front/resp/turn.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
@@ -25,27 +26,27 @@ namespace headgate::front::resp {
 // called again, for one command after the other.
 class CounterVerbs {
  public:
-  explicit CounterVerbs(limiter::Checker& checker) : checker_(checker) {}
+  explicit CounterVerbs(limiter::Checker& checker);
+  ~CounterVerbs();
+  CounterVerbs(const CounterVerbs&) = delete;
 
-  // True: the reply was written. False: nothing was written; call again with the same command when
-  // the turn's PendingCounts is ready. An error says what is wrong with the command, or why the
-  // counter did not change.
-  absl::StatusOr<bool> Answer(const wire::RespParser& command, wire::RespVersion version,
-                              const ThrottleTurn& turn);
-  // Sends a command to the store while the command before it still waits. Returns false if it must
-  // be sent after that one is answered.
-  bool AskAhead(const wire::RespParser& command, const ThrottleTurn& turn);
+  // An error says what is wrong with the command, or why the counter did not change.
+  Answered Answer(const wire::RespParser& command, wire::RespVersion version, const Turn& turn);
 
   // Asks to remove the counter of this key. For DEL with a shared store.
-  void Delete(std::string_view key, const ThrottleTurn& turn);
+  void Delete(std::string_view key, limiter::PendingCounts& counts, base::Instant now);
 
  private:
-  static constexpr size_t kAskedMax = 64;  // as many as in a batch of CL.THROTTLE
+  class Late;
 
-  void Ask(std::string_view key, const algorithm::CounterChange& change, const ThrottleTurn& turn);
+  void Ask(std::string_view key, const algorithm::CounterChange& change,
+           limiter::PendingCounts& counts, base::Instant now);
+  Answered Reply(const limiter::CountAnswer& answer, algorithm::CounterChange::Kind kind,
+                 wire::RespVersion version, std::string& output) const;
 
   limiter::Checker& checker_;
   std::string name_;
+  std::unique_ptr<Late> next_;  // for the next command
 };
 
 }  // namespace headgate::front::resp

@@ -2,48 +2,55 @@
 // throttle.h: for commands whose reply is not that of CL.THROTTLE.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "headgate/base/status.h"
 #include "headgate/base/strided.h"
-#include "headgate/front/resp/throttle.h"
+#include "headgate/front/resp/turn.h"
 #include "headgate/limiter/checker.h"
+#include "headgate/limiter/pending.h"
 
 namespace headgate::front::resp {
 
-struct OwnLimitsCommand {
-  // Fills the batch. Called before anything is decided.
-  absl::FunctionRef<absl::Status()> read;
-  // The client's key of this request of the batch.
-  absl::FunctionRef<std::string_view(size_t index)> key;
-  absl::FunctionRef<absl::Status(base::Strided<const limiter::Settled>)> reply;
+// Writes the reply of the command, or the reason why there is none.
+using ReplySettled =
+    std::function<Answered(base::Strided<const limiter::Settled> settled, std::string& output)>;
+
+class LateDecisions final : public LateReply {
+ public:
+  explicit LateDecisions(ReplySettled reply)
+      : LateReply(CommandKind::kAlone), reply_(std::move(reply)) {}
+
+  limiter::Pending& pending() { return pending_; }
+  Answered Write(std::string& output, base::Instant /*now*/) override {
+    return pending_.waiting() ? Answered::kLater : reply_(pending_.settled(), output);
+  }
+
+ private:
+  const ReplySettled reply_;
+  limiter::Pending pending_{[this] { Wake(); }};
 };
 
-// True: `reply` was called. False: nothing was written; call again with the same command when the
-// turn's Pending is ready. An error of `read` or `reply` is returned.
-inline absl::StatusOr<bool> DecideOnTurn(const limiter::Checker& checker,
-                                         std::vector<limiter::BatchEntry>& batch,
-                                         const ThrottleTurn& turn,
-                                         const OwnLimitsCommand& command) {
-  if (turn.pending.waiting()) return false;
-  if (!turn.pending.settled().empty()) {
-    const absl::Status status = command.reply(turn.pending.settled());
-    turn.pending.Forget();
-    if (!status.ok()) return status;
-    return true;
-  }
-  HEADGATE_RETURN_IF_ERROR(command.read());
+// `key` gives the client's key of a request of the batch. `reply` is called now or later.
+inline Answered DecideOnTurn(const limiter::Checker& checker, std::span<limiter::BatchEntry> batch,
+                             absl::FunctionRef<std::string_view(size_t index)> key,
+                             const ReplySettled& reply, const Turn& turn) {
   const auto name = [&](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(checker.naming(), command.key(index), out);
+    limiter::AppendThrottleBucket(checker.naming(), key(index), out);
   };
-  if (!checker.decider().Decide(batch, name, &turn.pending, turn.now)) return false;
-  HEADGATE_RETURN_IF_ERROR(command.reply(
-      base::Strided<const limiter::Settled>::Of(std::span(batch), &limiter::BatchEntry::settled)));
-  return true;
+  auto late = checker.may_wait() ? std::make_unique<LateDecisions>(reply) : nullptr;
+  limiter::Pending* const pending = late == nullptr ? nullptr : &late->pending();
+  if (!checker.decider().Decide(batch, name, pending, turn.now)) {
+    turn.queue.Add(std::move(late));
+    return Answered::kLater;
+  }
+  return reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled),
+               turn.output);
 }
 
 }  // namespace headgate::front::resp

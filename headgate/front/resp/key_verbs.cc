@@ -2,8 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "headgate/base/hash.h"
-#include "headgate/front/resp/decide_on_turn.h"
+#include "headgate/front/resp/verb_replies.h"
+#include "headgate/limiter/pending.h"
+#include "headgate/limiter/pending_counts.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::front::resp {
@@ -26,7 +32,47 @@ absl::Status OnlyTheStoreKnows(std::string_view command) {
 
 }  // namespace
 
-absl::StatusOr<bool> KeyVerbs::Del(const wire::RespParser& command, const ThrottleTurn& turn) {
+// Counters and buckets that are deleted from the shared store.
+class KeyVerbs::Deletion final : public LateReply {
+ public:
+  Deletion() : LateReply(CommandKind::kAlone) {}
+
+  // The buckets were decided at once.
+  void Take(base::Strided<const limiter::Settled> settled) {
+    for (size_t i = 0; i < settled.size(); ++i) settled_.push_back(settled[i]);
+  }
+  Answered Write(std::string& output, base::Instant /*now*/) override {
+    if (counts.waiting() || pending.waiting()) return Answered::kLater;
+    const std::span<const limiter::Settled> buckets =
+        settled_.empty() ? pending.settled() : std::span<const limiter::Settled>(settled_);
+    const size_t count = buckets.size();
+    bool deleted = true;
+    while (!counts.empty()) deleted = counts.TakeNext().ok() && deleted;
+    for (const limiter::Settled& bucket : buckets) {
+      deleted = deleted &&
+                (bucket.mode == limiter::Mode::kExact || bucket.mode == limiter::Mode::kLeased);
+    }
+    if (!deleted) {
+      return WriteError(
+          absl::UnavailableError("the shared store cannot be reached: not all keys were deleted"),
+          output);
+    }
+    WriteInteger(static_cast<int64_t>(count), output);
+    return Answered::kWell;
+  }
+
+  limiter::PendingCounts counts{[this] { WakeIfComplete(); }};
+  limiter::Pending pending{[this] { WakeIfComplete(); }};
+
+ private:
+  void WakeIfComplete() {
+    if (!counts.waiting() && !pending.waiting()) Wake();
+  }
+
+  std::vector<limiter::Settled> settled_;
+};
+
+Answered KeyVerbs::Del(const wire::RespParser& command, const Turn& turn) {
   if (checker_.may_wait()) return DelShared(command, turn);
   int64_t existed = 0;
   for (size_t i = 1; i < command.size(); ++i) {
@@ -36,21 +82,22 @@ absl::StatusOr<bool> KeyVerbs::Del(const wire::RespParser& command, const Thrott
     Reset(command[i], *limit, turn.now);
   }
   WriteInteger(existed, turn.output);
-  return true;
+  return Answered::kWell;
 }
 
-absl::Status KeyVerbs::Exists(const wire::RespParser& command, const ThrottleTurn& turn) {
-  if (checker_.may_wait()) return OnlyTheStoreKnows("EXISTS");
+Answered KeyVerbs::Exists(const wire::RespParser& command, const Turn& turn) {
+  if (checker_.may_wait()) return WriteError(OnlyTheStoreKnows("EXISTS"), turn.output);
   int64_t existing = 0;
   for (size_t i = 1; i < command.size(); ++i) existing += Life(command[i], turn.now) ? 1 : 0;
   WriteInteger(existing, turn.output);
-  return absl::OkStatus();
+  return Answered::kWell;
 }
 
-absl::Status KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command,
-                           const ThrottleTurn& turn) {
-  if (checker_.may_wait())
-    return OnlyTheStoreKnows(unit < std::chrono::seconds(1) ? "PTTL" : "TTL");
+Answered KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command, const Turn& turn) {
+  if (checker_.may_wait()) {
+    return WriteError(OnlyTheStoreKnows(unit < std::chrono::seconds(1) ? "PTTL" : "TTL"),
+                      turn.output);
+  }
   constexpr int64_t kNoSuchKey = -2;
   constexpr int64_t kNoExpiry = -1;
   const std::optional<base::Duration> left = Life(command[1], turn.now);
@@ -59,7 +106,7 @@ absl::Status KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command,
   } else {
     WriteInteger((left->count() + unit.count() - 1) / unit.count(), turn.output);
   }
-  return absl::OkStatus();
+  return Answered::kWell;
 }
 
 base::Hash128 KeyVerbs::HashOf(std::string_view key) const {
@@ -89,54 +136,31 @@ void KeyVerbs::Reset(std::string_view key, const store::LimitEntry& limit, base:
   checker_.store().TakeOne(reset, decision, now);
 }
 
-absl::StatusOr<bool> KeyVerbs::DelShared(const wire::RespParser& command,
-                                         const ThrottleTurn& turn) {
-  // The counters first, then the buckets.
-  if (turn.counts.empty()) {
-    for (size_t i = 1; i < command.size(); ++i) counters_.Delete(command[i], turn);
+Answered KeyVerbs::DelShared(const wire::RespParser& command, const Turn& turn) {
+  // A reset is the same under every limit of the bucket's algorithm.
+  const auto any = algorithm::Limit::Make({.requests = 1, .period = std::chrono::seconds(1)});
+  const auto limit = any.ok() ? checker_.store().limits().Intern(*any) : any.status();
+  if (!limit.ok()) return WriteError(limit.status(), turn.output);
+  std::vector<limiter::BatchEntry> batch;
+  for (size_t i = 1; i < command.size(); ++i) {
+    batch.push_back({.request = {.key = HashOf(command[i]),
+                                 .limit = limit->get(),
+                                 .cost = 0,
+                                 .operation = Operation::kReset},
+                     .terms = checker_.decider().default_terms()});
   }
-  if (turn.counts.waiting()) return false;
-  store::LimitHandle limit;
-  const auto read = [&]() -> absl::Status {
-    // A reset is the same under every limit of the bucket's algorithm.
-    HEADGATE_ASSIGN_OR_RETURN(
-        const algorithm::Limit any,
-        algorithm::Limit::Make({.requests = 1, .period = std::chrono::seconds(1)}));
-    HEADGATE_ASSIGN_OR_RETURN(limit, checker_.store().limits().Intern(any));
-    batch_.clear();
-    for (size_t i = 1; i < command.size(); ++i) {
-      batch_.push_back({.request = {.key = HashOf(command[i]),
-                                    .limit = limit.get(),
-                                    .cost = 0,
-                                    .operation = Operation::kReset},
-                        .terms = checker_.decider().default_terms()});
-    }
-    return absl::OkStatus();
+  auto deletion = std::make_unique<Deletion>();
+  for (size_t i = 1; i < command.size(); ++i)
+    counters_.Delete(command[i], deletion->counts, turn.now);
+  const auto name = [&](size_t index, std::string& out) {
+    limiter::AppendThrottleBucket(checker_.naming(), command[1 + index], out);
   };
-  const auto answered = DecideOnTurn(checker_, batch_, turn,
-                                     {.read = read,
-                                      .key = [&](size_t index) { return command[1 + index]; },
-                                      .reply =
-                                          [&](base::Strided<const limiter::Settled> settled) {
-                                            return ReplyDeleted(settled, turn);
-                                          }});
-  if (!answered.ok() || *answered) turn.counts.Clear();
+  if (checker_.decider().Decide(batch, name, &deletion->pending, turn.now))
+    deletion->Take(base::Strided<const limiter::Settled>::Of(std::span<limiter::BatchEntry>(batch),
+                                                             &limiter::BatchEntry::settled));
+  const Answered answered = deletion->Write(turn.output, turn.now);
+  if (answered == Answered::kLater) turn.queue.Add(std::move(deletion));
   return answered;
-}
-
-absl::Status KeyVerbs::ReplyDeleted(base::Strided<const limiter::Settled> settled,
-                                    const ThrottleTurn& turn) {
-  bool deleted = true;
-  while (!turn.counts.empty()) deleted = turn.counts.TakeNext().ok() && deleted;
-  for (size_t i = 0; i < settled.size(); ++i) {
-    const limiter::Mode mode = settled[i].mode;
-    deleted = deleted && (mode == limiter::Mode::kExact || mode == limiter::Mode::kLeased);
-  }
-  if (!deleted) {
-    return absl::UnavailableError("the shared store cannot be reached: not all keys were deleted");
-  }
-  WriteInteger(static_cast<int64_t>(settled.size()), turn.output);
-  return absl::OkStatus();
 }
 
 }  // namespace headgate::front::resp

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "headgate/base/check.h"
+#include "headgate/front/resp/verb_replies.h"
 #include "headgate/permit/permit.h"
 #include "headgate/rule/request_content.h"
 #include "headgate/wire/bound_id.h"
@@ -133,77 +134,123 @@ limiter::Operation OperationOf(RuleVerb verb) {
 
 }  // namespace
 
-absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb,
-                                                      const wire::RespParser& command,
-                                                      wire::RespWriter& reply, RuleTurn& turn,
-                                                      base::Instant now) {
-  HEADGATE_RETURN_IF_ERROR(arguments_.Read(verb, command));
+CommandKind KindOf(RuleVerb verb) {
   switch (verb) {
+    case RuleVerb::kCheck:
+    case RuleVerb::kPeek:
+      return CommandKind::kCheck;
+    case RuleVerb::kRefund:
+    case RuleVerb::kReset:
+      return CommandKind::kChange;
     case RuleVerb::kAcquire:
-      return Acquire(reply, turn, now);
+      return CommandKind::kAcquire;
     case RuleVerb::kRelease:
-      return Release(reply, turn, now);
-    default:
-      return Decide(verb, reply, turn, now);
+      return CommandKind::kRelease;
   }
+  __builtin_unreachable();
 }
 
-absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Decide(RuleVerb verb, wire::RespWriter& reply,
-                                                      RuleTurn& turn, base::Instant now) {
+// A command whose answer comes later.
+class RuleVerbs::Late final : public LateReply {
+ public:
+  Late(RuleVerbs& verbs, CommandKind kind) : LateReply(kind), verbs_(verbs) {}
+
+  Answered Write(std::string& output, base::Instant now) override {
+    if (question.waiting()) return Answered::kLater;
+    limiter::Checker& checker = verbs_.checker_;
+    const absl::Status status = verb == RuleVerb::kRelease
+                                    ? checker.ContinueRelease(question, verbs_.released_, now)
+                                    : checker.Continue(question, verbs_.response_, now);
+    return verbs_.Reply(*this, status, output);
+  }
+  std::unique_ptr<Acquiring> TakePermit() override { return std::move(acquiring); }
+  bool acquires() const override { return acquiring != nullptr; }
+  size_t kept_bytes() const override { return question.kept_bytes(); }
+
+  limiter::Question question{[this] { Wake(); }};
+  RuleVerb verb{};
+  wire::RespVersion version{};
+  std::unique_ptr<Acquiring> acquiring;
+
+ private:
+  RuleVerbs& verbs_;
+};
+
+RuleVerbs::RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
+
+RuleVerbs::~RuleVerbs() = default;
+
+Answered RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command,
+                           wire::RespVersion version, const Turn& turn) {
+  if (next_ == nullptr || next_->kind() != KindOf(verb))
+    next_ = std::make_unique<Late>(*this, KindOf(verb));
+  next_->verb = verb;
+  next_->version = version;
+  const Answered answered = Reply(*next_, Ask(verb, command, *next_, turn.now), turn.output);
+  if (answered == Answered::kLater) {
+    turn.queue.Add(std::move(next_));
+  } else if (next_->acquires()) {
+    turn.queue.Hold(next_->TakePermit());
+  }
+  return answered;
+}
+
+absl::Status RuleVerbs::Ask(RuleVerb verb, const wire::RespParser& command, Late& late,
+                            base::Instant now) {
+  using Owner = limiter::PermitHold::Owner;
+  HEADGATE_RETURN_IF_ERROR(arguments_.Read(verb, command));
+  limiter::Request request{.domain = arguments_.domain(), .descriptors = arguments_.descriptors()};
+  if (verb == RuleVerb::kRelease) {
+    return checker_.Release(request, wire::HashOfPermitId(arguments_.id()), released_, now,
+                            &late.question);
+  }
+  if (verb == RuleVerb::kAcquire) {
+    const bool is_given = !arguments_.id().empty();
+    std::string id = is_given ? std::string(arguments_.id()) : wire::MakePermitId();
+    const permit::Id hash = wire::HashOfPermitId(id);
+    late.acquiring.reset(new Acquiring{
+        .id = std::move(id),
+        .hold = limiter::PermitHold(hash, arguments_.ttl().value_or(permit::kTtlMax),
+                                    is_given ? Owner::kPerhapsOther : Owner::kThisRequest)});
+    request.permits = &late.acquiring->hold;
+    return checker_.Check(request, response_, now, &late.question);
+  }
   bound_id_.clear();
   if (verb == RuleVerb::kRefund && !arguments_.id().empty()) {
     std::string content;
     rule::AppendRequestContent(arguments_.descriptors(), content);
     wire::AppendBoundId("refund", arguments_.id(), content, bound_id_);
   }
-  HEADGATE_RETURN_IF_ERROR(
-      checker_.Check({.domain = arguments_.domain(),
-                      .descriptors = arguments_.descriptors(),
-                      .operation = OperationOf(verb),
-                      .once = {.id = bound_id_, .window = limiter::kIdRemembered}},
-                     response_, now, &turn.pending));
+  request.operation = OperationOf(verb);
+  request.once = {.id = bound_id_, .window = limiter::kIdRemembered};
+  return checker_.Check(request, response_, now, &late.question);
+}
+
+Answered RuleVerbs::Reply(Late& late, const absl::Status& status, std::string& output) const {
+  if (!status.ok()) {
+    late.acquiring = nullptr;  // destroying the hold gives its permits back
+    return WriteError(status, output, late.version);
+  }
+  wire::RespWriter reply(output, late.version);
+  if (late.verb == RuleVerb::kRelease) {
+    if (released_.waiting) return Answered::kLater;
+    WriteReleased(released_, reply);
+    return Answered::kWell;
+  }
   if (response_.waiting) return Answered::kLater;
-  if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
-    return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
+  if (late.verb == RuleVerb::kAcquire) {
+    WriteAcquired(response_, late.acquiring->id, reply);
+    return Answered::kWell;
+  }
+  const bool changes = late.verb == RuleVerb::kRefund || late.verb == RuleVerb::kReset;
+  if (changes && !limiter::AnyRule(response_)) {
+    return WriteError(
+        absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed"),
+        output, late.version);
   }
   reply.Map(2);
   WriteDecisions(response_, reply);
-  return Answered::kNow;
-}
-
-absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Acquire(wire::RespWriter& reply, RuleTurn& turn,
-                                                       base::Instant now) {
-  using Owner = limiter::PermitHold::Owner;
-  if (turn.acquiring == nullptr) {
-    const bool is_given = !arguments_.id().empty();
-    std::string id = is_given ? std::string(arguments_.id()) : wire::MakePermitId();
-    const permit::Id hash = wire::HashOfPermitId(id);
-    turn.acquiring.reset(new RuleTurn::Acquiring{
-        .id = std::move(id),
-        .hold = limiter::PermitHold(hash, arguments_.ttl().value_or(permit::kTtlMax),
-                                    is_given ? Owner::kPerhapsOther : Owner::kThisRequest)});
-  }
-  const absl::Status status = checker_.Check({.domain = arguments_.domain(),
-                                              .descriptors = arguments_.descriptors(),
-                                              .permits = &turn.acquiring->hold},
-                                             response_, now, &turn.pending);
-  if (status.ok() && response_.waiting) return Answered::kLater;
-  if (!status.ok()) {
-    turn.acquiring = nullptr;  // destroying the hold gives its permits back
-    return status;
-  }
-  WriteAcquired(response_, turn.acquiring->id, reply);
-  return Answered::kNow;
-}
-
-absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Release(wire::RespWriter& reply, RuleTurn& turn,
-                                                       base::Instant now) {
-  HEADGATE_RETURN_IF_ERROR(
-      checker_.Release({.domain = arguments_.domain(), .descriptors = arguments_.descriptors()},
-                       wire::HashOfPermitId(arguments_.id()), released_, now, &turn.pending));
-  if (released_.waiting) return Answered::kLater;
-  WriteReleased(released_, reply);
-  return Answered::kNow;
+  return Answered::kWell;
 }
 
 }  // namespace headgate::front::resp

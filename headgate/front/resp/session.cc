@@ -1,8 +1,6 @@
-// How a call of OnBytes turns bytes into replies. Two kinds of commands may wait for the shared
-// store. Commands that bring their own limits are collected in a batch and wait together: their
-// bytes stay unconsumed, and the next call answers all of them at once (`awaited_`). Every other
-// command that waits is parsed and run again from its first byte. Invariant: replies leave in the
-// order of the commands, so the batch is flushed before any other command writes a reply.
+// How a call of OnBytes turns bytes into replies. Invariant: replies leave in the order of the
+// commands. So the batch is decided before any other command writes a reply, and a reply behind one
+// that waits is kept in the queue.
 #include "headgate/front/resp/session.h"
 
 #include <fmt/format.h>
@@ -24,7 +22,7 @@ using wire::RespWriter;
 
 constexpr std::string_view kNoAuth = "NOAUTH Authentication required.";
 
-// How the VerbQueue treats this verb; none if the verb uses no rules.
+// None if the verb uses no rules.
 std::optional<RuleVerb> RuleVerbOf(Verb verb) {
   switch (verb) {
     case Verb::kHgCheck:
@@ -44,99 +42,101 @@ std::optional<RuleVerb> RuleVerbOf(Verb verb) {
   }
 }
 
+CommandKind KindOf(const CommandSpec* spec) {
+  if (spec == nullptr) return CommandKind::kAlone;
+  if (spec->verb == Verb::kIncrEx) return CommandKind::kCount;
+  const std::optional<RuleVerb> verb = RuleVerbOf(spec->verb);
+  return verb ? KindOf(*verb) : CommandKind::kAlone;
+}
+
 }  // namespace
 
 RespSession::RespSession(Context& context, const net::Peer& peer)
     : context_(context),
       peer_(peer),
       client_{.id = context.NextClientId()},
-      registration_(context.clients, client_, peer.address),
-      verbs_(context.rule_verbs, [this] { wake_(); }) {
+      registration_(context.clients, client_, peer.address) {
   UpdateRights();
 }
 
 net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
-  const ThrottleTurn turn{.output = output, .pending = pending_, .counts = counts_, .now = now};
   registration_.OnInput(now);
-  Pass pass{.rest = {input.data(), input.size()},
-            .output_pause = output.size() + kOutputPauseBytes};
+  Pass pass{.output = output,
+            .rest = {input.data(), input.size()},
+            .output_pause = output.size() + kOutputPauseBytes,
+            .now = now};
   Progress progress;
-  if (Resume(turn, pass, progress)) {
-    Collect(turn, pass);
-    Settle(turn, pass, progress);
-    progress.consumed = input.size() - pass.rest.size();
-    progress.close = closing_ || (draining_ && pass.rest.empty());
-  }
+  const uint64_t added_before = queue_.added_commands();
+  WriteLate(pass, progress);
+  Collect(pass);
+  context_.throttle.Flush(TurnAtOnce(pass));
+  const uint64_t added = queue_.added_commands() - added_before - pass.executed;
+  progress.answered += pass.commands - added;
+  context_.counters.commands.Add(progress.answered);
+  progress.consumed = input.size() - pass.rest.size();
+  const bool waits = !queue_.empty();
+  progress.close = closing_ || (draining_ && pass.rest.empty() && !waits);
+  progress.protocol_error = pass.protocol_error || http_;
+  progress.more = pass.more && !waits;
+  progress.mid_request = !pass.rest.empty() && !progress.more && !waits;
   // The replies of a transaction are written by EXEC.
-  if (!transaction_.executing()) verbs_.KeepPermits();
-  wait_.Report(pass.waits, now, progress);
-  progress.ends_with_peer = pass.waits && verbs_.acquires();
+  if (!transaction_.executing()) queue_.KeepPermits();
+  wait_.Report(waits, now, progress);
+  progress.ends_with_peer = waits && queue_.acquires();
   return progress;
 }
 
-bool RespSession::Resume(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
-  // The batch of the last call: its commands are not parsed again, their bytes are skipped.
-  if (awaited_.bytes > 0) {
-    pass.waits = !context_.throttle.AnswerSettled(turn);
-    if (pass.waits) return false;
-    pass.rest.remove_prefix(awaited_.bytes);
-    progress.answered = awaited_.commands;
-    awaited_ = {};
-  }
-  pass.unanswered = pass.rest;
-  return true;
+void RespSession::WriteLate(Pass& pass, Progress& progress) {
+  if (queue_.empty()) return;
+  const bool executes = transaction_.executing();
+  const ReplyQueue::Written written =
+      queue_.Write(executes ? transaction_.replies : pass.output, pass.now);
+  context_.counters.errors.Add(written.errors);
+  if (!executes) progress.answered += written.commands;
 }
 
-void RespSession::Collect(const ThrottleTurn& turn, Pass& pass) {
-  while (!closing_) {
+void RespSession::Collect(Pass& pass) {
+  if (transaction_.executing()) Execute(pass);
+  while (!closing_ && !transaction_.executing()) {
     FollowUsers();
     const RespParser::Step step = parser_.Parse(pass.rest);
     if (step == RespParser::Step::kIncomplete) return;
-    if (step == RespParser::Step::kError) return RefuseInput(turn, pass);
-    if (parser_.size() > 0 && !TakeCommand(turn, pass)) return;
-    pass.rest.remove_prefix(parser_.consumed_bytes());
-    if (context_.throttle.full() && !Flush(turn, pass)) return;
+    if (step == RespParser::Step::kError) return RefuseInput(pass);
+    const size_t bytes = parser_.consumed_bytes();
+    if (parser_.size() > 0 && !TakeCommand(pass)) return parser_.Forget();
+    pass.rest.remove_prefix(bytes);
+    if (transaction_.executing()) {
+      Execute(pass);
+      continue;
+    }
+    if (context_.throttle.full() && !context_.throttle.Flush(TurnAtOnce(pass))) return;
     // Small requests with large answers must not fill the memory, so the loop writes first and
     // calls again.
-    if (turn.output.size() >= pass.output_pause) {
+    if (pass.output.size() >= pass.output_pause) {
       pass.more = !pass.rest.empty();
       return;
     }
   }
 }
 
-bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
+bool RespSession::TakeCommand(Pass& pass) {
   const CommandSpec* const spec = FindCommand(parser_[0]);
   registration_.OnCommand(spec);
-  const Collected collected =
-      transaction_.state() == Transaction::State::kNone ? CollectOne(spec, turn) : Collected::kNo;
-  pass.waits = collected == Collected::kWaits ||
-               (collected == Collected::kNo && !context_.throttle.Flush(turn));
-  if (pass.waits) return false;
-  // The batch has just been flushed and holds at most this command, so everything before the
-  // command is answered.
-  if (context_.throttle.size() <= 1) {
-    pass.unanswered = pass.rest;
-    pass.commands_answered = pass.commands;
+  if (transaction_.state() == Transaction::State::kNone && queue_.empty()) {
+    const Collected collected = CollectOne(spec, TurnAtOnce(pass));
+    if (collected == Collected::kYes) ++pass.commands;
+    if (collected != Collected::kNo) return collected == Collected::kYes;
   }
-  if (collected == Collected::kNo) {
-    pass.waits = !Run(spec, turn, pass);
-    // The commands behind a waiting one may be sent too, so that one trip to the store serves the
-    // whole pipeline. A transaction executes one command after the other, so nothing is sent ahead
-    // there.
-    if (pass.waits && !verbs_.empty() && verbs_.asks_ahead() && !transaction_.executing())
-      AskAhead(*RuleVerbOf(spec->verb), pass.rest.substr(parser_.consumed_bytes()), turn.now);
-    if (pass.waits && spec->verb == Verb::kIncrEx && counts_.size() == 1 &&
-        !transaction_.executing())
-      AskIncrementsAhead(pass.rest.substr(parser_.consumed_bytes()), turn);
-    if (pass.waits) return false;
-  }
-  ++pass.commands;
+  if (!context_.throttle.Flush(TurnAtOnce(pass)) || !queue_.Admits(KindOf(spec))) return false;
+  const Answered answered =
+      Run(spec, pass.rest.substr(0, parser_.consumed_bytes()), NextTurn(pass));
+  if (answered == Answered::kWithError) context_.counters.errors.Add();
+  if (!transaction_.executing()) ++pass.commands;
   return true;
 }
 
-RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const ThrottleTurn& turn) {
+RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const Turn& turn) {
   const auto added = [](bool yes) { return yes ? Collected::kYes : Collected::kWaits; };
   // Run writes the error for an unknown command, and for a client without the right.
   if (spec == nullptr || !May(Right::kCheck)) return Collected::kNo;
@@ -160,33 +160,11 @@ RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const Th
   }
 }
 
-void RespSession::RefuseInput(const ThrottleTurn& turn, Pass& pass) {
-  if (!Flush(turn, pass)) return;
-  RespWriter(turn.output, client_.version).Error(fmt::format("ERR {}", parser_.error()));
+void RespSession::RefuseInput(Pass& pass) {
+  if (!context_.throttle.Flush(TurnAtOnce(pass)) || !queue_.empty()) return parser_.Forget();
+  RespWriter(pass.output, client_.version).Error(fmt::format("ERR {}", parser_.error()));
   pass.protocol_error = true;
   closing_ = true;
-}
-
-bool RespSession::Flush(const ThrottleTurn& turn, Pass& pass) {
-  pass.waits = !context_.throttle.Flush(turn);
-  return !pass.waits;
-}
-
-void RespSession::Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
-  if (!pass.waits) Flush(turn, pass);
-  if (pass.waits) {
-    // A rule verb that waits is not in the batch: the session runs it again later.
-    awaited_ = {.bytes = static_cast<size_t>(pass.rest.data() - pass.unanswered.data()),
-                .commands = pass.commands - pass.commands_answered};
-    pass.rest = pass.unanswered;
-    pass.commands = pass.commands_answered;
-    parser_.Forget();
-  }
-  progress.answered += pass.commands;
-  context_.counters.commands.Add(progress.answered);
-  progress.protocol_error = pass.protocol_error || http_;
-  progress.more = pass.more && !pass.waits;
-  progress.mid_request = !pass.rest.empty() && !progress.more;
 }
 
 void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*now*/) {
@@ -199,18 +177,16 @@ void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*no
 }
 
 size_t RespSession::BufferedBytes() const {
-  return transaction_.held_bytes() + verbs_.kept_bytes();
+  return transaction_.held_bytes() + queue_.kept_bytes();
 }
 
-bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass) {
+Answered RespSession::Run(const CommandSpec* spec, std::string_view bytes, const Turn& turn) {
   // Between MULTI and EXEC every command is queued, except the ones that end the transaction.
   const bool of_transaction =
       transaction_.state() != Transaction::State::kNone ||
       (spec != nullptr &&
        (spec->verb == Verb::kMulti || spec->verb == Verb::kExec || spec->verb == Verb::kDiscard));
-  const Ran ran = of_transaction ? RunInTransaction(spec, turn, pass) : RunOther(spec, turn);
-  if (ran == Ran::kFailed) context_.counters.errors.Add();
-  return ran != Ran::kWaits;
+  return of_transaction ? RunInTransaction(spec, bytes, turn) : RunOther(spec, turn);
 }
 
 bool RespSession::Accepts(const CommandSpec* spec, RespWriter& reply) const {
@@ -227,11 +203,11 @@ bool RespSession::Accepts(const CommandSpec* spec, RespWriter& reply) const {
 }
 
 // Longer than a screen because the switch has one case for each verb.
-RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTurn& turn) {
-  const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
+Answered RespSession::RunOther(const CommandSpec* spec, const Turn& turn) {
+  const auto done = [](bool well) { return well ? Answered::kWell : Answered::kWithError; };
   const base::Instant now = turn.now;
   RespWriter reply(turn.output, client_.version);
-  if (!Accepts(spec, reply)) return Ran::kFailed;
+  if (!Accepts(spec, reply)) return Answered::kWithError;
   const ConnectionVerbs& connection = context_.connection_verbs;
   const ServerVerbs& server = context_.server_verbs;
   switch (spec->verb) {
@@ -242,14 +218,17 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kDiscard:
       break;  // collected, or of a transaction
     case Verb::kHgCheckM:
-      return Conclude(context_.throttle_group.Answer(parser_, turn), turn);
+      return context_.throttle_group.Answer(parser_, turn);
     case Verb::kIncrEx:
-      return Conclude(context_.counter_verbs.Answer(parser_, client_.version, turn), turn);
+      return context_.counter_verbs.Answer(parser_, client_.version, turn);
     case Verb::kDel:
+      return context_.key_verbs.Del(parser_, turn);
     case Verb::kExists:
+      return context_.key_verbs.Exists(parser_, turn);
     case Verb::kTtl:
+      return context_.key_verbs.Ttl(std::chrono::seconds(1), parser_, turn);
     case Verb::kPttl:
-      return RunKeyVerb(spec->verb, turn);
+      return context_.key_verbs.Ttl(std::chrono::milliseconds(1), parser_, turn);
     case Verb::kEval:
       return RunScript(true, turn);
     case Verb::kEvalSha:
@@ -264,7 +243,7 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kHgAcquire:
     case Verb::kHgRelease:
     case Verb::kHgReset:
-      return RunRuleVerb(*RuleVerbOf(spec->verb), turn);
+      return context_.rule_verbs.Answer(*RuleVerbOf(spec->verb), parser_, client_.version, turn);
     case Verb::kPing:
       parser_.size() > 1 ? reply.Bulk(parser_[1]) : reply.Simple("PONG");
       return done(true);
@@ -307,28 +286,27 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   return done(true);
 }
 
-RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const ThrottleTurn& turn,
-                                               const Pass& pass) {
+Answered RespSession::RunInTransaction(const CommandSpec* spec, std::string_view bytes,
+                                       const Turn& turn) {
   RespWriter reply(turn.output, client_.version);
-  if (transaction_.executing()) return Exec(turn, pass);
   const auto refuse = [&](std::string_view error) {
     if (!error.empty()) reply.Error(error);
     if (transaction_.queuing()) transaction_.Refuse();
-    return Ran::kFailed;
+    return Answered::kWithError;
   };
   if (spec != nullptr && spec->verb == Verb::kExec && transaction_.queuing() &&
       !spec->AcceptsCount(parser_.size())) {
     transaction_.End();
     reply.Error(
         "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
-    return Ran::kFailed;
+    return Answered::kWithError;
   }
   // A login can end between MULTI and EXEC. The error then also ends the transaction, so that its
   // commands are not executed after a later login.
   if (spec != nullptr && spec->verb == Verb::kExec && NeedsLogin(*spec)) {
     transaction_.End();
     reply.Error(fmt::format("EXECABORT Transaction discarded because of: {}", kNoAuth));
-    return Ran::kFailed;
+    return Answered::kWithError;
   }
   if (!Accepts(spec, reply)) return refuse("");
   switch (spec->verb) {
@@ -340,16 +318,16 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
       // After the error the transaction stays open, as in Redis.
       if (transaction_.queuing()) {
         reply.Error("ERR MULTI calls can not be nested");
-        return Ran::kFailed;
+        return Answered::kWithError;
       }
       transaction_.Begin();
       reply.Simple("OK");
-      return Ran::kDone;
+      return Answered::kWell;
     case Verb::kDiscard:
       if (!transaction_.queuing()) return refuse("ERR DISCARD without MULTI");
       transaction_.End();
       reply.Simple("OK");
-      return Ran::kDone;
+      return Answered::kWell;
     case Verb::kExec:
       if (!transaction_.queuing()) return refuse("ERR EXEC without MULTI");
       if (transaction_.state() == Transaction::State::kRefused) {
@@ -357,146 +335,75 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
         return refuse("EXECABORT Transaction discarded because of previous errors.");
       }
       transaction_.BeginExecution();
-      return Exec(turn, pass);
+      return Answered::kLater;
     default:
       break;
   }
-  if (transaction_.state() == Transaction::State::kQueuing &&
-      !transaction_.Add(pass.rest.substr(0, parser_.consumed_bytes()))) {
+  if (transaction_.state() == Transaction::State::kQueuing && !transaction_.Add(bytes)) {
     return refuse(fmt::format("ERR more than {} commands or {} bytes in a transaction",
                               Transaction::kCommandsMax, Transaction::kBytesMax));
   }
   reply.Simple("QUEUED");
-  return Ran::kDone;
+  return Answered::kWell;
 }
 
-RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
-  // The replies are collected first, because the array of EXEC may be written only when all are
-  // there. If a command waits, the replies so far stay in the transaction.
-  const ThrottleTurn inner{.output = transaction_.replies,
-                           .pending = turn.pending,
-                           .counts = turn.counts,
-                           .now = turn.now};
-  bool waits = false;
-  while (!waits && !transaction_.rest().empty()) waits = !ExecuteNext(inner);
-  if (waits) return Ran::kWaits;
-  RespWriter(turn.output, client_.version).Array(transaction_.count());
-  turn.output.append(transaction_.replies);
+// The replies are collected first, because the array of EXEC may be written only when all are
+// there. Nothing is sent ahead: each command is executed when the one before it is answered.
+void RespSession::Execute(Pass& pass) {
+  const Turn inner{.output = transaction_.replies, .queue = queue_, .now = pass.now};
+  const uint64_t added_before = queue_.added_commands();
+  while (queue_.empty() && !transaction_.rest().empty()) ExecuteNext(inner);
+  pass.executed += queue_.added_commands() - added_before;
+  parser_.Forget();
+  if (!queue_.empty()) return;
+  ++pass.commands;
+  RespWriter(pass.output, client_.version).Array(transaction_.count());
+  pass.output.append(transaction_.replies);
   transaction_.End();
-  // The caller continues with the command behind EXEC.
   SetBounds();
-  parser_.Parse(pass.rest);
-  return Ran::kDone;
 }
 
-bool RespSession::ExecuteNext(const ThrottleTurn& turn) {
+void RespSession::ExecuteNext(const Turn& turn) {
   const std::string_view rest = transaction_.rest();
   FollowUsers();
   parser_.Forget();
   // The command was accepted when it arrived, perhaps with a login that has been lost since.
   parser_.set_bounds(kBounds);
   HEADGATE_CHECK(parser_.Parse(rest) == RespParser::Step::kCommand);
-  const size_t bytes = parser_.consumed_bytes();
+  const CommandSpec* const spec = FindCommand(parser_[0]);
+  Answered answered = Answered::kWell;
   if (transaction_.replies_full()) {
     RespWriter(turn.output, client_.version)
         .Error(fmt::format("ERR not executed: the transaction has more than {} bytes of replies",
                            Transaction::kReplyBytesMax));
-    context_.counters.errors.Add();
-  } else if (transaction_.awaits_batch) {
-    if (!context_.throttle.AnswerSettled(turn)) return false;
-    transaction_.awaits_batch = false;
+    answered = Answered::kWithError;
+  } else if (CollectOne(spec, turn) != Collected::kNo) {
+    // The batch was empty.
+    context_.throttle.Flush(turn);
   } else {
-    const CommandSpec* const spec = FindCommand(parser_[0]);
-    // The batch is empty, so that adding one command does not wait.
-    if (CollectOne(spec, turn) != Collected::kNo) {
-      transaction_.awaits_batch = !context_.throttle.Flush(turn);
-      if (transaction_.awaits_batch) return false;
-    } else {
-      const Ran ran = RunOther(spec, turn);
-      if (ran == Ran::kFailed) context_.counters.errors.Add();
-      if (ran == Ran::kWaits) return false;
-    }
+    answered = RunOther(spec, turn);
   }
-  transaction_.Next(bytes);
-  return true;
+  if (answered == Answered::kWithError) context_.counters.errors.Add();
+  transaction_.Next(parser_.consumed_bytes());
 }
 
-RespSession::Ran RespSession::RunScript(bool by_text, const ThrottleTurn& turn) {
+Answered RespSession::RunScript(bool by_text, const Turn& turn) {
   // A script without an error was collected with the batch, so this one has an error.
   const auto words = context_.script_verbs.Expand(by_text, parser_);
   const absl::string_view message = words.status().message();
   RespWriter(turn.output, client_.version).Error({message.data(), message.size()});
-  return Ran::kFailed;
+  return Answered::kWithError;
 }
 
-RespSession::Ran RespSession::RunKeyVerb(Verb verb, const ThrottleTurn& turn) {
-  KeyVerbs& keys = context_.key_verbs;
-  if (verb == Verb::kDel) return Conclude(keys.Del(parser_, turn), turn);
-  const absl::Status status =
-      verb == Verb::kExists
-          ? keys.Exists(parser_, turn)
-          : keys.Ttl(verb == Verb::kTtl ? base::Duration(std::chrono::seconds(1))
-                                        : base::Duration(std::chrono::milliseconds(1)),
-                     parser_, turn);
-  return Conclude(status.ok() ? absl::StatusOr<bool>(true) : status, turn);
-}
-
-RespSession::Ran RespSession::Conclude(const absl::StatusOr<bool>& answered,
-                                       const ThrottleTurn& turn) {
-  if (answered.ok()) return *answered ? Ran::kDone : Ran::kWaits;
-  const absl::string_view text = answered.status().message();
-  const std::string_view message(text.data(), text.size());
-  RespWriter(turn.output, client_.version)
-      .Error(message == kWrongType ? std::string(message) : fmt::format("ERR {}", message));
-  return Ran::kFailed;
-}
-
-RespSession::Ran RespSession::RunClient(const ThrottleTurn& turn) {
+Answered RespSession::RunClient(const Turn& turn) {
   RespWriter reply(turn.output, client_.version);
   if (RevealsClients(parser_[1]) && Refuses(Right::kRead, "client|list", reply))
-    return Ran::kFailed;
+    return Answered::kWithError;
   const bool done = AnswerClient(
       parser_, {.state = client_, .clients = context_.clients, .registration = registration_},
       reply, turn.now);
   registration_.Describe(client_);
-  return done ? Ran::kDone : Ran::kFailed;
-}
-
-RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn) {
-  const auto answered = verbs_.AnswerNext(verb, parser_, client_.version, turn.now, turn.output);
-  if (answered.ok()) return *answered == RuleVerbs::Answered::kNow ? Ran::kDone : Ran::kWaits;
-  const absl::string_view message = answered.status().message();
-  RespWriter(turn.output, client_.version)
-      .Error(fmt::format("ERR {}", std::string_view(message.data(), message.size())));
-  return Ran::kFailed;
-}
-
-void RespSession::AskAhead(RuleVerb first, std::string_view input, base::Instant now) {
-  if (!May(Right::kCheck))
-    return;  // the waiting command may be a refund, which needs another right
-  verbs_.BeginAhead();
-  // The parser is used ahead of the waiting command. Settle makes it forget this position
-  // afterwards.
-  while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
-    input.remove_prefix(parser_.consumed_bytes());
-    if (parser_.size() == 0) continue;
-    const CommandSpec* const spec = FindCommand(parser_[0]);
-    if (spec == nullptr || !spec->AcceptsCount(parser_.size())) return;
-    const std::optional<RuleVerb> verb = RuleVerbOf(spec->verb);
-    if (!verb || !VerbQueue::MayFollow(first, *verb)) return;
-    verbs_.AskAhead(*verb, parser_, client_.version, now);
-  }
-}
-
-void RespSession::AskIncrementsAhead(std::string_view input, const ThrottleTurn& turn) {
-  while (parser_.Parse(input) == RespParser::Step::kCommand) {
-    input.remove_prefix(parser_.consumed_bytes());
-    if (parser_.size() == 0) continue;
-    const CommandSpec* const spec = FindCommand(parser_[0]);
-    if (spec == nullptr || spec->verb != Verb::kIncrEx || !spec->AcceptsCount(parser_.size()))
-      return;
-    if (!context_.counter_verbs.AskAhead(parser_, turn)) return;
-  }
+  return done ? Answered::kWell : Answered::kWithError;
 }
 
 bool RespSession::Unknown(RespWriter& reply) const {
@@ -531,17 +438,47 @@ bool RespSession::Refuses(Right right, std::string_view command, RespWriter& rep
   return true;
 }
 
-RespSession::Ran RespSession::RunLogin(Verb verb, const ThrottleTurn& turn) {
-  using Answered = ConnectionVerbs::Answered;
-  const LoginTurn login{
-      .client = client_, .pending = login_, .peer = peer_, .wake = wake_, .now = turn.now};
-  RespWriter reply(turn.output, client_.version);
+// A login whose password is verified on another thread.
+class RespSession::LateLogin final : public LateReply {
+ public:
+  LateLogin(RespSession& session, Greeting greeting)
+      : LateReply(CommandKind::kAlone), session_(session), greeting_(std::move(greeting)) {
+    greeting_.login.reset();  // its texts are gone by then
+  }
+
+  access::PendingLogin& pending() { return pending_; }
+  Answered Write(std::string& output, base::Instant /*now*/) override {
+    if (!pending_.result()) return Answered::kLater;
+    return session_.CompleteLogin(greeting_, pending_.result(), output);
+  }
+
+ private:
+  RespSession& session_;
+  Greeting greeting_;
+  access::PendingLogin pending_{[this] { Wake(); }};
+};
+
+Answered RespSession::RunLogin(Verb verb, const Turn& turn) {
   const ConnectionVerbs& verbs = context_.connection_verbs;
-  const Answered answered = verb == Verb::kHello ? verbs.Hello(parser_, login, turn.output)
-                                                 : verbs.Auth(parser_, login, reply);
-  if (answered == Answered::kLater) return Ran::kWaits;
+  RespWriter reply(turn.output, client_.version);
+  const auto greeting = verb == Verb::kHello ? verbs.ReadHello(parser_, client_, reply)
+                                             : verbs.ReadAuth(parser_, client_, reply);
+  if (!greeting) return Answered::kWithError;
+  if (!greeting->login) return CompleteLogin(*greeting, std::nullopt, turn.output);
+  auto late = std::make_unique<LateLogin>(*this, *greeting);
+  const std::optional<access::Login> login =
+      verbs.LogIn(*greeting->login, peer_, turn.now, late->pending());
+  if (login) return CompleteLogin(*greeting, login, turn.output);
+  turn.queue.Add(std::move(late));
+  return Answered::kLater;
+}
+
+Answered RespSession::CompleteLogin(const Greeting& greeting, std::optional<access::Login> login,
+                                    std::string& output) {
+  const Answered answered =
+      context_.connection_verbs.Complete(greeting, std::move(login), client_, peer_, output);
   UpdateRights();
-  return answered == Answered::kWell ? Ran::kDone : Ran::kFailed;
+  return answered;
 }
 
 void RespSession::ResetClient() {
@@ -553,8 +490,7 @@ void RespSession::ResetClient() {
 }
 
 void RespSession::FollowUsers() {
-  // A command that was sent to the store must decide with the rights that it was sent with.
-  if (rights_generation_ == context_.access.generation() || sent()) return;
+  if (rights_generation_ == context_.access.generation()) return;
   parser_.Forget();  // the bounds may change, so the next command is read from its beginning
   UpdateRights();
 }

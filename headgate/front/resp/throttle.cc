@@ -10,8 +10,32 @@
 
 namespace headgate::front::resp {
 
+// The batch of a session, whose decisions come later.
+class ThrottleBatch::Late final : public LateReply {
+ public:
+  explicit Late(ThrottleBatch& batch) : LateReply(CommandKind::kAlone), batch_(batch) {}
+
+  limiter::Pending& pending() { return pending_; }
+  Answered Write(std::string& output, base::Instant /*now*/) override {
+    if (pending_.waiting()) return Answered::kLater;
+    batch_.Reply(pending_.settled(), output);
+    return Answered::kWell;  // Reply has counted the errors
+  }
+
+ private:
+  ThrottleBatch& batch_;
+  limiter::Pending pending_{[this] { Wake(); }};
+};
+
+ThrottleBatch::ThrottleBatch(limiter::Checker& checker, Counters& counters)
+    : checker_(checker), counters_(counters) {
+  for (limiter::BatchEntry& entry : batch_) entry.terms = checker.decider().default_terms();
+}
+
+ThrottleBatch::~ThrottleBatch() = default;
+
 template <typename Words>
-bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const ThrottleTurn& turn) {
+bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const Turn& turn) {
   const bool has_quantity = form != ThrottleForm::kCell || command.size() != 5;
   const store::LimitEntry* limit =
       has_quantity ? nullptr : limits_.Find(LimitText{command[2], command[3], command[4]});
@@ -42,16 +66,15 @@ bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const ThrottleT
   return true;
 }
 
-template bool ThrottleBatch::Add(ThrottleForm, const wire::RespParser&, const ThrottleTurn&);
-template bool ThrottleBatch::Add(ThrottleForm, const CommandWords&, const ThrottleTurn&);
+template bool ThrottleBatch::Add(ThrottleForm, const wire::RespParser&, const Turn&);
+template bool ThrottleBatch::Add(ThrottleForm, const CommandWords&, const Turn&);
 
 absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit& limit) {
   HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made, LimitOf(limit));
   return checker_.store().limits().Intern(made);
 }
 
-bool ThrottleBatch::Refuse(ThrottleForm form, const absl::Status& status,
-                           const ThrottleTurn& turn) {
+bool ThrottleBatch::Refuse(ThrottleForm form, const absl::Status& status, const Turn& turn) {
   if (!Flush(turn)) return false;
   counters_.errors.Add();
   const absl::string_view message = status.message();
@@ -61,23 +84,21 @@ bool ThrottleBatch::Refuse(ThrottleForm form, const absl::Status& status,
   return true;
 }
 
-bool ThrottleBatch::Flush(const ThrottleTurn& turn) {
+bool ThrottleBatch::Flush(const Turn& turn) {
   const size_t count = std::exchange(size_, 0);
   if (count == 0) return true;
   const std::span<limiter::BatchEntry> batch = std::span(batch_).first(count);
   const auto name = [this](size_t index, std::string& out) {
     limiter::AppendThrottleBucket(checker_.naming(), keys_[index], out);
   };
-  if (!checker_.decider().Decide(batch, name, &turn.pending, turn.now)) return false;
+  if (checker_.may_wait() && next_ == nullptr) next_ = std::make_unique<Late>(*this);
+  limiter::Pending* const pending = next_ == nullptr ? nullptr : &next_->pending();
+  if (!checker_.decider().Decide(batch, name, pending, turn.now)) {
+    turn.queue.Add(std::move(next_), count);
+    return false;
+  }
   Reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled),
         turn.output);
-  return true;
-}
-
-bool ThrottleBatch::AnswerSettled(const ThrottleTurn& turn) {
-  if (turn.pending.waiting()) return false;
-  Reply(turn.pending.settled(), turn.output);
-  turn.pending.Forget();
   return true;
 }
 

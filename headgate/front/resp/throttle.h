@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,32 +25,21 @@
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/limit_cache.h"
 #include "headgate/front/resp/throttle_arguments.h"
+#include "headgate/front/resp/turn.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/pending.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/wire/resp_parser.h"
 
 namespace headgate::front::resp {
 
-// Shared by the commands of one call.
-struct ThrottleTurn {
-  std::string& output;
-  limiter::Pending& pending;       // of the session
-  limiter::PendingCounts& counts;  // of the session
-  base::Instant now;
-};
-
 // One per loop. It is empty between two calls of OnBytes.
 //
-// Each function returns false if the collected commands are decided elsewhere and their replies
-// come later, when the session's Pending is ready. In this case nothing has been answered, and
-// the batch is empty; AnswerSettled then answers all of them.
+// Each function returns false if the replies of the collected commands come later. In this case
+// they are in the queue of the turn, and the batch is empty.
 class ThrottleBatch {
  public:
-  ThrottleBatch(limiter::Checker& checker, Counters& counters)
-      : checker_(checker), counters_(counters) {
-    for (limiter::BatchEntry& entry : batch_) entry.terms = checker.decider().default_terms();
-  }
+  ThrottleBatch(limiter::Checker& checker, Counters& counters);
+  ~ThrottleBatch();
 
   // The number of collected commands without a reply.
   size_t size() const { return size_; }
@@ -58,20 +48,19 @@ class ThrottleBatch {
   // Adds one command, given by a wire::RespParser or CommandWords; must not be full. Replies that
   // must precede this command are written first. If they have to wait, the command is not added.
   template <typename Words>
-  bool Add(ThrottleForm form, const Words& command, const ThrottleTurn& turn);
+  bool Add(ThrottleForm form, const Words& command, const Turn& turn);
 
   // Decides the collected commands and appends the replies.
-  bool Flush(const ThrottleTurn& turn);
-
-  // Appends the replies that came later.
-  bool AnswerSettled(const ThrottleTurn& turn);
+  bool Flush(const Turn& turn);
 
  private:
+  class Late;
+
   // Twice the usual depth of a pipeline; the replies fit on the stack.
   static constexpr size_t kCommandsMax = 64;
 
   absl::StatusOr<store::LimitHandle> MakeLimit(const ThrottleLimit& limit);
-  bool Refuse(ThrottleForm form, const absl::Status& status, const ThrottleTurn& turn);
+  bool Refuse(ThrottleForm form, const absl::Status& status, const Turn& turn);
   void Reply(base::Strided<const limiter::Settled> settled, std::string& output);
 
   limiter::Checker& checker_;
@@ -80,7 +69,9 @@ class ThrottleBatch {
   size_t size_ = 0;
   // Kept, because creating them for each batch costs more than a decision.
   std::array<limiter::BatchEntry, kCommandsMax> batch_;
-  std::array<std::string, kCommandsMax> keys_;  // used only if decisions may have to wait
+  // Used only if decisions may have to wait.
+  std::array<std::string, kCommandsMax> keys_;
+  std::unique_ptr<Late> next_;  // for the next batch
 };
 
 }  // namespace headgate::front::resp

@@ -9,6 +9,7 @@
 #include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/front/resp/throttle_reply.h"
 #include "headgate/front/resp/throttle_script.h"
+#include "headgate/front/resp/verb_replies.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -18,15 +19,16 @@ constexpr size_t kWordsPerKey = 5;
 
 }  // namespace
 
-absl::StatusOr<bool> ThrottleGroup::Answer(const wire::RespParser& command,
-                                           const ThrottleTurn& turn) {
-  return DecideOnTurn(checker_, batch_, turn,
-                      {.read = [&] { return Read(command); },
-                       .key = [&](size_t index) { return command[1 + kWordsPerKey * index]; },
-                       .reply =
-                           [&](base::Strided<const limiter::Settled> settled) {
-                             return Reply(settled, turn.output);
-                           }});
+Answered ThrottleGroup::Answer(const wire::RespParser& command, const Turn& turn) {
+  if (const absl::Status status = Read(command); !status.ok())
+    return WriteError(status, turn.output);
+  return DecideOnTurn(
+      checker_, batch_, [&](size_t index) { return command[1 + kWordsPerKey * index]; },
+      [this](base::Strided<const limiter::Settled> settled, std::string& output) {
+        const absl::Status status = Reply(settled, output);
+        return status.ok() ? Answered::kWell : WriteError(status, output);
+      },
+      turn);
 }
 
 absl::Status ThrottleGroup::Read(const wire::RespParser& command) {

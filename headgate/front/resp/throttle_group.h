@@ -22,10 +22,8 @@ class ThrottleGroup {
 
   explicit ThrottleGroup(limiter::Checker& checker) : checker_(checker) {}
 
-  // True: the reply was written. False: nothing was written; call again with the same command when
-  // the turn's Pending is ready. An error says what is wrong with the command; nothing is taken
-  // then.
-  absl::StatusOr<bool> Answer(const wire::RespParser& command, const ThrottleTurn& turn);
+  // An error says what is wrong with the command; nothing is taken then.
+  Answered Answer(const wire::RespParser& command, const Turn& turn);
 
  private:
   absl::Status Read(const wire::RespParser& command);

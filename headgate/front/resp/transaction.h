@@ -41,7 +41,6 @@ class Transaction {
     Release(replies);
     state_ = State::kNone;
     count_ = executed_ = 0;
-    awaits_batch = false;
   }
 
   // Queues the bytes of one command. False: there are too many.
@@ -55,8 +54,7 @@ class Transaction {
   // ---- While it is executed
 
   void BeginExecution() { state_ = State::kExecuting; }
-  // The commands that are left; begins with the command that is executed now. Empty after the last
-  // one.
+  // The commands that are left.
   std::string_view rest() const { return std::string_view(bytes_).substr(executed_); }
   void Next(size_t command_bytes) { executed_ += command_bytes; }
   size_t count() const { return count_; }
@@ -65,8 +63,6 @@ class Transaction {
   size_t held_bytes() const { return bytes_.capacity() + replies.capacity(); }
 
   std::string replies;  // of the commands that were executed
-  // The command that is executed now is in the batch of throttle.h, whose replies come later.
-  bool awaits_batch = false;
 
  private:
   // A buffer up to this size is kept for the next transaction.

@@ -7,12 +7,25 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "headgate/base/status.h"
+#include "headgate/front/resp/late_reply.h"
+#include "headgate/front/resp/throttle_reply.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::front::resp {
 
 // The longest part of an argument that an error repeats.
 inline constexpr size_t kEchoedMax = 128;
+
+// Writes the error of a command that failed.
+inline Answered WriteError(const absl::Status& status, std::string& output,
+                           wire::RespVersion version = wire::RespVersion::k2) {
+  const absl::string_view text = status.message();
+  const std::string_view message(text.data(), text.size());
+  wire::RespWriter(output, version)
+      .Error(message == kWrongType ? std::string(message) : fmt::format("ERR {}", message));
+  return Answered::kWithError;
+}
 
 inline bool Refuse(wire::RespWriter& reply, std::string_view text) {
   reply.Error(text);
