@@ -115,6 +115,8 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          // The versions of HTTP.
          (folder.starts_with("http/") && (lower == "http" || lower == "net")) ||
          (folder == "watch" && lower.starts_with("watch/")) ||
+         // The parts of one question.
+         (folder == "limiter" && lower == "limiter/lease") ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
          ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||

@@ -16,6 +16,7 @@ using algorithm::BucketState;
 using algorithm::Cost;
 using algorithm::Limit;
 using base::Instant;
+using lease::KeptHistory;
 
 namespace {
 

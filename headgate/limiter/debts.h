@@ -23,7 +23,7 @@
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/counter.h"
 #include "headgate/base/hash.h"
-#include "headgate/limiter/kept_history.h"
+#include "headgate/limiter/lease/kept_history.h"
 #include "headgate/store/limit_table.h"
 
 namespace headgate::limiter {
@@ -36,7 +36,7 @@ class Debts {
     store::LimitHandle limit;  // of the shared bucket
     algorithm::Limit terms;    // the limit by which time pays the debt
     algorithm::BucketState state;
-    KeptHistory history;  // of `limit`, as known at the last admission
+    lease::KeptHistory history;  // of `limit`, as known at the last admission
   };
   // In requests. Readable from any thread.
   struct Counters {

@@ -36,7 +36,7 @@ void BM_FirstDecisions(benchmark::State& state) {
     testing::ManualSharedStore shared(local, now);
     shared.at_once = true;
     if (way == Way::kLocal) shared.failure = absl::UnavailableError("away");
-    LeaseBooks leases({.node = 1});
+    lease::LeaseBooks leases({.node = 1});
     SharedDecider fleet(shared, local, {.leases = &leases});
     const store::LimitHandle limit = *local.limits().Intern(
         *algorithm::Limit::Make({.requests = 1000, .period = std::chrono::seconds(10)}));

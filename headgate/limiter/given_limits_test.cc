@@ -13,7 +13,7 @@
 #include "headgate/base/check.h"
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/lease_books.h"
+#include "headgate/limiter/lease/lease_books.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
@@ -44,7 +44,8 @@ struct GivenRig {
   explicit GivenRig(std::string_view words, Kind kind = Kind::kMemory) {
     if (kind != Kind::kMemory) {
       shared.emplace(store, kBegin);
-      if (kind == Kind::kLeased) leases.emplace(LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
+      if (kind == Kind::kLeased)
+        leases.emplace(lease::LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
       decider.emplace(*shared, store, SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
       checker.emplace(limiter, 0, *decider, BucketNaming{});
     } else {
@@ -88,7 +89,7 @@ struct GivenRig {
   GivenObserver observer;
   Limiter limiter{store, &observer};
   std::optional<testing::ManualSharedStore> shared;
-  std::optional<LeaseBooks> leases;
+  std::optional<lease::LeaseBooks> leases;
   std::optional<SharedDecider> decider;
   std::optional<Checker> checker;
 };

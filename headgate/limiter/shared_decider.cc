@@ -10,6 +10,12 @@
 namespace headgate::limiter {
 
 using algorithm::Decision;
+using lease::KeptHistory;
+using lease::LeaseAction;
+using lease::LeaseBook;
+using lease::LeaseDenials;
+using lease::LeaseMessage;
+using lease::LeaseVerdict;
 using store::Operation;
 using store::TakeRequest;
 

@@ -29,7 +29,7 @@
 #include "headgate/base/time.h"
 #include "headgate/limiter/debts.h"
 #include "headgate/limiter/decider.h"
-#include "headgate/limiter/lease_books.h"
+#include "headgate/limiter/lease/lease_books.h"
 #include "headgate/limiter/local_shares.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
@@ -52,7 +52,7 @@ struct SharedDeciderOptions {
   base::Duration timeout = store::CallOptions{}.timeout;
   // The leases of the instance, for the deciders of all its loops; must outlive the deciders. Null:
   // no leases, every decision asks the store.
-  LeaseBooks* leases = nullptr;
+  lease::LeaseBooks* leases = nullptr;
   // The last known rests of the instance. Null: the decider has its own.
   SharedRests* rests = nullptr;
   // The permits of the instance that are given while the store is unreachable. Null: the decider
@@ -190,14 +190,15 @@ class SharedDecider final : public Decider {
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
   // How a request goes on that cannot be settled at once.
   struct Await {
-    LeaseMessage* message = nullptr;  // that asks for this request, to be sent
-    bool joins = false;               // a message about its key is under way
-    algorithm::Decision beside{};     // if it has a limit: where that is another loop's message
+    lease::LeaseMessage* message = nullptr;  // that asks for this request, to be sent
+    bool joins = false;                      // a message about its key is under way
+    algorithm::Decision beside{};  // if it has a limit: where that is another loop's message
   };
   // Decides without the store if possible; else sets `await`. `name` appends the bucket's name.
   bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms,
-                  LeaseBook::Namer name, base::BootTime boot_now, Settled& settled, Await& await);
-  void Ask(Member member, LeaseBook::Namer name, const Await& await, Receiver receiver);
+                  lease::LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
+                  Await& await);
+  void Ask(Member member, lease::LeaseBook::Namer name, const Await& await, Receiver receiver);
   bool RefundHere(PendingDecision& pending);
   void BecomeUndo(Member& member, const Settled& taken) const;
   void UndoFromLeases(Member& member);
@@ -215,9 +216,9 @@ class SharedDecider final : public Decider {
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   // Whether the store has denied this lately, so that it is denied here without asking.
   bool IsDeniedHere(const Member& member) const;
-  LeaseMessage& Kept(const LeaseAction& action);
+  lease::LeaseMessage& Kept(const lease::LeaseAction& action);
   // Releases the message. The answer decides the asker's request, and is told to all who wait.
-  void Send(LeaseMessage& message, PendingDecision* asker = nullptr);
+  void Send(lease::LeaseMessage& message, PendingDecision* asker = nullptr);
   void SendOutbox();
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
@@ -260,7 +261,7 @@ class SharedDecider final : public Decider {
   store::SharedStore& shared_;
   store::Store& local_;
   const SharedDeciderOptions options_;
-  LeaseBooks* const leases_;
+  lease::LeaseBooks* const leases_;
   const std::unique_ptr<SharedRests> own_rests_;
   SharedRests& rests_;
   const std::unique_ptr<permit::PermitTable> own_permits_;
@@ -272,8 +273,8 @@ class SharedDecider final : public Decider {
   int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
   base::Pool<PendingDecision> pending_;
-  base::Pool<LeaseMessage> messages_;
-  std::vector<LeaseMessage*> outbox_;
+  base::Pool<lease::LeaseMessage> messages_;
+  std::vector<lease::LeaseMessage*> outbox_;
   uint32_t lease_messages_ = 0;  // in flight
   // The requests that wait for the last message of this loop about a key, while it is under way.
   struct HashOfKey {

@@ -518,7 +518,7 @@ class LeasingFleetTest : public SharedDeciderTest {
  protected:
   LeasingFleetTest() : SharedDeciderTest({.leases = &books}) {}
 
-  LeaseBooks books{{.node = 1, .keys_max = 64}, 1};
+  lease::LeaseBooks books{{.node = 1, .keys_max = 64}, 1};
 };
 
 TEST_F(LeasingFleetTest, TheSecondRequestGetsALeaseAndTheThirdIsDecidedFromIt) {

@@ -5,6 +5,9 @@
 
 namespace headgate::limiter {
 
+using lease::LeaseAction;
+using lease::LeaseMessage;
+
 void SharedDecider::ReturnLeases(ReturnsDone done) {
   if (leases_ == nullptr) return done(0);
   leases_->Close();

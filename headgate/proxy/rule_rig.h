@@ -27,7 +27,7 @@ struct RuleRig : RelayRig {
     if (kind != Store::kMemory) {
       shared.emplace(store, now);
       if (kind == Store::kLeased)
-        leases.emplace(limiter::LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
+        leases.emplace(limiter::lease::LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
       decider.emplace(*shared, store,
                       limiter::SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
       checker.emplace(limiter, 0, *decider, limiter::BucketNaming{});
@@ -109,7 +109,7 @@ struct RuleRig : RelayRig {
   store::MemoryStore store{{.max_buckets = 1 << 12}};
   limiter::Limiter limiter{store, nullptr};
   std::optional<testing::ManualSharedStore> shared;
-  std::optional<limiter::LeaseBooks> leases;
+  std::optional<limiter::lease::LeaseBooks> leases;
   std::optional<limiter::SharedDecider> decider;
   std::optional<limiter::Checker> checker;
   std::optional<answer::LimitAnswer> answer;

@@ -31,7 +31,7 @@ using algorithm::LeaseReport;
 
 // How long a lease lives, unless it is tiny; the same for the whole fleet.
 inline constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
-// How long a tiny lease lives (limiter/lease_sizing.h). No lease lives longer.
+// How long a tiny lease lives (limiter/lease/lease_sizing.h). No lease lives longer.
 inline constexpr base::Duration kTinyLeaseTtl = 10 * kLeaseTtl;
 
 struct SharedRequest {

@@ -57,7 +57,7 @@ struct DirectFleet {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   store::MemoryStore local{Options()};
   ManualSharedStore shared{local, now};
-  limiter::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
+  limiter::lease::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
   limiter::SharedDecider fleet{shared, local, {.leases = &books}};
   limiter::Pending pending{[] {}};
   store::Operation operation = store::Operation::kTake;  // what is asked from now on

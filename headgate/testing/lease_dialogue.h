@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "headgate/limiter/ask_budget.h"
-#include "headgate/limiter/lease_book.h"
+#include "headgate/limiter/lease/ask_budget.h"
+#include "headgate/limiter/lease/lease_book.h"
 
 namespace headgate::testing {
 
@@ -33,13 +33,13 @@ class LeaseDialogue : public ::testing::Test {
 
   base::BootTime now() const { return base::BootTime{0} + std::chrono::seconds(10) + at; }
 
-  limiter::LeaseVerdict Take(algorithm::Cost cost = 1, const base::Hash128& key = kKey) {
+  limiter::lease::LeaseVerdict Take(algorithm::Cost cost = 1, const base::Hash128& key = kKey) {
     return book.Take(
         key, *limit, cost, [](std::string& name) { name += "k"; }, now());
   }
   std::string Says(algorithm::Cost cost = 1) { return Text(Take(cost)); }
 
-  limiter::LeaseVerdict TakeAgain(algorithm::Cost cost = 1) {
+  limiter::lease::LeaseVerdict TakeAgain(algorithm::Cost cost = 1) {
     return book.TakeAgain(
         kKey, *limit, cost, [](std::string& name) { name += "k"; }, now());
   }
@@ -71,7 +71,7 @@ class LeaseDialogue : public ::testing::Test {
 
   // Nothing, or the action to send at once.
   std::string Answer(uint64_t number, const store::SharedAnswer& answer) {
-    const limiter::LeaseAction* action = book.OnGrant(kKey, number, answer, now());
+    const limiter::lease::LeaseAction* action = book.OnGrant(kKey, number, answer, now());
     return action != nullptr ? Text(*action) : "";
   }
   std::string Grant(uint64_t number, uint64_t granted, uint64_t remaining = 500,
@@ -88,7 +88,8 @@ class LeaseDialogue : public ::testing::Test {
 
   std::vector<std::string> Time() {
     std::vector<std::string> said;
-    book.OnTime(now(), [&](const limiter::LeaseAction& action) { said.push_back(Text(action)); });
+    book.OnTime(now(),
+                [&](const limiter::lease::LeaseAction& action) { said.push_back(Text(action)); });
     return said;
   }
 
@@ -97,7 +98,7 @@ class LeaseDialogue : public ::testing::Test {
 
   // The action that returns one more key when the process ends; or nothing.
   std::string Return() {
-    const limiter::LeaseAction* action = book.ReturnNext(now());
+    const limiter::lease::LeaseAction* action = book.ReturnNext(now());
     return action != nullptr ? Text(*action) : "";
   }
 
@@ -111,9 +112,9 @@ class LeaseDialogue : public ::testing::Test {
   }
   // Eight requests use up the budget of calls, and one more overspends it. Each is answered so.
   void Overspend(const store::SharedAnswer& answer, algorithm::Cost cost = 1) {
-    for (int i = 0; i <= limiter::AskBudget::kAtOnce; ++i) {
-      const limiter::LeaseVerdict verdict = Take(cost);
-      if (verdict.kind == limiter::LeaseVerdict::Kind::kAskStore) {
+    for (int i = 0; i <= limiter::lease::AskBudget::kAtOnce; ++i) {
+      const limiter::lease::LeaseVerdict verdict = Take(cost);
+      if (verdict.kind == limiter::lease::LeaseVerdict::Kind::kAskStore) {
         ASSERT_TRUE(Exact(cost, answer));
       } else {
         ASSERT_NE(verdict.action, nullptr) << verdict;
@@ -126,7 +127,7 @@ class LeaseDialogue : public ::testing::Test {
 
   store::LimitTable limits;
   store::LimitHandle limit = Intern({.requests = 1000, .period = std::chrono::seconds(10)});
-  limiter::LeaseBook book{{.node = 1, .keys_max = 64}};
+  limiter::lease::LeaseBook book{{.node = 1, .keys_max = 64}};
   base::Duration at{0};
 };
 

@@ -22,7 +22,7 @@ constexpr Duration kKeptMax = 300ms;
 
 // The calls for an overloaded key: what the bucket gains, at least 20 a second, at most one call
 // for each 20 ms, with a third for loops that cannot wait for the message of another; and the burst
-// of a key's budget (headgate/limiter/ask_budget.h).
+// of a key's budget (headgate/limiter/lease/ask_budget.h).
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsPerSecondMost = 50;
 constexpr uint64_t kCallsAtOnce = 8;

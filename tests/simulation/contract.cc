@@ -11,7 +11,7 @@
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/no_hits.h"
 #include "headgate/base/random.h"
-#include "headgate/limiter/ask_budget.h"
+#include "headgate/limiter/lease/ask_budget.h"
 #include "tests/simulation/node.h"
 #include "tests/simulation/server.h"
 
@@ -45,7 +45,7 @@ class Fleet final : public NodeHost {
     plan_.loops = load.loops;
     plan_.ttl = store::kLeaseTtl;
     plan_.tiny_ttl = store::kTinyLeaseTtl;
-    plan_.tiny_share = limiter::LeaseBookOptions{}.tiny_share;
+    plan_.tiny_share = limiter::lease::LeaseBookOptions{}.tiny_share;
     plan_.timeout = 50ms;
     plan_.start = kStart;
     plan_.breaker_open_max = 500ms;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headgate/algorithm/lease.h"
-#include "headgate/limiter/ask_budget.h"
+#include "headgate/limiter/lease/ask_budget.h"
 #include "tests/simulation/contract.h"
 
 namespace headgate::simulation {
@@ -27,7 +27,7 @@ double CallsASecond(const Load& load, const Measured& m) {
   const auto fills = static_cast<uint64_t>(m.lasted / load.spec.period) + 1;
   const uint64_t last = fills * std::min<uint64_t>(algorithm::kFewLeft, load.spec.requests);
   // For the leases that empty a full bucket.
-  const uint64_t at_once = 4 * limiter::AskBudget::kAtOnce;
+  const uint64_t at_once = 4 * limiter::lease::AskBudget::kAtOnce;
   return static_cast<double>(m.calls_most - std::min(m.calls_most, last + at_once)) /
          (static_cast<double>(m.lasted.count()) / 1e9);
 }

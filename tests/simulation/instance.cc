@@ -21,7 +21,7 @@ constexpr algorithm::LimitSpec kGate{.algorithm = algorithm::Algorithm::kTokenBu
 // One for each key, and one more that stays empty.
 constexpr uint32_t kParts = 4;
 
-limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
+limiter::lease::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id,
           .keys_max = 8 * kParts,
           .ttl = plan.ttl,

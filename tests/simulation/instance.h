@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/lease_books.h"
+#include "headgate/limiter/lease/lease_books.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/store/memory.h"
 #include "tests/simulation/bound.h"
@@ -52,7 +52,7 @@ class Instance {
   uint64_t id() const { return id_; }
   store::MemoryStore& memory() { return memory_; }
   store::LimitTable& limits() { return memory_.limits(); }
-  limiter::LeaseBooks& leases() { return leases_; }
+  limiter::lease::LeaseBooks& leases() { return leases_; }
   limiter::SharedRests& rests() { return rests_; }
   Ledger& ledger(size_t key) { return keys_[key].ledger; }
   const Ledger& ledger(size_t key) const { return keys_[key].ledger; }
@@ -86,7 +86,7 @@ class Instance {
   const Plan& plan_;
   const uint64_t id_;
   store::MemoryStore memory_;
-  limiter::LeaseBooks leases_;
+  limiter::lease::LeaseBooks leases_;
   limiter::SharedRests rests_;
   std::vector<std::function<void()>> wakes_;
   std::vector<Key> keys_;

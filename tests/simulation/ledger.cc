@@ -8,7 +8,7 @@ namespace headgate::simulation {
 
 using base::BootTime;
 using base::Duration;
-using limiter::HeldLease;
+using limiter::lease::HeldLease;
 using store::LeaseReport;
 
 namespace {
@@ -49,7 +49,7 @@ BootTime Ledger::OnGrant(uint64_t number, const store::LeaseGrant& grant, BootTi
   return account.deadline;
 }
 
-int64_t Ledger::Compare(const limiter::HeldLeases* held, BootTime now) {
+int64_t Ledger::Compare(const limiter::lease::HeldLeases* held, BootTime now) {
   int64_t net = 0;
   if (held == nullptr) return net;
   for (const HeldLease& lease : *held) {

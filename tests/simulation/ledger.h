@@ -10,7 +10,7 @@
 #include <string>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/held_leases.h"
+#include "headgate/limiter/lease/held_leases.h"
 #include "headgate/store/shared_store.h"
 #include "tests/simulation/coverage.h"
 #include "tests/simulation/plan.h"
@@ -42,7 +42,7 @@ class Ledger {
   base::BootTime OnGrant(uint64_t number, const store::LeaseGrant& grant, base::BootTime asked_at);
   void OnFailure(uint64_t number) { accounts_[number].over = true; }
   // The requests that the book has spent since the last call, less those given back.
-  int64_t Compare(const limiter::HeldLeases* held, base::BootTime now);
+  int64_t Compare(const limiter::lease::HeldLeases* held, base::BootTime now);
 
   const std::map<uint64_t, Account>& accounts() const { return accounts_; }
 

@@ -10,10 +10,10 @@ namespace headgate::simulation {
 
 using base::BootTime;
 using base::Duration;
-using limiter::HeldLease;
-using limiter::HeldLeases;
 using limiter::Mode;
 using limiter::Settled;
+using limiter::lease::HeldLease;
+using limiter::lease::HeldLeases;
 using store::Operation;
 using CallOutcome = Evidence::Call;
 

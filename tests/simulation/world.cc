@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "headgate/limiter/ask_budget.h"
+#include "headgate/limiter/lease/ask_budget.h"
 
 namespace headgate::simulation {
 
@@ -289,7 +289,8 @@ void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   if (!IsGate(sent)) {
     ++MachineOf(node.index()).calls[sent.key];
     int64_t& even_at = MachineOf(node.index()).budget_even_at[sent.key];
-    even_at = limiter::AskBudget::Spend(even_at, now_.count(), Duration(kBudgetPause).count());
+    even_at =
+        limiter::lease::AskBudget::Spend(even_at, now_.count(), Duration(kBudgetPause).count());
   }
   if (now_ < machine.cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;

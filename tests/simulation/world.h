@@ -84,7 +84,7 @@ class World final : public NodeHost {
     std::vector<uint64_t> admitted{};
     std::vector<uint64_t> admitted_exactly{};  // by the yardstick
     std::vector<uint64_t> calls{};
-    std::vector<int64_t> budget_even_at{};  // by key: limiter::AskBudget
+    std::vector<int64_t> budget_even_at{};  // by key: limiter::lease::AskBudget
   };
   // The demand for one node.
   struct Demand {

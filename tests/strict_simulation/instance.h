@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/lease_books.h"
+#include "headgate/limiter/lease/lease_books.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/store/cas/key_owner.h"
@@ -145,7 +145,7 @@ class Instance final : public store::SharedStore, private store::cas::VersionedS
   Wall wall_;
   base::DisciplinedClock decisions_;
   store::MemoryStore local_;
-  limiter::LeaseBooks leases_;
+  limiter::lease::LeaseBooks leases_;
   limiter::SharedRests rests_;
   store::cas::KeyOwner owner_;
   limiter::SharedDecider decider_;

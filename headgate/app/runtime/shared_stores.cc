@@ -28,7 +28,8 @@ uint64_t RandomSeed() {
 }
 
 // The options that the deciders of all loops have in common.
-limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings, limiter::LeaseBooks& leases,
+limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings,
+                                              limiter::lease::LeaseBooks& leases,
                                               limiter::SharedRests& rests) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
@@ -103,7 +104,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
                                                   .seed = RandomSeed(),
                                                   .instances_elsewhere = instance.counted_elsewhere,
                                                   .listener_of = listener_of}));
-  shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
+  shared->leases_ = std::make_unique<limiter::lease::LeaseBooks>(limiter::lease::LeaseBookOptions{
       .node = RandomSeed(),
       .keys_max = kLeaseKeys,
       .ttl = store::kLeaseTtl,
@@ -135,7 +136,7 @@ void SharedStores::LeaveCount() {
 }
 
 void SharedStores::Leave(net::Server& server) {
-  const limiter::LeaseTotals before = leases_->totals();
+  const limiter::lease::LeaseTotals before = leases_->totals();
   std::latch returned(static_cast<ptrdiff_t>(loops_.size()));
   std::atomic<uint64_t> keys{0};
   for (uint32_t i = 0; i < loops_.size(); ++i) {
@@ -155,8 +156,8 @@ void SharedStores::Leave(net::Server& server) {
   LogReturns(before, keys);
 }
 
-void SharedStores::LogReturns(const limiter::LeaseTotals& before, uint64_t keys) {
-  const limiter::LeaseTotals after = leases_->totals();
+void SharedStores::LogReturns(const limiter::lease::LeaseTotals& before, uint64_t keys) {
+  const limiter::lease::LeaseTotals after = leases_->totals();
   const uint64_t left = after.held + after.expired_unspent - before.expired_unspent;
   const uint64_t returned = after.returned - before.returned;
   if (left == 0)
@@ -202,7 +203,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
     if (mode == limiter::Mode::kMemory) continue;
     sink.Set(Metric::kSharedDecisions, {Name(mode)}, DecisionsOf(mode));
   }
-  const limiter::LeaseTotals leases = leases_->totals();
+  const limiter::lease::LeaseTotals leases = leases_->totals();
   uint64_t debts = 0, owed = 0, settled = 0, forgotten = 0;
   for (const auto& loop : loops_) {
     const limiter::Debts::Counters& counters = loop->decider->debts();

@@ -77,11 +77,11 @@ class SharedStores {
 
   uint64_t DecisionsOf(limiter::Mode mode) const;
   void CollectStore(observe::Sink& sink) const;
-  void LogReturns(const limiter::LeaseTotals& before, uint64_t keys);
+  void LogReturns(const limiter::lease::LeaseTotals& before, uint64_t keys);
 
   observe::Log& log_;
   limiter::BucketNaming naming_;
-  std::unique_ptr<limiter::LeaseBooks> leases_;
+  std::unique_ptr<limiter::lease::LeaseBooks> leases_;
   limiter::SharedRests rests_;
   std::unique_ptr<store::Backend> backend_;
   std::vector<std::unique_ptr<Loop>> loops_;              // their deciders use all of the above

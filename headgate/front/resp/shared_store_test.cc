@@ -80,7 +80,7 @@ class Side {
 
  private:
   limiter::Limiter limiter_{store_, nullptr};
-  limiter::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
+  limiter::lease::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
   limiter::SharedDecider fleet_;
   limiter::Checker checker_;
   Context context_;

@@ -38,7 +38,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   testing::ManualSharedStore shared(store, now);
   shared.at_once = true;
   limiter::Limiter limiter(store, nullptr);
-  limiter::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
+  limiter::lease::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
   limiter::SharedDecider fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
   access::Access access;
