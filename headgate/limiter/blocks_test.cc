@@ -8,7 +8,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/local_shares.h"
+#include "headgate/limiter/shared/local_shares.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 
@@ -182,8 +182,8 @@ TEST_F(BlocksTest, SurviveARestartFromASnapshot) {
 TEST(BlocksOfAnOutage, DoNotBegin) {
   algorithm::LimitSpec spec{.requests = 10, .period = 1s};
   spec.block.Add(algorithm::BlockLengths::Seconds(60));
-  EXPECT_TRUE(PartOf(spec, {1, 2}).block.empty());
-  EXPECT_TRUE(PartOf(spec, {1, 1}).block.empty());
+  EXPECT_TRUE(shared::PartOf(spec, {1, 2}).block.empty());
+  EXPECT_TRUE(shared::PartOf(spec, {1, 1}).block.empty());
 }
 
 }  // namespace blocks_test

@@ -9,7 +9,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -397,7 +397,7 @@ class SharedPermitsTest : public PermitsTest {
 
   ManualSharedStore shared{store, now};
   permit::PermitTable local;
-  SharedDecider decider{shared, store, {.permits = &local}};
+  shared::SharedDecider decider{shared, store, {.permits = &local}};
   Checker shared_checker{limiter, 0, decider, {}};
   int woken = 0;
   Question question{[this] { ++woken; }};

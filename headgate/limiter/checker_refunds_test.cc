@@ -7,7 +7,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -78,7 +78,7 @@ class RefundsTest : public ::testing::Test {
   store::MemoryStore local{{.max_buckets = 1000, .secret = base::SecretFromSeed(1)}};
   testing::ManualSharedStore shared{local, now};
   Limiter limiter{local, nullptr};
-  SharedDecider fleet{shared, local, {}};
+  shared::SharedDecider fleet{shared, local, {}};
   Checker checker{limiter, 0, fleet, BucketNaming{}};
   Question question{[] {}};
   Response response;

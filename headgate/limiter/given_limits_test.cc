@@ -14,7 +14,7 @@
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/lease/lease_books.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -46,7 +46,8 @@ struct GivenRig {
       shared.emplace(store, kBegin);
       if (kind == Kind::kLeased)
         leases.emplace(lease::LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
-      decider.emplace(*shared, store, SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
+      decider.emplace(*shared, store,
+                      shared::SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
       checker.emplace(limiter, 0, *decider, BucketNaming{});
     } else {
       checker.emplace(limiter);
@@ -90,7 +91,7 @@ struct GivenRig {
   Limiter limiter{store, &observer};
   std::optional<testing::ManualSharedStore> shared;
   std::optional<lease::LeaseBooks> leases;
-  std::optional<SharedDecider> decider;
+  std::optional<shared::SharedDecider> decider;
   std::optional<Checker> checker;
 };
 

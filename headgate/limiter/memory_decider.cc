@@ -13,10 +13,11 @@ bool MemoryDecider::AskPermits(std::span<PermitEntry> batch, Namer, Pending*, ba
     entry.watch(Event::kExpired, answer.expired);
     if (entry.hold == nullptr) continue;
     PermitHold& hold = *entry.hold;
-    if (!Gives(answer, hold.owner_)) continue;
-    entry.watch(hold.is_named_ ? Event::kAcquired : Event::kTaken);
-    hold.Add({.key = entry.key, .ask = entry.ask, .watch = entry.watch, .is_named = hold.is_named_},
-             permit_source(), now);
+    if (!Gives(answer, hold.owner())) continue;
+    entry.watch(hold.is_named() ? Event::kAcquired : Event::kTaken);
+    hold.Add(
+        {.key = entry.key, .ask = entry.ask, .watch = entry.watch, .is_named = hold.is_named()},
+        permit_source(), now);
   }
   return true;
 }

@@ -45,10 +45,9 @@ class Pending {
   void Keep(std::shared_ptr<const PublishedRules> rules) { state_->rules = std::move(rules); }
   const std::shared_ptr<const PublishedRules>& rules() const { return state_->rules; }
 
- private:
-  friend class SharedDecider;
+  // ---- For a Decider whose answers come later
 
-  // Shared with the calls in flight.
+  // Shared with the calls in flight, which may outlive the Pending.
   struct State {
     std::function<void()> on_ready;
     std::function<void()> on_resumed;
@@ -60,7 +59,9 @@ class Pending {
       if (--open == 0 && on_ready) on_ready();
     }
   };
+  const std::shared_ptr<State>& state() const { return state_; }
 
+ private:
   std::shared_ptr<State> state_;
 };
 

@@ -94,18 +94,22 @@ class PermitHold {
 
   const permit::Id& id() const { return id_; }
 
+  // ---- For a Decider
+
+  // Whether the permits are released by their id.
+  bool is_named() const { return is_named_; }
+  Owner owner() const { return owner_; }
+  // Keeps track of a permit that is acquired, or asked for.
+  void Add(HeldPermit held, const std::shared_ptr<PermitSource>& source, base::Instant now);
+
  private:
   friend class Checker;
-  friend class MemoryDecider;
-  friend class SharedDecider;
-
-  void Add(HeldPermit held, const std::shared_ptr<PermitSource>& source, base::Instant now);
 
   absl::InlinedVector<HeldPermit, 1> held_;
   std::shared_ptr<PermitSource> source_;
   permit::Id id_{};
   bool has_id_ = false;
-  bool is_named_ = false;  // released by its id
+  bool is_named_ = false;
   Owner owner_ = Owner::kThisRequest;
   base::Duration ttl_ = permit::kTtlMax;
   base::Instant acquired_at_{0};

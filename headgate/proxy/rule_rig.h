@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headgate/base/check.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/mapping/mapping_file.h"
 #include "headgate/proxy/application.h"
 #include "headgate/proxy/relay_rig.h"
@@ -29,7 +29,7 @@ struct RuleRig : RelayRig {
       if (kind == Store::kLeased)
         leases.emplace(limiter::lease::LeaseBookOptions{.node = 1, .keys_max = 64}, 1);
       decider.emplace(*shared, store,
-                      limiter::SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
+                      limiter::shared::SharedDeciderOptions{.leases = leases ? &*leases : nullptr});
       checker.emplace(limiter, 0, *decider, limiter::BucketNaming{});
     } else {
       checker.emplace(limiter);
@@ -110,7 +110,7 @@ struct RuleRig : RelayRig {
   limiter::Limiter limiter{store, nullptr};
   std::optional<testing::ManualSharedStore> shared;
   std::optional<limiter::lease::LeaseBooks> leases;
-  std::optional<limiter::SharedDecider> decider;
+  std::optional<limiter::shared::SharedDecider> decider;
   std::optional<limiter::Checker> checker;
   std::optional<answer::LimitAnswer> answer;
   gate::LiveMappings mappings;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headgate/base/hash_rig.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -24,7 +24,7 @@ struct DirectFleet {
   // Asks `of` to decide one request for `key`. Returns true if the decision is immediate.
   bool Begin(uint64_t key, const store::LimitHandle& limit,
              std::span<const store::LimitChange> history, uint64_t cost,
-             limiter::SharedDecider& of) {
+             limiter::shared::SharedDecider& of) {
     pending.Forget();
     limiter::BatchEntry entry{
         .request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
@@ -44,7 +44,7 @@ struct DirectFleet {
            std::span<const store::LimitChange> history = {}, uint64_t cost = 1) {
     return AskLoop(fleet, key, limit, history, cost);
   }
-  bool AskLoop(limiter::SharedDecider& of, uint64_t key, const store::LimitHandle& limit,
+  bool AskLoop(limiter::shared::SharedDecider& of, uint64_t key, const store::LimitHandle& limit,
                std::span<const store::LimitChange> history = {}, uint64_t cost = 1) {
     if (!Begin(key, limit, history, cost, of)) {
       shared.AnswerAll();
@@ -58,7 +58,7 @@ struct DirectFleet {
   store::MemoryStore local{Options()};
   ManualSharedStore shared{local, now};
   limiter::lease::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
-  limiter::SharedDecider fleet{shared, local, {.leases = &books}};
+  limiter::shared::SharedDecider fleet{shared, local, {.leases = &books}};
   limiter::Pending pending{[] {}};
   store::Operation operation = store::Operation::kTake;  // what is asked from now on
   limiter::Settled settled;

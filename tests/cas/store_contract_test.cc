@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "headgate/base/hash_rig.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "tests/cas/timed_cas_store.h"
 
@@ -64,7 +64,7 @@ class WaitingStore final : public store::Store {
   store::MemoryStore local_{
       {.max_buckets = 1 << 10, .max_limits = 1 << 12, .secret = base::SecretFromSeed(1)}};
   cas_test::TimedCasStore cas_{local_.limits()};
-  limiter::SharedDecider fleet_{cas_.store(), local_, {.timeout = std::chrono::seconds(5)}};
+  limiter::shared::SharedDecider fleet_{cas_.store(), local_, {.timeout = std::chrono::seconds(5)}};
 };
 
 std::unique_ptr<store::Store> Make() { return std::make_unique<WaitingStore>(); }

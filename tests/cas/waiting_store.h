@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headgate/base/hash_rig.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::strict_test {
@@ -63,7 +63,8 @@ class WaitingStore final : public store::Store {
   store::MemoryStore local_{
       {.max_buckets = 1 << 10, .max_limits = 1 << 12, .secret = base::SecretFromSeed(1)}};
   TimedStore strict_{local_.limits()};
-  limiter::SharedDecider fleet_{strict_.store(), local_, {.timeout = std::chrono::seconds(5)}};
+  limiter::shared::SharedDecider fleet_{
+      strict_.store(), local_, {.timeout = std::chrono::seconds(5)}};
 };
 
 }  // namespace headgate::strict_test

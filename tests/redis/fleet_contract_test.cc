@@ -6,7 +6,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/bucket_name.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/store_contract.h"
 #include "tests/redis/contract_servers.h"
@@ -77,7 +77,7 @@ class WaitingStore final : public store::Store {
   store::MemoryStore local_{Options()};
   TestClient test_;
   redis_test::TimedStore store_{*test_.client, local_.limits(), now_};
-  limiter::SharedDecider fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
+  limiter::shared::SharedDecider fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
 };
 
 StoreUnderTest Topology(std::string name, store::redis::RedisOptions (*servers)()) {

@@ -12,8 +12,9 @@ FrontDriver::FrontDriver(const MakeSharedStore& make) {
   }
   shared_ = make(store_);
   // Nothing may be decided without the shared store.
-  fleet_.emplace(shared_->store(), store_,
-                 limiter::SharedDeciderOptions{.on_store_failure = rule::OnStoreFailure::kDeny});
+  fleet_.emplace(
+      shared_->store(), store_,
+      limiter::shared::SharedDeciderOptions{.on_store_failure = rule::OnStoreFailure::kDeny});
   checker_.emplace(limiter_, /*worker=*/0, *fleet_, limiter::BucketNaming{});
 }
 

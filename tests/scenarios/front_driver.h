@@ -9,7 +9,7 @@
 
 #include "headgate/access/access.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/net/session.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/scenario_runner.h"
@@ -39,7 +39,7 @@ class FrontDriver : public Driver {
   store::MemoryStore store_{store::MemoryOptions{.max_buckets = 1 << 12, .max_limits = 1 << 10}};
   limiter::Limiter limiter_{store_, /*observer=*/nullptr};
   std::unique_ptr<SharedStoreRig> shared_;
-  std::optional<limiter::SharedDecider> fleet_;
+  std::optional<limiter::shared::SharedDecider> fleet_;
   std::optional<limiter::Checker> checker_;
   access::Access access_;
 };

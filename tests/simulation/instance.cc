@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "headgate/limiter/local_shares.h"
+#include "headgate/limiter/shared/local_shares.h"
 
 namespace headgate::simulation {
 
@@ -32,7 +32,7 @@ limiter::lease::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
 
 // The requests that an instance may admit by itself.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
-  return *algorithm::Limit::Make(limiter::PartOf(whole.spec(), {1, plan.instances}));
+  return *algorithm::Limit::Make(limiter::shared::PartOf(whole.spec(), {1, plan.instances}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/limiter/lease/lease_books.h"
-#include "headgate/limiter/outage.h"
+#include "headgate/limiter/shared/outage.h"
 #include "headgate/store/memory.h"
 #include "tests/simulation/bound.h"
 #include "tests/simulation/coverage.h"
@@ -53,7 +53,7 @@ class Instance {
   store::MemoryStore& memory() { return memory_; }
   store::LimitTable& limits() { return memory_.limits(); }
   limiter::lease::LeaseBooks& leases() { return leases_; }
-  limiter::SharedRests& rests() { return rests_; }
+  limiter::shared::SharedRests& rests() { return rests_; }
   Ledger& ledger(size_t key) { return keys_[key].ledger; }
   const Ledger& ledger(size_t key) const { return keys_[key].ledger; }
   // By key, followed by the gate's; from this instance's table.
@@ -87,7 +87,7 @@ class Instance {
   const uint64_t id_;
   store::MemoryStore memory_;
   limiter::lease::LeaseBooks leases_;
-  limiter::SharedRests rests_;
+  limiter::shared::SharedRests rests_;
   std::vector<std::function<void()>> wakes_;
   std::vector<Key> keys_;
 };

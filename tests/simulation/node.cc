@@ -21,7 +21,8 @@ namespace {
 
 constexpr uint64_t kGateCost = 2;
 
-limiter::SharedDeciderOptions OptionsOf(const Plan& plan, uint32_t index, Instance& instance) {
+limiter::shared::SharedDeciderOptions OptionsOf(const Plan& plan, uint32_t index,
+                                                Instance& instance) {
   return {.on_store_failure = rule::OnStoreFailure::kDeny,
           .timeout = plan.timer(),
           .leases = &instance.leases(),

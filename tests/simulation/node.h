@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/breaker.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/redis/bucket_call.h"
@@ -263,7 +263,7 @@ class Node final : public store::SharedStore {
   Instance& instance_;
   WatchedStore local_;
   store::Breaker breaker_;
-  limiter::SharedDecider fleet_;
+  limiter::shared::SharedDecider fleet_;
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
   uint64_t last_call_ = 0;

@@ -13,8 +13,8 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/limiter/lease/lease_books.h"
-#include "headgate/limiter/outage.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/outage.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/cas/key_owner.h"
 #include "headgate/store/memory.h"
 #include "tests/strict_simulation/mutants.h"
@@ -146,9 +146,9 @@ class Instance final : public store::SharedStore, private store::cas::VersionedS
   base::DisciplinedClock decisions_;
   store::MemoryStore local_;
   limiter::lease::LeaseBooks leases_;
-  limiter::SharedRests rests_;
+  limiter::shared::SharedRests rests_;
   store::cas::KeyOwner owner_;
-  limiter::SharedDecider decider_;
+  limiter::shared::SharedDecider decider_;
   std::vector<Key> keys_;
   // Not yet answered, by their number in host_.operations().
   std::map<size_t, const store::cas::WaitingRequest*> waiting_;

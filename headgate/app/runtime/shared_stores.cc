@@ -28,9 +28,9 @@ uint64_t RandomSeed() {
 }
 
 // The options that the deciders of all loops have in common.
-limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings,
-                                              limiter::lease::LeaseBooks& leases,
-                                              limiter::SharedRests& rests) {
+limiter::shared::SharedDeciderOptions SharedOptionsOf(const Settings& settings,
+                                                      limiter::lease::LeaseBooks& leases,
+                                                      limiter::shared::SharedRests& rests) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
@@ -55,11 +55,11 @@ struct SharedStores::Loop {
   explicit Loop(net::EventLoop& event_loop) : events(event_loop) {}
 
   net::EventLoop& events;
-  std::unique_ptr<limiter::SharedDecider> decider;
+  std::unique_ptr<limiter::shared::SharedDecider> decider;
   std::unique_ptr<net::Timer> timer;
   base::Duration look_every = kLookAfterLeases;
 
-  void Start(std::unique_ptr<limiter::SharedDecider> its_decider) {
+  void Start(std::unique_ptr<limiter::shared::SharedDecider> its_decider) {
     decider = std::move(its_decider);
     timer = std::make_unique<net::Timer>(events, [this] { OnTime(); });
     SetTimer();
@@ -69,9 +69,9 @@ struct SharedStores::Loop {
     SetTimer();
   }
   void SetTimer() { timer->Set(std::min(decider->next_wake(), events.Now() + look_every)); }
-  void ReturnLeases(limiter::SharedDecider::ReturnsDone done) {
+  void ReturnLeases(limiter::shared::SharedDecider::ReturnsDone done) {
     decider->ReturnLeases(std::move(done));
-    look_every = limiter::ReturnPace::kPauseAfterFailure;
+    look_every = limiter::shared::ReturnPace::kPauseAfterFailure;
     SetTimer();
   }
   void DropLeases() {
@@ -109,20 +109,22 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
       .keys_max = kLeaseKeys,
       .ttl = store::kLeaseTtl,
       .instances = [backend = shared->backend_.get()] { return backend->store(0).instances(); }});
-  limiter::SharedDeciderOptions options =
+  limiter::shared::SharedDeciderOptions options =
       SharedOptionsOf(settings, *shared->leases_, shared->rests_);
   options.permits = &engine.limiter().permits();
   options.loops = loops;
   for (uint32_t i = 0; i < loops; ++i) {
     options.loop = i;
-    shared->loops_[i]->Start(std::make_unique<limiter::SharedDecider>(shared->backend_->store(i),
-                                                                      engine.store(), options));
+    shared->loops_[i]->Start(std::make_unique<limiter::shared::SharedDecider>(
+        shared->backend_->store(i), engine.store(), options));
   }
   log.Info("store.configured", {{"store", shared->backend_->name()}});
   return shared;
 }
 
-limiter::SharedDecider& SharedStores::decider(uint32_t loop) { return *loops_.at(loop)->decider; }
+limiter::shared::SharedDecider& SharedStores::decider(uint32_t loop) {
+  return *loops_.at(loop)->decider;
+}
 
 absl::Status SharedStores::AwaitStore(base::Duration timeout) {
   std::vector<LoopOfStore> loops;
@@ -206,7 +208,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   const limiter::lease::LeaseTotals leases = leases_->totals();
   uint64_t debts = 0, owed = 0, settled = 0, forgotten = 0;
   for (const auto& loop : loops_) {
-    const limiter::Debts::Counters& counters = loop->decider->debts();
+    const limiter::shared::Debts::Counters& counters = loop->decider->debts();
     debts += counters.keys.value();
     owed += counters.owed.value();
     settled += counters.settled.value();

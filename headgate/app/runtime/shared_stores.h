@@ -15,7 +15,7 @@
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/base/status.h"
 #include "headgate/limiter/bucket_name.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/rule/source.h"
@@ -36,7 +36,7 @@ class SharedStores {
   ~SharedStores();
   SharedStores(const SharedStores&) = delete;
 
-  limiter::SharedDecider& decider(uint32_t loop);
+  limiter::shared::SharedDecider& decider(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
   // For state that is not a bucket, on this loop's thread.
   store::cas::VersionedStore& values(uint32_t loop) { return backend_->values(loop); }
@@ -52,7 +52,7 @@ class SharedStores {
   // While the loops still run: returns the unspent leases, tells the other instances that this one
   // is gone, stops the loops, and logs how many leases were returned. Takes as long as the store
   // takes to confirm: at most one ttl for the leases, or one timeout if the store does not answer
-  // (limiter/return_pace.h), and at most `store_timeout` for the rest.
+  // (limiter/shared/return_pace.h), and at most `store_timeout` for the rest.
   void Leave(net::Server& server);
 
   // Why the store has never been usable (store/backend.h). From any thread.
@@ -82,7 +82,7 @@ class SharedStores {
   observe::Log& log_;
   limiter::BucketNaming naming_;
   std::unique_ptr<limiter::lease::LeaseBooks> leases_;
-  limiter::SharedRests rests_;
+  limiter::shared::SharedRests rests_;
   std::unique_ptr<store::Backend> backend_;
   std::vector<std::unique_ptr<Loop>> loops_;              // their deciders use all of the above
   std::array<DegradedWatch, limiter::kModeCount> alone_;  // of the degraded modes

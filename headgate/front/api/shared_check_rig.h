@@ -9,7 +9,7 @@
 
 #include "headgate/base/check.h"
 #include "headgate/front/api/check_rig.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::api {
@@ -39,7 +39,7 @@ struct SharedCheckRig {
   const base::Instant& now;
   store::MemoryStore store{{.max_buckets = 4096}};
   testing::ManualSharedStore shared;
-  limiter::SharedDecider decider{shared, store, {}};
+  limiter::shared::SharedDecider decider{shared, store, {}};
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter, 0, decider, {}};
   CheckHandler handler;

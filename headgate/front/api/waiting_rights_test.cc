@@ -7,7 +7,7 @@
 
 #include "headgate/access/access_rig.h"
 #include "headgate/front/api/check_rig.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::api {
@@ -60,7 +60,7 @@ struct Connection {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   store::MemoryStore store{{.max_buckets = 4096}};
   testing::ManualSharedStore shared{store, now};
-  limiter::SharedDecider decider{shared, store, {}};
+  limiter::shared::SharedDecider decider{shared, store, {}};
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter, 0, decider, {}};
   CheckHandler handler{checker, {}, "secret"};

@@ -8,7 +8,7 @@
 
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/net/server_rig.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
@@ -49,7 +49,7 @@ struct Front {
   store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
   testing::ManualSharedStore shared{store, now};
   access::Access access{access::AccessOptions{}};
-  limiter::SharedDecider decider{shared, store, {}};
+  limiter::shared::SharedDecider decider{shared, store, {}};
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter, 0, decider, {}};
   Context context{{.checker = checker, .access = access, .version = "1"}};

@@ -4,7 +4,7 @@
 
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 #include "headgate/testing/permit_rules.h"
@@ -108,7 +108,7 @@ class Desk {
 
  private:
   access::Access access_;
-  limiter::SharedDecider decider_{shared, store, {}};
+  limiter::shared::SharedDecider decider_{shared, store, {}};
   limiter::Limiter limiter_{store, nullptr};
   limiter::Checker checker_;
   Context context_;

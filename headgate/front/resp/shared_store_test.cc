@@ -7,7 +7,7 @@
 
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -81,7 +81,7 @@ class Side {
  private:
   limiter::Limiter limiter_{store_, nullptr};
   limiter::lease::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
-  limiter::SharedDecider fleet_;
+  limiter::shared::SharedDecider fleet_;
   limiter::Checker checker_;
   Context context_;
   RespSession session_;
@@ -523,7 +523,8 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   testing::ManualSharedStore shared{store, now};
   shared.failure = absl::UnavailableError("gone");
   shared.at_once = true;
-  limiter::SharedDecider fleet(shared, store, {.on_store_failure = rule::OnStoreFailure::kDeny});
+  limiter::shared::SharedDecider fleet(shared, store,
+                                       {.on_store_failure = rule::OnStoreFailure::kDeny});
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker(limiter, 0, fleet, {});
   access::Access access;

@@ -1,7 +1,7 @@
 // CL.THROTTLE allocates nothing once its limits are known and, for shared buckets, once leases
 // exist.
 #include "headgate/front/resp/conversation.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/testing/count_allocations.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -39,7 +39,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   shared.at_once = true;
   limiter::Limiter limiter(store, nullptr);
   limiter::lease::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
-  limiter::SharedDecider fleet(shared, store, {.leases = &leases});
+  limiter::shared::SharedDecider fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
   access::Access access;
   Context context({.checker = checker, .access = access, .version = "1"});

@@ -1,8 +1,8 @@
-#include "headgate/limiter/debts.h"
+#include "headgate/limiter/shared/debts.h"
 
 #include <gtest/gtest.h>
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace debts_test {
 
 using algorithm::Algorithm;
@@ -132,4 +132,4 @@ TEST_F(DebtsTest, AFullTableReusesPaidPlacesAndCountsRequestsWithoutAPlace) {
 }
 
 }  // namespace debts_test
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

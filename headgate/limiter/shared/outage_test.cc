@@ -1,12 +1,12 @@
 // Tests of the knowledge of an instance about shared buckets when their store stops answering.
-#include "headgate/limiter/outage.h"
+#include "headgate/limiter/shared/outage.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "headgate/testing/direct_fleet.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace outage_test {
 
 using namespace std::chrono_literals;
@@ -147,4 +147,4 @@ TEST(SharedRests, ReturnTheRestOnlyOnce) {
 }
 
 }  // namespace outage_test
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -5,9 +5,9 @@
 #include "headgate/base/check.h"
 #include "headgate/base/wide.h"
 #include "headgate/limiter/permit_decision.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using algorithm::Decision;
 using Event = PermitEvent::Kind;
@@ -32,7 +32,7 @@ bool NeedsNoStore(const PermitEntry& entry, bool may_renew) {
 
 bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
                                base::Instant now) {
-  const State& state = pending->state_;
+  const State& state = pending->state();
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
   state->settled.resize(first + batch.size());
@@ -41,7 +41,7 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
   for (size_t i = 0; i < batch.size(); ++i) {
     PermitEntry& entry = batch[i];
     const bool may_renew =
-        entry.hold == nullptr || entry.hold->owner_ == PermitHold::Owner::kPerhapsOther;
+        entry.hold == nullptr || entry.hold->owner() == PermitHold::Owner::kPerhapsOther;
     if (NeedsNoStore(entry, may_renew)) {
       state->settled[first + i] = SettledOf({}, entry.ask, Mode::kExact);
       continue;
@@ -55,8 +55,8 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
     std::string text;
     name(i, text);
     if (entry.hold != nullptr) {
-      question.is_named = entry.hold->is_named_;
-      question.owner = entry.hold->owner_;
+      question.is_named = entry.hold->is_named();
+      question.owner = entry.hold->owner();
       question.permit = std::make_shared<SharedPermit>();
       question.permit->name = text;
       entry.hold->Add({.key = entry.key,
@@ -212,4 +212,4 @@ void SharedDecider::ReleaseAtStore(const std::string& name, const permit::Id& id
       });
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -1,4 +1,4 @@
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using algorithm::Decision;
 using lease::KeptHistory;
@@ -36,7 +36,7 @@ SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local,
 
 bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
                            base::Instant now) {
-  const State& state = pending->state_;
+  const State& state = pending->state();
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
   bool asks = false;
@@ -510,4 +510,4 @@ void SharedDecider::Count(Mode mode) {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

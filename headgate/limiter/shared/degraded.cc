@@ -6,9 +6,9 @@
 #include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/no_hits.h"
 #include "headgate/base/wide.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using algorithm::Decision;
 using store::Operation;
@@ -189,4 +189,4 @@ void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
   });
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

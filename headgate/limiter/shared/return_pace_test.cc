@@ -1,8 +1,8 @@
-#include "headgate/limiter/return_pace.h"
+#include "headgate/limiter/shared/return_pace.h"
 
 #include <gtest/gtest.h>
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace return_pace_test {
 
 using base::BootTime;
@@ -51,4 +51,4 @@ TEST(ReturnPace, GivesUpWhenEveryLeaseHasExpired) {
 }
 
 }  // namespace return_pace_test
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "headgate/algorithm/limit.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using store::Operation;
 
@@ -207,4 +207,4 @@ void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t inde
   });
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "headgate/store/limit_table.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 // `numerator` parts out of `denominator`; neither is 0, and numerator ≤ denominator.
 struct Fraction {
@@ -47,4 +47,4 @@ class LocalShares {
   absl::flat_hash_map<uint32_t, Part> parts_;
 };
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -26,7 +26,7 @@
 #include "headgate/limiter/lease/kept_history.h"
 #include "headgate/store/limit_table.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 class Debts {
  public:
@@ -89,4 +89,4 @@ class Debts {
   Counters counters_;
 };
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -1,6 +1,6 @@
 // The limiter with a store that answers later or not at all. One file because all tests use one
 // fixture with one set of rules.
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace shared_decider_test {
 
 using base::Instant;
@@ -650,4 +650,4 @@ TEST(BucketName, IsAHashIfNamesAreSecret) {
 }
 
 }  // namespace shared_decider_test
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -14,7 +14,7 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 class ReturnPace {
  public:
@@ -63,4 +63,4 @@ class ReturnPace {
   base::BootTime pause_until_;
 };
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

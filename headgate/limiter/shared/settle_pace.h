@@ -12,7 +12,7 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 class SettlePace {
  public:
@@ -56,4 +56,4 @@ class SettlePace {
   base::BootTime slow_next_{0};
 };
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -27,21 +27,21 @@
 #include "absl/functional/function_ref.h"
 #include "headgate/base/pool.h"
 #include "headgate/base/time.h"
-#include "headgate/limiter/debts.h"
 #include "headgate/limiter/decider.h"
 #include "headgate/limiter/lease/lease_books.h"
-#include "headgate/limiter/local_shares.h"
-#include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
-#include "headgate/limiter/return_pace.h"
-#include "headgate/limiter/settle_pace.h"
+#include "headgate/limiter/shared/debts.h"
+#include "headgate/limiter/shared/local_shares.h"
+#include "headgate/limiter/shared/outage.h"
+#include "headgate/limiter/shared/return_pace.h"
+#include "headgate/limiter/shared/settle_pace.h"
 #include "headgate/permit/permit_table.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/backend_options.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/store/store.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 // The default for rules without a policy.
 struct SharedDeciderOptions {
@@ -295,4 +295,4 @@ class SharedDecider final : public Decider {
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -8,8 +8,8 @@
 
 #include "headgate/testing/direct_fleet.h"
 
-namespace headgate::limiter {
-namespace shared_leases_test {
+namespace headgate::limiter::shared {
+namespace leases_test {
 
 using store::Operation;
 using namespace std::chrono_literals;
@@ -293,5 +293,5 @@ TEST_F(SharedWaiters, ACrowdWaitsForThreeMessagesAtMost) {
   EXPECT_LE(shared.names().size() - asked, kCrowd) << "one call for each";
 }
 
-}  // namespace shared_leases_test
-}  // namespace headgate::limiter
+}  // namespace leases_test
+}  // namespace headgate::limiter::shared

@@ -1,8 +1,8 @@
-#include "headgate/limiter/settle_pace.h"
+#include "headgate/limiter/shared/settle_pace.h"
 
 #include <gtest/gtest.h>
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace settle_pace_test {
 
 using base::BootTime;
@@ -47,4 +47,4 @@ TEST(SettlePace, SettlesEvenWithoutOtherCalls) {
 }
 
 }  // namespace settle_pace_test
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -14,7 +14,7 @@
 #include "headgate/base/time.h"
 #include "headgate/store/spin_lock.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 // Not thread-safe.
 class LastRests {
@@ -107,4 +107,4 @@ class SharedRests {
   std::array<Part, kParts> parts_{};
 };
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -1,9 +1,9 @@
 // Returns leases when the process ends.
 #include <utility>
 
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using lease::LeaseAction;
 using lease::LeaseMessage;
@@ -40,4 +40,4 @@ void SharedDecider::OnReturned(bool only_returns, bool ok) {
   SendReturns();
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

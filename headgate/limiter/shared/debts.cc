@@ -1,4 +1,4 @@
-#include "headgate/limiter/debts.h"
+#include "headgate/limiter/shared/debts.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "headgate/base/check.h"
 #include "headgate/base/wide.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using algorithm::Algorithm;
 using algorithm::BucketState;
@@ -148,4 +148,4 @@ void Debts::Erase(List::iterator debt) {
   counters_.keys.Subtract();
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -13,13 +13,13 @@
 #include "absl/strings/str_split.h"
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
-namespace headgate::limiter {
-namespace shared_twins_test {
+namespace headgate::limiter::shared {
+namespace twins_test {
 
 using base::Instant;
 using namespace std::chrono_literals;
@@ -299,5 +299,5 @@ TEST(SharedTwins, APermitWhoseAnswerIsLateIsPaidOnce) {
   EXPECT_EQ(twins.InFlight("strict"), 1u);
 }
 
-}  // namespace shared_twins_test
-}  // namespace headgate::limiter
+}  // namespace twins_test
+}  // namespace headgate::limiter::shared

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/shared_decider.h"
+#include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace {
 
 constexpr size_t kDecisions = 10'000;
@@ -66,6 +66,6 @@ void BM_FirstDecisions(benchmark::State& state) {
 BENCHMARK(BM_FirstDecisions)->Arg(0)->Arg(1)->Arg(2)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared
 
 BENCHMARK_MAIN();

@@ -5,8 +5,8 @@
 
 #include "headgate/testing/direct_fleet.h"
 
-namespace headgate::limiter {
-namespace shared_history_test {
+namespace headgate::limiter::shared {
+namespace history_test {
 
 using namespace std::chrono_literals;
 
@@ -85,5 +85,5 @@ TEST_F(FleetHistory, IsPartOfADebt) {
   shared.AnswerAll();
 }
 
-}  // namespace shared_history_test
-}  // namespace headgate::limiter
+}  // namespace history_test
+}  // namespace headgate::limiter::shared

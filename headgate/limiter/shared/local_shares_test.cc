@@ -1,10 +1,10 @@
-#include "headgate/limiter/local_shares.h"
+#include "headgate/limiter/shared/local_shares.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 namespace local_shares_test {
 
 using algorithm::Algorithm;
@@ -127,4 +127,4 @@ TEST_F(LocalSharesTest, ThePartOfAFreedLimitIsNotUsedForAnother) {
 }
 
 }  // namespace local_shares_test
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared

@@ -3,8 +3,8 @@
 
 #include "headgate/testing/direct_fleet.h"
 
-namespace headgate::limiter {
-namespace shared_returns_test {
+namespace headgate::limiter::shared {
+namespace returns_test {
 
 using base::Instant;
 using namespace std::chrono_literals;
@@ -115,5 +115,5 @@ TEST_F(FleetReturns, WaitAtMostOneTimeoutForAStoreThatIsDown) {
   EXPECT_EQ(books.totals().held, held);
 }
 
-}  // namespace shared_returns_test
-}  // namespace headgate::limiter
+}  // namespace returns_test
+}  // namespace headgate::limiter::shared

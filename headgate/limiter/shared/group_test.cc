@@ -5,8 +5,8 @@
 
 #include "headgate/testing/direct_fleet.h"
 
-namespace headgate::limiter {
-namespace shared_group_test {
+namespace headgate::limiter::shared {
+namespace group_test {
 
 using algorithm::Algorithm;
 using algorithm::Align;
@@ -152,5 +152,5 @@ TEST_F(SharedGroup, NothingGoesIntoALeaseThatWasGrantedLater) {
   EXPECT_EQ(Left(common), 980u) << "of 1000 in this window, 20 have passed";
 }
 
-}  // namespace shared_group_test
-}  // namespace headgate::limiter
+}  // namespace group_test
+}  // namespace headgate::limiter::shared

@@ -1,11 +1,11 @@
-#include "headgate/limiter/local_shares.h"
+#include "headgate/limiter/shared/local_shares.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "headgate/base/wide.h"
 
-namespace headgate::limiter {
+namespace headgate::limiter::shared {
 
 using algorithm::LimitSpec;
 
@@ -91,4 +91,4 @@ store::LimitHandle LocalShares::Of(const store::LimitHandle& whole, Fraction fra
   return *std::move(part);
 }
 
-}  // namespace headgate::limiter
+}  // namespace headgate::limiter::shared
