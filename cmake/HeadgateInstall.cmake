@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(PublicHeaders)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/headgate)
-set(libraries headgate_base headgate_algorithm headgate_permit headgate_rule headgate_store headgate_limiter headgate_library)
+set(libraries headgate_base headgate_algorithm headgate_permit headgate_rule headgate_rule_read headgate_store headgate_limiter headgate_library)
 foreach(library ${libraries})
   string(REPLACE headgate_ "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})

@@ -14,8 +14,8 @@ set(HEADGATE_PUBLIC_HEADERS
   limiter/observer.h
   rule/builder.h
   rule/descriptor.h
-  rule/load.h
   rule/problem.h
+  rule/read/load.h
   rule/rule_set.h
   store/memory.h
   store/store.h)
@@ -48,9 +48,9 @@ set(HEADGATE_INNER_HEADERS
   permit/permit.h
   permit/permit_set.h
   permit/permit_table.h
-  rule/document.h
   rule/given_limit.h
   rule/joined_text.h
+  rule/mark.h
   rule/refusal.h
   rule/rule_tree.h
   rule/size_cost.h

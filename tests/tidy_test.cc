@@ -115,6 +115,8 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          // The versions of HTTP.
          (folder.starts_with("http/") && (lower == "http" || lower == "net")) ||
          (folder == "watch" && lower.starts_with("watch/")) ||
+         // The readers and the editor of rule files.
+         (folder.starts_with("rule/") && (lower == "rule" || lower == "rule/read")) ||
          // Decisions with the buckets that all instances share.
          (folder == "limiter/shared" && (lower == "limiter" || lower == "limiter/lease")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||

@@ -14,7 +14,7 @@
 #include "headgate/base/random_secret.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/limiter.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 
 namespace headgate {
@@ -32,10 +32,10 @@ size_t SlotOfThisThread() {
 
 absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadRules(
     const std::vector<std::string>& rules, const std::vector<RuleText>& files) {
-  std::vector<rule::RuleFile> texts;
+  std::vector<rule::read::RuleFile> texts;
   texts.reserve(files.size());
   for (const RuleText& file : files) texts.push_back({file.name, file.text});
-  rule::LoadResult loaded = rule::LoadRules(texts, {.one_liners = rules});
+  rule::read::LoadResult loaded = rule::read::LoadRules(texts, {.one_liners = rules});
   if (loaded.ok()) return std::shared_ptr<const rule::RuleSet>(std::move(loaded.rules));
   return absl::InvalidArgumentError(rule::Describe(loaded.problems));
 }

@@ -9,7 +9,7 @@
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/shared/local_shares.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
@@ -36,8 +36,8 @@ class CountingObserver final : public Observer {
 class BlocksTest : public ::testing::Test {
  protected:
   void Publish(const std::string& rules, Duration at = 0s) {
-    const rule::RuleFile file{.name = "f", .text = "domain: d\n" + rules};
-    const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+    const rule::read::RuleFile file{.name = "f", .text = "domain: d\n" + rules};
+    const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
     ASSERT_TRUE(loaded.ok()) << rule::Describe(loaded.problems);
     rules_ = loaded.rules;
     ASSERT_TRUE(limiter_.OnRules(rules_, kStart + at).ok());

@@ -7,7 +7,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
@@ -47,8 +47,8 @@ class IdsTest : public ::testing::Test {
   using Took = std::vector<bool>;
 
   IdsTest() {
-    const rule::RuleFile file{.name = "f.yaml", .text = kRules};
-    const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+    const rule::read::RuleFile file{.name = "f.yaml", .text = kRules};
+    const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
     EXPECT_TRUE(loaded.ok());
     EXPECT_TRUE(limiter_.OnRules(loaded.rules, kStart).ok());
   }

@@ -10,7 +10,7 @@
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/shared/shared_decider.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -65,8 +65,8 @@ class PermitsTest : public ::testing::Test {
   PermitsTest() { Publish(kRules); }
 
   void Publish(std::string_view text) {
-    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
-    const rule::LoadResult loaded = rule::LoadRules(files);
+    const std::vector<rule::read::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
+    const rule::read::LoadResult loaded = rule::read::LoadRules(files);
     ASSERT_TRUE(loaded.ok()) << rule::Describe(loaded.problems);
     ASSERT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }

@@ -8,7 +8,7 @@
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/shared/shared_decider.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -31,8 +31,8 @@ descriptors:
 class RefundsTest : public ::testing::Test {
  protected:
   RefundsTest() {
-    const rule::RuleFile file{.name = "f.yaml", .text = std::string(kRules)};
-    EXPECT_TRUE(limiter.OnRules(rule::LoadRules({&file, 1}, {}).rules, now).ok());
+    const rule::read::RuleFile file{.name = "f.yaml", .text = std::string(kRules)};
+    EXPECT_TRUE(limiter.OnRules(rule::read::LoadRules({&file, 1}, {}).rules, now).ok());
     EXPECT_TRUE(Ask(Operation::kTake, {"one", "two"}, 600).ok());
   }
 

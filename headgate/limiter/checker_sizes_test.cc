@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headgate/limiter/checker.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
@@ -22,9 +22,9 @@ constexpr std::string_view kBytes =
 struct SizesTest : ::testing::Test {
   // A rule for each value of the key `k`.
   void SetRule(const std::string& words, const std::string& top = "") {
-    const std::vector<rule::RuleFile> files{
+    const std::vector<rule::read::RuleFile> files{
         {.name = "f.yaml", .text = "domain: d\n" + top + "descriptors:\n- key: k\n" + words}};
-    const rule::LoadResult rules = rule::LoadRules(files);
+    const rule::read::LoadResult rules = rule::read::LoadRules(files);
     ASSERT_TRUE(rules.ok()) << rule::Describe(rules.problems);
     ASSERT_TRUE(limiter.OnRules(rules.rules, now).ok());
   }

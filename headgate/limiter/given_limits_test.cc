@@ -15,7 +15,7 @@
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/lease/lease_books.h"
 #include "headgate/limiter/shared/shared_decider.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -55,10 +55,10 @@ struct GivenRig {
     SetRule(fmt::format("rate_limit: {{{}}}", words));
   }
   void SetRule(std::string_view limits) {
-    const std::vector<rule::RuleFile> files{
+    const std::vector<rule::read::RuleFile> files{
         {.name = "f.yaml",
          .text = fmt::format("domain: d\ndescriptors:\n- key: user\n  {}\n", limits)}};
-    const rule::LoadResult loaded = rule::LoadRules(files);
+    const rule::read::LoadResult loaded = rule::read::LoadRules(files);
     HEADGATE_CHECK(loaded.ok());
     HEADGATE_CHECK(limiter.OnRules(loaded.rules, now).ok());
   }

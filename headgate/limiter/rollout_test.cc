@@ -10,7 +10,7 @@
 #include "headgate/base/hash_rig.h"
 #include "headgate/base/random.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
@@ -39,9 +39,9 @@ class RolloutTest : public ::testing::Test {
  protected:
   // A rule for `user` with these lines behind its key.
   void Publish(const std::string& lines, Instant now = kStart, const std::string& head = "") {
-    const rule::RuleFile file{.name = "f",
-                              .text = "domain: d\n" + head + "descriptors:\n- key: user\n" + lines};
-    const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+    const rule::read::RuleFile file{
+        .name = "f", .text = "domain: d\n" + head + "descriptors:\n- key: user\n" + lines};
+    const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
     ASSERT_TRUE(loaded.ok()) << rule::Describe(loaded.problems);
     ASSERT_TRUE(limiter_.OnRules(loaded.rules, now).ok());
   }
@@ -113,9 +113,9 @@ TEST_F(RolloutTest, EveryInstanceChoosesTheSameKeys) {
   store::MemoryStore other_store{{.max_buckets = 1000, .secret = base::SecretFromSeed(2)}};
   Limiter other(other_store, nullptr);
   Publish(Percent("50"));
-  const rule::RuleFile file{.name = "g",
-                            .text = "domain: d\ndescriptors:\n- key: user\n" + Percent("50")};
-  ASSERT_TRUE(other.OnRules(rule::LoadRules({&file, 1}).rules, kStart).ok());
+  const rule::read::RuleFile file{.name = "g",
+                                  .text = "domain: d\ndescriptors:\n- key: user\n" + Percent("50")};
+  ASSERT_TRUE(other.OnRules(rule::read::LoadRules({&file, 1}).rules, kStart).ok());
   Checker checker(other);
   for (int i = 0; i < 200; ++i) {
     const std::string user = "u" + std::to_string(i);
@@ -150,9 +150,9 @@ TEST_F(RolloutTest, NobodyGetsAFreshAllowanceByItsBeginPromotionOrEnd) {
 // One limiter with one rule for `user`.
 struct Instance {
   void Publish(const std::string& lines, Instant now) {
-    const rule::RuleFile file{.name = "f",
-                              .text = "domain: d\ndescriptors:\n- key: user\n" + lines};
-    const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+    const rule::read::RuleFile file{.name = "f",
+                                    .text = "domain: d\ndescriptors:\n- key: user\n" + lines};
+    const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
     ASSERT_TRUE(loaded.ok()) << rule::Describe(loaded.problems);
     ASSERT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }

@@ -28,7 +28,7 @@ std::string ProblemsOfEntry(std::string_view entry) {
                             "}]}]\n");
 }
 
-// rule/document_test.cc has the others.
+// rule/read/document_test.cc has the others.
 TEST(Hints, ForTextThatIsNotYaml) {
   EXPECT_THAT(ProblemsOfEntry("client_address:true"), HasSubstr("a space is missing"));
   EXPECT_THAT(ProblemsOf("trusted_proxies: [127.0.0.1, ::1]\nmappings: []\n"),

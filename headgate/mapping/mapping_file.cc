@@ -16,11 +16,12 @@
 #include "headgate/mapping/reading_warnings.h"
 #include "headgate/mapping/yaml_fields.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/read/refusal_reader.h"
 
 namespace headgate::mapping {
 namespace {
 
-using rule::DocumentNode;
+using rule::read::DocumentNode;
 
 constexpr std::array<std::string_view, 13> kFileWords = {
     "trusted_proxies", "trusted_hops", "forwarding_header",  "original_request",
@@ -66,11 +67,11 @@ class Loader {
       : problems_(name), warnings_(name), read_(read), asker_(asker) {}
 
   LoadedMappings Load(std::string_view text) {
-    const rule::Document::Parsed parsed = rule::Document::Parse(text);
+    const rule::read::Document::Parsed parsed = rule::read::Document::Parse(text);
     if (parsed.error) {
       problems_.Add(parsed.error->mark, parsed.error->message, parsed.error->hint);
     } else if (const DocumentNode* root = parsed.document->root();
-               root == nullptr || root->kind != rule::NodeKind::kMapping) {
+               root == nullptr || root->kind != rule::read::NodeKind::kMapping) {
       problems_.Add({}, "the file has no mappings", "begin with \"mappings:\"");
     } else if (IsOfRules(*root)) {
       problems_.Add(root->mark, "this is a file of rules, not of mappings",
@@ -409,7 +410,7 @@ class Loader {
       }
     }
     if (const DocumentNode* const refusal = fields.Mapping("refusal"))
-      mapping.refusal = rule::ReadRefusal(*refusal, problems_);
+      mapping.refusal = rule::read::ReadRefusal(*refusal, problems_);
     for (const DocumentNode* list : fields.Mappings("exempt"))
       mapping.exempt.push_back(LoadList(*list));
     for (const DocumentNode* list : fields.Mappings("refuse"))

@@ -19,7 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/mapping/network_table.h"
-#include "headgate/rule/document.h"
+#include "headgate/rule/mark.h"
 
 namespace headgate::mapping {
 

@@ -7,13 +7,13 @@
 #include <set>
 
 #include "headgate/mapping/hints.h"
-#include "headgate/rule/scalar.h"
+#include "headgate/rule/read/scalar.h"
 
 namespace headgate::mapping {
 
-using rule::DocumentNode;
-using rule::NodeKind;
-using rule::ScalarType;
+using rule::read::DocumentNode;
+using rule::read::NodeKind;
+using rule::read::ScalarType;
 
 YamlFields::YamlFields(const DocumentNode& node, std::string_view what,
                        std::span<const std::string_view> words, rule::ProblemList& problems)
@@ -98,7 +98,7 @@ bool YamlFields::Truth(std::string_view word, bool otherwise, std::string_view h
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return otherwise;
   if (value->kind == NodeKind::kScalar) {
-    const rule::Scalar scalar = rule::Resolve(*value);
+    const rule::read::Scalar scalar = rule::read::Resolve(*value);
     if (scalar.type == ScalarType::kBool) return scalar.truth;
   }
   Report(word, fmt::format("'{}' of {} is neither true nor false", word, what_),
@@ -111,7 +111,7 @@ std::optional<uint64_t> YamlFields::Number(std::string_view word, uint64_t min, 
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return std::nullopt;
   if (value->kind == NodeKind::kScalar) {
-    const rule::Scalar scalar = rule::Resolve(*value);
+    const rule::read::Scalar scalar = rule::read::Resolve(*value);
     if (scalar.type == ScalarType::kInt && scalar.number >= 0 &&
         static_cast<uint64_t>(scalar.number) >= min && static_cast<uint64_t>(scalar.number) <= max)
       return static_cast<uint64_t>(scalar.number);

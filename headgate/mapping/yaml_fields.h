@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "headgate/mapping/possible.h"
-#include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
+#include "headgate/rule/read/document.h"
 
 namespace headgate::mapping {
 
@@ -25,7 +25,7 @@ class YamlFields {
  public:
   // Reports words that are not allowed and words that occur twice. `node` must be a mapping.
   // `what` names the mapping in messages: "a mapping". All arguments must outlive this object.
-  YamlFields(const rule::DocumentNode& node, std::string_view what,
+  YamlFields(const rule::read::DocumentNode& node, std::string_view what,
              std::span<const std::string_view> words, rule::ProblemList& problems);
 
   bool has(std::string_view word) const { return Find(word) != nullptr; }
@@ -47,8 +47,8 @@ class YamlFields {
   // One text, or a list of texts.
   std::vector<PlacedText> Texts(std::string_view word);
   // The mappings of a list.
-  std::vector<const rule::DocumentNode*> Mappings(std::string_view word);
-  const rule::DocumentNode* Mapping(std::string_view word);
+  std::vector<const rule::read::DocumentNode*> Mappings(std::string_view word);
+  const rule::read::DocumentNode* Mapping(std::string_view word);
   // The index of the word's text in `choices`; empty if the word is absent or is none of them.
   std::optional<size_t> Choice(std::string_view word, std::span<const std::string_view> choices);
 
@@ -56,11 +56,11 @@ class YamlFields {
   void Report(std::string_view word, std::string message, std::string hint);
 
  private:
-  const rule::DocumentNode* Find(std::string_view word) const;
+  const rule::read::DocumentNode* Find(std::string_view word) const;
   // Reports a text with typographic quotes around it.
-  bool HasQuotes(const rule::DocumentNode& node);
+  bool HasQuotes(const rule::read::DocumentNode& node);
 
-  const rule::DocumentNode& node_;
+  const rule::read::DocumentNode& node_;
   const std::string_view what_;
   rule::ProblemList& problems_;
   bool has_other_words_ = false;

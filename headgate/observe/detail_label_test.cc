@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::observe {
 namespace detail_label_test {
@@ -90,8 +90,8 @@ descriptors:
             value_to_metric: true
             rate_limit: {unit: second, requests_per_unit: 1}
 )";
-  const rule::LoadResult loaded =
-      rule::LoadRules(std::vector<rule::RuleFile>{{"edge.yaml", std::string(kText)}});
+  const rule::read::LoadResult loaded =
+      rule::read::LoadRules(std::vector<rule::read::RuleFile>{{"edge.yaml", std::string(kText)}});
   ASSERT_TRUE(loaded.ok());
   const auto label_of = [&](const std::vector<rule::Entry>& entries) {
     rule::Match match;

@@ -13,7 +13,7 @@
 #include "headgate/mapping/mapping_file.h"
 #include "headgate/proxy/application.h"
 #include "headgate/proxy/relay_rig.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -51,13 +51,14 @@ struct RuleRig : RelayRig {
   }
 
   void SetRules(std::vector<std::string> one_liners) {
-    const rule::LoadResult rules = rule::LoadRules({}, {.one_liners = std::move(one_liners)});
+    const rule::read::LoadResult rules =
+        rule::read::LoadRules({}, {.one_liners = std::move(one_liners)});
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, now).ok());
   }
   void SetRuleFile(std::string_view text) {
-    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
-    const rule::LoadResult rules = rule::LoadRules(files);
+    const std::vector<rule::read::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
+    const rule::read::LoadResult rules = rule::read::LoadRules(files);
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, now).ok());
   }

@@ -1,7 +1,5 @@
 #include "headgate/rule/block_words.h"
 
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "headgate/rule/duration.h"
@@ -34,22 +32,6 @@ absl::StatusOr<BlockLengths> ParseBlock(std::span<const std::string_view> length
     block.Add(std::chrono::duration_cast<BlockLengths::Seconds>(seconds));
   }
   return block;
-}
-
-absl::StatusOr<BlockLengths> ParseBlock(const DocumentNode& value) {
-  const auto not_a_length = absl::InvalidArgumentError("neither a duration nor a list of them");
-  std::vector<std::string_view> lengths;
-  if (value.kind == NodeKind::kScalar) {
-    lengths.push_back(value.text);
-  } else if (value.kind == NodeKind::kSequence) {
-    for (const DocumentNode* item : value.children) {
-      if (item->kind != NodeKind::kScalar) return not_a_length;
-      lengths.push_back(item->text);
-    }
-  } else {
-    return not_a_length;
-  }
-  return ParseBlock(lengths);
 }
 
 std::string Describe(const BlockLengths& lengths) {

@@ -9,7 +9,6 @@
 
 #include "headgate/algorithm/block.h"
 #include "headgate/base/status.h"
-#include "headgate/rule/document.h"
 
 namespace headgate::rule {
 
@@ -17,7 +16,6 @@ inline constexpr std::string_view kBlockHint =
     "a duration such as 10m, or up to 6 that do not get shorter: [1m, 10m, 1h]";
 
 // InvalidArgument if it is neither, or a length is not one of whole seconds, from 1s to 365d.
-absl::StatusOr<algorithm::BlockLengths> ParseBlock(const DocumentNode& value);
 absl::StatusOr<algorithm::BlockLengths> ParseBlock(std::span<const std::string_view> lengths);
 
 // "10m", "[1m, 10m, 1h]".

@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/rule/fields.h"
 #include "headgate/rule/rule_set.h"
 
 namespace headgate::rule {
@@ -25,12 +24,5 @@ std::optional<std::string> ProblemWith(const ConcurrencyLimit& limit);
 
 // "20 in flight, concurrency, ttl 30s".
 std::string Describe(const ConcurrencyLimit& limit);
-
-// Whether these are the fields of a limit of concurrency.
-bool SaysConcurrency(const Fields& fields);
-// Adds the limit to the rule, or reports its problems.
-void ReadConcurrency(FieldReader& reader, Fields& fields, Rule& rule);
-// Reports the words that only limits of concurrency have, of another limit.
-void RefuseConcurrencyWords(FieldReader& reader, Fields& fields);
 
 }  // namespace headgate::rule

@@ -6,13 +6,18 @@
 #include <fmt/format.h>
 
 #include "headgate/rule/explain.h"
-#include "headgate/rule/load.h"
-#include "headgate/rule/one_liner.h"
+#include "headgate/rule/read/load.h"
+#include "headgate/rule/read/one_liner.h"
 #include "headgate/rule/rule_difference.h"
 
 namespace headgate::rule {
 namespace concurrency_test {
 
+using read::LoadResult;
+using read::LoadRules;
+using read::ParsedOneLiner;
+using read::ParseOneLiner;
+using read::RuleFile;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using namespace std::chrono_literals;

@@ -15,7 +15,7 @@
 #include "headgate/base/status.h"
 #include "headgate/rule/problem.h"
 #include "headgate/rule/rule_difference.h"
-#include "headgate/rule/rule_edit.h"
+#include "headgate/rule/rule_path.h"
 #include "headgate/rule/source.h"
 
 namespace headgate::rule {
@@ -54,16 +54,10 @@ struct Edit {
   DryRun dry_run = DryRun::kNo;
 };
 
-// A rule of a rule file.
-struct RulePath {
-  std::string domain;
-  std::vector<RuleEntry> entries;  // from the domain's root down; at least one
-};
-
 enum class RuleAction : uint8_t {
-  kPut,             // text: the rule (rule_edit.h)
+  kPut,             // text: the rule (edit/rule_edit.h)
   kRemove,          //
-  kPutRollout,      // text: the roll-out (rollout_edit.h)
+  kPutRollout,      // text: the roll-out (edit/rollout_edit.h)
   kPromoteRollout,  //
   kEndRollout,      //
 };

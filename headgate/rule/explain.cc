@@ -5,7 +5,7 @@
 #include <set>
 
 #include "headgate/rule/concurrency.h"
-#include "headgate/rule/limit_words.h"
+#include "headgate/rule/limit_text.h"
 #include "headgate/rule/quote.h"
 
 namespace headgate::rule {

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::rule {
 namespace explain_test {
+
+using read::LoadResult;
+using read::LoadRules;
+using read::RuleFile;
 
 constexpr std::string_view kRules = R"(
 domain: edge

@@ -6,13 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/rule/limit_words.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/limit_text.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/rule/rule_difference.h"
 
 namespace headgate::rule {
 namespace given_limit_test {
 
+using read::LoadResult;
+using read::LoadRules;
+using read::RuleFile;
 using ::testing::HasSubstr;
 
 LoadResult LoadRule(std::string_view limits) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "headgate/rule/document.h"
+#include "headgate/rule/mark.h"
 
 namespace headgate::rule {
 

@@ -10,15 +10,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headgate/base/status.h"
-#include "headgate/rule/document.h"
-#include "headgate/rule/problem.h"
 
 namespace headgate::rule {
 
@@ -65,16 +62,5 @@ class Refusal {
   Escape escape_ = Escape::kNone;
   std::vector<Part> parts_;
 };
-
-// Reads the mapping {content_type, body}; content_type is text/plain if it is absent. Null if there
-// are problems, which are added to `problems`.
-std::shared_ptr<const Refusal> ReadRefusal(const DocumentNode& node, ProblemList& problems);
-
-// Reads a file whose text is that mapping.
-struct LoadedRefusal {
-  std::shared_ptr<const Refusal> refusal;  // null if there are problems
-  std::vector<Problem> problems{};
-};
-LoadedRefusal LoadRefusal(const std::string& name, std::string_view text);
 
 }  // namespace headgate::rule

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "headgate/base/check.h"
+#include "headgate/rule/read/refusal_reader.h"
 #include "headgate/rule/refusal.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headgate::rule;
+  using namespace headgate::rule::read;
   const std::string text(static_cast<const char*>(static_cast<const void*>(data)), size);
   const LoadedRefusal loaded = LoadRefusal("f.yaml", text);
   HEADGATE_CHECK((loaded.refusal == nullptr) == !loaded.problems.empty());

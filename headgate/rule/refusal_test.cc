@@ -5,8 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "headgate/rule/read/refusal_reader.h"
+
 namespace headgate::rule {
 namespace refusal_test {
+
+using read::LoadedRefusal;
+using read::LoadRefusal;
 
 std::string Rendered(std::string_view type, std::string_view body, const Refused& refused) {
   const auto refusal = Refusal::Make(type, body);

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::rule {
 namespace rule_difference_test {
+
+using read::LoadResult;
+using read::LoadRules;
+using read::RuleFile;
 
 std::shared_ptr<const RuleSet> Load(const std::string& descriptors) {
   const RuleFile file{.name = "a.yaml", .text = "domain: a\ndescriptors:\n" + descriptors};

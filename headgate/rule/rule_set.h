@@ -4,7 +4,7 @@
 // exactly as in Envoy's rate limit service: an exact key_value first, then the first pattern in
 // file order, then the key alone. There is no backtracking, and only the rule at the descriptor's
 // own depth applies. See docs/reference/rules.md. RuleTree (rule_tree.h) is the implementation;
-// LoadRules (load.h) makes one from text.
+// LoadRules (read/load.h) makes one from text.
 #pragma once
 
 #include <array>

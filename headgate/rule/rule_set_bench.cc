@@ -11,10 +11,13 @@
 
 #include <fmt/format.h>
 
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::rule {
 namespace {
+
+using read::LoadRules;
+using read::RuleFile;
 
 std::string FileOf(int64_t rules, std::string_view value_end) {
   std::string text = "domain: edge\ndescriptors:\n";

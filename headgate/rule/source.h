@@ -27,7 +27,7 @@ struct SourceDocument {
   // Identifies this state of the document: a different text has a different version. Opaque, and
   // never empty.
   std::string version;
-  // If set, the text is the limit of this API key (key_limit.h), not a rule file.
+  // If set, the text is the limit of this API key (read/key_limit.h), not a rule file.
   std::optional<std::string> limit_of{};
   bool operator==(const SourceDocument&) const = default;
 };

@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "headgate/rule/limit_words.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/limit_text.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/rule/rule_difference.h"
 
 namespace headgate::rule {
 namespace status_count_test {
+
+using read::LoadResult;
+using read::LoadRules;
+using read::RuleFile;
 
 StatusCount Of(std::vector<std::string_view> http, std::vector<std::string_view> grpc = {}) {
   StatusCount count;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headgate/rule/block_words.h"
-#include "headgate/rule/limit_words.h"
+#include "headgate/rule/read/limit_words.h"
 #include "headgate/rule/rule_set.h"
 
 namespace headgate::testing {
@@ -20,17 +20,17 @@ constexpr std::string_view kForm =
     "[overdraw] [block DURATION,…] "
     "[and …]";
 
-void TakePeriod(LineReader& line, rule::Period& period) {
+void TakePeriod(LineReader& line, rule::read::Period& period) {
   if (const Word per = line.Take(); per.text != "per")
     return line.FailMissing(per, "\"per\"", kForm);
   const Word word = line.Take();
-  const auto parsed = rule::ParsePeriod(word.text);
+  const auto parsed = rule::read::ParsePeriod(word.text);
   if (word.text.empty()) return line.FailMissing(word, "a period", kForm);
   if (!parsed.ok()) return line.Fail(word, std::string(parsed.status().message()), kForm);
   period = *parsed;
 }
 
-void TakeAlgorithm(LineReader& line, rule::LimitWords& words) {
+void TakeAlgorithm(LineReader& line, rule::read::LimitWords& words) {
   const Word name = line.Take();
   words.algorithm = algorithm::AlgorithmByName(name.text);
   if (!words.algorithm) {
@@ -40,7 +40,7 @@ void TakeAlgorithm(LineReader& line, rule::LimitWords& words) {
   }
 }
 
-void TakeAlign(LineReader& line, rule::LimitWords& words) {
+void TakeAlign(LineReader& line, rule::read::LimitWords& words) {
   const Word align = line.Take();
   if (align.text == "first_hit") {
     words.align = Align::kFirstHit;
@@ -52,14 +52,14 @@ void TakeAlign(LineReader& line, rule::LimitWords& words) {
   }
 }
 
-void TakeTimezone(LineReader& line, rule::LimitWords& words) {
+void TakeTimezone(LineReader& line, rule::read::LimitWords& words) {
   const Word name = line.Take();
   const auto zone = base::TimeZone::Load(name.text);
   if (!zone.ok()) return line.Fail(name, std::string(zone.status().message()), kForm);
   words.timezone = *zone;
 }
 
-void TakeBlock(LineReader& line, rule::LimitWords& words) {
+void TakeBlock(LineReader& line, rule::read::LimitWords& words) {
   const Word word = line.Take();
   std::vector<std::string_view> lengths;
   for (size_t begin = 0; begin <= word.text.size();) {
@@ -72,7 +72,7 @@ void TakeBlock(LineReader& line, rule::LimitWords& words) {
   words.block = *block;
 }
 
-void TakeWord(LineReader& line, rule::LimitWords& words) {
+void TakeWord(LineReader& line, rule::read::LimitWords& words) {
   if (const auto requests = WholeNumber(line.next().text)) {
     line.Take();
     words.requests = *requests;
@@ -101,7 +101,7 @@ void TakeWord(LineReader& line, rule::LimitWords& words) {
 // Reads one limit, up to the end of the line or the next "and".
 algorithm::Limit TakeLimit(LineReader& line) {
   const Word begin = line.next();
-  rule::LimitWords words;
+  rule::read::LimitWords words;
   bool rate = false;
   std::vector<std::string_view> seen;
   while (!line.done() && line.next().text != "and") {
@@ -119,7 +119,7 @@ algorithm::Limit TakeLimit(LineReader& line) {
   if (!rate) line.FailMissing(line.next(), "how many requests per which period", kForm);
   if (line.failed()) return {};
 
-  const auto made = rule::MakeLimit(words);
+  const auto made = rule::read::MakeLimit(words);
   if (!made.ok()) {
     line.Fail(begin, std::string(made.status().message()), kForm);
     return {};

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "headgate/base/check.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::testing {
 
 inline std::shared_ptr<const rule::RuleSet> PermitRules(std::string_view domain,
                                                         std::string_view key) {
   constexpr std::string_view kLimit = "algorithm: concurrency, requests: 2, ttl: 30s";
-  const std::vector<rule::RuleFile> files{
+  const std::vector<rule::read::RuleFile> files{
       {.name = "f.yaml",
        .text = fmt::format("domain: {}\n"
                            "descriptors:\n"
@@ -32,7 +32,7 @@ inline std::shared_ptr<const rule::RuleSet> PermitRules(std::string_view domain,
                            "- key: plain\n"
                            "  rate_limit: {{period: 1h, requests_per_unit: 5}}\n",
                            domain, key, kLimit, kLimit, kLimit)}};
-  const rule::LoadResult loaded = rule::LoadRules(files);
+  const rule::read::LoadResult loaded = rule::read::LoadRules(files);
   HEADGATE_CHECK(loaded.ok());
   return loaded.rules;
 }

@@ -11,9 +11,9 @@
 #include "headgate/base/line_diff.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/base/status_hint.h"
-#include "headgate/rule/document.h"
+#include "headgate/rule/edit/rollout_edit.h"
+#include "headgate/rule/edit/rule_edit.h"
 #include "headgate/rule/quote.h"
-#include "headgate/rule/rollout_edit.h"
 #include "headgate/watch/change_record.h"
 
 namespace headgate::watch {
@@ -80,15 +80,15 @@ absl::StatusOr<std::string> TextAfter(std::string_view document, const rule::Rul
   const std::vector<rule::RuleEntry>& path = edit.rule.entries;
   switch (edit.action) {
     case rule::RuleAction::kPut:
-      return rule::PutRule(document, path, edit.text);
+      return rule::edit::PutRule(document, path, edit.text);
     case rule::RuleAction::kRemove:
-      return rule::RemoveRule(document, path);
+      return rule::edit::RemoveRule(document, path);
     case rule::RuleAction::kPutRollout:
-      return rule::PutRollout(document, path, edit.text);
+      return rule::edit::PutRollout(document, path, edit.text);
     case rule::RuleAction::kPromoteRollout:
-      return rule::PromoteRollout(document, path);
+      return rule::edit::PromoteRollout(document, path);
     case rule::RuleAction::kEndRollout:
-      return rule::EndRollout(document, path);
+      return rule::edit::EndRollout(document, path);
   }
   __builtin_unreachable();
 }
@@ -223,8 +223,8 @@ void RuleEditor::Change(const rule::Edit& edit, OnEdited done) {
 std::optional<std::string> RuleEditor::DocumentOf(const rule::RulePath& rule) const {
   std::optional<std::string> of_domain;
   for (const rule::SourceDocument* const document : follower_.Documents()) {
-    if (document->limit_of || rule::DomainOf(document->text) != rule.domain) continue;
-    if (rule::RuleText(document->text, rule.entries).ok()) return document->name;
+    if (document->limit_of || rule::edit::DomainOf(document->text) != rule.domain) continue;
+    if (rule::edit::RuleText(document->text, rule.entries).ok()) return document->name;
     if (!of_domain) of_domain = document->name;
   }
   return of_domain;
@@ -236,7 +236,7 @@ void RuleEditor::ReadRule(const rule::RulePath& rule, OnDocument done) {
     if (!name) return done(NoDocumentOf(rule.domain));
     Read(*name, [rule, done](absl::StatusOr<rule::SourceDocument> document) {
       if (!document.ok()) return done(document.status());
-      auto text = rule::RuleText(document->text, rule.entries);
+      auto text = rule::edit::RuleText(document->text, rule.entries);
       if (!text.ok()) return done(text.status());
       document->text = *std::move(text);
       done(std::move(document));
@@ -276,7 +276,7 @@ void RuleEditor::ChangeRuleIn(const rule::SourceDocument& document, const rule::
   const auto fail = [&](absl::Status status) {
     done({.status = std::move(status), .document = document.name});
   };
-  const bool exists = rule::RuleText(document.text, edit.rule.entries).ok();
+  const bool exists = rule::edit::RuleText(document.text, edit.rule.entries).ok();
   const bool adds = edit.expected_version.empty();
   if (adds && exists)
     return fail(absl::AbortedError(

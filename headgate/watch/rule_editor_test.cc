@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "headgate/base/status_hint.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::watch {
 namespace rule_editor_test {
@@ -149,12 +149,12 @@ class RuleEditorTest : public ::testing::Test {
     sources.push_back(std::move(source));
     follower_ = std::make_unique<RuleFollower>(
         std::move(sources),
-        [](std::span<const rule::RuleFile> files) {
-          rule::LoadResult result = rule::LoadRules(files);
+        [](std::span<const rule::read::RuleFile> files) {
+          rule::read::LoadResult result = rule::read::LoadRules(files);
           return RuleFollower::Loaded{.rules = std::move(result.rules),
                                       .problems = std::move(result.problems)};
         },
-        [this](const RuleFollower::Loaded& loaded, std::span<const rule::RuleFile>) {
+        [this](const RuleFollower::Loaded& loaded, std::span<const rule::read::RuleFile>) {
           rules_ = loaded.rules;
           return absl::OkStatus();
         },

@@ -107,7 +107,7 @@ rule::DocumentStates RuleFollower::States() const {
 }
 
 RuleFollower::Loaded RuleFollower::Preview(const rule::DocumentChange& change) const {
-  std::vector<rule::RuleFile> files;
+  std::vector<rule::read::RuleFile> files;
   const rule::Source* const source = SourceOf(change.name);
   if (source == nullptr)
     return {.rules = nullptr,
@@ -374,8 +374,8 @@ void RuleFollower::AddUnfitting(const Change& change, const Attempt& attempt,
   problems.push_back(std::move(problem));
 }
 
-std::vector<rule::RuleFile> RuleFollower::FilesOf(const Attempt& attempt) {
-  std::vector<rule::RuleFile> files;
+std::vector<rule::read::RuleFile> RuleFollower::FilesOf(const Attempt& attempt) {
+  std::vector<rule::read::RuleFile> files;
   for (const auto& documents : attempt)
     for (const rule::SourceDocument* document : documents)
       files.push_back(
@@ -393,7 +393,7 @@ RuleFollower::Outcome RuleFollower::Try(const Followed& changed, Others others) 
   }
   std::vector<rule::Problem> refused;
   Loaded loaded;
-  std::vector<rule::RuleFile> files;
+  std::vector<rule::read::RuleFile> files;
   while (true) {
     files = FilesOf(attempt);
     loaded = load_(files);

@@ -18,7 +18,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/rule/editor.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/rule/source.h"
 
@@ -32,10 +32,10 @@ class RuleFollower {
     std::vector<rule::Problem> problems;
     std::vector<rule::Problem> warnings{};
   };
-  using Load = std::function<Loaded(std::span<const rule::RuleFile> files)>;
+  using Load = std::function<Loaded(std::span<const rule::read::RuleFile> files)>;
   // Puts the rules of these texts in force. An error is reported like any other problem.
-  using OnRules =
-      std::function<absl::Status(const Loaded& loaded, std::span<const rule::RuleFile> files)>;
+  using OnRules = std::function<absl::Status(const Loaded& loaded,
+                                             std::span<const rule::read::RuleFile> files)>;
   // Why the last attempt put no rules in force. The previous rules stay in force.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
@@ -143,7 +143,7 @@ class RuleFollower {
   static void AddUnfitting(const Change& change, const Attempt& attempt,
                            std::span<const rule::Problem> found,
                            std::vector<rule::Problem>& problems);
-  static std::vector<rule::RuleFile> FilesOf(const Attempt& attempt);
+  static std::vector<rule::read::RuleFile> FilesOf(const Attempt& attempt);
 
   std::vector<Followed> followed_;
   std::vector<rule::Problem> load_problems_;  // of all the latest documents together

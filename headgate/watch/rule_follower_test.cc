@@ -74,7 +74,7 @@ struct Server {
       owned.push_back(std::move(source));
     }
     follower = std::make_unique<RuleFollower>(
-        std::move(owned), [](std::span<const rule::RuleFile> files) { return Load(files); },
+        std::move(owned), [](std::span<const rule::read::RuleFile> files) { return Load(files); },
         [this](const RuleFollower::Loaded& loaded, auto) { return Publish(*loaded.rules); },
         [this](const RuleFollower::Refusal& refusal) {
           problems.clear();
@@ -86,10 +86,10 @@ struct Server {
 
   // Loading fails if two documents have the same text, which is reported at the later one, or if
   // one contradicts the command line, which is reported there.
-  static RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) {
+  static RuleFollower::Loaded Load(std::span<const rule::read::RuleFile> files) {
     RuleFollower::Loaded loaded;
     std::string text;
-    for (const rule::RuleFile& file : files) {
+    for (const rule::read::RuleFile& file : files) {
       if (file.text.starts_with("BAD"))
         loaded.problems.push_back(rule::WholeFileProblem(std::string(file.name), file.text));
       if (file.text.starts_with("LINE"))

@@ -8,7 +8,7 @@
 
 #include "headgate/rule/block_words.h"
 #include "headgate/rule/duration.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/testing/scenario_rules.h"
 
 namespace headgate::testing {
@@ -61,10 +61,10 @@ std::string FileText(const ScenarioRule& rule) {
 
 absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(
     std::span<const ScenarioRule> rules) {
-  std::vector<rule::RuleFile> files;
+  std::vector<rule::read::RuleFile> files;
   for (const ScenarioRule& rule : rules)
     files.push_back({.name = rule.name + ".yaml", .text = FileText(rule)});
-  rule::LoadResult loaded = rule::LoadRules(files);
+  rule::read::LoadResult loaded = rule::read::LoadRules(files);
   if (!loaded.ok()) return absl::InvalidArgumentError(rule::Describe(loaded.problems));
   return std::move(loaded.rules);
 }

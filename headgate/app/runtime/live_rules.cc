@@ -7,7 +7,7 @@
 #include "headgate/base/hash.h"
 #include "headgate/base/host_name.h"
 #include "headgate/rule/concurrency.h"
-#include "headgate/rule/limit_words.h"
+#include "headgate/rule/limit_text.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rule_difference.h"
 #include "headgate/store/open/open_backend.h"
@@ -31,14 +31,14 @@ std::vector<std::string> PlacesOf(const Settings& settings) {
 }
 
 // The same on all machines for the same texts in the same order. The names of files do not count.
-std::string FingerprintOf(std::span<const rule::RuleFile> files,
+std::string FingerprintOf(std::span<const rule::read::RuleFile> files,
                           std::span<const std::string> one_liners, bool merge_domains) {
   std::string all = merge_domains ? "merged" : "";
   const auto add = [&all](std::string_view kind, std::string_view text) {
     all += fmt::format("{}{}:", kind, text.size());
     all += text;
   };
-  for (const rule::RuleFile& file : files) {
+  for (const rule::read::RuleFile& file : files) {
     if (file.limit_of) add("key", *file.limit_of);
     add("text", file.text);
   }
@@ -87,10 +87,10 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
   auto sources = watch::OpenSources(places_, sources_, loop_);
   if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
   follower_ = std::make_unique<watch::RuleFollower>(
-      *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
-      [this](const watch::RuleFollower::Loaded& loaded, std::span<const rule::RuleFile> files) {
-        return Publish(loaded, files);
-      },
+      *std::move(sources),
+      [this](std::span<const rule::read::RuleFile> files) { return Load(files); },
+      [this](const watch::RuleFollower::Loaded& loaded,
+             std::span<const rule::read::RuleFile> files) { return Publish(loaded, files); },
       [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
   for (rule::Source* const source : follower_->sources())
     source->Tell([this](const rule::Source::News& news) { OnNews(news); });
@@ -115,8 +115,8 @@ void LiveRules::Reload() {
   follower_->Refresh();
 }
 
-watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) const {
-  rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
+watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::read::RuleFile> files) const {
+  rule::read::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
   return {.rules = std::move(result.rules),
           .problems = std::move(result.problems),
           .warnings = std::move(result.warnings)};
@@ -143,7 +143,7 @@ void LiveRules::WarnOfLargeLogs(const rule::RuleSet& rules) const {
 }
 
 absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
-                                std::span<const rule::RuleFile> files) {
+                                std::span<const rule::read::RuleFile> files) {
   for (const rule::Problem& warning : loaded.warnings) {
     log_.Warning("rules.warning_found",
                  {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});

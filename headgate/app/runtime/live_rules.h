@@ -55,10 +55,10 @@ class LiveRules {
   void Collect(observe::Sink& sink) const;
 
  private:
-  watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) const;
+  watch::RuleFollower::Loaded Load(std::span<const rule::read::RuleFile> files) const;
   void WarnOfLargeLogs(const rule::RuleSet& rules) const;
   absl::Status Publish(const watch::RuleFollower::Loaded& loaded,
-                       std::span<const rule::RuleFile> files);
+                       std::span<const rule::read::RuleFile> files);
   void OnRefusal(const watch::RuleFollower::Refusal& refusal);
   // Names each rule that differs, with its limits, up to a bound.
   void LogDifferences(const rule::RuleSet& before, const rule::RuleSet& after) const;

@@ -14,8 +14,8 @@
 #include "headgate/files/files.h"
 #include "headgate/http/known_hosts.h"
 #include "headgate/http/token.h"
-#include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
+#include "headgate/rule/read/document.h"
 #include "headgate/wire/json.h"
 
 extern char** environ;
@@ -45,10 +45,10 @@ std::string HintFor(std::string_view name, const SettingNames& names) {
 }
 
 // The text of a scalar, or "" for YAML's null.
-std::string TextOf(const rule::DocumentNode& scalar) {
+std::string TextOf(const rule::read::DocumentNode& scalar) {
   const bool null =
-      scalar.tag == rule::Tag::kNull ||
-      (scalar.tag == rule::Tag::kNone && (scalar.text == "~" || scalar.text == "null"));
+      scalar.tag == rule::read::Tag::kNull ||
+      (scalar.tag == rule::read::Tag::kNone && (scalar.text == "~" || scalar.text == "null"));
   return null ? "" : std::string(scalar.text);
 }
 
@@ -61,8 +61,8 @@ class FileReader {
         names_(names),
         problems_(problems) {}
 
-  GivenValues Read(const rule::DocumentNode& root) {
-    if (root.kind != rule::NodeKind::kMapping) {
+  GivenValues Read(const rule::read::DocumentNode& root) {
+    if (root.kind != rule::read::NodeKind::kMapping) {
       Problem(root, "the file is not a mapping of settings to values",
               "write lines such as `max_buckets: 1000000`");
       return std::move(given_);
@@ -73,12 +73,13 @@ class FileReader {
   }
 
  private:
-  void Problem(const rule::DocumentNode& node, std::string what, std::string hint) {
+  void Problem(const rule::read::DocumentNode& node, std::string what, std::string hint) {
     problems_.push_back({PlaceIn(path_, node.mark), std::move(what), std::move(hint)});
   }
 
-  void ReadPair(const rule::DocumentNode& key, const rule::DocumentNode& value) {
-    const auto* setting = key.kind == rule::NodeKind::kScalar ? names_.Find(key.text) : nullptr;
+  void ReadPair(const rule::read::DocumentNode& key, const rule::read::DocumentNode& value) {
+    const auto* setting =
+        key.kind == rule::read::NodeKind::kScalar ? names_.Find(key.text) : nullptr;
     if (setting == nullptr)
       return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text, names_));
     if (given_.contains(setting->name)) {
@@ -88,19 +89,19 @@ class FileReader {
     if (!values) return;
     ResolvePaths(setting->paths, directory_, *values);
     Origin origin = PlaceIn(path_, value.mark);
-    for (const rule::DocumentNode* item : value.children)
+    for (const rule::read::DocumentNode* item : value.children)
       origin.item_places.push_back(PlaceIn(path_, item->mark).place);
     given_.emplace(key.text, GivenValue{*std::move(values), std::move(origin)});
   }
 
   std::optional<std::vector<std::string>> ValuesOf(const SettingNames::Name& setting,
-                                                   const rule::DocumentNode& node) {
-    if (node.kind == rule::NodeKind::kScalar) {
+                                                   const rule::read::DocumentNode& node) {
+    if (node.kind == rule::read::NodeKind::kScalar) {
       const std::string text = TextOf(node);
       if (setting.is_list && text.empty()) return std::vector<std::string>();
       return std::vector<std::string>{text};
     }
-    if (node.kind != rule::NodeKind::kSequence || !setting.is_list) {
+    if (node.kind != rule::read::NodeKind::kSequence || !setting.is_list) {
       Problem(node,
               fmt::format("{} takes {}", setting.name,
                           setting.is_list ? "a value or a list of values" : "one value"),
@@ -108,8 +109,8 @@ class FileReader {
       return std::nullopt;
     }
     std::vector<std::string> values;
-    for (const rule::DocumentNode* item : node.children) {
-      if (item->kind != rule::NodeKind::kScalar) {
+    for (const rule::read::DocumentNode* item : node.children) {
+      if (item->kind != rule::read::NodeKind::kScalar) {
         Problem(*item, fmt::format("{}: an item is not a plain value", setting.name),
                 "put text that contains ':' in quotes");
         return std::nullopt;
@@ -270,7 +271,7 @@ Environment ProcessEnvironment() {
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems,
                              const SettingNames& names) {
-  const rule::Document::Parsed parsed = rule::Document::Parse(text);
+  const rule::read::Document::Parsed parsed = rule::read::Document::Parse(text);
   if (parsed.error) {
     problems.push_back(
         {PlaceIn(path, parsed.error->mark), parsed.error->message, parsed.error->hint});

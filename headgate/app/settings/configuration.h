@@ -13,7 +13,7 @@
 
 #include "headgate/app/settings/settings.h"
 #include "headgate/base/secret.h"
-#include "headgate/rule/document.h"
+#include "headgate/rule/mark.h"
 
 namespace headgate::app {
 

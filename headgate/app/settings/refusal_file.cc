@@ -4,6 +4,7 @@
 
 #include "headgate/app/settings/file_hint.h"
 #include "headgate/files/files.h"
+#include "headgate/rule/read/refusal_reader.h"
 
 namespace headgate::app {
 namespace {
@@ -21,7 +22,7 @@ RefusalFile ReadRefusalFile(const std::string& path) {
                 rule::WholeFileProblem(path, std::string(text.status().message()),
                                        HintOnFile(path, "the file holds content_type and body"))}};
   }
-  rule::LoadedRefusal loaded = rule::LoadRefusal(path, *text);
+  rule::read::LoadedRefusal loaded = rule::read::LoadRefusal(path, *text);
   return {.refusal = std::move(loaded.refusal), .problems = std::move(loaded.problems)};
 }
 

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "headgate/app/settings/progress.h"
-#include "headgate/rule/document.h"
-#include "headgate/rule/one_liner.h"
 #include "headgate/rule/quote.h"
+#include "headgate/rule/read/document.h"
+#include "headgate/rule/read/one_liner.h"
 #include "headgate/watch/file/file_text.h"
 
 namespace headgate::app {
@@ -25,14 +25,14 @@ bool Names(const fs::path& path, const fs::path& file) {
 }
 
 bool IsFileOfMappings(std::string_view text) {
-  const rule::Document::Parsed parsed = rule::Document::Parse(text);
+  const rule::read::Document::Parsed parsed = rule::read::Document::Parse(text);
   if (parsed.error || parsed.document->root() == nullptr) return false;
-  const rule::DocumentNode& root = *parsed.document->root();
-  if (root.kind != rule::NodeKind::kMapping) return false;
+  const rule::read::DocumentNode& root = *parsed.document->root();
+  if (root.kind != rule::read::NodeKind::kMapping) return false;
   const auto has = [&](std::string_view word) {
     for (size_t i = 0; i + 1 < root.children.size(); i += 2) {
-      const rule::DocumentNode& key = *root.children[i];
-      if (key.kind == rule::NodeKind::kScalar && key.text == word) return true;
+      const rule::read::DocumentNode& key = *root.children[i];
+      if (key.kind == rule::read::NodeKind::kScalar && key.text == word) return true;
     }
     return false;
   };
@@ -40,9 +40,9 @@ bool IsFileOfMappings(std::string_view text) {
 }
 
 // If a file of rules is really a file of mappings, replaces its problems by one that says so.
-void NameFilesOfMappings(std::span<const rule::RuleFile> files,
+void NameFilesOfMappings(std::span<const rule::read::RuleFile> files,
                          std::vector<rule::Problem>& problems) {
-  for (const rule::RuleFile& file : files) {
+  for (const rule::read::RuleFile& file : files) {
     const auto is_of_file = [&](const rule::Problem& problem) { return problem.file == file.name; };
     const auto first = std::find_if(problems.begin(), problems.end(), is_of_file);
     if (first == problems.end() || !IsFileOfMappings(file.text)) continue;
@@ -65,10 +65,11 @@ std::string_view PlaceOfItem(const Configuration& configuration, std::string_vie
 
 }  // namespace
 
-rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files,
-                           const std::vector<std::string>& one_liners, bool merge_domains) {
-  return rule::LoadRules(
-      files, {.merge_domains = merge_domains ? rule::MergeDomains::kYes : rule::MergeDomains::kNo,
+rule::read::LoadResult LoadNamed(std::span<const rule::read::RuleFile> files,
+                                 const std::vector<std::string>& one_liners, bool merge_domains) {
+  return rule::read::LoadRules(
+      files, {.merge_domains =
+                  merge_domains ? rule::read::MergeDomains::kYes : rule::read::MergeDomains::kNo,
               .one_liners = one_liners});
 }
 
@@ -81,7 +82,7 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
     loaded.awaited = read.awaited;
     return loaded;
   }
-  std::vector<rule::RuleFile> files;
+  std::vector<rule::read::RuleFile> files;
   for (watch::file::FileText& file : read.files) {
     files.push_back({.name = std::move(file.path), .text = std::move(file.text)});
   }
@@ -123,7 +124,7 @@ void SayProblems(std::span<const rule::Problem> problems, const Configuration& c
                     [&](const std::string& path) { return Names(path, problem.file); });
     const std::string_view text_place = PlaceOfItem(
         configuration, "rule", configuration.settings.rule,
-        [&](const std::string& text) { return rule::OneLinerSource(text) == problem.file; });
+        [&](const std::string& text) { return rule::read::OneLinerSource(text) == problem.file; });
     const bool in_file = file_place != kDefault && problem.line != 0;
     if (in_file) broken.emplace(file_place, &problem.file);
     // A problem in a line of a rule file already has its place.

@@ -9,15 +9,15 @@
 #include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/observe/log.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::app {
 
-rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files,
-                           const std::vector<std::string>& one_liners, bool merge_domains);
+rule::read::LoadResult LoadNamed(std::span<const rule::read::RuleFile> files,
+                                 const std::vector<std::string>& one_liners, bool merge_domains);
 
 struct RulesFromPaths {
-  rule::LoadResult result;
+  rule::read::LoadResult result;
   size_t file_count = 0;  // 0 if one of them could not be read; then nothing was loaded
   bool awaited = false;   // the only problems are directories without a rule file, which a server
                           // waits for

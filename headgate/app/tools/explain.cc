@@ -17,7 +17,7 @@
 #include "headgate/http/token.h"
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/explain.h"
-#include "headgate/rule/limit_words.h"
+#include "headgate/rule/limit_text.h"
 #include "headgate/wire/json.h"
 
 namespace headgate::app {

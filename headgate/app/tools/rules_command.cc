@@ -17,8 +17,8 @@
 #include "headgate/base/percent.h"
 #include "headgate/client/http/ask.h"
 #include "headgate/files/files.h"
+#include "headgate/rule/edit/rollout_edit.h"
 #include "headgate/rule/quote.h"
-#include "headgate/rule/rollout_edit.h"
 #include "headgate/wire/json.h"
 
 namespace headgate::app {
@@ -335,7 +335,7 @@ class RulesCommand {
       if (!text || !NoMoreWords(words.subspan(1))) return kExitUsage;
       limits = *text;
     }
-    const auto rollout = rule::RolloutWith(limits, arguments_.percent);
+    const auto rollout = rule::edit::RolloutWith(limits, arguments_.percent);
     if (!rollout.ok()) {
       const std::string why(rollout.status().message());
       return Usage(words.empty() || why.find(": ") == why.npos ? why : words[0] + ":" + why,

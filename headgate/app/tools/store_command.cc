@@ -9,7 +9,7 @@
 #include "headgate/app/settings/arguments.h"
 #include "headgate/base/clock.h"
 #include "headgate/rule/duration.h"
-#include "headgate/rule/limit_words.h"
+#include "headgate/rule/limit_text.h"
 #include "headgate/rule/quote.h"
 #include "headgate/store/bucket_codec.h"
 #include "headgate/store/open/open_backend.h"

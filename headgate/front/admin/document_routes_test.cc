@@ -12,7 +12,7 @@
 #include "headgate/base/status_hint.h"
 #include "headgate/front/admin/rule_routes.h"
 #include "headgate/http/test_lines.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::front::admin {
 namespace document_routes_test {
@@ -221,12 +221,13 @@ TEST_F(DocumentRoutes, SaysWhyAChangeWasNotMade) {
 }
 
 TEST_F(DocumentRoutes, NamesTheRulesThatDiffer) {
-  const rule::RuleFile file{.name = "a",
-                            .text =
-                                "domain: a\ndescriptors:\n- key: k\n  rate_limit: {unit: minute, "
-                                "requests_per_unit: 3}\n"};
+  const rule::read::RuleFile file{
+      .name = "a",
+      .text =
+          "domain: a\ndescriptors:\n- key: k\n  rate_limit: {unit: minute, "
+          "requests_per_unit: 3}\n"};
   editor.result.differences.push_back(
-      {.after = rule::LoadRules({&file, 1}).rules->rules()[0], .live_buckets = 5});
+      {.after = rule::read::LoadRules({&file, 1}).rules->rules()[0], .live_buckets = 5});
   const http::Response response =
       Ask("PUT", "/v1/documents/a?dry_run=true", {{"If-None-Match", "*"}}, "x");
   EXPECT_EQ(response.status, 200);

@@ -12,7 +12,7 @@
 #include "headgate/front/admin/later_answer.h"
 #include "headgate/http/problem.h"
 #include "headgate/rule/descriptor.h"
-#include "headgate/rule/file_loader.h"
+#include "headgate/rule/rule_path.h"
 
 namespace headgate::front::admin {
 namespace {

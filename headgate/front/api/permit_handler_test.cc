@@ -7,7 +7,7 @@
 
 #include "headgate/front/api/check_rig.h"
 #include "headgate/front/api/shared_check_rig.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/testing/permit_rules.h"
 
 namespace headgate::front::api {
@@ -214,8 +214,8 @@ TYPED_TEST(Permits, EndIfAnotherRuleIsFullOrTheirRuleIsInShadow) {
       "20s}}\n"
       "- {key: shade, shadow_mode: true, rate_limit: {algorithm: concurrency, requests: 1, ttl: "
       "10s}}\n";
-  const rule::RuleFile file{.name = "f.yaml", .text = std::string(kText)};
-  const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+  const rule::read::RuleFile file{.name = "f.yaml", .text = std::string(kText)};
+  const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
   ASSERT_TRUE(loaded.ok());
   TypeParam server(loaded.rules);
   const auto entries = [](const char* key) -> json {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headgate/front/api/test_reserve_desk.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::front::api {
 namespace reserved_buckets_test {
@@ -18,8 +18,9 @@ using ::testing::HasSubstr;
 constexpr std::string_view kHour = "{unit: hour, requests_per_unit: 100, algorithm: fixed_window}";
 
 std::shared_ptr<const rule::RuleSet> RulesOf(const std::string& descriptors) {
-  const rule::RuleFile file{.name = "f.yaml", .text = "domain: edge\ndescriptors:\n" + descriptors};
-  const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+  const rule::read::RuleFile file{.name = "f.yaml",
+                                  .text = "domain: edge\ndescriptors:\n" + descriptors};
+  const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
   HEADGATE_CHECK(loaded.ok());
   return loaded.rules;
 }

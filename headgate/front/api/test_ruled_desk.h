@@ -11,14 +11,15 @@
 
 #include "headgate/base/check.h"
 #include "headgate/front/api/test_reserve_desk.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 
 namespace headgate::front::api {
 
 // `descriptors` of the domain that Body asks.
 inline std::shared_ptr<const rule::RuleSet> RulesOf(const std::string& descriptors) {
-  const rule::RuleFile file{.name = "f.yaml", .text = "domain: edge\ndescriptors:\n" + descriptors};
-  const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+  const rule::read::RuleFile file{.name = "f.yaml",
+                                  .text = "domain: edge\ndescriptors:\n" + descriptors};
+  const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
   HEADGATE_CHECK(loaded.ok());
   return loaded.rules;
 }

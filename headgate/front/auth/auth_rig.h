@@ -11,7 +11,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/front/auth/handler.h"
 #include "headgate/mapping/mapping_file.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::front::auth {
@@ -46,7 +46,8 @@ struct AuthRig {
   AuthRig(std::string_view mappings_text, std::vector<std::string> one_liners,
           answer::LimitAnswerOptions answer = {})
       : handler(checker, answer, options, loop, counters) {
-    const rule::LoadResult rules = rule::LoadRules({}, {.one_liners = std::move(one_liners)});
+    const rule::read::LoadResult rules =
+        rule::read::LoadRules({}, {.one_liners = std::move(one_liners)});
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, kRigStart).ok());
     Publish(mappings_text);
@@ -54,8 +55,8 @@ struct AuthRig {
   }
 
   void SetRuleFile(std::string_view text) {
-    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
-    const rule::LoadResult rules = rule::LoadRules(files, {});
+    const std::vector<rule::read::RuleFile> files{{.name = "f.yaml", .text = std::string(text)}};
+    const rule::read::LoadResult rules = rule::read::LoadRules(files, {});
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, kRigStart).ok());
   }

@@ -10,7 +10,7 @@
 #include "headgate/front/resp/session.h"
 #include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/net/server_rig.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -28,7 +28,7 @@ constexpr std::string_view kPermits = "hg:{p|d|job=ann}";
 // Everything belongs to the server's only loop.
 struct Front {
   Front() {
-    const rule::RuleFile file{
+    const rule::read::RuleFile file{
         .name = "f.yaml",
         .text =
             "domain: d\n"
@@ -37,7 +37,7 @@ struct Front {
             "  rate_limit: {period: 10s, requests_per_unit: 9}\n"
             "- key: job\n"
             "  rate_limit: {algorithm: concurrency, requests: 9, ttl: 24h}\n"};
-    EXPECT_TRUE(limiter.OnRules(rule::LoadRules({&file, 1}).rules, now).ok());
+    EXPECT_TRUE(limiter.OnRules(rule::read::LoadRules({&file, 1}).rules, now).ok());
   }
 
   net::SessionChoice Choose(std::span<const char> /*bytes*/, const net::Peer& peer,

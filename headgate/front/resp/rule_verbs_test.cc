@@ -5,7 +5,7 @@
 
 #include "headgate/front/resp/conversation.h"
 #include "headgate/rule/builder.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
@@ -113,7 +113,7 @@ TEST_F(RuleVerbsTest, EachEntriesIsADescriptorAndTheCostIsForAll) {
 }
 
 TEST_F(RuleVerbsTest, ARuleInShadowLetsThroughWhatItDenies) {
-  const rule::RuleFile file{
+  const rule::read::RuleFile file{
       .name = "shadow.yaml",
       .text =
           "domain: s\n"
@@ -121,7 +121,7 @@ TEST_F(RuleVerbsTest, ARuleInShadowLetsThroughWhatItDenies) {
           "  - key: user\n"
           "    shadow_mode: true\n"
           "    rate_limit: {algorithm: token_bucket, period: 10s, requests_per_unit: 1}\n"};
-  const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+  const rule::read::LoadResult loaded = rule::read::LoadRules({&file, 1});
   ASSERT_TRUE(loaded.ok()) << loaded.problems.front().message;
   ASSERT_TRUE(world_.limiter.OnRules(loaded.rules, client_.now).ok());
   Ask({"HG.CHECK", "s", "ENTRIES", "1", "user", "ann"});

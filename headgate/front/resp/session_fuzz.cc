@@ -5,7 +5,7 @@
 
 #include "headgate/base/check.h"
 #include "headgate/front/resp/conversation.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/wire/resp_reader.h"
 
 namespace {
@@ -16,8 +16,8 @@ using headgate::wire::RespReader;
 
 // A domain `d` whose rule `k` allows 5 per second, and whose rule `p` 2 in flight.
 void AddRules(World& world) {
-  static const headgate::rule::LoadResult kLoaded = [] {
-    const headgate::rule::RuleFile file{
+  static const headgate::rule::read::LoadResult kLoaded = [] {
+    const headgate::rule::read::RuleFile file{
         .name = "rules.yaml",
         .text =
             "domain: d\n"
@@ -26,7 +26,7 @@ void AddRules(World& world) {
             "  rate_limit: {algorithm: token_bucket, unit: second, requests_per_unit: 5}\n"
             "- key: p\n"
             "  rate_limit: {algorithm: concurrency, requests: 2, ttl: 10s}\n"};
-    return headgate::rule::LoadRules({&file, 1});
+    return headgate::rule::read::LoadRules({&file, 1});
   }();
   HEADGATE_CHECK(kLoaded.ok());
   HEADGATE_CHECK(world.limiter.OnRules(kLoaded.rules, headgate::base::Instant::FromNanos(0)).ok());

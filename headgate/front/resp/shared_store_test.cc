@@ -8,7 +8,7 @@
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
 #include "headgate/limiter/shared/shared_decider.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -27,7 +27,7 @@ class Side {
         context_({.checker = checker_, .access = access_, .version = "1"}),
         session_(context_, {.loopback = true}) {
     session_.SetWaker([this] { ++woken; });
-    const rule::RuleFile file{
+    const rule::read::RuleFile file{
         .name = "f.yaml",
         .text =
             "domain: d\n"
@@ -36,7 +36,7 @@ class Side {
             "  rate_limit: {algorithm: token_bucket, period: 10s, requests_per_unit: 9}\n"
             "- key: job\n"
             "  rate_limit: {algorithm: concurrency, requests: 3, ttl: 30s}\n"};
-    EXPECT_TRUE(limiter_.OnRules(rule::LoadRules({&file, 1}).rules, now_).ok());
+    EXPECT_TRUE(limiter_.OnRules(rule::read::LoadRules({&file, 1}).rules, now_).ok());
   }
 
   // Feeds arriving bytes; if the session waits, feeds no more until Answer.

@@ -7,7 +7,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -74,8 +74,8 @@ class SharedDeciderTest : public ::testing::Test {
   }
 
   void Publish(const std::string& text) {
-    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = text}};
-    rule::LoadResult loaded = rule::LoadRules(files, {});
+    const std::vector<rule::read::RuleFile> files{{.name = "f.yaml", .text = text}};
+    rule::read::LoadResult loaded = rule::read::LoadRules(files, {});
     EXPECT_EQ(Describe(loaded.problems), "");
     EXPECT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }
@@ -491,7 +491,7 @@ TEST_F(SharedDeciderTest, ARequestThatWaitsIsDecidedByTheRulesOfItsArrival) {
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
   EXPECT_TRUE(checker.Check(request, response, now, &question).ok());
-  EXPECT_TRUE(limiter.OnRules(rule::LoadRules({}, {}).rules, now).ok());
+  EXPECT_TRUE(limiter.OnRules(rule::read::LoadRules({}, {}).rules, now).ok());
   shared.AnswerAll();
   EXPECT_TRUE(checker.Continue(question, response, now).ok());
   ASSERT_NE(response.descriptors[0].rule, nullptr);

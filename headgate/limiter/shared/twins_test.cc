@@ -14,7 +14,7 @@
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/shared/shared_decider.h"
-#include "headgate/rule/load.h"
+#include "headgate/rule/read/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -51,8 +51,8 @@ descriptors:
 class Twins {
  public:
   Twins() {
-    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
-    const rule::LoadResult loaded = rule::LoadRules(files, {});
+    const std::vector<rule::read::RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
+    const rule::read::LoadResult loaded = rule::read::LoadRules(files, {});
     EXPECT_TRUE(loaded.problems.empty());
     EXPECT_TRUE(limiter_.OnRules(loaded.rules, now_).ok());
   }

@@ -2,7 +2,8 @@
 //
 //   rules/NAME    a rule file
 //   audit/        the changes that were made through Headgate (zookeeper_journal.h)
-//   config/KEY    the limit of one API key, as JSON (rule/key_limit.h); KEY is percent-encoded if
+//   config/KEY    the limit of one API key, as JSON (rule/read/key_limit.h); KEY is percent-encoded
+//   if
 //                 it is not the name of a znode (client/zookeeper/node_name.h)
 //   instances/ID  one node for each instance that is alive (client/zookeeper/presence.h)
 //
