@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/rule/problem.h"
 #include "headgate/rule/refusal.h"
 
 namespace headgate::app {

@@ -18,6 +18,7 @@
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/explain.h"
 #include "headgate/rule/limit_text.h"
+#include "headgate/rule/quote.h"
 #include "headgate/wire/json.h"
 
 namespace headgate::app {
