@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,19 +91,18 @@ std::vector<Row> Column(std::string_view name) {
 // Settings of `headgate serve` have their names, those of `headgate sidecar` their flags.
 TEST(LimitsPage, NamesSettingsThatExist) {
   const std::string& settings = TextOf("headgate/app/settings/settings_table.cc");
-  const std::string& sidecar = TextOf("headgate/app/sidecar/flags.cc");
+  const std::string& sidecar = TextOf("headgate/app/settings/sidecar_table.cc");
   for (const Row& row : Column("setting")) {
     const std::vector<std::string> names = Names(row.cell);
     EXPECT_TRUE(!names.empty() || row.cell == "fixed")
         << "limits.md:" << row.line << ": " << row.cell;
-    for (const std::string& name : names) {
-      if (name.starts_with("--")) {
-        EXPECT_THAT(sidecar, HasSubstr(fmt::format("{{\"{}\", &", name)))
-            << "limits.md:" << row.line;
-      } else {
-        EXPECT_THAT(settings, HasSubstr(fmt::format(".name = \"{}\"", name)))
-            << "limits.md:" << row.line;
-      }
+    for (std::string name : names) {
+      const bool is_flag = name.starts_with("--");
+      if (is_flag) name = name.substr(2);
+      std::replace(name.begin(), name.end(), '-', '_');
+      EXPECT_THAT(is_flag ? settings + sidecar : settings,
+                  HasSubstr(fmt::format(".name = \"{}\"", name)))
+          << "limits.md:" << row.line;
     }
   }
 }

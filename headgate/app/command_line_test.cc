@@ -18,7 +18,6 @@
 #include "headgate/app/serve/fronts.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/settings.h"
-#include "headgate/app/sidecar/flags.h"
 #include "headgate/files/files.h"
 #include "tests/source_dir.h"
 
@@ -92,6 +91,7 @@ TEST_F(CommandLine, OutputThatCannotBeWrittenIsAnErrorOfEveryCommand) {
       {"serve", "--print-config"},
       {"serve", "--print-config", "--json"},
       {"sidecar", "--plan", log, "--capacity", "40"},
+      {"sidecar", "--print-config"},
       {"check", "--rules", rules, "--domain", "edge", "api_key=k1"},
       {"check", "--rules", rules, "--domain", "edge", "--json", "api_key=k1"},
       {"validate", rules},
@@ -159,16 +159,16 @@ TEST_F(CommandLine, ShowsServeOnOneScreenAndEverySettingWithAll) {
     EXPECT_THAT(help, HasSubstr("\n  " + FlagOf(setting) + " "));
 }
 
-TEST_F(CommandLine, ShowsTheStoreOfASidecarWithAll) {
-  const std::string screen = Headgate({"help", "sidecar"}).out;
-  EXPECT_THAT(screen, HasSubstr("`headgate help sidecar --all`"));
+TEST_F(CommandLine, ShowsASidecarOnOneScreenAndEverySettingWithAll) {
+  const Result screen = Headgate({"help", "sidecar"});
+  EXPECT_LE(std::count(screen.out.begin(), screen.out.end(), '\n'), 48);
+  EXPECT_THAT(screen.out, HasSubstr("`headgate help sidecar --all` lists all settings"));
   const std::string help = Headgate({"help", "sidecar", "--all"}).out;
-  EXPECT_THAT(help, StartsWith(screen));
-  const std::string_view rest = std::string_view(help).substr(screen.size());
-  for (const Setting& setting : AllSettings()) {
-    EXPECT_EQ(rest.find("\n  " + FlagOf(setting) + " ") != rest.npos, IsOfSidecar(setting))
-        << setting.name;
-  }
+  EXPECT_EQ(Headgate({"sidecar", "--help", "--all"}).out, help);
+  for (const Setting& setting : AllSettings(Command::kSidecar))
+    EXPECT_THAT(help, HasSubstr("\n  " + FlagOf(setting) + " "));
+  EXPECT_THAT(help, HasSubstr("[draft]")) << "and not serve's default";
+  EXPECT_THAT(help, ::testing::Not(HasSubstr("--snapshot")));
 }
 
 TEST_F(CommandLine, CompletesEachFlagOnce) {
@@ -176,10 +176,10 @@ TEST_F(CommandLine, CompletesEachFlagOnce) {
     std::set<std::string> names;
     for (const CommandFlag& flag : command.flags)
       EXPECT_TRUE(names.insert(flag.name).second) << command.name << ' ' << flag.name;
-    for (const Setting& setting : AllSettings()) {
-      const bool takes =
-          command.name == "serve" || (command.name == "sidecar" && IsOfSidecar(setting));
-      EXPECT_TRUE(!takes || names.contains(FlagOf(setting))) << command.name << ' ' << setting.name;
+    for (const Command server : {Command::kServe, Command::kSidecar}) {
+      if (command.name != NameOf(server)) continue;
+      for (const Setting& setting : AllSettings(server))
+        EXPECT_TRUE(names.contains(FlagOf(setting))) << command.name << ' ' << setting.name;
     }
   }
 }
@@ -191,10 +191,12 @@ TEST_F(CommandLine, CompletesAllFlagsOfASidecar) {
   ASSERT_NE(sidecar, commands.end());
   std::set<std::string> completed;
   for (const CommandFlag& flag : sidecar->flags) completed.insert(flag.name);
-  SidecarFlags flags;
-  std::set<std::string> taken;
-  for (const Flag& flag : SpecOf(flags).flags) taken.insert(flag.name);
+  std::set<std::string> taken = {"--config", "--print-config", "--json", "--plan", "--plan-client"};
+  for (const Setting& setting : AllSettings(Command::kSidecar)) taken.insert(FlagOf(setting));
   EXPECT_EQ(completed, taken);
+  for (const std::string& flag : taken)
+    EXPECT_THAT(Headgate({"sidecar", flag, "--nonsense"}).err,
+                ::testing::Not(HasSubstr("'" + flag)));
   const auto mode = std::find_if(sidecar->flags.begin(), sidecar->flags.end(),
                                  [](const CommandFlag& flag) { return flag.name == "--mode"; });
   EXPECT_THAT(mode->choices, ::testing::ElementsAre("enforce", "passthrough"));

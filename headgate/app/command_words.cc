@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "headgate/app/help.h"
 #include "headgate/app/settings/settings.h"
@@ -83,9 +84,12 @@ CommandFlag FlagOfSetting(const Setting& setting) {
   return flag;
 }
 
-// Whether a setting is a flag of the command.
-bool TakesSetting(std::string_view command, const Setting& setting) {
-  return command == "serve" || (command == "sidecar" && IsOfSidecar(setting));
+// The settings that are flags of the command.
+std::span<const Setting> SettingsOf(std::string_view command) {
+  for (const Command server : {Command::kServe, Command::kSidecar}) {
+    if (command == NameOf(server)) return AllSettings(server);
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,22 +100,19 @@ std::vector<CommandWords> AllCommandWords() {
     const std::string help = HelpOf(name);
     CommandWords command{
         .name = name, .summary = SummaryIn(help), .choices = WordsBehind(name, help)};
-    const auto is_setting = [&](const Setting& setting) { return TakesSetting(name, setting); };
+    const std::span<const Setting> settings = SettingsOf(name);
     std::string_view rest = help;
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
       const auto flag = FlagIn(line);
       // The help shows the most used settings; here they are all.
-      const bool shows_setting =
-          flag && std::any_of(AllSettings().begin(), AllSettings().end(), [&](const Setting& s) {
-            return is_setting(s) && FlagOf(s) == flag->name;
-          });
+      const bool shows_setting = flag && std::ranges::any_of(settings, [&](const Setting& setting) {
+                                   return FlagOf(setting) == flag->name;
+                                 });
       if (flag && !shows_setting) command.flags.push_back(*flag);
     }
-    for (const Setting& setting : AllSettings()) {
-      if (is_setting(setting)) command.flags.push_back(FlagOfSetting(setting));
-    }
+    for (const Setting& setting : settings) command.flags.push_back(FlagOfSetting(setting));
     commands.push_back(std::move(command));
   }
   return commands;

@@ -22,7 +22,7 @@ struct CommandWords {
   std::vector<CommandFlag> flags{};
 };
 
-// All commands, in the order of the help; `serve` with a flag for each setting.
+// All commands, in the order of the help; `serve` and `sidecar` with a flag for each setting.
 std::vector<CommandWords> AllCommandWords();
 
 }  // namespace headgate::app

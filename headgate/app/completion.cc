@@ -232,13 +232,20 @@ std::string ManualPage() {
   for (const std::string& name : CommandNames())
     page += fmt::format(".SS headgate {}\n{}", Escaped(name, ""), Verbatim(HelpOf(name)));
   page +=
-      ".SH SETTINGS\nIn headgate.yaml without the dashes; in the environment as HEADGATE_NAME.\n";
-  for (const Setting& setting : AllSettings()) {
+      ".SH SETTINGS\nIn a settings file without the dashes; in the environment as HEADGATE_NAME.\n";
+  const auto add = [&](const Setting& setting) {
     page += fmt::format(".TP\n.B {}", TroffLine(FlagOf(setting)));
     page += TroffLine(setting.help);
     page += TroffLine(setting.advice);
+  };
+  for (const Setting& setting : AllSettings(Command::kServe)) add(setting);
+  page += ".SH SETTINGS OF A SIDECAR ALONE\n";
+  for (const Setting& setting : AllSettings(Command::kSidecar)) {
+    if (setting.of == Command::kSidecar) add(setting);
   }
-  page += ".SH FILES\n.TP\n.I headgate.yaml\nThe settings, if \\-\\-config names no other file.\n";
+  page +=
+      ".SH FILES\n.TP\n.I headgate.yaml\nThe settings of serve, if \\-\\-config names no other "
+      "file.\n";
   page += ".SH SEE ALSO\n.BR redis\\-cli (1)\n";
   return page;
 }

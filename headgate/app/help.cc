@@ -69,11 +69,11 @@ constexpr std::array<std::string_view, 11> kCommonSettings = {
 constexpr std::string_view kSidecar =
     R"(headgate sidecar: a proxy in front of one service, whose clients share its capacity fairly
 
-  headgate sidecar --upstream URL[,URL]… --capacity N [--cycle DURATION]
+  headgate sidecar [--config PATH] --upstream URL[,URL]… --capacity N [--SETTING VALUE]…
   headgate sidecar --listen :8080 --upstream http://127.0.0.1:9000 --capacity 40 --cycle 10s
   headgate sidecar --upstream h2c://127.0.0.1:50051 --capacity auto
   headgate sidecar --listen tls::443 --tls-certificate-file c.pem --tls-key-file k.pem --upstream http://a --capacity 40
-  headgate sidecar --config sidecar.yaml --print-config   every setting, its value and where the value came from
+  headgate sidecar --upstream http://127.0.0.1:9000 --capacity 40 --rule 'client: 100/minute burst 20'
   headgate sidecar --plan access.log --capacity 40      what fair share would have done with these requests
 
 All clients begin with equal shares of the capacity. A client that needs more borrows what others leave, and they get
@@ -81,93 +81,29 @@ their own back when they need it. A request beyond its client's share is answere
 (WebSocket, gRPC) are streamed. Clients speak HTTP/1.1 or HTTP/2 (ALPN, prior knowledge). GET /v1/sidecar on the admin
 address shows mode and upstream; PATCH changes them without a restart: {"mode":"passthrough"}, {"upstream":"URL[,URL]"}.
 
-  --listen ADDRESS          HOST:PORT, :PORT or unix:PATH, with tls: before it for TLS (127.0.0.1:8080); repeatable
-  --tls-certificate-file PATH  for tls: addresses; a certificate chain (PEM), followed while it runs; repeatable
-  --tls-key-file PATH       the key of the certificate at the same position
-  --tls-client-ca-file PATH    clients need a certificate that one of these authorities has signed
-  --tls-client-name NAME    a DNS, URI or email name; clients' certificates must have one of them; repeatable
-  --client-from-certificate    a client is the name in its certificate; --client-header passes it on
-  --admin-listen ADDRESS    metrics and health (127.0.0.1:8081); none turns it off
-  --credential-file PATH    the admin address asks everybody for its first line
-  --known-host NAME         the admin address may be asked by this name too, as in Kubernetes: *.NAME for all names below
-                            it, * for any; repeatable
-  --upstream URL            http://HOST:PORT, h2c://HOST:PORT (HTTP/2) or http://unix:PATH; with TLS https://HOST or
-                            h2://HOST (HTTP/2); several with commas. Each address of a name is an upstream
-  --upstream-resolve DURATION  between two lookups of a name in --upstream, from 100ms to 1h (5s)
-  --upstream-ca-file PATH   the authorities that sign the upstream's certificate, followed (the system's)
-  --upstream-tls-name NAME  the name that must be in it (the host of --upstream)
-  --upstream-certificate-file PATH  the sidecar's own certificate for the upstream, followed
-  --upstream-key-file PATH  its key
-  --capacity N              requests in each cycle, for all clients together; auto finds it
-  --cycle DURATION          the shares are divided anew after this time (10s)
-  --reservation PERCENT     the part of its even share that an idle client keeps (10%)
-  --on-new-client redivide|restart  what happens to the running cycle (redivide)
-  --lending proportional|max_min  how clients that ask for more than an even share divide what
-                        others leave: in proportion to what they lack, or equally (proportional)
-  --reclaim next_cycle|at_once  when a client gets its own back (next_cycle)
-  --minimum-cycle DURATION  restart and at_once cut no cycle short before this time (a tenth of --cycle)
-  --leave-after CYCLES      a client without a request for this many cycles leaves; 0: never (10)
-  --limit-min N             with --capacity auto: at least this many requests may be in flight, from 2 (2)
-  --limit-max N             with --capacity auto: at most this many (4096)
-  --client-weight NAME=WEIGHT  a client with 3 gets three times the even share of others, up to 1024 (1); repeatable
-  --scope replica|fleet     a pool for this replica, or one that all with the same --pool share (replica)
-  --pool NAME               the pool in --store that a fleet shares (default)
-  --client-header NAME      the field with the client's id (X-Client-Id); none: its address is its id
-  --anonymous NAME          requests without an id are one client of this name; else they are refused
-  --clients N               the most clients that share (1024)
-  --cors-origin ORIGIN      pages of this origin may read refusals with their fields; * is every page; repeatable
-  --preflights pass|count   whether preflights of browsers, which name no client, pass without being counted (pass)
-  --mode enforce|passthrough  passthrough decides and counts, and lets everything through (enforce)
-  --rules PATH              rules in front of the pool: files, and directories of *.yaml; repeatable, followed live
-  --rule TEXT               a rule in one line, for example 'client: 100/minute burst 20'; repeatable
-  --watch zk://HOST:PORT/path  rules in ZooKeeper, followed live; repeatable
-  --watch-password-file PATH  its first line is the password for the user in --watch zk://USER@HOST:PORT/path
-  --watch-copy PATH         a file for the last good rules of --watch, for a start while ZooKeeper is away
-  --merge-domains           several rule files, or a file and ZooKeeper, may have the same domain
-  --mappings PATH           which rules a request meets, as with `serve --auth`; without it: client=ID
-  --max-buckets N           the most buckets of rules in memory (1048576)
-  --store URL               rules, and with --scope fleet the pool, count in this store, together with other
-                            instances: redis://HOST:PORT, zk://…
-  --store-password-file PATH  its first line is the store's password
-  --store-timeout DURATION  for one call of the store; then --on-store-failure decides (10ms; zk: 250ms)
-  --on-store-failure WORD   local, allow or deny (local; zk: deny)
-                            TLS and the other settings of the store are flags too: `headgate help sidecar --all`
-  --rate-limit-fields WORD  the fields that describe a share: all, draft, draft-7, … none (draft)
-  --refusal-file PATH       the content type and the body of refusals; without it: application/problem+json
-  --x-forwarded append|replace|off  X-Forwarded-For, -Proto, -Host (append)
-  --forwarded append|replace|off  the field Forwarded (off)
-  --via NAME                this proxy in Via and Proxy-Status (headgate); a request that has it 8 times is answered 508.
-                            none: Via is passed on, and a request that goes in circles is not noticed
-  --no-reason               no Proxy-Status in answers about a failure of the upstream
-  --abandoned cancel|finish  requests over HTTP/1.1 whose client closes its direction before the answer begins (cancel).
-                            finish: for clients that send all, close their direction, and read the answer
-  --connect-timeout DURATION  for a connection to the upstream (5s)
-  --answer-timeout DURATION   from the end of a request to the head of its answer (1m)
-  --idle-timeout DURATION     without a byte in either direction, in a request or between two (5m)
-  --tunnel-idle-timeout DURATION  the same for tunnels, such as WebSocket (1h)
-  --queue-timeout DURATION    for a request that waits for a connection (5s)
-  --drain-timeout DURATION    for requests in progress when the process stops (10s)
-  --handover PATH           a Unix socket: a new process with the same PATH takes over the listening sockets and the
-                            shares of the old one, which then leaves, so that a restart fails no request
-  --check-path PATH         ask each address of the upstream for this path; it gets no requests while it fails, unless
-                            all addresses fail
-  --check-interval DURATION   between two checks of an address by an event loop, from 200ms (5s)
-  --upstream-connections N    to each address of the upstream, also to each address of a name (512)
-  --queue N                 requests that wait for a connection, and as many that queues of rules hold (1024)
-  --max-connections N       of clients (10000)
-  --max-connections-per-address N  of clients at one address (--max-connections: a load balancer has one address)
-  --threads N               event loops (one for each core)
-  --log-level debug|info|warning|error  the least important events that are logged (info)
-  --log-format text|json    how an event is written (text)
-  --config PATH             a settings file: each flag is a setting (--drain-timeout is drain_timeout); HEADGATE_CONFIG names
-                            it too. HEADGATE_DRAIN_TIMEOUT in the environment comes before the file, and a flag before both
-  --print-config            serve nothing; print each setting, its value and where it came from
-  --json                    with --print-config: as JSON
-  --plan PATH               serve nothing; say what the pool would have done with this access log (- is stdin)
-  --plan-client PLACE       the client's id in a line: the word 1, 2, … or -1 (the last), or a member of JSON (1)
+Settings come from a file (--config PATH, HEADGATE_CONFIG), the environment (HEADGATE_DRAIN_TIMEOUT=1m; separate the
+values of a list by ";") and flags. Flags override the environment, which overrides the file. SIGHUP reads rules,
+mappings and certificates again; SIGTERM finishes requests in progress and exits.
 
-Exit status: 0 stopped by a signal, 2 wrong usage, 3 cannot listen on an address.
+  --config PATH        the settings file
+  --print-config       show every setting, its value and where the value came from, and exit
+  --json               with --print-config: as JSON
+  --plan PATH          serve nothing; say what the pool would have done with this access log (- is stdin)
+  --plan-client PLACE  the client's id in a line: the word 1, 2, … or -1 (the last), or a member of JSON (1)
+
+The most used settings; those with … may be given more than once:
 )";
+
+constexpr std::string_view kSidecarEnd = R"(
+`headgate help sidecar --all` lists all settings; docs/reference/sidecar-settings.md says when to change them.
+
+Exit status: 0 stopped by a signal, 2 wrong settings or rules, 3 cannot listen on an address.
+)";
+
+constexpr std::array<std::string_view, 16> kCommonSettingsOfSidecar = {
+    "listen",        "admin_listen", "credential_file", "upstream", "capacity", "cycle",
+    "client_header", "anonymous",    "scope",           "mode",     "rules",    "rule",
+    "store",         "check_path",   "handover",        "log_level"};
 
 constexpr std::string_view kCheck = R"(headgate check: may this request pass now?
 
@@ -390,41 +326,32 @@ const std::array<std::string, 13> kCommands = {
     "serve", "sidecar", "check",         "validate",   "explain", "scenario", "rules",
     "bench", "store",   "hash-password", "completion", "man",     "version"};
 
-std::string LineOf(const Setting& setting, size_t width) {
-  const std::vector<std::string> values = ShowValue(setting, Settings{});
+std::string LineOf(const Setting& setting, const Settings& defaults, size_t width) {
+  const std::vector<std::string> values = ShowValue(setting, defaults);
   const bool shown = !values.empty() && !values.front().empty();
   return fmt::format("  {:<{}}  {}{}\n", FlagOf(setting) + (setting.is_list() ? " …" : ""), width,
                      setting.help, shown ? fmt::format(" [{}]", values.front()) : "");
 }
 
-std::string Serve() {
-  std::string text(kServe);
-  for (const std::string_view name : kCommonSettings) text += LineOf(*FindSetting(name), 19);
-  return text.append(kServeEnd);
+std::string Screen(Command command, std::string_view begin,
+                   std::span<const std::string_view> settings, std::string_view end) {
+  const Settings defaults = DefaultsOf(command);
+  std::string text(begin);
+  for (const std::string_view name : settings)
+    text += LineOf(*FindSetting(name, command), defaults, 19);
+  return text.append(end);
 }
 
-std::string AllOfSidecar() {
-  std::string text(kSidecar);
-  const auto add_group = [&](std::string_view title, bool (*is_in)(const Setting&)) {
-    text += fmt::format("\n{}\n", title);
-    for (const Setting& setting : AllSettings()) {
-      if (is_in(setting)) text += LineOf(setting, 32);
-    }
-  };
-  add_group("Rules in ZooKeeper", IsOfWatch);
-  add_group(FindSetting("store")->group, IsOfStore);
-  return text;
-}
-
-std::string AllOfServe() {
-  std::string text = "headgate serve: all settings\n";
+std::string AllOf(Command command) {
+  const Settings defaults = DefaultsOf(command);
+  std::string text = fmt::format("headgate {}: all settings\n", NameOf(command));
   std::string_view group;
-  for (const Setting& setting : AllSettings()) {
+  for (const Setting& setting : AllSettings(command)) {
     if (setting.group != group) {
       group = setting.group;
       text += fmt::format("\n{}\n", group);
     }
-    text += LineOf(setting, 32);
+    text += LineOf(setting, defaults, 32);
   }
   return text;
 }
@@ -434,9 +361,15 @@ std::string AllOfServe() {
 std::string_view Overview() { return kOverview; }
 
 std::string HelpOf(std::string_view command, HelpLength length) {
-  if (command == "serve") return length == HelpLength::kAll ? AllOfServe() : Serve();
-  if (command == "sidecar")
-    return length == HelpLength::kAll ? AllOfSidecar() : std::string(kSidecar);
+  const bool all = length == HelpLength::kAll;
+  if (command == "serve") {
+    return all ? AllOf(Command::kServe)
+               : Screen(Command::kServe, kServe, kCommonSettings, kServeEnd);
+  }
+  if (command == "sidecar") {
+    return all ? AllOf(Command::kSidecar)
+               : Screen(Command::kSidecar, kSidecar, kCommonSettingsOfSidecar, kSidecarEnd);
+  }
   if (command == "check") return std::string(kCheck);
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);

@@ -293,8 +293,8 @@ class Refusals(Certificates):
         base = (BINARY, "sidecar", "--capacity", "1", "--upstream", "http://127.0.0.1:9")
         pair = ("--tls-certificate-file", self.certificate, "--tls-key-file", self.key)
         for words, said in (
-            (("--listen", "tls:127.0.0.1:0"), "needs --tls-certificate-file"),
-            (pair, "need a --listen tls:ADDRESS"),
+            (("--listen", "tls:127.0.0.1:0"), "needs a certificate"),
+            (pair, "no address speaks TLS"),
             (("--upstream-ca-file", self.authority.file), "https:// or h2://"),
             (("--listen", "tls:127.0.0.1:0", *pair, "--client-from-certificate"), "needs --tls-client-ca-file"),
             (("--listen", "tls:127.0.0.1:0", *pair[:3], self.certificate), "cannot be used"),

@@ -9,7 +9,6 @@
 #include <new>
 #include <optional>
 #include <system_error>
-#include <thread>
 
 #include "headgate/app/runtime/connection_watch.h"
 #include "headgate/app/runtime/engine.h"
@@ -25,15 +24,15 @@
 #include "headgate/app/runtime/run_loop.h"
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/serve/fronts.h"
-#include "headgate/app/serve/serve_arguments.h"
 #include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/listen_address.h"
+#include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/settings/rule_files.h"
+#include "headgate/app/settings/setting_arguments.h"
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/settings/watch_settings.h"
-#include "headgate/base/random_secret.h"
 #include "headgate/files/files.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
@@ -46,11 +45,6 @@ namespace {
 // Connections are reserved for this many servers of a store.
 constexpr uint64_t kStoreServers = 8;
 
-uint32_t ThreadsOf(const Settings& settings) {
-  if (settings.threads != 0) return static_cast<uint32_t>(settings.threads);
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& files) {
   return {
       .threads = ThreadsOf(settings),
@@ -61,27 +55,6 @@ net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& fil
       .idle_timeout = settings.idle_timeout,
       .write_timeout = settings.write_timeout,
       .buffer_bytes_max = settings.max_buffer_bytes};
-}
-
-observe::LogOptions LogOptionsOf(const Settings& settings) {
-  return {.level_min = *observe::LevelByName(settings.log_level),
-          .format =
-              settings.log_format == "json" ? observe::LogFormat::kJson : observe::LogFormat::kText,
-          .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain
-                                                             : observe::ClientKeys::kHashed,
-          .secret = base::RandomHashSecret()};
-}
-
-// Reads the credential from the first line of credential_file.
-void ReadCredential(Configuration& configuration) {
-  Settings& settings = configuration.settings;
-  if (settings.credential_file.empty()) return;
-  auto credential = files::ReadFirstLine(settings.credential_file);
-  if (!credential.ok()) {
-    return configuration.AddProblem("credential_file", credential.status(),
-                                    HintOnFile(settings.credential_file, ""));
-  }
-  settings.credential = *std::move(credential);
 }
 
 // The secrets of files; empty if no file is configured.
@@ -286,7 +259,8 @@ class Process {
       shared_->ShowRules(rules_.in_force());
       rules_.OnInForce([this](const rule::RulesInForce& rules) { shared_->ShowRules(rules); });
       front_options_.store_problem = [this] { return shared_->problem(); };
-    } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
+    } else if (const std::string unused = ChangedSettings(configuration_, IsOfStore);
+               !unused.empty()) {
       log_.Warning(
           "settings.ignored",
           {{"settings", unused},
@@ -446,7 +420,7 @@ class Process {
 
 int Serve(const std::vector<std::string>& arguments, const Console& console) {
   HoldReload();
-  const auto parsed = ParseServeArguments(arguments, console);
+  const auto parsed = ParseSettingArguments(Command::kServe, arguments, console);
   if (!parsed) return kExitUsage;
   Configuration configuration = Configure(*parsed, ProcessEnvironment());
   UseDefaultsOfStore(configuration);

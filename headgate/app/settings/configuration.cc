@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kAddressForms =
     "for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or unix:/run/headgate.sock";
 constexpr std::string_view kVariablePrefix = "HEADGATE_";
-// Variables that are not settings: `serve` reads the first, tests and examples read the others.
+// Variables that are not settings: Configure reads the first, tests and examples read the others.
 constexpr std::array<std::string_view, 3> kOtherVariables{"HEADGATE_CONFIG", "HEADGATE_BINARY",
                                                           "HEADGATE_REDIS_SERVER"};
 
@@ -34,14 +34,14 @@ Origin PlaceIn(const std::string& path, const rule::Mark& mark) {
   return {.place = fmt::format("{}:{}:{}", path, mark.line, mark.column), .mark = mark};
 }
 
-std::string ListsAll(const SettingNames& names) {
-  return fmt::format("`{}` lists every setting", names.lists_all());
+std::string ListsAll(Command command) {
+  return fmt::format("`headgate {} --print-config` lists every setting", NameOf(command));
 }
 
-std::string HintFor(std::string_view name, const SettingNames& names) {
-  const std::string_view nearest = names.Nearest(name);
+std::string HintFor(std::string_view name, Command command) {
+  const std::string_view nearest = NearestSetting(name, command);
   if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
-  return ListsAll(names);
+  return ListsAll(command);
 }
 
 // The text of a scalar, or "" for YAML's null.
@@ -54,11 +54,10 @@ std::string TextOf(const rule::read::DocumentNode& scalar) {
 
 class FileReader {
  public:
-  FileReader(const std::string& path, const SettingNames& names,
-             std::vector<ConfigurationProblem>& problems)
+  FileReader(const std::string& path, Command command, std::vector<ConfigurationProblem>& problems)
       : path_(path),
         directory_(std::filesystem::path(path).parent_path()),
-        names_(names),
+        command_(command),
         problems_(problems) {}
 
   GivenValues Read(const rule::read::DocumentNode& root) {
@@ -78,10 +77,12 @@ class FileReader {
   }
 
   void ReadPair(const rule::read::DocumentNode& key, const rule::read::DocumentNode& value) {
-    const auto* setting =
-        key.kind == rule::read::NodeKind::kScalar ? names_.Find(key.text) : nullptr;
-    if (setting == nullptr)
-      return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text, names_));
+    const Setting* const setting =
+        key.kind == rule::read::NodeKind::kScalar ? FindSetting(key.text, command_) : nullptr;
+    if (setting == nullptr) {
+      return Problem(key, fmt::format("unknown setting '{}'", key.text),
+                     HintFor(key.text, command_));
+    }
     if (given_.contains(setting->name)) {
       return Problem(key, fmt::format("setting '{}' appears twice", key.text), "keep one of them");
     }
@@ -94,17 +95,17 @@ class FileReader {
     given_.emplace(key.text, GivenValue{*std::move(values), std::move(origin)});
   }
 
-  std::optional<std::vector<std::string>> ValuesOf(const SettingNames::Name& setting,
+  std::optional<std::vector<std::string>> ValuesOf(const Setting& setting,
                                                    const rule::read::DocumentNode& node) {
     if (node.kind == rule::read::NodeKind::kScalar) {
       const std::string text = TextOf(node);
-      if (setting.is_list && text.empty()) return std::vector<std::string>();
+      if (setting.is_list() && text.empty()) return std::vector<std::string>();
       return std::vector<std::string>{text};
     }
-    if (node.kind != rule::read::NodeKind::kSequence || !setting.is_list) {
+    if (node.kind != rule::read::NodeKind::kSequence || !setting.is_list()) {
       Problem(node,
               fmt::format("{} takes {}", setting.name,
-                          setting.is_list ? "a value or a list of values" : "one value"),
+                          setting.is_list() ? "a value or a list of values" : "one value"),
               fmt::format("write `{}: …`", setting.name));
       return std::nullopt;
     }
@@ -122,7 +123,7 @@ class FileReader {
 
   const std::string& path_;
   const std::string directory_;
-  const SettingNames& names_;
+  const Command command_;
   std::vector<ConfigurationProblem>& problems_;
   GivenValues given_;
 };
@@ -150,15 +151,15 @@ bool IsOfKubernetes(std::string_view variable) {
          variable.ends_with("_PORT");
 }
 
-std::string VariableHint(std::string_view variable, const SettingNames& names) {
+std::string VariableHint(std::string_view variable, Command command) {
   std::string name(variable.substr(kVariablePrefix.size()));
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   if (name != "config" && rule::NearestWord(name, {"config"}) == "config")
     return "did you mean 'HEADGATE_CONFIG'?";
-  const std::string_view nearest = names.Nearest(name);
-  if (nearest.empty()) return ListsAll(names);
+  const std::string_view nearest = NearestSetting(name, command);
+  if (nearest.empty()) return ListsAll(command);
   return fmt::format("did you mean '{}'?", EnvironmentNameOf(nearest));
 }
 
@@ -166,7 +167,11 @@ std::string VariableHint(std::string_view variable, const SettingNames& names) {
 std::string Quoted(std::string_view value) { return wire::Json(value).Text(); }
 
 std::string ShowYaml(const Setting& setting, const std::vector<std::string>& values) {
-  return YamlOf(setting.is_list(), TypeOf(setting) == "text", values);
+  if (!setting.is_list())
+    return TypeOf(setting) == "text" ? Quoted(values.front()) : values.front();
+  std::string list = "[";
+  for (const std::string& value : values) list += (list.size() > 1 ? ", " : "") + Quoted(value);
+  return list + "]";
 }
 
 // "a certificate has no key", "2 certificates have no key"
@@ -176,35 +181,6 @@ std::string Lacking(size_t count, std::string_view what, std::string_view lacks)
 }
 
 }  // namespace
-
-const SettingNames& SettingNames::OfServe() {
-  static const SettingNames names = [] {
-    std::vector<Name> all;
-    for (const Setting& setting : AllSettings())
-      all.push_back({std::string(setting.name), setting.is_list(), setting.paths});
-    return SettingNames(std::move(all), "headgate serve --print-config");
-  }();
-  return names;
-}
-
-const SettingNames::Name* SettingNames::Find(std::string_view name) const {
-  const auto found =
-      std::ranges::find_if(names_, [&](const Name& known) { return known.name == name; });
-  return found == names_.end() ? nullptr : &*found;
-}
-
-std::string_view SettingNames::Nearest(std::string_view name) const {
-  std::vector<std::string_view> words;
-  for (const Name& known : names_) words.push_back(known.name);
-  return rule::NearestWord(name, words);
-}
-
-std::string YamlOf(bool is_list, bool is_text, const std::vector<std::string>& values) {
-  if (!is_list) return is_text ? Quoted(values.front()) : values.front();
-  std::string list = "[";
-  for (const std::string& value : values) list += (list.size() > 1 ? ", " : "") + Quoted(value);
-  return list + "]";
-}
 
 std::string_view Configuration::OriginOf(std::string_view name) const {
   const auto found = origins.find(name);
@@ -225,8 +201,18 @@ void Configuration::AddProblem(std::string_view setting, std::string_view what,
   // The name of a flag or a variable already contains the setting's name.
   const bool named = !origin.place.empty() && origin.mark.line == 0;
   problems.push_back({origin, named ? std::string(what) : fmt::format("{}: {}", setting, what),
-                      hint.empty() ? fmt::format("{}: {}", setting, FindSetting(setting)->help)
-                                   : std::string(hint)});
+                      hint.empty()
+                          ? fmt::format("{}: {}", setting, FindSetting(setting, command)->help)
+                          : std::string(hint)});
+}
+
+void Configuration::Refuse(std::string_view what, std::string_view hint) {
+  const std::string_view flag = what.substr(0, what.find_first_of(" :"));
+  Origin origin;
+  for (const auto& [name, where] : origins) {
+    if (where.place != flag && FlagOf(*FindSetting(name, command)) == flag) origin = where;
+  }
+  problems.push_back({std::move(origin), std::string(what), std::string(hint)});
 }
 
 void Configuration::ReadSecret(std::string_view setting, const std::string& path,
@@ -269,8 +255,7 @@ Environment ProcessEnvironment() {
 }
 
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
-                             std::vector<ConfigurationProblem>& problems,
-                             const SettingNames& names) {
+                             std::vector<ConfigurationProblem>& problems, Command command) {
   const rule::read::Document::Parsed parsed = rule::read::Document::Parse(text);
   if (parsed.error) {
     problems.push_back(
@@ -278,29 +263,28 @@ GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
     return {};
   }
   if (parsed.document->root() == nullptr) return {};
-  return FileReader(path, names, problems).Read(*parsed.document->root());
+  return FileReader(path, command, problems).Read(*parsed.document->root());
 }
 
 GivenValues ReadEnvironment(const Environment& environment,
-                            std::vector<ConfigurationProblem>& problems,
-                            const SettingNames& names) {
-  std::map<std::string, const SettingNames::Name*, std::less<>> by_variable;
-  for (const SettingNames::Name& setting : names.all())
+                            std::vector<ConfigurationProblem>& problems, Command command) {
+  std::map<std::string, const Setting*, std::less<>> by_variable;
+  for (const Setting& setting : AllSettings(command))
     by_variable.emplace(EnvironmentNameOf(setting.name), &setting);
   GivenValues given;
   for (auto entry = environment.lower_bound(kVariablePrefix);
        entry != environment.end() && entry->first.starts_with(kVariablePrefix); ++entry) {
     const auto& [name, value] = *entry;
     if (const auto found = by_variable.find(name); found != by_variable.end()) {
-      const SettingNames::Name& setting = *found->second;
-      given.emplace(
-          setting.name,
-          GivenValue{setting.is_list ? SplitList(value) : std::vector<std::string>{value}, {name}});
+      const Setting& setting = *found->second;
+      given.emplace(setting.name, GivenValue{setting.is_list() ? SplitList(value)
+                                                               : std::vector<std::string>{value},
+                                             {name}});
     } else if (std::find(kOtherVariables.begin(), kOtherVariables.end(), name) ==
                    kOtherVariables.end() &&
                !IsOfKubernetes(name)) {
       problems.push_back(
-          {{name}, "this variable does not name a setting", VariableHint(name, names)});
+          {{name}, "this variable does not name a setting", VariableHint(name, command)});
     }
   }
   return given;
@@ -308,7 +292,7 @@ GivenValues ReadEnvironment(const Environment& environment,
 
 void Apply(const GivenValues& given, Configuration& configuration) {
   for (const auto& [name, value] : given) {
-    const Setting& setting = *FindSetting(name);
+    const Setting& setting = *FindSetting(name, configuration.command);
     const absl::Status set = SetValue(setting, value.values, configuration.settings);
     if (set.ok()) {
       configuration.origins[name] = value.origin;
@@ -408,7 +392,7 @@ std::string PrintConfiguration(const Configuration& configuration) {
   const std::string here = std::filesystem::current_path();
   std::string text;
   std::string_view group;
-  for (const Setting& setting : AllSettings()) {
+  for (const Setting& setting : AllSettings(configuration.command)) {
     if (setting.group != group) {
       group = setting.group;
       text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", group);
@@ -427,7 +411,7 @@ std::string PrintConfiguration(const Configuration& configuration) {
 std::string PrintConfigurationJson(const Configuration& configuration) {
   using wire::Json;
   Json settings = Json::Object();
-  for (const Setting& setting : AllSettings()) {
+  for (const Setting& setting : AllSettings(configuration.command)) {
     const std::vector<std::string> values = ShowValue(setting, configuration.settings);
     const bool hidden = HidesValue(setting, configuration.settings);
     Json value;
@@ -447,7 +431,8 @@ std::string PrintConfigurationJson(const Configuration& configuration) {
 }
 
 std::string DescribeForPage(const Setting& setting) {
-  const std::string value = ShowYaml(setting, ShowValue(setting, Settings{}));
+  const Command command = setting.of == Command::kBoth ? Command::kServe : setting.of;
+  const std::string value = ShowYaml(setting, ShowValue(setting, DefaultsOf(command)));
   return fmt::format("### `{}`\n{} {}\n\nType: {}. Default: `{}`. Flag: `{}`. Environment: `{}`.\n",
                      setting.name, setting.help, setting.advice, TypeOf(setting), value,
                      FlagOf(setting), EnvironmentNameOf(setting.name));

@@ -1,5 +1,5 @@
 // Reads the values of settings and records where each came from. Precedence, lowest first: default,
-// headgate.yaml, environment, flag.
+// settings file, environment, flag.
 #pragma once
 
 #include <functional>
@@ -33,6 +33,9 @@ struct ConfigurationProblem {
 };
 
 struct Configuration {
+  explicit Configuration(Command of = Command::kServe) : command(of), settings(DefaultsOf(of)) {}
+
+  Command command;
   Settings settings;
   std::string file;  // the settings file that was read, as an absolute path; empty: none
   // By setting; settings at their default are absent.
@@ -49,6 +52,10 @@ struct Configuration {
                   std::string_view hint = {}) {
     AddProblem(setting, std::string(reason.message()), hint);
   }
+  // Adds a problem that begins with a flag: "--pool without --scope fleet". The place of its
+  // setting is named too, unless that is the flag.
+  void Refuse(std::string_view what, std::string_view hint);
+  bool ok() const { return problems.empty(); }
   // Reads the first line of the file that `setting` names into `secret`. Leaves it alone if no file
   // is named. If the file is unreadable, that is a problem, and `secret` gets a placeholder, to
   // suppress follow-on errors.
@@ -70,47 +77,19 @@ using GivenValues = std::map<std::string, GivenValue, std::less<>>;
 using Environment = std::map<std::string, std::string, std::less<>>;
 Environment ProcessEnvironment();
 
-// The settings of a command, as a settings file and the environment name them.
-class SettingNames {
- public:
-  struct Name {
-    std::string name;
-    bool is_list = false;
-    Paths paths = Paths::kNone;
-  };
-  // `lists_all` is the command that lists them.
-  SettingNames(std::vector<Name> names, std::string lists_all)
-      : names_(std::move(names)), lists_all_(std::move(lists_all)) {}
-  static const SettingNames& OfServe();
-
-  std::span<const Name> all() const { return names_; }
-  // Null if there is none of this name.
-  const Name* Find(std::string_view name) const;
-  // The one that the user probably meant, or empty.
-  std::string_view Nearest(std::string_view name) const;
-  const std::string& lists_all() const { return lists_all_; }
-
- private:
-  std::vector<Name> names_;
-  std::string lists_all_;
-};
-
 // Reads the text of a settings file: a mapping of settings to a value or, for lists, a sequence of
 // values. Relative paths in it are relative to the directory of `path`. All problems go to
 // `problems`.
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems,
-                             const SettingNames& names = SettingNames::OfServe());
+                             Command command = Command::kServe);
 
 // Reads HEADGATE_…; the values of a list are separated by ";". A variable that does not name a
 // setting is a problem, except the ones that Kubernetes sets for a service called headgate, and the
 // ones that our tests use.
 GivenValues ReadEnvironment(const Environment& environment,
                             std::vector<ConfigurationProblem>& problems,
-                            const SettingNames& names = SettingNames::OfServe());
-
-// The value of a setting as YAML, in quotes if `is_text`.
-std::string YamlOf(bool is_list, bool is_text, const std::vector<std::string>& values);
+                            Command command = Command::kServe);
 
 // Overrides the current values by those of one place.
 void Apply(const GivenValues& given, Configuration& configuration);
@@ -119,12 +98,12 @@ void Apply(const GivenValues& given, Configuration& configuration);
 void CheckTogether(Configuration& configuration);
 
 // For --print-config: every setting with its value and the place that gave it. The text is a valid
-// headgate.yaml that works from any directory: paths are absolute, and settings that hold a secret
+// settings file that works from any directory: paths are absolute, and settings that hold a secret
 // are commented out.
 std::string PrintConfiguration(const Configuration& configuration);
 std::string PrintConfigurationJson(const Configuration& configuration);
 
-// A setting's entry in docs/reference/configuration.md.
+// A setting's entry in docs/reference/configuration.md or docs/reference/sidecar-settings.md.
 std::string DescribeForPage(const Setting& setting);
 
 }  // namespace headgate::app

@@ -255,5 +255,15 @@ TEST(ConfigurationPage, ListsEverySettingAsTheTableHasIt) {
     EXPECT_THAT(page, HasSubstr(WithSingleSpaces(DescribeForPage(setting))));
 }
 
+// It describes those of the sidecar alone, and names the others.
+TEST(SidecarSettingsPage, ListsEverySettingAsTheTableHasIt) {
+  const std::string page = WithSingleSpaces(Source("docs/reference/sidecar-settings.md"));
+  for (const Setting& setting : AllSettings(Command::kSidecar)) {
+    EXPECT_THAT(
+        page, HasSubstr(setting.of == Command::kSidecar ? WithSingleSpaces(DescribeForPage(setting))
+                                                        : "`" + std::string(setting.name) + "`"));
+  }
+}
+
 }  // namespace configuration_test
 }  // namespace headgate::app

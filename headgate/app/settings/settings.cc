@@ -6,7 +6,9 @@
 #include <array>
 #include <charconv>
 
+#include "headgate/app/settings/table.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/problem.h"
 
 namespace headgate::app {
 namespace {
@@ -97,7 +99,58 @@ std::string HideLogin(const std::string& url) {
   return shown;
 }
 
+// With the groups in the order in which they first appear.
+std::vector<Setting> Gather(Command command) {
+  std::vector<Setting> settings;
+  std::vector<std::string_view> groups;
+  const auto add = [&](const Setting& setting, Command of) {
+    if ((static_cast<uint8_t>(of) & static_cast<uint8_t>(command)) == 0) return;
+    settings.push_back(setting);
+    settings.back().of = of;
+    groups.push_back(setting.group);
+  };
+  for (const Setting& setting : SettingsOfSidecarAlone()) add(setting, Command::kSidecar);
+  for (const Setting& setting : SettingsOfServe()) add(setting, setting.of);
+  std::ranges::stable_sort(settings, {}, [&](const Setting& setting) {
+    return std::ranges::find(groups, setting.group) - groups.begin();
+  });
+  return settings;
+}
+
 }  // namespace
+
+std::string_view NameOf(Command command) {
+  return command == Command::kServe ? "serve" : "sidecar";
+}
+
+Settings DefaultsOf(Command command) {
+  Settings settings;
+  if (command == Command::kServe) return settings;
+  settings.rate_limit_fields = "draft";
+  settings.idle_timeout = std::chrono::minutes(5);
+  return settings;
+}
+
+std::span<const Setting> AllSettings(Command command) {
+  static const std::vector<Setting> serve = Gather(Command::kServe);
+  static const std::vector<Setting> sidecar = Gather(Command::kSidecar);
+  return command == Command::kServe ? serve : sidecar;
+}
+
+bool IsOfStore(const Setting& setting) { return setting.group == kStore; }
+bool IsOfWatch(const Setting& setting) { return setting.name.starts_with("watch"); }
+
+const Setting* FindSetting(std::string_view name, Command command) {
+  const std::span<const Setting> all = AllSettings(command);
+  const auto found = std::ranges::find(all, name, &Setting::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string_view NearestSetting(std::string_view name, Command command) {
+  std::vector<std::string_view> words;
+  for (const Setting& setting : AllSettings(command)) words.push_back(setting.name);
+  return rule::NearestWord(name, words);
+}
 
 std::string FlagOf(const Setting& setting) {
   std::string flag = fmt::format("--{}", setting.name);

@@ -1,7 +1,8 @@
-// Every setting of `headgate serve`, declared once (settings_table.cc): name, type, bounds, help.
-// Flags (`--idle-timeout`), keys of headgate.yaml (`idle_timeout`), environment variables
-// (`HEADGATE_IDLE_TIMEOUT`), help and --print-config are made from this table. A test compares
-// examples/headgate.yaml and docs/reference/configuration.md with it.
+// Every setting of `headgate serve` and `headgate sidecar`, declared once (settings_table.cc and
+// sidecar_table.cc): name, commands, type, bounds, help. Flags (`--idle-timeout`), keys of a
+// settings file (`idle_timeout`), environment variables (`HEADGATE_IDLE_TIMEOUT`), help,
+// completions and --print-config are made from this table. A test compares examples/headgate.yaml,
+// docs/reference/configuration.md and docs/reference/sidecar-settings.md with it.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,22 @@
 #include <variant>
 #include <vector>
 
+#include "headgate/algorithm/fair_share_options.h"
 #include "headgate/base/secret.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/capacity/capacity_controller.h"
 #include "headgate/net/server_options.h"
 #include "headgate/store/backend_options.h"
 
 namespace headgate::app {
 
-// The values, with their defaults.
+// The commands that take settings.
+enum class Command : uint8_t { kServe = 1, kSidecar = 2, kBoth = 3 };
+// "serve"; of one command.
+std::string_view NameOf(Command command);
+
+// The values, with the defaults of `serve`.
 struct Settings {
   // The defaults of these options are declared with the options.
   static constexpr store::CallOptions kStore{};
@@ -37,7 +45,7 @@ struct Settings {
   std::string partition_key_secret_file;
   std::string reservation_secret_file;
 
-  std::string auth;
+  std::string auth;  // a sidecar calls it `mappings`
   std::string auth_header;
 
   std::vector<std::string> rules;
@@ -107,7 +115,56 @@ struct Settings {
   std::string log_level = "info";
   std::string log_format = "text";
   std::string log_client_keys = "hashed";
+
+  // Only for a sidecar.
+  std::string upstream;
+  base::Duration upstream_resolve = std::chrono::seconds(5);
+  std::string upstream_ca_file;
+  std::string upstream_tls_name;
+  std::string upstream_certificate_file;
+  std::string upstream_key_file;
+  uint64_t upstream_connections = 512;
+  uint64_t queue = 1024;
+  std::string check_path;
+  base::Duration check_interval = std::chrono::seconds(5);
+
+  std::string capacity;
+  base::Duration cycle = std::chrono::seconds(10);
+  std::string reservation = "10%";
+  std::string on_new_client = "redivide";
+  std::string lending = "proportional";
+  std::string reclaim = "next_cycle";
+  std::string minimum_cycle;
+  uint64_t leave_after = algorithm::FairShareOptions{}.leave_after_cycles;
+  uint64_t limit_min = capacity::CapacityOptions{}.limit_min;
+  uint64_t limit_max = capacity::CapacityOptions{}.limit_max;
+  std::string scope = "replica";
+  std::string pool = "default";
+  std::string mode = "enforce";
+
+  std::string client_header = "X-Client-Id";
+  std::string client_from_certificate = "no";
+  std::string anonymous;
+  uint64_t clients = algorithm::FairShareOptions{}.clients_max;
+  std::vector<std::string> client_weight;
+  std::vector<std::string> cors_origin;
+  std::string preflights = "pass";
+
+  std::string x_forwarded = "append";
+  std::string forwarded = "off";
+  std::string via = "headgate";
+  std::string no_reason = "no";
+
+  std::string abandoned = "cancel";
+  base::Duration connect_timeout = std::chrono::seconds(5);
+  base::Duration answer_timeout = std::chrono::minutes(1);
+  base::Duration tunnel_idle_timeout = std::chrono::hours(1);
+  base::Duration queue_timeout = std::chrono::seconds(5);
+  std::string handover;
 };
+
+// A sidecar has a few other defaults.
+Settings DefaultsOf(Command command);
 
 // The part of a value that is a secret.
 enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: the part of a URL before the '@'
@@ -133,6 +190,7 @@ struct Setting {
   std::string_view choices{};        // "a|b|c", or empty
   Secret secret = Secret::kNothing;  // never shown
   Paths paths = Paths::kNone;
+  Command of = Command::kBoth;
 
   bool is_list() const {
     return std::holds_alternative<std::vector<std::string> Settings::*>(target);
@@ -142,14 +200,15 @@ struct Setting {
 // The choices of settings that are on or off; `true` and `false` are accepted too.
 inline constexpr std::string_view kNoOrYes = "no|yes";
 
-std::span<const Setting> AllSettings();
+// The settings of one command, a group after the other.
+std::span<const Setting> AllSettings(Command command = Command::kServe);
 // Whether a setting is about the store that instances share, or about rules in ZooKeeper.
 bool IsOfStore(const Setting& setting);
 bool IsOfWatch(const Setting& setting);
-// Whether `headgate sidecar` has it, too.
-bool IsOfSidecar(const Setting& setting);
-// Null if there is no setting of this name.
-const Setting* FindSetting(std::string_view name);
+// Null if the command has no setting of this name.
+const Setting* FindSetting(std::string_view name, Command command = Command::kServe);
+// The name of the setting that the user probably meant, or empty.
+std::string_view NearestSetting(std::string_view name, Command command = Command::kServe);
 
 // "--idle-timeout", "HEADGATE_IDLE_TIMEOUT".
 std::string FlagOf(const Setting& setting);

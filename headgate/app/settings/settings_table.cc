@@ -1,29 +1,17 @@
-// The table of all settings; settings.cc parses and checks the values.
-#include <algorithm>
+// The table of the settings of `serve`, many of which a sidecar has too. sidecar_table.cc has the
+// settings of a sidecar alone; settings.cc parses and checks the values.
 #include <array>
 
-#include "headgate/app/settings/settings.h"
-#include "headgate/rule/problem.h"
+#include "headgate/app/settings/table.h"
 #include "headgate/store/limit_table.h"
 
 namespace headgate::app {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kSecond = 1000 * kMillisecond;
-constexpr uint64_t kYear = 365 * 24 * 3600 * kSecond;
-
-constexpr std::string_view kListening = "Listening";
 constexpr std::string_view kAuth = "Forward-auth";
-constexpr std::string_view kRules = "Rules";
-constexpr std::string_view kMemory = "Memory";
-constexpr std::string_view kStore = "The store that instances share";
-constexpr std::string_view kTlsGroup = "TLS";
-constexpr std::string_view kAccess = "Access";
-constexpr std::string_view kConnections = "Connections";
 constexpr std::string_view kLog = "Log";
 
-const std::array kSettings = {
+constexpr std::array kOfServe = {
     Setting{.name = "listen",
             .group = kListening,
             .target = &Settings::listen,
@@ -31,28 +19,32 @@ const std::array kSettings = {
                     "or unix:PATH.",
             .advice = "With tls: before it, it speaks TLS. Give several for several addresses; "
                       "\"none\" for none. Set a credential too if the address is not loopback.",
-            .paths = Paths::kAddresses},
+            .paths = Paths::kAddresses,
+            .of = Command::kServe},
     Setting{.name = "listen_resp",
             .group = kListening,
             .target = &Settings::listen_resp,
             .help = "An address that speaks the Redis protocol only.",
             .advice = "Alone it opens nothing else: set listen and admin_listen too for HTTP, "
                       "metrics and health.",
-            .paths = Paths::kAddresses},
+            .paths = Paths::kAddresses,
+            .of = Command::kServe},
     Setting{.name = "listen_http",
             .group = kListening,
             .target = &Settings::listen_http,
             .help = "An address that speaks HTTP only, metrics and health included.",
             .advice =
                 "Alone it opens nothing else: use it if the Redis protocol must not be reachable.",
-            .paths = Paths::kAddresses},
+            .paths = Paths::kAddresses,
+            .of = Command::kServe},
     Setting{.name = "listen_spoe",
             .group = kListening,
             .target = &Settings::listen_spoe,
             .help = "An address for HAProxy's filters (SPOE).",
             .advice = "It needs auth or auth_header. HAProxy's own address must be one of the "
                       "trusted_proxies of auth.",
-            .paths = Paths::kAddresses},
+            .paths = Paths::kAddresses,
+            .of = Command::kServe},
     Setting{.name = "admin_listen",
             .group = kListening,
             .target = &Settings::admin_listen,
@@ -65,7 +57,8 @@ const std::array kSettings = {
             .help = "The fields that HTTP answers use to describe a limit.",
             .advice = "Choose the form that your clients read; an address can have its own: "
                       "127.0.0.1:8080?fields=draft-7.",
-            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|openai|anthropic|none"},
+            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|openai|anthropic|none",
+            .of = Command::kServe},
     Setting{.name = "refusal_file",
             .group = kListening,
             .target = &Settings::refusal_file,
@@ -73,18 +66,21 @@ const std::array kSettings = {
             .advice =
                 "Set it if clients expect errors in a form of their own; a rule, a mapping or "
                 "an address (?refusal_file=PATH) can have another. Read at the start.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kServe},
     Setting{.name = "retry_after_jitter",
             .group = kListening,
             .target = &Settings::retry_after_jitter,
             .help = "Retry-After is longer by a random part, at most this percentage.",
             .advice = "Raise it if clients that were denied together come back together.",
-            .max = 100},
+            .max = 100,
+            .of = Command::kServe},
     Setting{.name = "retry_after_jitter_max",
             .group = kListening,
             .target = &Settings::retry_after_jitter_max,
             .help = "The random part of Retry-After is at most this long; 0s: no bound.",
-            .advice = "Set it if limits with long periods would make clients wait much longer."},
+            .advice = "Set it if limits with long periods would make clients wait much longer.",
+            .of = Command::kServe},
     Setting{.name = "partition_key_secret_file",
             .group = kListening,
             .target = &Settings::partition_key_secret_file,
@@ -92,7 +88,8 @@ const std::array kSettings = {
                 "A file whose first line is a secret: RateLimit fields then have pk, a hash of the "
                 "bucket.",
             .advice = "Set it if clients have several keys; give all instances the same secret.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kServe},
     Setting{
         .name = "reservation_secret_file",
         .group = kListening,
@@ -100,20 +97,23 @@ const std::array kSettings = {
         .help = "A file whose first line is a secret: it seals the reservations of /v1/reserve.",
         .advice = "Set it if another instance that shares the store may settle them; give all "
                   "instances the same secret.",
-        .paths = Paths::kAll},
+        .paths = Paths::kAll,
+        .of = Command::kServe},
 
     Setting{.name = "auth",
             .group = kAuth,
             .target = &Settings::auth,
             .help = "A file of mappings for proxies that ask at /auth; followed while running.",
             .advice = "See docs/guides/behind-your-proxy.md.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kServe},
     Setting{.name = "auth_header",
             .group = kAuth,
             .target = &Settings::auth_header,
             .help = "Each request to /auth is limited by this header, as api_key in the domain "
                     "\"default\".",
-            .advice = "For first steps and small setups; a file of mappings can express more."},
+            .advice = "For first steps and small setups; a file of mappings can express more.",
+            .of = Command::kServe},
 
     Setting{.name = "rules",
             .group = kRules,
@@ -138,7 +138,8 @@ const std::array kSettings = {
             .help = "Whether requests are decided and counted, and none is refused.",
             .advice = "Set it to yes to try rules on live requests, or when limits do harm; the "
                       "admin address switches it live (/v1/passthrough).",
-            .choices = kNoOrYes},
+            .choices = kNoOrYes,
+            .of = Command::kServe},
     Setting{.name = "watch",
             .group = kRules,
             .target = &Settings::watch,
@@ -170,7 +171,8 @@ const std::array kSettings = {
             .advice =
                 "Set it to change rule files over the admin address; ZooKeeper keeps notes of "
                 "its own.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kServe},
     Setting{.name = "watch_session_timeout",
             .group = kRules,
             .target = &Settings::watch_session_timeout,
@@ -195,21 +197,24 @@ const std::array kSettings = {
                     "room of their own.",
             .advice = "Raise it if headgate_client_limits_forgotten_total grows.",
             .min = 16,
-            .max = store::LimitTable::kClientLimitsMax},
+            .max = store::LimitTable::kClientLimitsMax,
+            .of = Command::kServe},
     Setting{
         .name = "snapshot",
         .group = kMemory,
         .target = &Settings::snapshot,
         .help = "A file that keeps the state of buckets across restarts; empty for none.",
         .advice = "Set it in production: without it a restart gives everyone a fresh allowance.",
-        .paths = Paths::kAll},
+        .paths = Paths::kAll,
+        .of = Command::kServe},
     Setting{.name = "snapshot_interval",
             .group = kMemory,
             .target = &Settings::snapshot_interval,
             .help = "How often the snapshot is written; a crash loses at most this much.",
             .advice = "Raise it if writing takes long.",
             .min = 100 * kMillisecond,
-            .max = kYear},
+            .max = kYear,
+            .of = Command::kServe},
 
     Setting{.name = "store",
             .group = kStore,
@@ -438,7 +443,8 @@ const std::array kSettings = {
         .help = "The secret for reading and changing state: AUTH's password, HTTP's bearer token.",
         .advice =
             "Other users of the machine can see a flag: prefer credential_file or the environment.",
-        .secret = Secret::kAll},
+        .secret = Secret::kAll,
+        .of = Command::kServe},
     Setting{.name = "credential_file",
             .group = kAccess,
             .target = &Settings::credential_file,
@@ -450,7 +456,8 @@ const std::array kSettings = {
             .target = &Settings::users_file,
             .help = "A file with users, their rights and the hashes of their passwords.",
             .advice = "Set it if not every client may do everything; docs/reference/users.md.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kServe},
     Setting{.name = "known_host",
             .group = kAccess,
             .target = &Settings::known_host,
@@ -464,7 +471,8 @@ const std::array kSettings = {
             .target = &Settings::threads,
             .help = "Event loops; 0 is one per core.",
             .advice = "Lower it if other programs share the machine.",
-            .max = 1024},
+            .max = 1024,
+            .of = Command::kServe},
     Setting{.name = "max_connections",
             .group = kConnections,
             .target = &Settings::max_connections,
@@ -472,14 +480,16 @@ const std::array kSettings = {
             .advice = "Raise it with the limit on open files (ulimit -n); if that is too low, "
                       "max_connections is lowered.",
             .min = 1,
-            .max = 10'000'000},
+            .max = 10'000'000,
+            .of = Command::kServe},
     Setting{.name = "max_connections_per_address",
             .group = kConnections,
             .target = &Settings::max_connections_per_address,
             .help = "Open connections from one address (IPv6: one /64 network); 0 is a quarter of "
                     "max_connections.",
             .advice = "Raise it if all clients come through one proxy.",
-            .max = 10'000'000},
+            .max = 10'000'000,
+            .of = Command::kServe},
     Setting{.name = "max_admin_connections",
             .group = kConnections,
             .target = &Settings::max_admin_connections,
@@ -487,7 +497,8 @@ const std::array kSettings = {
                     "max_connections.",
             .advice = "Raise it if many programs keep connections to it open.",
             .min = 1,
-            .max = 100'000},
+            .max = 100'000,
+            .of = Command::kServe},
     Setting{
         .name = "max_buffer_bytes",
         .group = kConnections,
@@ -496,41 +507,47 @@ const std::array kSettings = {
         .advice =
             "Above it the largest and slowest connections are closed; raise it if memory is free.",
         .min = uint64_t{16} << 20,
-        .max = uint64_t{1} << 40},
+        .max = uint64_t{1} << 40,
+        .of = Command::kServe},
     Setting{.name = "request_timeout",
             .group = kConnections,
             .target = &Settings::request_timeout,
             .help = "The longest time from the first byte of a request to its last.",
             .advice = "Raise it for slow links.",
             .min = kMillisecond,
-            .max = kYear},
+            .max = kYear,
+            .of = Command::kServe},
     Setting{.name = "idle_timeout",
             .group = kConnections,
             .target = &Settings::idle_timeout,
             .help = "How long a connection may be idle between requests.",
             .advice = "Raise it if clients keep pools of connections that are idle for longer.",
             .min = kMillisecond,
-            .max = kYear},
+            .max = kYear,
+            .of = Command::kServe},
     Setting{.name = "write_timeout",
             .group = kConnections,
             .target = &Settings::write_timeout,
             .help = "How long a client may leave an answer unread.",
             .advice = "Raise it for slow links.",
             .min = kMillisecond,
-            .max = kYear},
+            .max = kYear,
+            .of = Command::kServe},
     Setting{.name = "max_body_bytes",
             .group = kConnections,
             .target = &Settings::max_body_bytes,
             .help = "The longest HTTP request body.",
             .advice = "Raise it for requests with very many descriptors.",
             .min = 1024,
-            .max = uint64_t{3} << 20},
+            .max = uint64_t{3} << 20,
+            .of = Command::kServe},
     Setting{.name = "drain_delay",
             .group = kConnections,
             .target = &Settings::drain_delay,
             .help = "On SIGTERM: how long to keep serving while readiness fails.",
             .advice = "Set it to the time that a load balancer takes to notice.",
-            .max = kYear},
+            .max = kYear,
+            .of = Command::kServe},
     Setting{.name = "drain_timeout",
             .group = kConnections,
             .target = &Settings::drain_timeout,
@@ -556,21 +573,12 @@ const std::array kSettings = {
             .target = &Settings::log_client_keys,
             .help = "Whether the log shows clients' keys, or hashes of them.",
             .advice = "Use plain if the log may hold what clients send.",
-            .choices = "hashed|plain"},
+            .choices = "hashed|plain",
+            .of = Command::kServe},
 };
 
 }  // namespace
 
-std::span<const Setting> AllSettings() { return kSettings; }
-
-bool IsOfStore(const Setting& setting) { return setting.group == kStore; }
-bool IsOfWatch(const Setting& setting) { return setting.name.starts_with("watch"); }
-bool IsOfSidecar(const Setting& setting) { return IsOfStore(setting) || IsOfWatch(setting); }
-
-const Setting* FindSetting(std::string_view name) {
-  const auto found = std::find_if(kSettings.begin(), kSettings.end(),
-                                  [&](const Setting& s) { return s.name == name; });
-  return found == kSettings.end() ? nullptr : &*found;
-}
+std::span<const Setting> SettingsOfServe() { return kOfServe; }
 
 }  // namespace headgate::app

@@ -22,9 +22,14 @@ std::string ErrorOf(std::string_view name, const std::string& value) {
   return std::string(Set(name, {value}, settings).message());
 }
 
-TEST(Settings, HaveOneNameEachAndSayWhatTheyAre) {
+// Runs for `serve` and for `sidecar`.
+class SettingsOfCommand : public ::testing::TestWithParam<Command> {};
+INSTANTIATE_TEST_SUITE_P(, SettingsOfCommand, ::testing::Values(Command::kServe, Command::kSidecar),
+                         [](const auto& of) { return std::string(NameOf(of.param)); });
+
+TEST_P(SettingsOfCommand, HaveOneNameEachAndSayWhatTheyAre) {
   std::set<std::string_view> names;
-  for (const Setting& setting : AllSettings()) {
+  for (const Setting& setting : AllSettings(GetParam())) {
     EXPECT_TRUE(names.insert(setting.name).second) << setting.name;
     EXPECT_TRUE(setting.help.ends_with('.')) << setting.name;
     EXPECT_TRUE(setting.advice.ends_with('.')) << setting.name;
@@ -32,23 +37,35 @@ TEST(Settings, HaveOneNameEachAndSayWhatTheyAre) {
   }
 }
 
-TEST(Settings, SettingsOfOneGroupStandTogether) {
+TEST_P(SettingsOfCommand, OfOneGroupStandTogether) {
   std::set<std::string_view> groups;
   std::string_view group;
-  for (const Setting& setting : AllSettings()) {
+  for (const Setting& setting : AllSettings(GetParam())) {
     if (setting.group == group) continue;
     group = setting.group;
     EXPECT_TRUE(groups.insert(group).second) << group;
   }
 }
 
-TEST(Settings, ReadBackWhatTheyShowOfTheirDefaults) {
-  for (const Setting& setting : AllSettings()) {
-    Settings settings;
+TEST_P(SettingsOfCommand, ReadBackWhatTheyShowOfTheirDefaults) {
+  for (const Setting& setting : AllSettings(GetParam())) {
+    Settings settings = DefaultsOf(GetParam());
     const std::vector<std::string> shown = ShowValue(setting, settings);
     EXPECT_TRUE(SetValue(setting, shown, settings).ok()) << setting.name;
     EXPECT_EQ(ShowValue(setting, settings), shown) << setting.name;
   }
+}
+
+TEST(Settings, SayWhichCommandsTheyBelongTo) {
+  EXPECT_EQ(FindSetting("store")->of, Command::kBoth);
+  EXPECT_NE(FindSetting("store", Command::kSidecar), nullptr);
+  EXPECT_EQ(FindSetting("snapshot", Command::kSidecar), nullptr);
+  EXPECT_EQ(FindSetting("capacity"), nullptr);
+  EXPECT_EQ(FindSetting("capacity", Command::kSidecar)->of, Command::kSidecar);
+  EXPECT_EQ(FindSetting("threads")->max, 1024u);
+  EXPECT_EQ(FindSetting("threads", Command::kSidecar)->max, 256u);
+  EXPECT_EQ(DefaultsOf(Command::kServe).rate_limit_fields, "all");
+  EXPECT_EQ(DefaultsOf(Command::kSidecar).rate_limit_fields, "draft");
 }
 
 TEST(Settings, NameTheirFlagAndTheirEnvironmentVariable) {
@@ -137,9 +154,11 @@ TEST(Settings, ResolveWhatIsAPath) {
 }
 
 TEST(Settings, KnowWhatWasProbablyMeant) {
-  EXPECT_EQ(SettingNames::OfServe().Nearest("max_bucket"), "max_buckets");
-  EXPECT_EQ(SettingNames::OfServe().Nearest("lisen"), "listen");
-  EXPECT_EQ(SettingNames::OfServe().Nearest("completely_different"), "");
+  EXPECT_EQ(NearestSetting("max_bucket"), "max_buckets");
+  EXPECT_EQ(NearestSetting("lisen"), "listen");
+  EXPECT_EQ(NearestSetting("capaccity"), "");
+  EXPECT_EQ(NearestSetting("capaccity", Command::kSidecar), "capacity");
+  EXPECT_EQ(NearestSetting("completely_different"), "");
 }
 
 }  // namespace settings_test

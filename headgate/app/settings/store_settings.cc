@@ -169,10 +169,13 @@ std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration) {
   return StoreSettingsReader(configuration).Read();
 }
 
-std::string SettingsWithoutStore(const Settings& settings) {
+std::string ChangedSettings(const Configuration& configuration,
+                            bool (*is_of_kind)(const Setting&)) {
+  const Settings defaults = DefaultsOf(configuration.command);
   std::string names;
-  for (const Setting& setting : AllSettings()) {
-    if (!IsOfStore(setting) || ShowValue(setting, settings) == ShowValue(setting, Settings{}))
+  for (const Setting& setting : AllSettings(configuration.command)) {
+    if (!is_of_kind(setting) ||
+        ShowValue(setting, configuration.settings) == ShowValue(setting, defaults))
       continue;
     names += (names.empty() ? "" : ", ") + std::string(setting.name);
   }

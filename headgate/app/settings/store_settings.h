@@ -24,8 +24,8 @@ void UseDefaultsOfStore(Configuration& configuration);
 // must not be used.
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration);
 
-// The store settings that differ from their defaults, as "a, b". Without a store they have no
-// effect.
-std::string SettingsWithoutStore(const Settings& settings);
+// The settings of one kind that differ from their defaults, as "a, b". Those of the store have no
+// effect without it.
+std::string ChangedSettings(const Configuration& configuration, bool (*is_of_kind)(const Setting&));
 
 }  // namespace headgate::app

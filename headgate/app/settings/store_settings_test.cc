@@ -198,10 +198,10 @@ TEST(StoreSettings, SentinelSettingsNeedSentinels) {
 }
 
 TEST(StoreSettings, ThatDoNothingWithoutAStoreAreNamed) {
-  EXPECT_EQ(SettingsWithoutStore(Settings{}), "");
-  EXPECT_EQ(SettingsWithoutStore(
-                FromFile("strict_store: yes\nstore_timeout: 10ms\nsharing: exact\nthreads: 2\n")
-                    .settings),
+  EXPECT_EQ(ChangedSettings(Configuration(), IsOfStore), "");
+  EXPECT_EQ(ChangedSettings(
+                FromFile("strict_store: yes\nstore_timeout: 10ms\nsharing: exact\nthreads: 2\n"),
+                IsOfStore),
             "strict_store, sharing");
 }
 

@@ -28,8 +28,8 @@ LiveUpstreams::LiveUpstreams(const SidecarSettings& settings, LookUp look_up, ne
       clock_(clock),
       log_(log),
       publish_(std::move(publish)),
-      names_(settings.upstream_resolve, settings.tls.upstream_name),
-      tls_(settings.tls.upstream),
+      names_(settings.values.upstream_resolve, settings.values.upstream_tls_name),
+      tls_(settings.upstream_tls),
       files_(
           "the upstream", [this] { return ReloadTls(); }, loop, log),
       timer_(loop, [this] { LookUpDue(); }) {
@@ -37,7 +37,7 @@ LiveUpstreams::LiveUpstreams(const SidecarSettings& settings, LookUp look_up, ne
 }
 
 void LiveUpstreams::Begin() {
-  const net::TlsOptions& tls = settings_.tls.upstream_files;
+  const net::TlsOptions& tls = settings_.upstream_files;
   files_.Follow({tls.ca_file, tls.certificate_file, tls.key_file});
   LookUpDue();
 }
@@ -94,7 +94,7 @@ void LiveUpstreams::TakeOver(const std::vector<NamedAddress>& known) {
 }
 
 absl::Status LiveUpstreams::ReloadTls() {
-  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.tls.upstream_files));
+  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.upstream_files));
   const std::lock_guard lock(mutex_);
   tls_ = std::move(loaded);
   PublishNow();

@@ -24,7 +24,7 @@ using ::testing::Not;
 
 struct LiveUpstreamsTest : ::testing::Test {
   void Begin(const std::string& text) {
-    settings.upstream_resolve = 1ms;
+    settings.values.upstream_resolve = 1ms;
     settings.upstreams = *ParseUpstreams(text);
     live.emplace(
         settings,

@@ -55,7 +55,7 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
          .name = upstream.name,
          .stream = {.tls = tls,
                     .server_name = upstream.tls_name,
-                    .connect_timeout = settings.connect_timeout},
+                    .connect_timeout = settings.values.connect_timeout},
          .make_session = make_session,
          .http2 = http2,
          .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
@@ -75,7 +75,7 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
   options.relay.clock = &clock;
   options.relay.adds_date = true;
   options.addresses =
-      ConnectionsTo(upstreams, settings.tls.upstream, settings, counters, log, watch);
+      ConnectionsTo(upstreams, settings.upstream_tls, settings, counters, log, watch);
   return options;
 }
 
@@ -125,13 +125,13 @@ void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock) {
   SidecarSessionOptions options;
   options.clock = options.http1.clock = &clock;
-  options.http1.cancels_abandoned = settings.cancels_abandoned;
+  options.http1.cancels_abandoned = settings.values.abandoned == "cancel";
   const std::string& client_field = settings.proxy.application.client_field;
   if (!client_field.empty()) {
     options.http1.never_nominated.push_back(client_field);
     options.http2.never_in_trailers.push_back(client_field);
   }
-  if (settings.tls.client_from_certificate) options.certificate_field = client_field;
+  if (settings.values.client_from_certificate == "yes") options.certificate_field = client_field;
   return options;
 }
 

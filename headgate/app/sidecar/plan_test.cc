@@ -28,7 +28,7 @@ Done Plan(std::string_view log, std::vector<std::string> more) {
   const Console console{.out = out, .err = err};
   std::vector<std::string> arguments = {"--plan", path};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const auto settings = ReadSidecarFlags(arguments, {}, console);
+  const auto settings = ReadSidecarSettings(arguments, {}, console);
   int status = kExitUsage;
   if (settings)
     status = SidecarPlan(settings->plan->log, settings->plan->client, settings->share, console);
@@ -140,7 +140,7 @@ TEST(SidecarPlan, SaysWhatIsWrong) {
       kExitUsage);
   EXPECT_THAT(err.str(), HasSubstr("cannot open \"/not/there\""));
   EXPECT_FALSE(
-      ReadSidecarFlags({"--capacity", "1", "--plan-client", "1"}, {}, {.out = out, .err = err}));
+      ReadSidecarSettings({"--capacity", "1", "--plan-client", "1"}, {}, {.out = out, .err = err}));
 }
 
 }  // namespace plan_test

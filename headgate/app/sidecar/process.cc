@@ -9,9 +9,9 @@
 
 #include "headgate/app/runtime/net_metrics.h"
 #include "headgate/app/runtime/run_loop.h"
+#include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/sidecar/routes.h"
-#include "headgate/base/random_secret.h"
 #include "headgate/front/admin/routes.h"
 #include "headgate/front/mux/refusal_text.h"
 
@@ -45,25 +45,22 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
       files_(files),
       console_(console),
       signals_(signals),
-      log_({.level_min = settings.log_level,
-            .format = settings.log_format,
-            .secret = base::RandomHashSecret()},
-           system_clock_),
-      engine_(settings.engine, settings.threads, system_clock_, log_, spare_files_),
+      log_(LogOptionsOf(settings.values), system_clock_),
+      engine_(settings.values, settings.threads, system_clock_, log_, spare_files_),
       pool_(pool),
       admission_(pool),
-      certificates_(settings.tls.clients, control_, log_),
+      certificates_(TlsServerOptionsOf(settings.values), control_, log_),
       session_options_(SessionOptionsOf(settings, system_clock_)),
-      access_({.credential = settings.credential}),
+      access_({.credential = settings.values.credential}),
       upstreams_(
           settings, LiveUpstreams::SystemsLookUp(control_), control_, engine_.clock(), log_,
           [this](const auto& addresses, const auto& tls) {
             OnLoops([addresses, tls](SidecarLoop& loop) { loop.SetUpstreams(addresses, tls); });
           }),
       server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
-      listeners_(settings.handover, server_, certificates_, console, log_) {
+      listeners_(settings.values.handover, server_, certificates_, console, log_) {
   if (settings.has_rules()) {
-    rules_.emplace(settings.engine,
+    rules_.emplace(settings.values,
                    SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
                                        .dialect = settings.proxy.application.dialect,
                                        .refusal = settings.proxy.application.refusal},
@@ -92,7 +89,7 @@ SidecarProcess::~SidecarProcess() {
 }
 
 int SidecarProcess::Run() {
-  LogLoweredConnections(files_, settings_.connections_max,
+  LogLoweredConnections(files_, settings_.values.max_connections,
                         "raise `ulimit -n`, or lower --max-connections or --upstream-connections",
                         log_);
   if (!LoadRules() || !OpenStore()) return kExitUsage;
@@ -128,15 +125,15 @@ void SidecarProcess::Drain() {
   const bool has_successor = listeners_.has_successor();
   if (has_successor && shared_ != nullptr) shared_->LeaveCount();
   log_.Info("sidecar.drain_began",
-            {{"timeout", settings_.drain_timeout}, {"has_successor", has_successor}});
+            {{"timeout", settings_.values.drain_timeout}, {"has_successor", has_successor}});
   if (editor_) editor_->End();  // confirmations in progress need the control loop
   const auto begun = [this, began = engine_.clock().Now()] {
-    const base::Duration words = std::min(settings_.drain_timeout / 4, kLastWordsMax);
-    const base::Instant end = began + (settings_.drain_timeout - words);
+    const base::Duration words = std::min(settings_.values.drain_timeout / 4, kLastWordsMax);
+    const base::Instant end = began + (settings_.values.drain_timeout - words);
     OnLoops([end](SidecarLoop& loop) { loop.proxy().EndWaiting(end); });
   };
-  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.drain_timeout, begun)
-                                 : server_.Drain(settings_.drain_timeout, begun);
+  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.values.drain_timeout, begun)
+                                 : server_.Drain(settings_.values.drain_timeout, begun);
   if (shared_ != nullptr) shared_->Leave(server_);
   log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
 }
@@ -144,7 +141,7 @@ void SidecarProcess::Drain() {
 bool SidecarProcess::LoadRules() {
   if (!rules_) return true;
   if (!rules_->LoadFirst(console_)) return false;
-  if (settings_.engine.watch.empty()) return true;
+  if (settings_.values.watch.empty()) return true;
   editor_.emplace(rules_->editor(), control_);
   for (const auto& loop : loops_) loop->TakeConfirmations(*editor_);
   return true;
@@ -153,7 +150,7 @@ bool SidecarProcess::LoadRules() {
 bool SidecarProcess::OpenStore() {
   if (settings_.store) {
     const Instance instance = rules_ ? rules_->instance() : Instance{.name = RandomInstanceName()};
-    auto shared = SharedStores::Make(*settings_.store, settings_.engine, instance, engine_, server_,
+    auto shared = SharedStores::Make(*settings_.store, settings_.values, instance, engine_, server_,
                                      settings_.threads, log_);
     if (!shared.ok()) {
       console_.Error(std::string(shared.status().message()));

@@ -102,7 +102,7 @@ class SidecarProcess {
   FollowedCertificates certificates_;
   const SidecarSessionOptions session_options_;
   const front::mux::HandlerSessionOptions admin_http_{
-      {.hosts = http::KnownHosts(settings_.known_hosts), .clock = &system_clock_},
+      {.hosts = http::KnownHosts(settings_.values.known_host), .clock = &system_clock_},
       net::ServerOptions{}.request_timeout};
   access::Access access_;
   LiveUpstreams upstreams_;

@@ -7,19 +7,17 @@
 #include <iterator>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
+#include "headgate/app/runtime/followed_certificates.h"
 #include "headgate/app/settings/file_hint.h"
-#include "headgate/app/settings/flag_reader.h"
+#include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/refusal_file.h"
-#include "headgate/app/sidecar/flags.h"
+#include "headgate/app/settings/setting_arguments.h"
+#include "headgate/app/settings/watch_settings.h"
 #include "headgate/app/sidecar/handover.h"
-#include "headgate/app/sidecar/rule_settings.h"
 #include "headgate/app/sidecar/share_settings.h"
 #include "headgate/base/text.h"
-#include "headgate/files/files.h"
-#include "headgate/http/known_hosts.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/quote.h"
 #include "headgate/wire/origin.h"
@@ -34,110 +32,12 @@ constexpr size_t kHttp2Streams = 100;
 constexpr std::string_view kFieldsOfConnections[] = {
     "Connection", "Content-Length",    "Expect", "Host", "Keep-Alive", "Proxy-Connection", "TE",
     "Trailer",    "Transfer-Encoding", "Upgrade"};
-// The timers of the proxy tick each 100 ms, so a check could not keep a shorter one.
-constexpr base::Duration kCheckIntervalMin = std::chrono::milliseconds(200);
-// Each lookup needs a thread for a moment, and loads name servers that others run.
-constexpr base::Duration kResolveMin = std::chrono::milliseconds(100);
-constexpr base::Duration kResolveMax = std::chrono::hours(1);
-constexpr uint64_t kThreadsMax = 256;
-constexpr uint64_t kCountMax = 1'000'000;
 
-void ReadAddresses(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  std::vector<std::string> listen = flags.listen;
-  if (listen.empty()) listen.emplace_back("127.0.0.1:8080");
-  for (const std::string& text : listen) {
-    const ListenAddress& address = settings.listen.emplace_back(reader.Address("--listen", text));
-    if (address.fields || !address.refusal_file.empty()) {
-      reader.Refuse(fmt::format("--listen {}: an address has no fields or refusal_file here",
-                                rule::Quote(text)),
-                    "--rate-limit-fields and --refusal-file are for all addresses");
-    }
-  }
-  if (flags.admin_listen != "none")
-    settings.admin = reader.Address("--admin-listen", flags.admin_listen);
-  if (!flags.credential_file.empty()) {
-    auto credential = files::ReadFirstLine(flags.credential_file);
-    if (!credential.ok()) {
-      reader.Refuse(std::string(credential.status().message()),
-                    HintOnFile(flags.credential_file, "its first line is the credential"));
-    } else {
-      settings.credential = *std::move(credential);
-    }
-  }
-  for (const std::string& name : flags.known_host) {
-    if (const absl::Status status = http::KnownHosts::Check(name); !status.ok()) {
-      reader.Refuse(fmt::format("--known-host: {}", std::string(status.message())),
-                    "a name, *.example.com for all names below it, or * for any");
-    }
-  }
-  settings.known_hosts = flags.known_host;
-  auto upstreams = ParseUpstreams(flags.upstream);
-  if (upstreams.ok()) {
-    settings.upstreams = *std::move(upstreams);
-  } else {
-    reader.Refuse(fmt::format("--upstream: {}", std::string(upstreams.status().message())),
-                  "for example --upstream http://127.0.0.1:9000");
-  }
-  settings.upstream_resolve = reader.Time("--upstream-resolve", flags.upstream_resolve);
-  if (settings.upstream_resolve < kResolveMin || settings.upstream_resolve > kResolveMax) {
-    reader.Refuse(fmt::format("--upstream-resolve {} is not from 100ms to 1h",
-                              rule::Quote(flags.upstream_resolve)),
-                  "names are looked up this often; 5s is right for most");
-  }
-}
-
-std::vector<std::string> FilesOf(const SidecarTlsFlags& flags) {
-  std::vector<std::string> files = {flags.client_ca_file, flags.upstream_ca_file,
-                                    flags.upstream_certificate_file, flags.upstream_key_file};
-  files.insert(files.end(), flags.certificate_file.begin(), flags.certificate_file.end());
-  files.insert(files.end(), flags.key_file.begin(), flags.key_file.end());
-  return files;
-}
-
-void ReadTls(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  if (!reader.ok()) return;
-  const auto has_tls = [](const ListenAddress& address) { return address.tls; };
-  const auto& listen = settings.listen;
-  auto tls = ReadSidecarTls(flags.tls,
-                            {.some_listen = std::any_of(listen.begin(), listen.end(), has_tls) ||
-                                            (settings.admin && settings.admin->tls),
-                             .all_listen = std::all_of(listen.begin(), listen.end(), has_tls),
-                             .upstream = settings.upstreams.tls,
-                             .upstream_http2 = settings.upstreams.http2});
-  if (!tls.ok()) {
-    std::string hint = "`headgate help sidecar` explains each flag";
-    for (const std::string& file : FilesOf(flags.tls)) hint = HintOnFile(file, hint);
-    return reader.Refuse(std::string(tls.status().message()), hint);
-  }
-  settings.tls = *std::move(tls);
-  if (settings.tls.client_from_certificate && flags.client_header == "none")
-    reader.Refuse("--client-from-certificate and --client-header none exclude each other",
-                  "--client-header names the field that gets the name in the certificate");
-}
-
-void ReadPlan(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  if (!flags.plan) {
-    if (flags.plan_client)
-      reader.Refuse("--plan-client without --plan", "--plan access.log --plan-client -1");
-    return;
-  }
-  // The plan knows only the pool, so it would promise too much if rules refuse requests too.
-  if (!flags.rules.empty() || !flags.rule.empty() || flags.watch.any() || !flags.mappings.empty()) {
-    reader.Refuse("--plan with rules",
-                  "a plan knows the pool alone; remove --rules, --rule, --watch and --mappings");
-  }
-  if (flags.scope == "fleet") {
-    reader.Refuse("--plan with --scope fleet",
-                  "a plan knows one pool that sees all requests; remove --scope");
-  }
-  const auto client = replay::ClientPlace::Parse(flags.plan_client.value_or("1"));
-  if (client.ok()) {
-    settings.plan = {.log = *flags.plan, .client = *client};
-  } else {
-    reader.Refuse(fmt::format("--plan-client: {}", std::string(client.status().message())),
-                  "--plan-client -1");
-  }
-}
+// The flags that are not settings.
+struct PlanFlags {
+  std::optional<std::string> log;
+  std::optional<std::string> client;
+};
 
 // Why this field cannot name clients; empty if it can.
 std::string_view ProblemOfClientField(std::string_view name) {
@@ -148,17 +48,6 @@ std::string_view ProblemOfClientField(std::string_view name) {
   return of_connection ? "belongs to a connection and names no client" : "";
 }
 
-void ReadVia(std::string_view name, FlagReader& reader, proxy::ForwardedOptions& forwarded) {
-  if (!proxy::IsViaName(name)) {
-    reader.Refuse(
-        fmt::format("--via {} is not a name: it has letters, digits and some signs such as '-' and "
-                    "'.', at most {} of them",
-                    rule::Quote(name), proxy::kViaNameBytesMax),
-        "--via edge-1, or none: Via is passed on as it is");
-  }
-  forwarded.via = name == "none" ? "" : name;
-}
-
 // RFC 9209, 2: a token as in RFC 8941, 3.3.4, if the name is one, and otherwise a string.
 std::string NameInProxyStatus(std::string_view via) {
   if (via == "none") return proxy::RelayOptions().name;
@@ -166,155 +55,296 @@ std::string NameInProxyStatus(std::string_view via) {
   return is_token ? std::string(via) : fmt::format("\"{}\"", via);
 }
 
-void ReadHandover(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  settings.handover = flags.handover.value_or("");
-  if (!flags.handover || !reader.ok()) return;
-  const auto refuse = [&](std::string_view why) {
-    reader.Refuse(fmt::format("--handover {}", why),
-                  "--handover /run/headgate/handover, or leave it out");
-  };
-  if (settings.handover.empty()) return refuse("needs a path");
-  if (settings.handover.size() > kHandoverPathBytesMax) {
-    return refuse(fmt::format("has a path of {} bytes; it may have {}", settings.handover.size(),
-                              kHandoverPathBytesMax));
-  }
-  const auto full = [](const std::string& path) {
-    std::error_code none;
-    return std::filesystem::absolute(path, none).lexically_normal();
-  };
-  const auto is_the_same = [&](const ListenAddress& address) {
-    return address.endpoint.is_unix() && full(address.endpoint.address) == full(settings.handover);
-  };
-  if (std::any_of(settings.listen.begin(), settings.listen.end(), is_the_same) ||
-      (settings.admin && is_the_same(*settings.admin)))
-    refuse("names a socket for clients: it must be a path of its own");
+proxy::Forwarding ForwardingOf(std::string_view word) {
+  if (word == "append") return proxy::Forwarding::kAppend;
+  return word == "replace" ? proxy::Forwarding::kReplace : proxy::Forwarding::kOff;
 }
 
-void ReadCors(const SidecarFlags& flags, FlagReader& reader, proxy::ProxyOptions& proxy) {
-  for (const std::string& origin : flags.cors_origin) {
-    if (auto problem = wire::CheckAllowedOrigin(origin)) {
-      reader.Refuse(fmt::format("--cors-origin {} {}", rule::Quote(origin), problem->message),
-                    problem->hint);
+class SidecarReader {
+ public:
+  explicit SidecarReader(Configuration& configuration)
+      : configuration_(configuration), values_(configuration.settings) {}
+
+  SidecarSettings Read(const PlanFlags& plan) {
+    ReadPlan(plan);
+    settings_.share = ReadShare(configuration_);
+    settings_.fleet_pool = ReadFleet(configuration_, settings_.share);
+    if (!settings_.plan) {
+      ReadAddresses();
+      ReadTls();
+      ReadProxy();
+      ReadHandover();
+      ReadRules();
+      ReadSizes();
+    }
+    settings_.values = values_;
+    return std::move(settings_);
+  }
+
+ private:
+  void Refuse(std::string_view what, std::string_view hint) { configuration_.Refuse(what, hint); }
+
+  void ReadPlan(const PlanFlags& plan) {
+    if (!plan.log) {
+      if (plan.client) Refuse("--plan-client without --plan", "--plan access.log --plan-client -1");
+      return;
+    }
+    // The plan knows only the pool, so it would promise too much if rules refuse requests too.
+    if (HasRules(values_) || !values_.auth.empty()) {
+      Refuse("--plan with rules",
+             "a plan knows the pool alone; remove --rules, --rule, --watch and --mappings");
+    }
+    if (values_.scope == "fleet") {
+      Refuse("--plan with --scope fleet",
+             "a plan knows one pool that sees all requests; remove --scope");
+    }
+    const auto client = replay::ClientPlace::Parse(plan.client.value_or("1"));
+    if (client.ok()) {
+      settings_.plan = {.log = *plan.log, .client = *client};
+    } else {
+      Refuse(fmt::format("--plan-client: {}", std::string(client.status().message())),
+             "--plan-client -1");
     }
   }
-  proxy.relay.cors = {.origins = flags.cors_origin, .dialect = proxy.application.dialect};
-  proxy.application.passes_preflights =
-      reader.Choice("--preflights", flags.preflights, {"pass", "count"}) == 0;
-}
 
-void ReadProxy(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  proxy::ProxyOptions& proxy = settings.proxy;
-  if (const std::string_view why = ProblemOfClientField(flags.client_header); !why.empty()) {
-    reader.Refuse(fmt::format("--client-header {} {}", rule::Quote(flags.client_header), why),
-                  "--client-header X-Client-Id, or none: the client's address is its id");
+  void ReadAddresses() {
+    const auto read = [](const std::string& text) {
+      return ParseListenAddress(text).value_or(ListenAddress{});
+    };
+    for (const std::string& text : values_.listen) {
+      const ListenAddress& address = settings_.listen.emplace_back(read(text));
+      if (address.fields || !address.refusal_file.empty()) {
+        Refuse(fmt::format("--listen {}: an address has no fields or refusal_file here",
+                           rule::Quote(text)),
+               "--rate-limit-fields and --refusal-file are for all addresses");
+      }
+    }
+    if (!values_.admin_listen.empty()) settings_.admin = read(values_.admin_listen);
+    ReadCredential(configuration_);
+    auto upstreams = ParseUpstreams(values_.upstream);
+    if (upstreams.ok()) {
+      settings_.upstreams = *std::move(upstreams);
+    } else {
+      Refuse(fmt::format("--upstream: {}", std::string(upstreams.status().message())),
+             "for example --upstream http://127.0.0.1:9000");
+    }
   }
-  if (!settings.upstreams.targets.empty()) {
-    const net::StreamTarget& first = settings.upstreams.targets.front();
-    proxy.application.default_authority = first.unix_path.empty() ? first.ToString() : "localhost";
-  }
-  proxy.application.cycle = settings.share.pool.cycle;
-  proxy.application.client_field = flags.client_header == "none" ? "" : flags.client_header;
-  const auto dialect = wire::DialectByName(flags.rate_limit_fields);
-  if (!dialect) {
-    reader.Refuse(fmt::format("--rate-limit-fields {} is not a dialect",
-                              rule::Quote(flags.rate_limit_fields)),
-                  base::DialectNames());
-  }
-  RefusalFile refusal = ReadRefusalFile(flags.refusal_file);
-  for (const rule::Problem& problem : refusal.problems)
-    reader.Refuse("--refusal-file: " + rule::PlaceAndMessage(problem), problem.hint);
-  proxy.application.refusal = std::move(refusal.refusal);
-  proxy.application.dialect = dialect.value_or(wire::RateLimitDialect::kDraft);
-  proxy.application.describes_admitted = dialect != wire::RateLimitDialect::kNone;
-  ReadCors(flags, reader, proxy);
-  const auto forwarding = [&](std::string_view flag, std::string_view word) {
-    return static_cast<proxy::Forwarding>(reader.Choice(flag, word, {"append", "replace", "off"}));
-  };
-  proxy.application.forwarded.x_forwarded = forwarding("--x-forwarded", flags.x_forwarded);
-  proxy.application.forwarded.forwarded = forwarding("--forwarded", flags.forwarded);
-  ReadVia(flags.via, reader, proxy.application.forwarded);
-  if (!flags.no_reason && reader.ok()) proxy.relay.name = NameInProxyStatus(flags.via);
-  proxy.relay.says_reason = !flags.no_reason;
-  proxy.relay.answer_timeout = reader.Time("--answer-timeout", flags.answer_timeout);
-  proxy.relay.idle_timeout = reader.Time("--idle-timeout", flags.idle_timeout);
-  proxy.relay.tunnel_idle_timeout = reader.Time("--tunnel-idle-timeout", flags.tunnel_idle_timeout);
-  proxy.relay.queue_timeout = reader.Time("--queue-timeout", flags.queue_timeout);
-  if (!flags.check_path.empty() && !flags.check_path.starts_with('/')) {
-    reader.Refuse(
-        fmt::format("--check-path {} does not begin with '/'", rule::Quote(flags.check_path)),
-        "--check-path /healthz");
-  }
-  proxy.checks.path = flags.check_path;
-  proxy.checks.interval = reader.Time("--check-interval", flags.check_interval);
-  if (proxy.checks.interval < kCheckIntervalMin) {
-    reader.Refuse(
-        fmt::format("--check-interval {} is shorter than 200ms", rule::Quote(flags.check_interval)),
-        "each event loop asks each address once in this time");
-  }
-  settings.connect_timeout = reader.Time("--connect-timeout", flags.connect_timeout);
-  settings.drain_timeout = reader.Time("--drain-timeout", flags.drain_timeout);
-  settings.cancels_abandoned =
-      reader.Choice("--abandoned", flags.abandoned, {"cancel", "finish"}) == 0;
-  ReadHandover(flags, reader, settings);
-}
 
-void ReadSizes(const SidecarFlags& flags, FlagReader& reader, SidecarSettings& settings) {
-  settings.threads =
-      flags.threads == 0
-          ? std::max(1u, std::thread::hardware_concurrency())
-          : static_cast<uint32_t>(reader.Number("--threads", flags.threads, kThreadsMax));
-  settings.connections_max = reader.Number("--max-connections", flags.max_connections, kCountMax);
-  settings.connections_per_address_max =
-      flags.max_connections_per_address == 0
-          ? settings.connections_max
-          : reader.Number("--max-connections-per-address", flags.max_connections_per_address,
-                          kCountMax);
-  const auto per_loop = [&](std::string_view flag, uint64_t count) {
-    return std::max<uint64_t>(1, reader.Number(flag, count, kCountMax) / settings.threads);
-  };
-  proxy::UpstreamsOptions& upstreams = settings.proxy.upstreams;
-  upstreams.connections_max = per_loop("--upstream-connections", flags.upstream_connections);
-  settings.proxy.application.preflights_max = std::max<size_t>(1, upstreams.connections_max / 2);
-  upstreams.queue_max = per_loop("--queue", flags.queue);
-  upstreams.exchanges_per_connection = settings.upstreams.http2 ? kHttp2Streams : 1;
-  settings.log_level = static_cast<observe::Level>(
-      reader.Choice("--log-level", flags.log_level, {"debug", "info", "warning", "error"}));
-  settings.log_format = reader.Choice("--log-format", flags.log_format, {"text", "json"}) == 0
-                            ? observe::LogFormat::kText
-                            : observe::LogFormat::kJson;
-}
+  void ReadTls() {
+    CheckCertificates(configuration_);
+    if (values_.client_from_certificate == "yes") {
+      // On an address without TLS, a client could name itself.
+      const bool all = std::ranges::all_of(settings_.listen, &ListenAddress::tls);
+      if (!all || values_.tls_client_ca_file.empty()) {
+        Refuse(
+            "--client-from-certificate needs --tls-client-ca-file, and tls: before each --listen",
+            "the name in a certificate counts if an authority vouches for it");
+      }
+      if (values_.client_header == "none")
+        Refuse("--client-from-certificate and --client-header none exclude each other",
+               "--client-header names the field that gets the name in the certificate");
+    }
+    ReadUpstreamTls();
+  }
+
+  void ReadUpstreamTls() {
+    const std::string* const files[] = {
+        &values_.upstream_ca_file, &values_.upstream_certificate_file, &values_.upstream_key_file};
+    if (!settings_.upstreams.tls) {
+      const bool has_file =
+          std::ranges::any_of(files, [](const auto* file) { return *file != ""; });
+      if (has_file || !values_.upstream_tls_name.empty())
+        Refuse("TLS to the upstream needs an --upstream with https:// or h2://",
+               "remove the settings of the upstream's TLS, or write https:// or h2://");
+      return;
+    }
+    settings_.upstream_files = {.ca_file = *files[0],
+                                .certificate_file = *files[1],
+                                .key_file = *files[2],
+                                .http2 = settings_.upstreams.http2};
+    auto context = net::TlsContext::Load(settings_.upstream_files);
+    if (context.ok()) {
+      settings_.upstream_tls = *std::move(context);
+      return;
+    }
+    std::string hint = "`headgate help sidecar --all` explains each setting";
+    for (const std::string* const file : files) hint = HintOnFile(*file, hint);
+    Refuse(std::string(context.status().message()), hint);
+  }
+
+  void ReadCors() {
+    for (const std::string& origin : values_.cors_origin) {
+      if (auto problem = wire::CheckAllowedOrigin(origin)) {
+        Refuse(fmt::format("--cors-origin {} {}", rule::Quote(origin), problem->message),
+               problem->hint);
+      }
+    }
+    proxy::ProxyOptions& proxy = settings_.proxy;
+    proxy.relay.cors = {.origins = values_.cors_origin, .dialect = proxy.application.dialect};
+    proxy.application.passes_preflights = values_.preflights == "pass";
+  }
+
+  void ReadVia() {
+    proxy::ProxyOptions& proxy = settings_.proxy;
+    const std::string& via = values_.via;
+    if (!proxy::IsViaName(via)) {
+      return Refuse(
+          fmt::format("--via {} is not a name: it has letters, digits and some signs such as '-' "
+                      "and '.', at most {} of them",
+                      rule::Quote(via), proxy::kViaNameBytesMax),
+          "--via edge-1, or none: Via is passed on as it is");
+    }
+    proxy.application.forwarded.via = via == "none" ? "" : via;
+    proxy.relay.says_reason = values_.no_reason == "no";
+    if (proxy.relay.says_reason) proxy.relay.name = NameInProxyStatus(via);
+  }
+
+  void ReadProxy() {
+    proxy::ProxyOptions& proxy = settings_.proxy;
+    const std::string& client_header = values_.client_header;
+    if (const std::string_view why = ProblemOfClientField(client_header); !why.empty()) {
+      Refuse(fmt::format("--client-header {} {}", rule::Quote(client_header), why),
+             "--client-header X-Client-Id, or none: the client's address is its id");
+    }
+    if (!settings_.upstreams.targets.empty()) {
+      const net::StreamTarget& first = settings_.upstreams.targets.front();
+      proxy.application.default_authority =
+          first.unix_path.empty() ? first.ToString() : "localhost";
+    }
+    proxy.application.cycle = settings_.share.pool.cycle;
+    proxy.application.client_field = client_header == "none" ? "" : client_header;
+    RefusalFile refusal = ReadRefusalFile(values_.refusal_file);
+    for (const rule::Problem& problem : refusal.problems)
+      configuration_.AddProblem("refusal_file", rule::PlaceAndMessage(problem), problem.hint);
+    proxy.application.refusal = std::move(refusal.refusal);
+    proxy.application.dialect = *wire::DialectByName(values_.rate_limit_fields);
+    proxy.application.describes_admitted =
+        proxy.application.dialect != wire::RateLimitDialect::kNone;
+    ReadCors();
+    proxy.application.forwarded.x_forwarded = ForwardingOf(values_.x_forwarded);
+    proxy.application.forwarded.forwarded = ForwardingOf(values_.forwarded);
+    ReadVia();
+    proxy.relay.answer_timeout = values_.answer_timeout;
+    proxy.relay.idle_timeout = values_.idle_timeout;
+    proxy.relay.tunnel_idle_timeout = values_.tunnel_idle_timeout;
+    proxy.relay.queue_timeout = values_.queue_timeout;
+    if (!values_.check_path.empty() && !values_.check_path.starts_with('/')) {
+      Refuse(
+          fmt::format("--check-path {} does not begin with '/'", rule::Quote(values_.check_path)),
+          "--check-path /healthz");
+    }
+    proxy.checks.path = values_.check_path;
+    proxy.checks.interval = values_.check_interval;
+  }
+
+  void ReadHandover() {
+    const std::string& path = values_.handover;
+    const auto refuse = [&](std::string_view why) {
+      Refuse(fmt::format("--handover {}", why),
+             "--handover /run/headgate/handover, or leave it out");
+    };
+    if (path.empty()) {
+      // A settings file may say that there is none; a flag without a path is a mistake.
+      const auto given = configuration_.origins.find("handover");
+      if (given != configuration_.origins.end() && given->second.mark.line == 0)
+        refuse("needs a path");
+      return;
+    }
+    if (path.size() > kHandoverPathBytesMax) {
+      return refuse(fmt::format("has a path of {} bytes; it may have {}", path.size(),
+                                kHandoverPathBytesMax));
+    }
+    const auto full = [](const std::string& name) {
+      std::error_code none;
+      return std::filesystem::absolute(name, none).lexically_normal();
+    };
+    const auto is_the_same = [&](const ListenAddress& address) {
+      return address.endpoint.is_unix() && full(address.endpoint.address) == full(path);
+    };
+    if (std::ranges::any_of(settings_.listen, is_the_same) ||
+        (settings_.admin && is_the_same(*settings_.admin)))
+      refuse("names a socket for clients: it must be a path of its own");
+  }
+
+  // Settings that have no effect without the setting `main` are refused without it.
+  void CheckUnused(bool (*is_of_main)(const Setting&), std::string_view main,
+                   std::string_view example) {
+    const std::string unused = ChangedSettings(configuration_, is_of_main);
+    if (unused.empty()) return;
+    const std::string_view first = std::string_view(unused).substr(0, unused.find(','));
+    Refuse(fmt::format("{} without --{}", FlagOf(*FindSetting(first, Command::kSidecar)), main),
+           fmt::format("add {}, or remove it", example));
+  }
+
+  void ReadRules() {
+    if (values_.watch.empty()) {
+      CheckUnused(IsOfWatch, "watch", "--watch zk://HOST:PORT/path");
+    } else {
+      CheckWatch(configuration_);
+    }
+    const bool is_fleet = values_.scope == "fleet";
+    const bool has_store = !values_.store.empty();
+    if (!has_store) CheckUnused(IsOfStore, "store", "--store URL");
+    if (is_fleet && !has_store)
+      Refuse("--scope fleet without --store", "add --store redis://HOST:PORT");
+    if (has_store && (HasRules(values_) || is_fleet))
+      settings_.store = ReadStoreSettings(configuration_);
+    if (HasRules(values_)) return;
+    values_.max_buckets = values_.max_limits = 1;  // nothing is counted
+    if (!values_.auth.empty()) {
+      Refuse("--mappings without rules",
+             "add --rules PATH, --rule TEXT or --watch URL; mappings say which rule a request "
+             "meets");
+    }
+    if (has_store && !is_fleet) {
+      Refuse("--store without rules",
+             "add --rules PATH, --rule TEXT or --watch URL, or --scope fleet: replicas share the "
+             "pool");
+    }
+  }
+
+  void ReadSizes() {
+    settings_.threads = ThreadsOf(values_);
+    settings_.connections_per_address_max = values_.max_connections_per_address == 0
+                                                ? values_.max_connections
+                                                : values_.max_connections_per_address;
+    const auto per_loop = [&](uint64_t count) {
+      return std::max<uint64_t>(1, count / settings_.threads);
+    };
+    proxy::UpstreamsOptions& upstreams = settings_.proxy.upstreams;
+    upstreams.connections_max = per_loop(values_.upstream_connections);
+    settings_.proxy.application.preflights_max = std::max<size_t>(1, upstreams.connections_max / 2);
+    upstreams.queue_max = per_loop(values_.queue);
+    upstreams.exchanges_per_connection = settings_.upstreams.http2 ? kHttp2Streams : 1;
+  }
+
+  Configuration& configuration_;
+  Settings& values_;
+  SidecarSettings settings_;
+};
 
 }  // namespace
 
-std::optional<SidecarSettings> ReadSidecarFlags(const std::vector<std::string>& arguments,
-                                                const Environment& environment,
-                                                const Console& console) {
-  SidecarFlags named;  // read first, because they name the settings file
-  if (!ParseArguments(SpecOf(named), arguments, console)) return std::nullopt;
-  SidecarFlags flags;
-  FlagSources sources;
-  const ArgumentSpec spec = SpecOf(flags);
-  if (!sources.Read(spec, OnlyFlagsOfSidecar(), named.sources, environment, console) ||
-      !ParseArguments(spec, arguments, console))
-    return std::nullopt;
-  sources.NoteGiven(arguments);
+std::optional<SidecarSettings> ReadSidecarSettings(const std::vector<std::string>& arguments,
+                                                   const Environment& environment,
+                                                   const Console& console) {
+  PlanFlags plan;
+  const auto parsed =
+      ParseSettingArguments(Command::kSidecar, arguments, console,
+                            {{"--plan", &plan.log}, {"--plan-client", &plan.client}});
+  if (!parsed) return std::nullopt;
+  Configuration configuration = Configure(*parsed, environment);
+  UseDefaultsOfStore(configuration);
+  if (parsed->json && !parsed->print_config)
+    configuration.Refuse("--json without --print-config", "--print-config --json");
   SidecarSettings settings;
-  if (flags.sources.print_config) settings.printed = sources.Print(spec, flags.sources.json);
-  FlagReader reader(console, &sources);
-  if (flags.sources.json && !flags.sources.print_config)
-    reader.Refuse("--json without --print-config", "--print-config --json");
-  ReadPlan(flags, reader, settings);
-  settings.share = ReadShare(flags, reader);
-  settings.fleet_pool = ReadFleet(flags, reader, settings.share);
-  if (settings.plan && reader.ok()) return settings;
-  ReadAddresses(flags, reader, settings);
-  ReadTls(flags, reader, settings);
-  ReadProxy(flags, reader, settings);
-  SidecarRuleSettings rules = ReadRules(flags, reader);
-  settings.engine = std::move(rules.engine);
-  settings.store = std::move(rules.store);
-  ReadSizes(flags, reader, settings);
-  if (!reader.ok()) return std::nullopt;
+  if (parsed->print_config) {
+    settings.printed =
+        parsed->json ? PrintConfigurationJson(configuration) : PrintConfiguration(configuration);
+  } else {
+    settings = SidecarReader(configuration).Read(plan);
+  }
+  if (SayProblems(configuration, console)) return std::nullopt;
   return settings;
 }
 

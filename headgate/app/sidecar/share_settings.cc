@@ -11,12 +11,14 @@
 #include "headgate/app/sidecar/fleet.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
+#include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
 
 namespace headgate::app {
 namespace {
 
-void ReadCapacity(const std::string& text, FlagReader& reader, share::ShareOptions& share) {
+void ReadCapacity(Configuration& configuration, share::ShareOptions& share) {
+  const std::string& text = configuration.settings.capacity;
   if (text == "auto") {
     share.find_capacity.emplace();
     return;
@@ -24,69 +26,70 @@ void ReadCapacity(const std::string& text, FlagReader& reader, share::ShareOptio
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), share.pool.capacity);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    reader.Refuse(text.empty()
-                      ? "--capacity is not given"
-                      : fmt::format("--capacity {} is not a whole number", rule::Quote(text)),
-                  "--capacity 40 lets 40 requests through in each --cycle; --capacity auto finds "
-                  "how many the upstream can take");
+    configuration.Refuse(
+        text.empty() ? "--capacity is not given"
+                     : fmt::format("--capacity {} is not a whole number", rule::Quote(text)),
+        "--capacity 40 lets 40 requests through in each --cycle; --capacity auto finds how many "
+        "the upstream can take");
   }
 }
 
-void ReadLimits(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share) {
+void ReadLimits(Configuration& configuration, share::ShareOptions& share) {
+  const Settings& settings = configuration.settings;
   capacity::CapacityOptions limits;
-  const bool are_given = flags.limit_min != limits.limit_min || flags.limit_max != limits.limit_max;
+  const bool are_given =
+      settings.limit_min != limits.limit_min || settings.limit_max != limits.limit_max;
   if (!share.find_capacity) {
     if (are_given)
-      reader.Refuse("--limit-min and --limit-max need --capacity auto",
-                    "they bound the requests in flight while the capacity is found");
+      configuration.Refuse("--limit-min and --limit-max need --capacity auto",
+                           "they bound the requests in flight while the capacity is found");
     return;
   }
-  if (flags.limit_min < 2 || flags.limit_min > flags.limit_max ||
-      flags.limit_max > capacity::kLimitMax) {
-    return reader.Refuse(
-        fmt::format("--limit-min {} and --limit-max {} are not bounds: they are from 2 to {}, and "
-                    "the first is not larger than the second",
-                    flags.limit_min, flags.limit_max, capacity::kLimitMax),
+  if (settings.limit_min > settings.limit_max) {
+    return configuration.Refuse(
+        fmt::format("--limit-min {} and --limit-max {} are not bounds: the first is larger than "
+                    "the second",
+                    settings.limit_min, settings.limit_max),
         "--limit-min 8 --limit-max 200");
   }
-  limits.limit_min = static_cast<uint32_t>(flags.limit_min);
-  limits.limit_max = static_cast<uint32_t>(flags.limit_max);
+  limits.limit_min = static_cast<uint32_t>(settings.limit_min);
+  limits.limit_max = static_cast<uint32_t>(settings.limit_max);
   limits.limit_first = std::clamp(limits.limit_first, limits.limit_min, limits.limit_max);
   share.find_capacity = limits;
 }
 
-// No use for a longer one is known.
-constexpr uint64_t kLeaveAfterMax = 1'000'000;
-
-void ReadCycles(const SidecarFlags& flags, FlagReader& reader, algorithm::FairShareOptions& pool) {
-  pool.cycle = reader.Time("--cycle", flags.cycle);
-  if (!flags.minimum_cycle.empty()) {
-    pool.minimum_cycle = reader.Time("--minimum-cycle", flags.minimum_cycle);
-    if (pool.minimum_cycle > pool.cycle) {
-      reader.Refuse(fmt::format("--minimum-cycle {} is longer than --cycle {}", flags.minimum_cycle,
-                                flags.cycle),
-                    "no cycle is cut short before this time; without it, a tenth of --cycle");
-    }
+void ReadCycles(Configuration& configuration, algorithm::FairShareOptions& pool) {
+  const Settings& settings = configuration.settings;
+  const std::string& minimum = settings.minimum_cycle;
+  pool.cycle = settings.cycle;
+  pool.leave_after_cycles = static_cast<uint32_t>(settings.leave_after);
+  if (minimum.empty()) return;
+  const auto time = rule::ParseDuration(minimum);
+  if (!time.ok() || *time < std::chrono::milliseconds(1)) {
+    return configuration.Refuse(
+        fmt::format("--minimum-cycle {} is not a duration from 1ms", rule::Quote(minimum)),
+        "for example --minimum-cycle 2s");
   }
-  if (flags.leave_after > kLeaveAfterMax) {
-    reader.Refuse(fmt::format("--leave-after is at most {}", kLeaveAfterMax),
-                  "a number of cycles; 0: clients never leave");
+  pool.minimum_cycle = *time;
+  if (pool.minimum_cycle > pool.cycle) {
+    configuration.Refuse(fmt::format("--minimum-cycle {} is longer than --cycle {}", minimum,
+                                     rule::FormatDuration(settings.cycle)),
+                         "no cycle is cut short before this time; without it, a tenth of --cycle");
   }
-  pool.leave_after_cycles = static_cast<uint32_t>(flags.leave_after);
 }
 
-void ReadWeights(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share) {
+void ReadWeights(Configuration& configuration, share::ShareOptions& share) {
   constexpr std::string_view kHint = "--client-weight ann=3: ann gets three times an even share";
   absl::flat_hash_set<std::string> seen;
-  for (const std::string& text : flags.client_weight) {
+  for (const std::string& text : configuration.settings.client_weight) {
     auto weight = ParseClientWeight(text);
     if (!weight.ok()) {
-      return reader.Refuse(fmt::format("--client-weight {} {}", rule::Quote(text),
-                                       std::string(weight.status().message())),
-                           kHint);
+      return configuration.Refuse(fmt::format("--client-weight {} {}", rule::Quote(text),
+                                              std::string(weight.status().message())),
+                                  kHint);
     }
     if (!seen.insert(weight->client).second) {
-      return reader.Refuse(
+      return configuration.Refuse(
           fmt::format("--client-weight is given twice for {}", rule::Quote(weight->client)), kHint);
     }
     share.weights.push_back(*std::move(weight));
@@ -134,65 +137,62 @@ absl::StatusOr<share::ClientWeight> ParseClientWeight(std::string_view text) {
   return weight;
 }
 
-share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader) {
+share::ShareOptions ReadShare(Configuration& configuration) {
+  const Settings& settings = configuration.settings;
   share::ShareOptions share;
   algorithm::FairShareOptions& pool = share.pool;
-  ReadCapacity(flags.capacity, reader, share);
-  ReadLimits(flags, reader, share);
-  ReadCycles(flags, reader, pool);
-  const auto reservation = ParsePercentage(flags.reservation);
+  ReadCapacity(configuration, share);
+  ReadLimits(configuration, share);
+  ReadCycles(configuration, pool);
+  const auto reservation = ParsePercentage(settings.reservation);
   if (!reservation) {
-    reader.Refuse(
-        fmt::format("--reservation {} is not a percentage", rule::Quote(flags.reservation)),
+    configuration.Refuse(
+        fmt::format("--reservation {} is not a percentage", rule::Quote(settings.reservation)),
         "--reservation 10%");
   }
   pool.reservation = reservation.value_or(algorithm::Ratio{});
-  pool.on_new_client =
-      reader.Choice("--on-new-client", flags.on_new_client, {"redivide", "restart"}) == 0
-          ? algorithm::OnNewClient::kRedivide
-          : algorithm::OnNewClient::kRestart;
-  pool.lending = reader.Choice("--lending", flags.lending, {"proportional", "max_min"}) == 0
-                     ? algorithm::Lending::kProportional
-                     : algorithm::Lending::kMaxMin;
-  pool.reclaim = reader.Choice("--reclaim", flags.reclaim, {"next_cycle", "at_once"}) == 0
-                     ? algorithm::Reclaim::kNextCycle
-                     : algorithm::Reclaim::kAtOnce;
-  pool.clients_max =
-      static_cast<uint32_t>(reader.Number("--clients", flags.clients, algorithm::kFairClientsMax));
-  share.mode = reader.Choice("--mode", flags.mode, {"enforce", "passthrough"}) == 0
-                   ? share::Mode::kEnforce
-                   : share::Mode::kPassthrough;
-  ReadWeights(flags, reader, share);
-  if (flags.anonymous) {
+  pool.on_new_client = settings.on_new_client == "redivide" ? algorithm::OnNewClient::kRedivide
+                                                            : algorithm::OnNewClient::kRestart;
+  pool.lending = settings.lending == "proportional" ? algorithm::Lending::kProportional
+                                                    : algorithm::Lending::kMaxMin;
+  pool.reclaim = settings.reclaim == "next_cycle" ? algorithm::Reclaim::kNextCycle
+                                                  : algorithm::Reclaim::kAtOnce;
+  pool.clients_max = static_cast<uint32_t>(settings.clients);
+  share.mode = settings.mode == "enforce" ? share::Mode::kEnforce : share::Mode::kPassthrough;
+  ReadWeights(configuration, share);
+  if (!settings.anonymous.empty()) {
     share.without_id = share::WithoutId::kShareOne;
-    share.anonymous = *flags.anonymous;
+    share.anonymous = settings.anonymous;
   }
   share.secret = base::RandomHashSecret();
-  if (!reader.ok()) return share;
+  if (!configuration.ok()) return share;
   if (const absl::Status status = share.Validate(); !status.ok())
-    reader.Refuse(std::string(status.message()), "`headgate help sidecar` explains each flag");
+    configuration.Refuse(std::string(status.message()),
+                         "`headgate help sidecar --all` explains each setting");
   return share;
 }
 
-std::string ReadFleet(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share) {
-  if (reader.Choice("--scope", flags.scope, {"replica", "fleet"}) == 0) {
-    if (flags.pool)
-      reader.Refuse("--pool without --scope fleet", "add --scope fleet, or remove it");
+std::string ReadFleet(Configuration& configuration, share::ShareOptions& share) {
+  const Settings& settings = configuration.settings;
+  const std::string& pool = settings.pool;
+  if (settings.scope == "replica") {
+    if (pool != Settings{}.pool)
+      configuration.Refuse("--pool without --scope fleet", "add --scope fleet, or remove it");
     return "";
   }
-  const std::string pool = flags.pool.value_or("default");
   if (pool.empty() || pool.size() > kPoolNameBytesMax) {
-    reader.Refuse(fmt::format("--pool has from 1 to {} bytes", kPoolNameBytesMax),
-                  "instances with the same name share a pool");
+    configuration.Refuse(fmt::format("--pool has from 1 to {} bytes", kPoolNameBytesMax),
+                         "instances with the same name share a pool");
   }
   if (share.find_capacity) {
-    reader.Refuse("--scope fleet with --capacity auto",
-                  "a replica can find the capacity of its own upstream only; name the fleet's, for "
-                  "example --capacity 400");
+    configuration.Refuse("--scope fleet with --capacity auto",
+                         "a replica can find the capacity of its own upstream only; name the "
+                         "fleet's, for example --capacity 400");
   }
-  if (flags.clients > kFleetClientsMax) {
-    reader.Refuse(fmt::format("--clients is at most {} with --scope fleet", kFleetClientsMax),
-                  "all clients of the pool are in one value of the store");
+  if (settings.clients > kFleetClientsMax) {
+    configuration.Refuse(
+        fmt::format("--clients is at most {} with --scope fleet", kFleetClientsMax),
+        "all clients of the pool are in one value of the store");
   }
   share.client_id_bytes_max = kFleetClientIdBytesMax;
   share.secret = SecretOfPool(pool);

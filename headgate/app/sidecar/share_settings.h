@@ -1,12 +1,11 @@
-// The settings of the pool of a sidecar, read from its flags.
+// Reads the settings of the pool of a sidecar.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
 #include "headgate/algorithm/fair_share.h"
-#include "headgate/app/settings/flag_reader.h"
-#include "headgate/app/sidecar/flags.h"
+#include "headgate/app/settings/configuration.h"
 #include "headgate/base/status.h"
 #include "headgate/share/share_options.h"
 
@@ -18,10 +17,11 @@ std::optional<algorithm::Ratio> ParsePercentage(std::string_view text);
 // "ann=3". The last '=' ends the name, which may have others. InvalidArgument says what is wrong.
 absl::StatusOr<share::ClientWeight> ParseClientWeight(std::string_view text);
 
-share::ShareOptions ReadShare(const SidecarFlags& flags, FlagReader& reader);
+// Problems go to the configuration; if there are any, the result must not be used.
+share::ShareOptions ReadShare(Configuration& configuration);
 
 // The name of the pool that the fleet shares, and what it needs in `share`; empty if this replica
 // has a pool of its own.
-std::string ReadFleet(const SidecarFlags& flags, FlagReader& reader, share::ShareOptions& share);
+std::string ReadFleet(Configuration& configuration, share::ShareOptions& share);
 
 }  // namespace headgate::app

@@ -23,13 +23,13 @@ FileNeeds FileNeedsOf(const SidecarSettings& settings) {
   const uint64_t upstream_connections =
       settings.proxy.upstreams.connections_max * settings.upstreams.targets.size();
   const uint64_t store_connections =
-      settings.store ? kStoreServers * settings.engine.store_connections : 0;
+      settings.store ? kStoreServers * settings.values.store_connections : 0;
   return {.threads = settings.threads,
           .addresses = settings.listen.size() + 1,
           .store_connections = upstream_connections + store_connections,
           .store_connections_min = 1,
           .draining_connections = settings.upstreams.http2 ? upstream_connections : 0,
-          .connections_max = settings.connections_max,
+          .connections_max = settings.values.max_connections,
           .admin_connections_max = settings.admin ? SidecarProcess::kAdminConnectionsMax : 0};
 }
 
@@ -37,11 +37,11 @@ FileNeeds FileNeedsOf(const SidecarSettings& settings) {
 
 int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
   HoldReload();
-  const auto settings = ReadSidecarFlags(arguments, ProcessEnvironment(), console);
+  const auto settings = ReadSidecarSettings(arguments, ProcessEnvironment(), console);
   if (!settings) return kExitUsage;
   if (settings->printed) {
     console.out << *settings->printed;
-    return kExitOk;
+    return console.Finish(kExitOk);
   }
   if (settings->plan)
     return SidecarPlan(settings->plan->log, settings->plan->client, settings->share, console);

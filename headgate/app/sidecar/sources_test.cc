@@ -37,9 +37,9 @@ class SidecarSources : public ::testing::Test {
     if (!sources.file.empty()) sources.flags.push_back("--config=" + path);
     std::ostringstream out;
     std::ostringstream err;
-    Read read{
-        .settings = ReadSidecarFlags(sources.flags, sources.environment, {.out = out, .err = err}),
-        .err = {}};
+    Read read{.settings =
+                  ReadSidecarSettings(sources.flags, sources.environment, {.out = out, .err = err}),
+              .err = {}};
     read.err = err.str();
     return read;
   }
@@ -68,7 +68,7 @@ TEST_F(SidecarSources, AFileGivesThemAll) {
       << "relative to the file";
   EXPECT_FALSE(settings->proxy.relay.says_reason);
   EXPECT_EQ(settings->threads, 2u);
-  EXPECT_THAT(settings->known_hosts, ElementsAre("sidecar.default.svc"));
+  EXPECT_THAT(settings->values.known_host, ElementsAre("sidecar.default.svc"));
   EXPECT_EQ(settings->share.weights.size(), 2u);
 }
 
@@ -100,9 +100,11 @@ TEST_F(SidecarSources, AMistakeIsToldWithItsPlace) {
   };
   const std::string needed = "upstream: http://127.0.0.1:9000\ncapacity: 40\n";
   const Mistake mistakes[] = {
-      {{.file = needed + "cycle: soon\n"}, "sidecar.yaml:3:8: --cycle \"soon\" is not a duration"},
-      {{.file = needed + "threads: many\n"}, "sidecar.yaml:3:10: threads: 'many' is not a whole"},
-      {{.file = needed + "no_reason: maybe\n"}, "no_reason: 'maybe' is neither yes nor no"},
+      {{.file = needed + "cycle: soon\n"},
+       "sidecar.yaml:3:8: cycle 'soon': write a duration such as"},
+      {{.file = needed + "threads: many\n"}, "sidecar.yaml:3:10: threads 'many': write a whole"},
+      {{.file = needed + "no_reason: maybe\n"},
+       "sidecar.yaml:3:12: no_reason 'maybe': write no or yes"},
       {{.file = needed + "capaccity: 40\n"}, "unknown setting 'capaccity'"},
       {{.file = needed + "capaccity: 40\n"}, "did you mean 'capacity'?"},
       {{.file = needed + "snapshot: x\n"}, "`headgate sidecar --print-config` lists every setting"},
@@ -110,10 +112,17 @@ TEST_F(SidecarSources, AMistakeIsToldWithItsPlace) {
       {{.file = needed, .environment = {{"HEADGATE_CYCEL", "1s"}}},
        "did you mean 'HEADGATE_CYCLE'?"},
       {{.file = needed, .environment = {{"HEADGATE_CYCLE", "soon"}}},
-       "HEADGATE_CYCLE: --cycle \"soon\" is not a duration"},
-      {{.file = needed, .flags = {"--cycle=soon"}}, "--cycle \"soon\" is not a duration"},
+       "HEADGATE_CYCLE: cycle 'soon': write a duration"},
+      {{.file = needed, .flags = {"--cycle=soon"}}, "--cycle: cycle 'soon': write a duration"},
       {{.flags = {"--config=/nowhere/x.yaml"}}, "name a settings file that can be read, or none"},
-      {{.file = needed + "known_host: http://a\n"}, "--known-host"},
+      {{.file = needed + "known_host: http://a\n"}, "sidecar.yaml:3:13: known_host: "},
+      {{.file = needed + "reservation: 10\n"}, "sidecar.yaml:3:14: --reservation \"10\" is not"},
+      {{.file = needed + "scope: fleet\n"}, "sidecar.yaml:3:8: --scope fleet without --store"},
+      {{.file = needed + "capacity: 50\n"}, "setting 'capacity' appears twice"},
+      {{.file = needed + "cycle: [1s, 2s]\n"}, "cycle takes one value"},
+      {{.file = needed + "credential: word\n"}, "unknown setting 'credential'"},
+      {{.file = needed, .environment = {{"HEADGATE_MAX_LIMITS", "7"}}},
+       "HEADGATE_MAX_LIMITS: this variable does not name a setting"},
       {{.file = needed, .flags = {"--json"}}, "--json without --print-config"},
   };
   for (const Mistake& mistake : mistakes) {
@@ -131,17 +140,58 @@ TEST_F(SidecarSources, PrintConfigShowsEachValueAndItsOrigin) {
                                      .flags = {"--print-config", "--mode=passthrough"}});
   ASSERT_TRUE(settings) << err;
   ASSERT_TRUE(settings->printed);
-  EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\ncycle: \"20s\" +# .*:3:8\n"));
+  EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\ncycle: 20s +# .*:3:8\n"));
   EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\nqueue: 7 +# HEADGATE_QUEUE\n"));
-  EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\nmode: \"passthrough\" +# --mode\n"));
+  EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\nmode: passthrough +# --mode\n"));
   EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\nclients: 1024 +# default\n"));
   EXPECT_THAT(*settings->printed, Not(HasSubstr("me:word")));
   EXPECT_THAT(*settings->printed, HasSubstr("hidden because it is a secret"));
 }
 
+TEST_F(SidecarSources, AllMistakesAreToldTogether) {
+  const auto [settings, err] = From({.file = "capacity: many\ncycle: soon\nqueue: 0\n",
+                                     .environment = {{"HEADGATE_MODE", "shadow"}},
+                                     .flags = {"--via=a b"}});
+  EXPECT_FALSE(settings);
+  for (const char* says :
+       {"sidecar.yaml:1:11: --capacity \"many\"", "sidecar.yaml:2:8: cycle 'soon'",
+        "sidecar.yaml:3:8: queue '0'", "HEADGATE_MODE: mode 'shadow'", "error: --via \"a b\"",
+        "error: --upstream: no upstream is given"})
+    EXPECT_THAT(err, HasSubstr(says));
+}
+
+TEST_F(SidecarSources, EachSettingCanComeFromEachPlace) {
+  for (const Setting& setting : AllSettings(Command::kSidecar)) {
+    const std::vector<std::string> shown = ShowValue(setting, DefaultsOf(Command::kSidecar));
+    const std::string value = shown.empty() ? "" : shown.front();
+    const std::string name(setting.name);
+    const std::string variable = EnvironmentNameOf(name);
+    std::vector<std::pair<Sources, std::string>> places = {
+        {{.file = name + ": \"" + value + "\"\n"}, "sidecar.yaml:1:"},
+        {{.environment = {{variable, value}}}, variable}};
+    // A flag of a list adds an item.
+    if (!shown.empty()) places.push_back({{.flags = {FlagOf(setting), value}}, FlagOf(setting)});
+    for (auto& [sources, origin] : places) {
+      sources.flags.emplace_back("--print-config");
+      const auto [settings, err] = From(sources);
+      ASSERT_TRUE(settings) << name << err;
+      EXPECT_THAT(*settings->printed, ::testing::ContainsRegex("\n" + name + ": .* # .*" + origin));
+    }
+  }
+}
+
+TEST_F(SidecarSources, EverySettingIsPrintedWithoutThoseThatAreNeeded) {
+  const auto [settings, err] = From({.flags = {"--print-config"}});
+  ASSERT_TRUE(settings) << err;
+  for (const Setting& setting : AllSettings(Command::kSidecar))
+    EXPECT_THAT(*settings->printed, HasSubstr("\n" + std::string(setting.name) + ": "));
+}
+
 TEST_F(SidecarSources, ThePrintedConfigurationIsAFileWithTheSameSettings) {
   const auto first = From({.file = kFile, .flags = {"--print-config"}});
   ASSERT_TRUE(first.settings) << first.err;
+  const auto again = From({.file = *first.settings->printed, .flags = {"--print-config"}});
+  ASSERT_TRUE(again.settings) << again.err;
   const auto second = From({.file = *first.settings->printed});
   ASSERT_TRUE(second.settings) << second.err;
   EXPECT_EQ(second.settings->share.pool.capacity, 40u);

@@ -1,8 +1,11 @@
-#include "headgate/app/sidecar/tls.h"
-
+// TLS of a sidecar, towards its clients and towards its upstream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "headgate/app/runtime/followed_certificates.h"
+#include "headgate/app/sidecar/settings.h"
 #include "headgate/net/test_certificate.h"
 
 namespace headgate::app {
@@ -10,64 +13,77 @@ namespace tls_test {
 
 using ::testing::HasSubstr;
 
-std::string ProblemOf(const SidecarTlsFlags& flags, const TlsAddresses& addresses) {
-  return std::string(ReadSidecarTls(flags, addresses).status().message());
+class SidecarTls : public ::testing::Test {
+ protected:
+  std::optional<SidecarSettings> Read(std::vector<std::string> flags,
+                                      const std::string& upstream = "http://127.0.0.1:9000") {
+    flags.insert(flags.end(), {"--capacity=40", "--upstream=" + upstream});
+    std::ostringstream out;
+    std::ostringstream err;
+    auto settings = ReadSidecarSettings(flags, {}, {.out = out, .err = err});
+    problem_ = err.str();
+    return settings;
+  }
+  std::string ProblemOf(const std::vector<std::string>& flags,
+                        const std::string& upstream = "http://127.0.0.1:9000") {
+    Read(flags, upstream);
+    return problem_;
+  }
+
+  const net::TestCertificate certificate_;
+  const std::string listen_ = "--listen=tls:127.0.0.1:0";
+  const std::string file_ = "--tls-certificate-file=" + certificate_.certificate_file();
+  const std::string key_ = "--tls-key-file=" + certificate_.key_file();
+  const std::string ca_ = "--tls-client-ca-file=" + certificate_.certificate_file();
+  std::string problem_;
+};
+
+TEST_F(SidecarTls, WithoutFlagsThereIsNone) {
+  const auto settings = Read({});
+  ASSERT_TRUE(settings) << problem_;
+  EXPECT_TRUE(TlsServerOptionsOf(settings->values).certificates.empty());
+  EXPECT_EQ(settings->upstream_tls, nullptr);
 }
 
-TEST(SidecarTls, WithoutFlagsThereIsNone) {
-  const auto tls = ReadSidecarTls({}, {});
-  ASSERT_TRUE(tls.ok());
-  EXPECT_TRUE(tls->clients.certificates.empty());
-  EXPECT_EQ(tls->upstream, nullptr);
+TEST_F(SidecarTls, ServesHttp2WithTheCertificates) {
+  const auto settings =
+      Read({listen_, file_, key_, ca_, "--tls-client-name=ann", "--client-from-certificate"});
+  ASSERT_TRUE(settings) << problem_;
+  const net::TlsServerOptions clients = TlsServerOptionsOf(settings->values);
+  EXPECT_EQ(clients.certificates.at(0).key_file, certificate_.key_file());
+  EXPECT_EQ(clients.client_ca_file, certificate_.certificate_file());
+  EXPECT_TRUE(clients.http2);
+  EXPECT_EQ(settings->values.client_from_certificate, "yes");
 }
 
-TEST(SidecarTls, ServesHttp2WithTheCertificates) {
-  const net::TestCertificate certificate;
-  const auto tls = ReadSidecarTls({.certificate_file = {certificate.certificate_file()},
-                                   .key_file = {certificate.key_file()},
-                                   .client_ca_file = certificate.certificate_file(),
-                                   .client_name = {"ann"},
-                                   .client_from_certificate = true},
-                                  {.some_listen = true, .all_listen = true});
-  ASSERT_TRUE(tls.ok()) << tls.status();
-  EXPECT_EQ(tls->clients.certificates.at(0).key_file, certificate.key_file());
-  EXPECT_EQ(tls->clients.client_ca_file, certificate.certificate_file());
-  EXPECT_TRUE(tls->clients.http2);
-  EXPECT_TRUE(tls->client_from_certificate);
+TEST_F(SidecarTls, EachFlagNeedsItsOthers) {
+  EXPECT_THAT(ProblemOf({listen_}), HasSubstr("needs a certificate\nhint: set tls_certificate"));
+  EXPECT_THAT(ProblemOf({listen_, file_}), HasSubstr("a certificate has no key\nhint: give each "));
+  EXPECT_EQ(ProblemOf({listen_, file_, key_}), "");
+  EXPECT_THAT(ProblemOf({file_, key_}), HasSubstr("no address speaks TLS\nhint: write tls: "));
+  EXPECT_THAT(ProblemOf({listen_, file_, key_, "--tls-client-name=ann"}),
+              HasSubstr("--tls-client-name: nobody vouches for the names of clients"));
+  EXPECT_THAT(ProblemOf({listen_, file_, key_, "--client-from-certificate"}),
+              HasSubstr("needs --tls-client-ca-file"));
+  EXPECT_THAT(
+      ProblemOf({listen_, "--listen=127.0.0.1:0", file_, key_, ca_, "--client-from-certificate"}),
+      HasSubstr("tls: before each"));
+  EXPECT_THAT(ProblemOf({listen_, file_, "--tls-key-file=/nowhere/key.pem"}),
+              HasSubstr("'/nowhere/key.pem' cannot be used"));
 }
 
-TEST(SidecarTls, EachFlagNeedsItsOthers) {
-  const net::TestCertificate certificate;
-  const TlsAddresses listens{.some_listen = true, .all_listen = true};
-  EXPECT_THAT(ProblemOf({}, listens), HasSubstr("needs --tls-certificate-file"));
-  SidecarTlsFlags flags{.certificate_file = {certificate.certificate_file()}};
-  EXPECT_THAT(ProblemOf(flags, listens), HasSubstr("needs its --tls-key-file"));
-  flags.key_file = {certificate.key_file()};
-  EXPECT_EQ(ProblemOf(flags, listens), "");
-  EXPECT_THAT(ProblemOf(flags, {}), HasSubstr("need a --listen tls:"));
-  flags.client_name = {"ann"};
-  EXPECT_THAT(ProblemOf(flags, listens), HasSubstr("--tls-client-name needs"));
-  flags.client_name.clear();
-  flags.client_from_certificate = true;
-  EXPECT_THAT(ProblemOf(flags, listens), HasSubstr("needs --tls-client-ca-file"));
-  flags.client_ca_file = certificate.certificate_file();
-  EXPECT_THAT(ProblemOf(flags, {.some_listen = true}), HasSubstr("tls: before each"));
-  flags.key_file = {"/nowhere/key.pem"};
-  EXPECT_THAT(ProblemOf(flags, listens), HasSubstr("'/nowhere/key.pem' cannot be used"));
-}
-
-TEST(SidecarTls, TheUpstreamIsAlwaysVerified) {
-  const net::TestCertificate certificate;
-  const auto tls = ReadSidecarTls({.upstream_name = "service"}, {.upstream = true});
-  ASSERT_TRUE(tls.ok()) << tls.status();
-  EXPECT_NE(tls->upstream, nullptr);
-  EXPECT_EQ(tls->upstream_name, "service");
-  const SidecarTlsFlags flags{.upstream_ca_file = certificate.certificate_file()};
-  EXPECT_EQ(ProblemOf(flags, {.upstream = true, .upstream_http2 = true}), "");
-  EXPECT_THAT(ProblemOf(flags, {}), HasSubstr("https:// or h2://"));
-  EXPECT_THAT(ProblemOf({.upstream_ca_file = "/nowhere"}, {.upstream = true}),
+TEST_F(SidecarTls, TheUpstreamIsAlwaysVerified) {
+  const std::string over_tls = "https://service:1";
+  const auto settings = Read({"--upstream-tls-name=service"}, over_tls);
+  ASSERT_TRUE(settings) << problem_;
+  EXPECT_NE(settings->upstream_tls, nullptr);
+  EXPECT_EQ(settings->values.upstream_tls_name, "service");
+  const std::string ca = "--upstream-ca-file=" + certificate_.certificate_file();
+  EXPECT_EQ(ProblemOf({ca}, "h2://service:1"), "");
+  EXPECT_THAT(ProblemOf({ca}), HasSubstr("https:// or h2://"));
+  EXPECT_THAT(ProblemOf({"--upstream-ca-file=/nowhere"}, over_tls),
               HasSubstr("'/nowhere' cannot be used"));
-  EXPECT_THAT(ProblemOf({.upstream_key_file = certificate.key_file()}, {.upstream = true}),
+  EXPECT_THAT(ProblemOf({"--upstream-key-file=" + certificate_.key_file()}, over_tls),
               HasSubstr("give both"));
 }
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "headgate/app/runtime/followed_mappings.h"
-#include "headgate/app/serve/serve_arguments.h"
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/entries.h"
 #include "headgate/app/settings/rule_files.h"
+#include "headgate/app/settings/setting_arguments.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/text.h"
 #include "headgate/gate/judge.h"
