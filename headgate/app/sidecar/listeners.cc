@@ -38,7 +38,7 @@ void LogNoState(observe::Log& log, const absl::Status& why) {
 
 bool SidecarListeners::FindPredecessor() {
   if (handover_.empty()) return true;
-  auto found = Predecessor::Find(handover_, kHandoverTimeout);
+  auto found = handover::Predecessor::Find(handover_, kHandoverTimeout);
   if (found.ok()) {
     predecessor_ = *std::move(found);
     return true;
@@ -52,20 +52,21 @@ bool SidecarListeners::Refuse(const absl::Status& problem) const {
   return false;
 }
 
-bool SidecarListeners::AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
-                                      const std::function<void(const SidecarState&)>& take_over) {
+bool SidecarListeners::AwaitSuccessor(
+    net::EventLoop& loop, std::function<handover::SidecarState()> state,
+    const std::function<void(const handover::SidecarState&)>& take_over) {
   if (handover_.empty()) return true;
   if (predecessor_) {
     if (const absl::Status waits = predecessor_->StillWaits(); !waits.ok()) return Refuse(waits);
   }
   const auto before = predecessor_ ? std::optional(predecessor_->file()) : std::nullopt;
-  auto point =
-      HandoverPoint::Open({.path = handover_, .before = before}, addresses_, loop, log_,
-                          {.state = std::move(state), .leave = [this] { has_successor_ = true; }});
+  auto point = handover::HandoverPoint::Open(
+      {.path = handover_, .before = before}, addresses_, loop, log_,
+      {.state = std::move(state), .leave = [this] { has_successor_ = true; }});
   if (!point.ok()) return Refuse(point.status());
   point_ = *std::move(point);
   if (!predecessor_) return true;
-  const absl::StatusOr<SidecarState> taken = predecessor_->SayReady();
+  const absl::StatusOr<handover::SidecarState> taken = predecessor_->SayReady();
   predecessor_.reset();
   if (absl::IsDeadlineExceeded(taken.status())) return Refuse(taken.status());
   log_.Info("sidecar.sockets_taken", {{"addresses", uint64_t{addresses_.size()}}});

@@ -12,7 +12,7 @@
 #include "headgate/app/runtime/followed_certificates.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/listen_address.h"
-#include "headgate/app/sidecar/handover.h"
+#include "headgate/handover/handover.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/log.h"
 
@@ -44,8 +44,8 @@ class SidecarListeners {
               net::ListenOptions options);
   // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. When one
   // comes, it gets the result of `state`. `take_over` gets the state of the predecessor.
-  bool AwaitSuccessor(net::EventLoop& loop, std::function<SidecarState()> state,
-                      const std::function<void(const SidecarState&)>& take_over);
+  bool AwaitSuccessor(net::EventLoop& loop, std::function<handover::SidecarState()> state,
+                      const std::function<void(const handover::SidecarState&)>& take_over);
 
   // Whether a process has taken over the addresses. On the thread of the loop.
   bool has_successor() const { return has_successor_; }
@@ -63,10 +63,10 @@ class SidecarListeners {
   const FollowedCertificates& certificates_;
   const Console& console_;
   observe::Log& log_;
-  std::optional<Predecessor> predecessor_;  // until this process is ready
-  std::vector<HandoverPoint::Address> addresses_;
+  std::optional<handover::Predecessor> predecessor_;  // until this process is ready
+  std::vector<handover::HandoverPoint::Address> addresses_;
   bool has_successor_ = false;
-  std::unique_ptr<HandoverPoint> point_;
+  std::unique_ptr<handover::HandoverPoint> point_;
 };
 
 }  // namespace headgate::app

@@ -65,22 +65,22 @@ void LiveUpstreams::Set(UpstreamList to) {
   loop_.Post([this] { LookUpDue(); });
 }
 
-std::vector<NamedAddress> LiveUpstreams::HandOver() const {
-  std::vector<NamedAddress> known;
+std::vector<handover::NamedAddress> LiveUpstreams::HandOver() const {
+  std::vector<handover::NamedAddress> known;
   for (const UpstreamNames::State& name : names()) {
     for (const net::StreamTarget& address : name.addresses) {
-      if (known.size() == kNamedAddressesMax) return known;
+      if (known.size() == handover::kNamedAddressesMax) return known;
       known.push_back({.name = name.name.ToString(), .address = address.ToString()});
     }
   }
   return known;
 }
 
-void LiveUpstreams::TakeOver(const std::vector<NamedAddress>& known) {
+void LiveUpstreams::TakeOver(const std::vector<handover::NamedAddress>& known) {
   const std::lock_guard lock(mutex_);
   for (const UpstreamNames::State& name : names_.states()) {
     std::vector<net::StreamTarget> addresses;
-    for (const NamedAddress& one : known) {
+    for (const handover::NamedAddress& one : known) {
       const auto endpoint = net::ParseEndpoint(one.address);
       const bool is_of_name = one.name == name.name.ToString() && endpoint.ok() &&
                               (endpoint->kind == net::Endpoint::Kind::kIpv4 ||

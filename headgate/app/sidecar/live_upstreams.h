@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "headgate/app/runtime/followed_tls_files.h"
-#include "headgate/app/sidecar/handover_messages.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/app/sidecar/upstream_list.h"
 #include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
+#include "headgate/handover/messages.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/name_lookup.h"
 #include "headgate/net/tls_context.h"
@@ -52,8 +52,8 @@ class LiveUpstreams {
   std::vector<UpstreamNames::State> names() const;
   // The known addresses of names: for the process that takes over, and from the process before this
   // one.
-  std::vector<NamedAddress> HandOver() const;
-  void TakeOver(const std::vector<NamedAddress>& known);
+  std::vector<handover::NamedAddress> HandOver() const;
+  void TakeOver(const std::vector<handover::NamedAddress>& known);
   const FollowedTlsFiles& files() const { return files_; }
   void Collect(observe::Sink& sink) const;
 

@@ -120,9 +120,9 @@ TEST_F(LiveUpstreamsTest, AChangeOfTheListIsPublishedAtOnceAndLookedUp) {
 TEST_F(LiveUpstreamsTest, AddressesAreHandedOver) {
   Begin("http://app:9000,10.0.0.1:9000");
   Answer("app", Hosts({"10.0.0.7", "10.0.0.8"}));
-  const std::vector<NamedAddress> known = live->HandOver();
-  EXPECT_THAT(known, ElementsAre(NamedAddress{"app:9000", "10.0.0.7:9000"},
-                                 NamedAddress{"app:9000", "10.0.0.8:9000"}));
+  const std::vector<handover::NamedAddress> known = live->HandOver();
+  EXPECT_THAT(known, ElementsAre(handover::NamedAddress{"app:9000", "10.0.0.7:9000"},
+                                 handover::NamedAddress{"app:9000", "10.0.0.8:9000"}));
   live.reset();
   Begin("http://app:9000,b:9000");
   Answer("app", absl::UnavailableError("no server"));

@@ -103,7 +103,7 @@ int SidecarProcess::Run() {
   AwaitStore();
   server_.Start();
   const auto state = [this] { return StateForSuccessor(); };
-  const auto take_over = [this](const SidecarState& taken) { TakeOver(taken); };
+  const auto take_over = [this](const handover::SidecarState& taken) { TakeOver(taken); };
   if (!listeners_.AwaitSuccessor(control_, state, take_over)) return kExitUnreachable;
   log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
   const auto reload = [this] {
@@ -224,17 +224,18 @@ void SidecarProcess::AddAdminRoutes(http::Router& router) {
                    router);
 }
 
-SidecarState SidecarProcess::StateForSuccessor() {
-  return {.mode = LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
-          .upstream = LiveSetting<std::string>{.now = ToString(upstreams_.list()),
-                                               .flag = ToString(settings_.upstreams)},
-          .addresses = upstreams_.HandOver(),
-          .instances = fleet_ ? fleet_->HandOverCount() : 0,
-          .pool = pool_.HandOver(engine_.clock().Now())};
+handover::SidecarState SidecarProcess::StateForSuccessor() {
+  return {
+      .mode = handover::LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
+      .upstream = handover::LiveSetting<std::string>{.now = ToString(upstreams_.list()),
+                                                     .flag = ToString(settings_.upstreams)},
+      .addresses = upstreams_.HandOver(),
+      .instances = fleet_ ? fleet_->HandOverCount() : 0,
+      .pool = pool_.HandOver(engine_.clock().Now())};
 }
 
 // A change that was made while the old process ran stays, unless the flag has changed, too.
-void SidecarProcess::TakeOver(const SidecarState& state) {
+void SidecarProcess::TakeOver(const handover::SidecarState& state) {
   if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_.mode())
     SetMode(state.mode->now);
   if (state.upstream && state.upstream->flag == ToString(settings_.upstreams) &&

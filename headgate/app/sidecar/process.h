@@ -66,8 +66,8 @@ class SidecarProcess {
   void Drain();
 
   // The state that a restart passes on.
-  SidecarState StateForSuccessor();
-  void TakeOver(const SidecarState& state);
+  handover::SidecarState StateForSuccessor();
+  void TakeOver(const handover::SidecarState& state);
 
   // For the routes of the admin address. Callable from any loop.
   void SetMode(share::Mode mode);

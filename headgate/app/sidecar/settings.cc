@@ -15,9 +15,9 @@
 #include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/settings/setting_arguments.h"
 #include "headgate/app/settings/watch_settings.h"
-#include "headgate/app/sidecar/handover.h"
 #include "headgate/app/sidecar/share_settings.h"
 #include "headgate/base/text.h"
+#include "headgate/handover/handover.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/quote.h"
 #include "headgate/wire/origin.h"
@@ -250,9 +250,9 @@ class SidecarReader {
         refuse("needs a path");
       return;
     }
-    if (path.size() > kHandoverPathBytesMax) {
+    if (path.size() > handover::kPathBytesMax) {
       return refuse(fmt::format("has a path of {} bytes; it may have {}", path.size(),
-                                kHandoverPathBytesMax));
+                                handover::kPathBytesMax));
     }
     const auto full = [](const std::string& name) {
       std::error_code none;

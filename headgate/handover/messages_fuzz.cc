@@ -2,11 +2,11 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/app/sidecar/handover_messages.h"
 #include "headgate/base/check.h"
+#include "headgate/handover/messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace headgate::app;
+  using namespace headgate::handover;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (const auto address = ParseAddressMessage(bytes); address.ok()) {
     const auto again = ParseAddressMessage(Write(*address));

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/handover.h"
+#include "headgate/handover/handover.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -12,10 +12,10 @@
 #include <system_error>
 #include <utility>
 
-#include "headgate/app/sidecar/handover_channel.h"
+#include "headgate/handover/channel.h"
 #include "headgate/net/socket_address.h"
 
-namespace headgate::app {
+namespace headgate::handover {
 namespace {
 
 constexpr size_t kAddressesMax = 1024;
@@ -282,4 +282,4 @@ void HandoverPoint::SendState(const Peer& peer) const {
   if (file) (void)SendMessage(peer.connection(), kState, std::array{file.get()});
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::handover

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/handover.h"
+#include "headgate/handover/handover.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/net/socket_address.h"
 
-namespace headgate::app {
+namespace headgate::handover {
 namespace handover_test {
 
 using namespace std::chrono_literals;
@@ -346,4 +346,4 @@ TEST_F(SidecarHandoverTest, APathThatCannotBeUsedIsAnError) {
 }
 
 }  // namespace handover_test
-}  // namespace headgate::app
+}  // namespace headgate::handover

@@ -1,9 +1,9 @@
-#include "headgate/app/sidecar/handover_messages.h"
+#include "headgate/handover/messages.h"
 
 #include <gtest/gtest.h>
 
-namespace headgate::app {
-namespace handover_messages_test {
+namespace headgate::handover {
+namespace messages_test {
 
 using namespace std::chrono_literals;
 
@@ -73,5 +73,5 @@ TEST(HandoverMessages, AStateThatIsWrongIsRefused) {
   }
 }
 
-}  // namespace handover_messages_test
-}  // namespace headgate::app
+}  // namespace messages_test
+}  // namespace headgate::handover

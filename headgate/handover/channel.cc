@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/handover_channel.h"
+#include "headgate/handover/channel.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace headgate::app {
+namespace headgate::handover {
 namespace {
 
 constexpr size_t kMessageBytesMax = 4096;
@@ -99,4 +99,4 @@ std::optional<std::string> BytesOf(const net::FileDescriptor& file, size_t bytes
   return bytes;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::handover

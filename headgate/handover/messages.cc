@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/handover_messages.h"
+#include "headgate/handover/messages.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "headgate/base/text.h"
 
-namespace headgate::app {
+namespace headgate::handover {
 namespace {
 
 constexpr std::string_view kFirstLine = "headgate sidecar 1";
@@ -142,4 +142,4 @@ absl::StatusOr<SidecarState> ParseSidecarState(std::string_view bytes) {
   return state;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::handover

@@ -9,7 +9,7 @@
 // Each side checks that the other one runs as the same user. If the new process ends before it is
 // ready, the old one continues to serve. A process that connects and says nothing holds up nobody.
 // A process that has said hello may take over within a bounded time, and others are told to wait
-// for it. handover_messages.h has the text of the messages. The state is a file in memory, because
+// for it. messages.h has the text of the messages. The state is a file in memory, because
 // it may be larger than a message.
 #pragma once
 
@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/app/sidecar/handover_messages.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/handover/messages.h"
 #include "headgate/net/endpoint.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
@@ -30,10 +30,10 @@
 #include "headgate/net/unix_listener.h"
 #include "headgate/observe/log.h"
 
-namespace headgate::app {
+namespace headgate::handover {
 
 // The longest path of a handover: ".new" is appended to it for a moment.
-inline constexpr size_t kHandoverPathBytesMax = 103;
+inline constexpr size_t kPathBytesMax = 103;
 
 // The old process, as the new one sees it.
 class Predecessor {
@@ -131,4 +131,4 @@ class HandoverPoint {
   net::Readable connections_;
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::handover

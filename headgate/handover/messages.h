@@ -13,7 +13,7 @@
 #include "headgate/share/handed_pool.h"
 #include "headgate/share/share_options.h"
 
-namespace headgate::app {
+namespace headgate::handover {
 
 // A listening address. Its sockets come with the message.
 struct AddressMessage {
@@ -68,4 +68,4 @@ inline constexpr size_t kSidecarStateBytesMax = size_t{64} << 20;
 std::string Write(const SidecarState& state);
 absl::StatusOr<SidecarState> ParseSidecarState(std::string_view bytes);
 
-}  // namespace headgate::app
+}  // namespace headgate::handover

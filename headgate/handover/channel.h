@@ -13,7 +13,7 @@
 
 #include "headgate/net/file_descriptor.h"
 
-namespace headgate::app {
+namespace headgate::handover {
 
 // Linux passes at most 253 descriptors with a message.
 inline constexpr size_t kHandoverSocketsMax = 128;
@@ -39,4 +39,4 @@ net::FileDescriptor FileWith(std::string_view bytes);
 // Nothing if it is not a file, or has more than `bytes_max`.
 std::optional<std::string> BytesOf(const net::FileDescriptor& file, size_t bytes_max);
 
-}  // namespace headgate::app
+}  // namespace headgate::handover
