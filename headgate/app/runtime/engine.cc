@@ -97,7 +97,8 @@ void Engine::Collect(observe::Sink& sink) {
   if (snapshot_.enabled()) {
     sink.Set(Metric::kSnapshotWrites, {"written"}, snapshot_.writes_done());
     sink.Set(Metric::kSnapshotWrites, {"failed"}, snapshot_.writes_failed());
-    for (const SnapshotFile::RestoreResult result : SnapshotFile::kRestoreResults) {
+    for (const snapshot::SnapshotFile::RestoreResult result :
+         snapshot::SnapshotFile::kRestoreResults) {
       sink.Set(Metric::kSnapshotRestores, {Name(result)}, uint64_t{snapshot_.restored() == result});
     }
     if (const base::Instant at = snapshot_.written_at(); at.ns != 0) {

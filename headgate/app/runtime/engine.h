@@ -5,13 +5,13 @@
 #include <string>
 #include <thread>
 
-#include "headgate/app/runtime/snapshot_file.h"
 #include "headgate/app/settings/settings.h"
 #include "headgate/base/clock.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/rule/editor.h"
+#include "headgate/snapshot/snapshot_file.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::app {
@@ -51,7 +51,7 @@ class Engine {
   const base::BootTime started_at_;
   store::MemoryStore store_;
   observe::Metrics metrics_;
-  SnapshotFile snapshot_;
+  snapshot::SnapshotFile snapshot_;
   limiter::Limiter limiter_;
   const base::Duration snapshot_interval_;
   std::atomic<int64_t> snapshot_due_ns_;

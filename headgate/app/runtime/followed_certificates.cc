@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "headgate/app/settings/file_hint.h"
 #include "headgate/base/clock.h"
+#include "headgate/files/file_hint.h"
 
 namespace headgate::app {
 namespace {
@@ -68,7 +68,7 @@ void CheckCertificates(Configuration& configuration) {
     for (const net::TlsProblem& problem : net::ProblemsOfFiles(files)) {
       configuration.AddProblem(
           SettingOf(problem.file), problem.what,
-          HintOnFile(FileOf(files, problem.file), HintOnContent(problem.file)));
+          files::HintOnFile(FileOf(files, problem.file), HintOnContent(problem.file)));
     }
   };
   const net::TlsServerOptions options = TlsServerOptionsOf(settings);

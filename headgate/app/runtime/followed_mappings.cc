@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/rule_files.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 #include "headgate/watch/file/file_text.h"
 
@@ -43,9 +43,9 @@ mapping::LoadedMappings Load(const std::string& path, const absl::StatusOr<std::
     return {.set = nullptr,
             .problems = {rule::WholeFileProblem(
                 path, WithoutPath(std::string(text.status().message()), path),
-                HintOnFile(path,
-                           "name a file of mappings; docs/reference/mappings.md lists what "
-                           "it contains"))},
+                files::HintOnFile(path,
+                                  "name a file of mappings; docs/reference/mappings.md lists what "
+                                  "it contains"))},
             .warnings = {},
             .files = {}};
   }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "headgate/app/settings/file_hint.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 
 namespace headgate::app {
@@ -34,7 +34,7 @@ void CheckUsers(Configuration& configuration) {
   if (!text.ok()) {
     configuration.AddProblem(
         "users_file", text.status(),
-        HintOnFile(path, "name a file of users; docs/reference/users.md shows one"));
+        files::HintOnFile(path, "name a file of users; docs/reference/users.md shows one"));
   } else if (const auto users = ParseText(path, *text); !users.ok()) {
     configuration.AddProblem("users_file", users.status(),
                              "`headgate hash-password` makes the hash of a password");

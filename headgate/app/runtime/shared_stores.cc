@@ -179,11 +179,11 @@ void SharedStores::Tick(base::Instant now) {
   using limiter::Mode;
   const uint64_t together = DecisionsOf(Mode::kExact) + DecisionsOf(Mode::kLeased);
   for (const Mode mode : {Mode::kLocal, Mode::kOpen, Mode::kClosed}) {
-    DegradedWatch& watch = alone_[static_cast<size_t>(mode)];
-    const DegradedWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
-    if (change == DegradedWatch::Change::kBegan) {
+    observe::DegradedWatch& watch = alone_[static_cast<size_t>(mode)];
+    const observe::DegradedWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
+    if (change == observe::DegradedWatch::Change::kBegan) {
       log_.Warning("degraded_mode.entered", {{"mode", Name(mode)}, {"effect", EffectOf(mode)}});
-    } else if (change == DegradedWatch::Change::kEnded) {
+    } else if (change == observe::DegradedWatch::Change::kEnded) {
       log_.Info("degraded_mode.left",
                 {{"mode", Name(mode)}, {"decisions", watch.decided()}, {"for", watch.lasted()}});
     }

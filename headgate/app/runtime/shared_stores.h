@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "headgate/app/runtime/degraded_watch.h"
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/instance.h"
 #include "headgate/app/settings/settings.h"
@@ -17,6 +16,7 @@
 #include "headgate/limiter/bucket_name.h"
 #include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/net/server.h"
+#include "headgate/observe/degraded_watch.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/rule/source.h"
 #include "headgate/store/backend.h"
@@ -84,8 +84,8 @@ class SharedStores {
   std::unique_ptr<limiter::lease::LeaseBooks> leases_;
   limiter::shared::SharedRests rests_;
   std::unique_ptr<store::Backend> backend_;
-  std::vector<std::unique_ptr<Loop>> loops_;              // their deciders use all of the above
-  std::array<DegradedWatch, limiter::kModeCount> alone_;  // of the degraded modes
+  std::vector<std::unique_ptr<Loop>> loops_;  // their deciders use all of the above
+  std::array<observe::DegradedWatch, limiter::kModeCount> alone_;  // of the degraded modes
 };
 
 }  // namespace headgate::app

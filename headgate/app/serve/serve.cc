@@ -24,7 +24,6 @@
 #include "headgate/app/runtime/run_loop.h"
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/serve/fronts.h"
-#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/refusal_file.h"
@@ -33,6 +32,7 @@
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/settings/watch_settings.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
@@ -68,7 +68,7 @@ Secrets ReadSecrets(Configuration& configuration) {
     if (path.empty()) return {};
     auto secret = files::ReadFirstLine(path);
     if (secret.ok()) return *std::move(secret);
-    configuration.AddProblem(setting, secret.status(), HintOnFile(path, ""));
+    configuration.AddProblem(setting, secret.status(), files::HintOnFile(path, ""));
     return {};
   };
   const Settings& settings = configuration.settings;
@@ -106,7 +106,7 @@ void CheckSnapshot(Configuration& configuration) {
   std::string& path = configuration.settings.snapshot;
   const auto target = files::FollowLinks(path);
   if (target.ok()) path = *target;
-  const absl::Status status = target.ok() ? SnapshotFile::Check(path) : target.status();
+  const absl::Status status = target.ok() ? snapshot::SnapshotFile::Check(path) : target.status();
   if (status.ok()) return;
   const std::string directory = std::filesystem::absolute(path).parent_path();
   const bool missing = absl::IsNotFound(status);

@@ -4,8 +4,8 @@
 #include <thread>
 #include <utility>
 
-#include "headgate/app/settings/file_hint.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 
 namespace headgate::app {
@@ -30,7 +30,7 @@ void ReadCredential(Configuration& configuration) {
   auto credential = files::ReadFirstLine(settings.credential_file);
   if (!credential.ok()) {
     return configuration.AddProblem("credential_file", credential.status(),
-                                    HintOnFile(settings.credential_file, ""));
+                                    files::HintOnFile(settings.credential_file, ""));
   }
   settings.credential = *std::move(credential);
 }

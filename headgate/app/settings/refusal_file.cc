@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "headgate/app/settings/file_hint.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 #include "headgate/rule/read/refusal_reader.h"
 
@@ -18,9 +18,9 @@ RefusalFile ReadRefusalFile(const std::string& path) {
   if (path.empty()) return {};
   const auto text = files::ReadRegularFile(path, kFileBytesMax);
   if (!text.ok()) {
-    return {.problems = {
-                rule::WholeFileProblem(path, std::string(text.status().message()),
-                                       HintOnFile(path, "the file holds content_type and body"))}};
+    return {.problems = {rule::WholeFileProblem(
+                path, std::string(text.status().message()),
+                files::HintOnFile(path, "the file holds content_type and body"))}};
   }
   rule::read::LoadedRefusal loaded = rule::read::LoadRefusal(path, *text);
   return {.refusal = std::move(loaded.refusal), .problems = std::move(loaded.problems)};

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/listen_address.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 #include "headgate/net/tls_context.h"
 
@@ -18,7 +18,7 @@ void ServerFlags::AddTo(std::vector<Flag>& flags) {
 
 std::string ServerFlags::HintOnUnreachable(std::string_view otherwise) const {
   const auto endpoint = net::ParseEndpoint(address());
-  return endpoint.ok() ? HintOnServer(*endpoint, otherwise) : std::string(otherwise);
+  return endpoint.ok() ? files::HintOnServer(*endpoint, otherwise) : std::string(otherwise);
 }
 
 std::optional<client::http::ServerAccess> ServerFlags::Resolve(const Console& console) const {
@@ -39,7 +39,7 @@ std::optional<client::http::ServerAccess> ServerFlags::Resolve(const Console& co
     const auto tls = net::TlsContext::Load({.ca_file = ca_file});
     if (!tls.ok()) {
       return refuse(tls.status(),
-                    HintOnFile(ca_file, "--ca-file names the authority of the certificate"));
+                    files::HintOnFile(ca_file, "--ca-file names the authority of the certificate"));
     }
     access.tls = true;
     access.ca_file = ca_file;
@@ -54,7 +54,7 @@ std::optional<client::http::ServerAccess> ServerFlags::Resolve(const Console& co
   if (!credential.ok())
     return refuse(
         credential.status(),
-        HintOnFile(credential_file, "its first line is USER:PASSWORD, or the credential"));
+        files::HintOnFile(credential_file, "its first line is USER:PASSWORD, or the credential"));
   access.credential = *std::move(credential);
   return access;
 }

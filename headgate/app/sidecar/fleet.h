@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "headgate/app/runtime/fleet_count.h"
 #include "headgate/app/runtime/shared_stores.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
@@ -17,6 +16,7 @@
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/fleet_admission.h"
+#include "headgate/share/fleet/fleet_count.h"
 #include "headgate/share/fleet/fleet_rounds.h"
 #include "headgate/share/fleet_pool.h"
 
@@ -69,7 +69,7 @@ class SidecarFleet {
   observe::Log& log_;
   const std::unique_ptr<share::FleetPool> pool_;
   proxy::FleetAdmission admission_;
-  std::optional<FleetCount> count_;
+  std::optional<share::fleet::FleetCount> count_;
   std::atomic<bool> is_needed_{false};  // the loop has been told that a request waits
   std::optional<OnLoop> on_loop_;
 };

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "headgate/app/runtime/followed_certificates.h"
-#include "headgate/app/settings/file_hint.h"
 #include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/settings/setting_arguments.h"
 #include "headgate/app/settings/watch_settings.h"
 #include "headgate/app/sidecar/share_settings.h"
 #include "headgate/base/text.h"
+#include "headgate/files/file_hint.h"
 #include "headgate/handover/handover.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/quote.h"
@@ -168,7 +168,7 @@ class SidecarReader {
       return;
     }
     std::string hint = "`headgate help sidecar --all` explains each setting";
-    for (const std::string* const file : files) hint = HintOnFile(*file, hint);
+    for (const std::string* const file : files) hint = files::HintOnFile(*file, hint);
     Refuse(std::string(context.status().message()), hint);
   }
 

@@ -21,15 +21,15 @@ std::string UpstreamWatch::ReasonOf(const Counts& counts) {
 
 void UpstreamWatch::Step(const Counts& counts, base::Instant now) {
   const uint64_t failed = counts.unreachable + counts.broken + counts.too_slow;
-  const DegradedWatch::Change change = failing_.Look(failed, counts.answered, now);
-  if (change == DegradedWatch::Change::kBegan) {
+  const observe::DegradedWatch::Change change = failing_.Look(failed, counts.answered, now);
+  if (change == observe::DegradedWatch::Change::kBegan) {
     log_.Warning(
         "upstream.failed",
         {{"reason", ReasonOf(counts)},
          {"effect", std::string_view("requests are answered 502 or 504")},
          {"hint", std::string_view("check that the service runs and that --upstream has its "
                                    "address; headgate_proxy_requests_total counts its failures")}});
-  } else if (change == DegradedWatch::Change::kEnded) {
+  } else if (change == observe::DegradedWatch::Change::kEnded) {
     log_.Info("upstream.recovered",
               {{"requests_failed", failing_.decided()}, {"for", failing_.lasted()}});
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/app/runtime/degraded_watch.h"
 #include "headgate/base/time.h"
+#include "headgate/observe/degraded_watch.h"
 #include "headgate/observe/log.h"
 
 namespace headgate::app {
@@ -33,7 +33,7 @@ class UpstreamWatch {
   std::string ReasonOf(const Counts& counts);
 
   observe::Log& log_;
-  DegradedWatch failing_;
+  observe::DegradedWatch failing_;
   Counts before_;
   std::mutex mutex_;
   std::string connect_failure_;  // the last one; guarded by mutex_

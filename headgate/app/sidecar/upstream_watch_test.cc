@@ -53,7 +53,7 @@ TEST_F(UpstreamWatchTest, SaysWhenRequestsPassAgain) {
   EXPECT_EQ(Step(3s), "") << "it may fail again";
   counts_.answered = 2;
   EXPECT_THAT(
-      Step(2s + DegradedWatch::kQuiet),
+      Step(2s + observe::DegradedWatch::kQuiet),
       AllOf(HasSubstr("upstream.recovered"), HasSubstr("requests_failed=3"), HasSubstr("for=1s")));
   counts_.unreachable = 4;
   EXPECT_THAT(Step(10s), HasSubstr("upstream.failed"));
@@ -63,7 +63,7 @@ TEST_F(UpstreamWatchTest, SaysWhatElseFails) {
   counts_.broken = 1;
   EXPECT_THAT(Step(1s), HasSubstr("reason=\"a connection ended before the answer"));
   counts_.answered = 1;
-  Step(1s + DegradedWatch::kQuiet);
+  Step(1s + observe::DegradedWatch::kQuiet);
   counts_.too_slow = 1;
   EXPECT_THAT(Step(20s), HasSubstr("reason=\"an answer did not come in time\""));
 }

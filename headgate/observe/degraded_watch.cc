@@ -1,8 +1,8 @@
-#include "headgate/app/runtime/degraded_watch.h"
+#include "headgate/observe/degraded_watch.h"
 
 #include <utility>
 
-namespace headgate::app {
+namespace headgate::observe {
 
 DegradedWatch::Change DegradedWatch::Look(uint64_t alone, uint64_t together, base::Instant now) {
   const uint64_t alone_before = std::exchange(alone_, alone);
@@ -19,4 +19,4 @@ DegradedWatch::Change DegradedWatch::Look(uint64_t alone, uint64_t together, bas
   return Change::kEnded;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::observe

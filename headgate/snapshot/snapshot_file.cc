@@ -1,4 +1,4 @@
-#include "headgate/app/runtime/snapshot_file.h"
+#include "headgate/snapshot/snapshot_file.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "headgate/files/files.h"
 
-namespace headgate::app {
+namespace headgate::snapshot {
 namespace {
 
 using RestoreResult = SnapshotFile::RestoreResult;
@@ -128,4 +128,4 @@ bool SnapshotFile::Write(base::Instant now) {
   return true;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::snapshot

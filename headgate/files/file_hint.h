@@ -7,7 +7,7 @@
 
 #include "headgate/net/endpoint.h"
 
-namespace headgate::app {
+namespace headgate::files {
 
 // The hint for a file that cannot be used: "let this user read it" if the permissions forbid to
 // read it, `otherwise` for any other cause.
@@ -17,4 +17,4 @@ std::string HintOnFile(const std::string& path, std::string_view otherwise);
 // whose permissions forbid to connect, `otherwise` for any other cause.
 std::string HintOnServer(const net::Endpoint& server, std::string_view otherwise);
 
-}  // namespace headgate::app
+}  // namespace headgate::files

@@ -12,7 +12,7 @@
 
 #include "headgate/base/time.h"
 
-namespace headgate::app {
+namespace headgate::observe {
 
 class DegradedWatch {
  public:
@@ -40,4 +40,4 @@ class DegradedWatch {
   uint64_t alone_before_ = 0;  // `alone` when the period began
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::observe

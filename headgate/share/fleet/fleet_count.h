@@ -17,7 +17,7 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::app {
+namespace headgate::share::fleet {
 
 class FleetCount {
  public:
@@ -47,4 +47,4 @@ class FleetCount {
   std::atomic<int64_t> answered_at_{kNever};  // the first time
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::share::fleet

@@ -1,9 +1,9 @@
-#include "headgate/app/runtime/fleet_count.h"
+#include "headgate/share/fleet/fleet_count.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace headgate::app {
+namespace headgate::share::fleet {
 
 FleetCount::FleetCount(uint32_t given, std::function<uint32_t()> counted)
     : given_(given), counted_(std::move(counted)) {}
@@ -26,4 +26,4 @@ bool FleetCount::is_known() const {
   return given_ > 0 || counted_() > 1 || handed_ > 0 || answered_at_ != kNever;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::share::fleet

@@ -1,4 +1,4 @@
-#include "headgate/app/settings/file_hint.h"
+#include "headgate/files/file_hint.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace headgate::app {
+namespace headgate::files {
 namespace {
 
 // Whether the permissions forbid this user the access `what`.
@@ -29,4 +29,4 @@ std::string HintOnServer(const net::Endpoint& server, std::string_view otherwise
       server.address);
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::files

@@ -1,8 +1,8 @@
-#include "headgate/app/runtime/degraded_watch.h"
+#include "headgate/observe/degraded_watch.h"
 
 #include <gtest/gtest.h>
 
-namespace headgate::app {
+namespace headgate::observe {
 namespace degraded_watch_test {
 
 using namespace std::chrono_literals;
@@ -46,4 +46,4 @@ TEST(DegradedWatch, SaysItAgainWhenItBeginsAgain) {
 }
 
 }  // namespace degraded_watch_test
-}  // namespace headgate::app
+}  // namespace headgate::observe

@@ -14,7 +14,7 @@
 #include "headgate/observe/log.h"
 #include "headgate/store/memory.h"
 
-namespace headgate::app {
+namespace headgate::snapshot {
 
 class SnapshotFile {
  public:
@@ -66,4 +66,4 @@ class SnapshotFile {
 // "restored", "absent", "corrupt", "newer", "unreadable".
 std::string_view Name(SnapshotFile::RestoreResult result);
 
-}  // namespace headgate::app
+}  // namespace headgate::snapshot

@@ -1,8 +1,8 @@
-#include "headgate/app/runtime/fleet_count.h"
+#include "headgate/share/fleet/fleet_count.h"
 
 #include <gtest/gtest.h>
 
-namespace headgate::app {
+namespace headgate::share::fleet {
 namespace fleet_count_test {
 
 constexpr base::BootTime kStart{1'000'000'000'000};
@@ -45,4 +45,4 @@ TEST(FleetCount, TheLastOneOfAFleetForgetsTheOthers) {
 }
 
 }  // namespace fleet_count_test
-}  // namespace headgate::app
+}  // namespace headgate::share::fleet

@@ -1,6 +1,6 @@
 // Counted requests survive a restart. A file that cannot be read is kept aside, logged and counted,
 // and does not prevent the start.
-#include "headgate/app/runtime/snapshot_file.h"
+#include "headgate/snapshot/snapshot_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/files/files.h"
 
-namespace headgate::app {
+namespace headgate::snapshot {
 namespace snapshot_file_test {
 
 using base::Instant;
@@ -145,4 +145,4 @@ TEST_F(SnapshotFileTest, DoesNothingWithoutAPath) {
 }
 
 }  // namespace snapshot_file_test
-}  // namespace headgate::app
+}  // namespace headgate::snapshot
