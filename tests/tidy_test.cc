@@ -119,6 +119,8 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          (folder.starts_with("rule/") && (lower == "rule" || lower == "rule/read")) ||
          // Decisions with the buckets that all instances share.
          (folder == "limiter/shared" && (lower == "limiter" || lower == "limiter/lease")) ||
+         // Files with certificates and mappings are followed as rule files are.
+         (folder == "follow" && (lower == "gate" || lower == "watch/file")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
          ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||

@@ -6,6 +6,7 @@
 #include "headgate/app/settings/version.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/host_name.h"
+#include "headgate/observe/problem_log.h"
 #include "headgate/rule/concurrency.h"
 #include "headgate/rule/limit_text.h"
 #include "headgate/rule/quote.h"
@@ -208,7 +209,7 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
                                                         : "the rules in force stay in force")},
               {"hint", std::string_view("each problem follows; `headgate validate` shows those of "
                                         "files")}});
-  LogProblems("rules.problem_found", problems, log_);
+  observe::LogProblems("rules.problem_found", problems, log_);
 }
 
 void LiveRules::OnNews(const rule::Source::News& news) {

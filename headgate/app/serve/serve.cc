@@ -13,9 +13,6 @@
 #include "headgate/app/runtime/connection_watch.h"
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/file_plan.h"
-#include "headgate/app/runtime/followed_certificates.h"
-#include "headgate/app/runtime/followed_mappings.h"
-#include "headgate/app/runtime/followed_users.h"
 #include "headgate/app/runtime/instance.h"
 #include "headgate/app/runtime/live_rules.h"
 #include "headgate/app/runtime/net_metrics.h"
@@ -30,10 +27,14 @@
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/setting_arguments.h"
 #include "headgate/app/settings/store_settings.h"
+#include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/settings/watch_settings.h"
 #include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
+#include "headgate/follow/certificates.h"
+#include "headgate/follow/mappings.h"
+#include "headgate/follow/users.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
 #include "headgate/rule/quote.h"
@@ -137,6 +138,20 @@ void CheckAuditLog(Configuration& configuration) {
                              "name a file in a directory that this user may write");
 }
 
+void CheckUsers(Configuration& configuration) {
+  const std::string& path = configuration.settings.users_file;
+  if (path.empty()) return;
+  const auto text = follow::ReadUsers(path);
+  if (!text.ok()) {
+    configuration.AddProblem(
+        "users_file", text.status(),
+        files::HintOnFile(path, "name a file of users; docs/reference/users.md shows one"));
+  } else if (const auto users = follow::ParseUsers(path, *text); !users.ok()) {
+    configuration.AddProblem("users_file", users.status(),
+                             "`headgate hash-password` makes the hash of a password");
+  }
+}
+
 // Says what is wrong with the files of rules and mappings, so that people who must correct settings
 // learn of it at once. A server reads these files when its settings are right.
 void SayProblemsOfFiles(const Configuration& configuration, const Console& console) {
@@ -144,7 +159,7 @@ void SayProblemsOfFiles(const Configuration& configuration, const Console& conso
   const RulesFromPaths rules =
       LoadPaths(settings.rules, settings.rule, settings.merge_domains == "yes");
   if (!rules.awaited) SayProblems(rules.result.problems, configuration, console);
-  SayProblems(ProblemsOfMappings(settings), configuration, "auth", console);
+  SayProblems(follow::ProblemsOfMappings(settings.auth), configuration, "auth", console);
 }
 
 // The running server and everything that it owns.
@@ -163,9 +178,9 @@ class Process {
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
         rules_(settings_, instance_.name, engine_, control_, log_),
         front_options_(settings_, engine_),
-        mappings_(settings_, front_options_.mappings, control_, log_),
+        mappings_(settings_.auth, settings_.auth_header, front_options_.mappings, control_, log_),
         certificates_(TlsServerOptionsOf(settings_), control_, log_),
-        users_(settings_, front_options_.access, control_, log_),
+        users_(settings_.users_file, front_options_.access, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.log = &log_;
     front_options_.partition_secret = std::move(secrets.partition_key);
@@ -181,7 +196,7 @@ class Process {
       CollectHttp2(http2, sink);
       CollectAuth(front_options_, fronts_, sink);
       mappings_.Collect(sink);
-      CollectCertificates({&certificates_.files()}, sink);
+      follow::CollectCertificates({&certificates_.files()}, sink);
       users_.Collect(sink);
       if (shared_ != nullptr) shared_->Collect(sink);
     });
@@ -403,9 +418,9 @@ class Process {
   LiveRules rules_;
   std::optional<EditorThread> editor_;
   FrontOptions front_options_;
-  FollowedMappings mappings_;
-  FollowedCertificates certificates_;
-  FollowedUsers users_;
+  follow::Mappings mappings_;
+  follow::Certificates certificates_;
+  follow::Users users_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string announced_;  // its addresses, one a line
   std::string listen_error_;

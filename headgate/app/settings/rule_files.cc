@@ -99,16 +99,6 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
   return LoadPaths(paths, one_liners, merge_domains);
 }
 
-void LogProblems(std::string_view event, std::span<const rule::Problem> problems,
-                 observe::Log& log) {
-  for (const rule::Problem& problem : problems) {
-    const std::string reason = PlaceAndMessage(problem);
-    problem.hint.empty()
-        ? log.Error(event, {{"reason", reason}})
-        : log.Error(event, {{"reason", reason}, {"hint", std::string_view(problem.hint)}});
-  }
-}
-
 void SayProblems(std::span<const rule::Problem> problems, const Console& console) {
   for (const rule::Problem& problem : problems)
     console.Error(PlaceAndMessage(problem), rule::Printable(problem.hint));

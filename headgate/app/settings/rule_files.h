@@ -8,7 +8,6 @@
 
 #include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/console.h"
-#include "headgate/observe/log.h"
 #include "headgate/rule/read/load.h"
 
 namespace headgate::app {
@@ -43,9 +42,5 @@ void SayProblems(std::span<const rule::Problem> problems, const Configuration& c
 // the setting.
 void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
                  std::string_view setting, const Console& console);
-
-// Logs one error for each problem.
-void LogProblems(std::string_view event, std::span<const rule::Problem> problems,
-                 observe::Log& log);
 
 }  // namespace headgate::app

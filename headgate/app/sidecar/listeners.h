@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/app/runtime/followed_certificates.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/listen_address.h"
+#include "headgate/follow/certificates.h"
 #include "headgate/handover/handover.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/log.h"
@@ -28,7 +28,7 @@ class SidecarListeners {
   // `handover` is the Unix socket of the processes that follow each other; empty: there is none.
   // Everything must outlive this object.
   SidecarListeners(std::string handover, net::Server& server,
-                   const FollowedCertificates& certificates, const Console& console,
+                   const follow::Certificates& certificates, const Console& console,
                    observe::Log& log)
       : handover_(std::move(handover)),
         server_(server),
@@ -60,7 +60,7 @@ class SidecarListeners {
 
   const std::string handover_;
   net::Server& server_;
-  const FollowedCertificates& certificates_;
+  const follow::Certificates& certificates_;
   const Console& console_;
   observe::Log& log_;
   std::optional<handover::Predecessor> predecessor_;  // until this process is ready

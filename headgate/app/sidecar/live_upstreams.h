@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "headgate/app/runtime/followed_tls_files.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/app/sidecar/upstream_list.h"
 #include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
+#include "headgate/follow/tls_files.h"
 #include "headgate/handover/messages.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/name_lookup.h"
@@ -54,7 +54,7 @@ class LiveUpstreams {
   // one.
   std::vector<handover::NamedAddress> HandOver() const;
   void TakeOver(const std::vector<handover::NamedAddress>& known);
-  const FollowedTlsFiles& files() const { return files_; }
+  const follow::TlsFiles& files() const { return files_; }
   void Collect(observe::Sink& sink) const;
 
  private:
@@ -81,7 +81,7 @@ class LiveUpstreams {
   std::shared_ptr<net::TlsContext> tls_;
   bool leaves_out_ = false;  // there are too many addresses
   // Only on the loop.
-  FollowedTlsFiles files_;
+  follow::TlsFiles files_;
   std::vector<std::pair<net::StreamTarget, std::shared_ptr<void>>> lookups_;  // in progress
   net::Timer timer_;
 };

@@ -10,6 +10,7 @@
 #include "headgate/app/runtime/net_metrics.h"
 #include "headgate/app/runtime/run_loop.h"
 #include "headgate/app/settings/process_settings.h"
+#include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/sidecar/routes.h"
 #include "headgate/front/admin/routes.h"
@@ -284,7 +285,7 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   CollectShare(snapshot_, client_series_, sink);
   if (rules_) rules_->Collect(sink);
   if (shared_ != nullptr) shared_->Collect(sink);
-  CollectCertificates({&certificates_.files(), &upstreams_.files()}, sink);
+  follow::CollectCertificates({&certificates_.files(), &upstreams_.files()}, sink);
 }
 
 UpstreamWatch::Counts SidecarProcess::CountEnds() const {

@@ -11,7 +11,6 @@
 #include "headgate/app/runtime/connection_watch.h"
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/file_plan.h"
-#include "headgate/app/runtime/followed_certificates.h"
 #include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/runtime/returned_memory.h"
 #include "headgate/app/runtime/shared_stores.h"
@@ -27,6 +26,7 @@
 #include "headgate/app/sidecar/upstream_health.h"
 #include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
+#include "headgate/follow/certificates.h"
 #include "headgate/front/mux/handler_sessions.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
@@ -99,7 +99,7 @@ class SidecarProcess {
   share::ClientSeries client_series_{kClientSeriesMax};
   proxy::PoolAdmission admission_;
   std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
-  FollowedCertificates certificates_;
+  follow::Certificates certificates_;
   const SidecarSessionOptions session_options_;
   const front::mux::HandlerSessionOptions admin_http_{
       {.hosts = http::KnownHosts(settings_.values.known_host), .clock = &system_clock_},

@@ -14,7 +14,7 @@ SidecarRules::SidecarRules(const Settings& settings, const SidecarRulesOptions& 
       engine_(engine),
       log_(log),
       rules_(settings, instance_.name, engine, loop, log),
-      mappings_(settings, live_mappings_, loop, log, mapping::Asker::kOwnProxy) {
+      mappings_(settings.auth, "", live_mappings_, loop, log, mapping::Asker::kOwnProxy) {
   if (settings.auth.empty()) live_mappings_.Publish(mapping::MappingOfClient(options.client_field));
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "headgate/app/runtime/engine.h"
-#include "headgate/app/runtime/followed_mappings.h"
 #include "headgate/app/runtime/instance.h"
 #include "headgate/app/runtime/live_rules.h"
 #include "headgate/app/runtime/shared_stores.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/settings.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/follow/mappings.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/observe/log.h"
@@ -76,7 +76,7 @@ class SidecarRules {
   const Instance instance_{.name = RandomInstanceName()};
   LiveRules rules_;
   gate::LiveMappings live_mappings_;
-  FollowedMappings mappings_;
+  follow::Mappings mappings_;
   gate::Repeats repeats_{{}};
   const base::HashSecret repeats_secret_ = base::RandomHashSecret();
   std::vector<std::unique_ptr<OnLoop>> loops_;

@@ -9,10 +9,10 @@
 #include <system_error>
 #include <utility>
 
-#include "headgate/app/runtime/followed_certificates.h"
 #include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/settings/setting_arguments.h"
+#include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/settings/watch_settings.h"
 #include "headgate/app/sidecar/share_settings.h"
 #include "headgate/base/text.h"

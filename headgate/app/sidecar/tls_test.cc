@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "headgate/app/runtime/followed_certificates.h"
+#include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/net/test_certificate.h"
 

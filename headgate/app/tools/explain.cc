@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "headgate/app/runtime/followed_mappings.h"
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/entries.h"
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/setting_arguments.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/text.h"
+#include "headgate/follow/mappings.h"
 #include "headgate/gate/judge.h"
 #include "headgate/http/token.h"
 #include "headgate/rule/concurrency.h"
@@ -217,7 +217,7 @@ std::shared_ptr<const mapping::MappingSet> FindMappings(ExplainArguments& argume
                   "headgate explain --auth auth.yaml --request 'GET /search'");
     return nullptr;
   }
-  const mapping::LoadedMappings loaded = LoadMappingFile(path);
+  const mapping::LoadedMappings loaded = follow::LoadMappingFile(path);
   SayProblems(loaded.problems, console);
   return loaded.set;
 }

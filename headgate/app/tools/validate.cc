@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "headgate/app/runtime/followed_mappings.h"
 #include "headgate/app/settings/arguments.h"
 #include "headgate/app/settings/progress.h"
 #include "headgate/app/settings/rule_files.h"
+#include "headgate/follow/mappings.h"
 #include "headgate/wire/json.h"
 
 namespace headgate::app {
@@ -72,7 +72,7 @@ void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Co
 mapping::LoadedMappings LoadMappings(const std::string& path, mapping::Asker asker,
                                      const Console& console) {
   const Progress progress(console, "reading the mappings");
-  return LoadMappingFile(path, asker);
+  return follow::LoadMappingFile(path, asker);
 }
 
 int ValidateMappings(const std::string& path, mapping::Asker asker, bool as_json,

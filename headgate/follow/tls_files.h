@@ -15,14 +15,14 @@
 #include "headgate/observe/log.h"
 #include "headgate/watch/file/file_source.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 
-class FollowedTlsFiles {
+class TlsFiles {
  public:
   // `load` reads all files again, and returns why they cannot be used. `loop` and `log` must
   // outlive this object, which lives on `loop`. `of` says in the log whose certificates they are.
-  FollowedTlsFiles(std::string_view of, std::function<absl::Status()> load, net::EventLoop& loop,
-                   observe::Log& log)
+  TlsFiles(std::string_view of, std::function<absl::Status()> load, net::EventLoop& loop,
+           observe::Log& log)
       : of_(of), load_(std::move(load)), loop_(loop), log_(log) {}
 
   // Follows these files, which have just been loaded. Two may be the same, and an empty path is
@@ -47,4 +47,4 @@ class FollowedTlsFiles {
   std::atomic<uint64_t> refused_{0};
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

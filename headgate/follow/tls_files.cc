@@ -1,11 +1,11 @@
-#include "headgate/app/runtime/followed_tls_files.h"
+#include "headgate/follow/tls_files.h"
 
 #include <utility>
 #include <vector>
 
-namespace headgate::app {
+namespace headgate::follow {
 
-void FollowedTlsFiles::Follow(std::set<std::string> paths) {
+void TlsFiles::Follow(std::set<std::string> paths) {
   paths.erase("");
   if (paths.empty()) return;
   source_ = std::make_unique<watch::file::FileSource>(
@@ -17,11 +17,11 @@ void FollowedTlsFiles::Follow(std::set<std::string> paths) {
   });
 }
 
-void FollowedTlsFiles::Reload() {
+void TlsFiles::Reload() {
   if (source_ != nullptr) source_->Refresh();
 }
 
-void FollowedTlsFiles::OnChange() {
+void TlsFiles::OnChange() {
   const absl::Status status = load_();
   if (status.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
@@ -37,4 +37,4 @@ void FollowedTlsFiles::OnChange() {
                            "write the file again; a key and its certificate change together")}});
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

@@ -3,28 +3,31 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "headgate/access/access.h"
-#include "headgate/app/settings/configuration.h"
-#include "headgate/app/settings/settings.h"
 #include "headgate/base/status.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/watch/file/file_source.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 
-// Adds the problem of the users file, if it has one, to those of the configuration.
-void CheckUsers(Configuration& configuration);
+// The text of a file of users, and the users in it. A problem of the text begins with the path.
+absl::StatusOr<std::string> ReadUsers(const std::string& path);
+absl::StatusOr<access::UserTable> ParseUsers(const std::string& path, std::string_view text);
 
-class FollowedUsers {
+class Users {
  public:
-  // All arguments must outlive this object, which lives on `loop`.
-  FollowedUsers(const Settings& settings, access::Access& access, net::EventLoop& loop,
-                observe::Log& log);
+  // Without a path there are no users. `access`, `loop` and `log` must outlive this object, which
+  // lives on `loop`.
+  Users(std::string path, access::Access& access, net::EventLoop& loop, observe::Log& log)
+      : path_(std::move(path)), access_(access), loop_(loop), log_(log) {}
 
-  // Reads the file for the first time, if the settings name one, and follows it.
+  // Reads the file for the first time, if there is one, and follows it.
   absl::Status LoadFirst();
   // Reads the file again, changed or not.
   void Reload();
@@ -37,7 +40,7 @@ class FollowedUsers {
   absl::StatusOr<size_t> Load(const rule::DocumentSet& documents);
   void OnChange(const rule::DocumentSet& documents);
 
-  const std::string& path_;  // empty: no users are stated
+  const std::string path_;
   access::Access& access_;
   net::EventLoop& loop_;
   observe::Log& log_;
@@ -46,4 +49,4 @@ class FollowedUsers {
   std::atomic<uint64_t> refused_{0};
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "headgate/app/settings/settings.h"
 #include "headgate/gate/live_mappings.h"
 #include "headgate/mapping/mapping_file.h"
 #include "headgate/net/event_loop.h"
@@ -15,20 +14,21 @@
 #include "headgate/observe/metrics.h"
 #include "headgate/watch/file/file_source.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 
 // Loads the mappings of a file, together with the files that it names.
 mapping::LoadedMappings LoadMappingFile(const std::string& path,
                                         mapping::Asker asker = mapping::Asker::kOtherProxy);
 
-// All problems of the mappings that a server would load first.
-std::vector<rule::Problem> ProblemsOfMappings(const Settings& settings);
+// All problems of the mappings that a server would load first; none without a path.
+std::vector<rule::Problem> ProblemsOfMappings(const std::string& path);
 
-class FollowedMappings {
+class Mappings {
  public:
-  // All arguments must outlive this object, which lives on `loop`.
-  FollowedMappings(const Settings& settings, gate::LiveMappings& live, net::EventLoop& loop,
-                   observe::Log& log, mapping::Asker asker = mapping::Asker::kOtherProxy);
+  // The mappings of a file, and of the header if it is not empty. Without a path no file is read.
+  // `live`, `loop` and `log` must outlive this object, which lives on `loop`.
+  Mappings(std::string path, std::string header, gate::LiveMappings& live, net::EventLoop& loop,
+           observe::Log& log, mapping::Asker asker = mapping::Asker::kOtherProxy);
 
   // Loads the mappings for the first time, and returns all problems. If there are none, they are in
   // force.
@@ -60,4 +60,4 @@ class FollowedMappings {
   std::atomic<uint64_t> refused_{0};
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

@@ -1,16 +1,17 @@
-#include "headgate/app/runtime/followed_mappings.h"
+#include "headgate/follow/mappings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
-#include "headgate/app/settings/rule_files.h"
 #include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
+#include "headgate/observe/problem_log.h"
 #include "headgate/watch/file/file_text.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 namespace {
 
 // A name in the file at `path`, as seen from the working directory.
@@ -63,23 +64,23 @@ mapping::LoadedMappings LoadMappingFile(const std::string& path, mapping::Asker 
   return Load(path, files::ReadFile(path, watch::file::kFileBytesMax), asker);
 }
 
-std::vector<rule::Problem> ProblemsOfMappings(const Settings& settings) {
-  if (settings.auth.empty()) return {};
-  return Load(settings.auth, files::ReadRegularFile(settings.auth, watch::file::kFileBytesMax),
+std::vector<rule::Problem> ProblemsOfMappings(const std::string& path) {
+  if (path.empty()) return {};
+  return Load(path, files::ReadRegularFile(path, watch::file::kFileBytesMax),
               mapping::Asker::kOtherProxy)
       .problems;
 }
 
-FollowedMappings::FollowedMappings(const Settings& settings, gate::LiveMappings& live,
-                                   net::EventLoop& loop, observe::Log& log, mapping::Asker asker)
-    : path_(settings.auth),
-      header_(settings.auth_header),
+Mappings::Mappings(std::string path, std::string header, gate::LiveMappings& live,
+                   net::EventLoop& loop, observe::Log& log, mapping::Asker asker)
+    : path_(std::move(path)),
+      header_(std::move(header)),
       asker_(asker),
       live_(live),
       loop_(loop),
       log_(log) {}
 
-std::vector<rule::Problem> FollowedMappings::LoadFirst() {
+std::vector<rule::Problem> Mappings::LoadFirst() {
   if (!header_.empty()) live_.Publish(mapping::MappingOfHeader(header_));
   if (path_.empty()) return {};
   mapping::LoadedMappings loaded =
@@ -90,11 +91,11 @@ std::vector<rule::Problem> FollowedMappings::LoadFirst() {
   return std::move(first_problems_);
 }
 
-void FollowedMappings::Reload() {
+void Mappings::Reload() {
   if (source_ != nullptr) source_->Refresh();
 }
 
-void FollowedMappings::Follow(std::vector<std::string> paths) {
+void Mappings::Follow(std::vector<std::string> paths) {
   paths_ = std::move(paths);
   former_source_ = std::move(source_);
   // A list that the changed mappings name may still be being written, and a part of it would block
@@ -106,7 +107,7 @@ void FollowedMappings::Follow(std::vector<std::string> paths) {
   });
 }
 
-void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
+void Mappings::OnDocuments(const rule::DocumentSet& documents) {
   if (!documents.problems.empty()) return Refuse(documents.problems);
   const auto text_of = [&](const std::string& path) {
     return std::find_if(
@@ -138,7 +139,7 @@ void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
             {{"mappings", uint64_t{count}}, {"warnings", uint64_t{loaded.warnings.size()}}});
 }
 
-void FollowedMappings::Refuse(std::vector<rule::Problem> problems) {
+void Mappings::Refuse(std::vector<rule::Problem> problems) {
   refused_.fetch_add(1, std::memory_order_relaxed);
   if (loading_first_) {
     first_problems_ = std::move(problems);
@@ -151,13 +152,13 @@ void FollowedMappings::Refuse(std::vector<rule::Problem> problems) {
                std::string_view(asker_ == mapping::Asker::kOwnProxy
                                     ? "`headgate validate --mappings FILE` shows the same problems"
                                     : "`headgate validate --auth FILE` shows the same problems")}});
-  LogProblems("mappings.problem_found", problems, log_);
+  observe::LogProblems("mappings.problem_found", problems, log_);
 }
 
-void FollowedMappings::Collect(observe::Sink& sink) const {
+void Mappings::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kMappingReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kMappingReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

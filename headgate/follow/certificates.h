@@ -5,26 +5,19 @@
 #include <initializer_list>
 #include <memory>
 
-#include "headgate/app/runtime/followed_tls_files.h"
-#include "headgate/app/settings/configuration.h"
-#include "headgate/app/settings/settings.h"
 #include "headgate/base/status.h"
+#include "headgate/follow/tls_files.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/tls_server.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 
-net::TlsServerOptions TlsServerOptionsOf(const Settings& settings);
-
-// Adds the problems of the certificate files to those of the configuration.
-void CheckCertificates(Configuration& configuration);
-
-class FollowedCertificates {
+class Certificates {
  public:
   // `loop` and `log` must outlive this object, which lives on `loop`.
-  FollowedCertificates(net::TlsServerOptions options, net::EventLoop& loop, observe::Log& log);
+  Certificates(net::TlsServerOptions options, net::EventLoop& loop, observe::Log& log);
 
   // Loads the certificates for the first time, if the options name any, and follows their files.
   absl::Status LoadFirst();
@@ -32,7 +25,7 @@ class FollowedCertificates {
   std::shared_ptr<const net::TlsServer> server() const { return server_; }
   // Reads all files again, changed or not.
   void Reload() { files_.Reload(); }
-  const FollowedTlsFiles& files() const { return files_; }
+  const TlsFiles& files() const { return files_; }
 
  private:
   void WarnOfDates() const;
@@ -40,11 +33,10 @@ class FollowedCertificates {
   const net::TlsServerOptions options_;
   observe::Log& log_;
   std::shared_ptr<net::TlsServer> server_;
-  FollowedTlsFiles files_;
+  TlsFiles files_;
 };
 
 // Reports the reloads of all of them. From any thread.
-void CollectCertificates(std::initializer_list<const FollowedTlsFiles*> followed,
-                         observe::Sink& sink);
+void CollectCertificates(std::initializer_list<const TlsFiles*> followed, observe::Sink& sink);
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

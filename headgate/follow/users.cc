@@ -1,51 +1,30 @@
-#include "headgate/app/runtime/followed_users.h"
+#include "headgate/follow/users.h"
 
 #include <fmt/format.h>
 
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 namespace {
 
 constexpr size_t kFileBytesMax = size_t{4} << 20;
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
+}  // namespace
+
+absl::StatusOr<std::string> ReadUsers(const std::string& path) {
   return files::ReadRegularFile(path, kFileBytesMax);
 }
 
-absl::StatusOr<access::UserTable> ParseText(const std::string& path, std::string_view text) {
+absl::StatusOr<access::UserTable> ParseUsers(const std::string& path, std::string_view text) {
   absl::StatusOr<access::UserTable> table = access::ParseUsers(text);
   if (table.ok()) return table;
   return absl::Status(table.status().code(),
                       fmt::format("{}: {}", path, std::string(table.status().message())));
 }
 
-}  // namespace
-
-void CheckUsers(Configuration& configuration) {
-  const std::string& path = configuration.settings.users_file;
-  if (path.empty()) return;
-  const auto text = ReadText(path);
-  if (!text.ok()) {
-    configuration.AddProblem(
-        "users_file", text.status(),
-        files::HintOnFile(path, "name a file of users; docs/reference/users.md shows one"));
-  } else if (const auto users = ParseText(path, *text); !users.ok()) {
-    configuration.AddProblem("users_file", users.status(),
-                             "`headgate hash-password` makes the hash of a password");
-  }
-}
-
-FollowedUsers::FollowedUsers(const Settings& settings, access::Access& access, net::EventLoop& loop,
-                             observe::Log& log)
-    : path_(settings.users_file), access_(access), loop_(loop), log_(log) {}
-
-absl::Status FollowedUsers::LoadFirst() {
+absl::Status Users::LoadFirst() {
   if (path_.empty()) return absl::OkStatus();
   source_ = std::make_unique<watch::file::FileSource>(std::vector<std::string>{path_}, loop_);
   absl::Status first = absl::OkStatus();
@@ -54,13 +33,13 @@ absl::Status FollowedUsers::LoadFirst() {
   return first;
 }
 
-void FollowedUsers::Reload() {
+void Users::Reload() {
   if (source_ != nullptr) source_->Refresh();
 }
 
 // Parses the given text and does not read the file again, which may be in the middle of its next
 // change.
-absl::StatusOr<size_t> FollowedUsers::Load(const rule::DocumentSet& documents) {
+absl::StatusOr<size_t> Users::Load(const rule::DocumentSet& documents) {
   if (!documents.problems.empty())
     return absl::UnavailableError(PlaceAndMessage(documents.problems.front()));
   const std::string& text = documents.documents.front().text;
@@ -68,13 +47,13 @@ absl::StatusOr<size_t> FollowedUsers::Load(const rule::DocumentSet& documents) {
     return absl::ResourceExhaustedError(
         fmt::format("{} is longer than {} bytes", path_, kFileBytesMax));
   }
-  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ParseText(path_, text));
+  HEADGATE_ASSIGN_OR_RETURN(access::UserTable table, ParseUsers(path_, text));
   const size_t users = table.users.size();
   access_.Replace(std::make_shared<const access::UserTable>(std::move(table)));
   return users;
 }
 
-void FollowedUsers::OnChange(const rule::DocumentSet& documents) {
+void Users::OnChange(const rule::DocumentSet& documents) {
   const absl::StatusOr<size_t> users = Load(documents);
   if (users.ok()) {
     loaded_.fetch_add(1, std::memory_order_relaxed);
@@ -89,7 +68,7 @@ void FollowedUsers::OnChange(const rule::DocumentSet& documents) {
               {"hint", std::string_view("correct the file; docs/reference/users.md shows it")}});
 }
 
-void FollowedUsers::Collect(observe::Sink& sink) const {
+void Users::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kUserReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kUserReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
@@ -99,4 +78,4 @@ void FollowedUsers::Collect(observe::Sink& sink) const {
   }
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::follow
