@@ -124,6 +124,9 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          (folder == "store/open" && lower.starts_with("store/")) ||
          // Adapters to services that can only compare and set.
          ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||
+         // The upstreams of a running proxy follow their files, and are handed over.
+         (folder == "proxy/upstream" &&
+          (lower == "proxy" || lower == "follow" || lower == "handover")) ||
          // Fronts and the sidecar describe a decision in the same fields, and judge requests alike.
          ((folder.starts_with("front/") || folder == "proxy" || folder == "gate") &&
           (lower == "answer" || lower == "gate"));

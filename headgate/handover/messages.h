@@ -57,7 +57,7 @@ inline constexpr size_t kNamedAddressesMax = 256;
 // Lines of other names are ignored. All but the first one may be absent.
 struct SidecarState {
   std::optional<LiveSetting<share::Mode>> mode{};
-  std::optional<LiveSetting<std::string>> upstream{};  // as upstream_list.h reads it
+  std::optional<LiveSetting<std::string>> upstream{};  // as proxy/upstream/list.h reads it
   std::vector<NamedAddress> addresses{};               // at most kNamedAddressesMax
   uint32_t instances = 0;  // 0: it is not known, or no fleet shares the pool
   share::HandedPool pool{};

@@ -40,16 +40,16 @@ void LogTlsFailure(observe::Log& log, proxy::UpstreamConnection::End end, std::s
 
 // The addresses for one loop, which counts in `counters`.
 std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
-    const std::vector<UpstreamAddress>& upstreams, const std::shared_ptr<net::TlsContext>& tls,
-    const SidecarSettings& settings, http::http2::Counters& counters, observe::Log& log,
-    UpstreamWatch& watch) {
-  const bool http2 = settings.upstreams.http2;
+    const std::vector<proxy::upstream::Address>& upstreams,
+    const std::shared_ptr<net::TlsContext>& tls, const SidecarSettings& settings,
+    http::http2::Counters& counters, observe::Log& log, proxy::upstream::FailureWatch& watch) {
+  const bool http2 = settings.upstream.list.http2;
   const auto make_session = [http2, &counters]() -> std::unique_ptr<http::ClientSession> {
     if (http2) return std::make_unique<http::http2::ClientSession>(kHttp2Client, counters);
     return std::make_unique<http::http1::ClientSession>();
   };
   std::vector<proxy::StreamConnectionOptions> addresses;
-  for (const UpstreamAddress& upstream : upstreams) {
+  for (const proxy::upstream::Address& upstream : upstreams) {
     addresses.push_back(
         {.target = upstream.target,
          .name = upstream.name,
@@ -67,27 +67,27 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
 }
 
 proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
-                                   const std::vector<UpstreamAddress>& upstreams,
+                                   const std::vector<proxy::upstream::Address>& upstreams,
                                    const base::Clock& clock, http::http2::Counters& counters,
-                                   observe::Log& log, UpstreamWatch& watch) {
+                                   observe::Log& log, proxy::upstream::FailureWatch& watch) {
   proxy::ProxyOptions options = settings.proxy;
   options.application.clock = &clock;
   options.relay.clock = &clock;
   options.relay.adds_date = true;
   options.addresses =
-      ConnectionsTo(upstreams, settings.upstream_tls, settings, counters, log, watch);
+      ConnectionsTo(upstreams, settings.upstream.tls, settings, counters, log, watch);
   return options;
 }
 
 }  // namespace
 
 SidecarLoop::SidecarLoop(const SidecarSettings& settings,
-                         const std::vector<UpstreamAddress>& upstreams,
+                         const std::vector<proxy::upstream::Address>& upstreams,
                          const SidecarSessionOptions& session_options,
                          const front::mux::HandlerSessionOptions& admin_options,
                          proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
                          const base::DisciplinedClock& clock, observe::Log& log,
-                         UpstreamWatch& upstream_watch)
+                         proxy::upstream::FailureWatch& upstream_watch)
     : settings_(settings),
       log_(log),
       upstream_watch_(upstream_watch),
@@ -116,7 +116,7 @@ void SidecarLoop::LeaveLoop() {
   if (editor_) editor_->LeaveLoop();
 }
 
-void SidecarLoop::SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
+void SidecarLoop::SetUpstreams(const std::vector<proxy::upstream::Address>& upstreams,
                                const std::shared_ptr<net::TlsContext>& tls) {
   proxy_.SetAddresses(
       ConnectionsTo(upstreams, tls, settings_, upstream_http2_, log_, upstream_watch_));

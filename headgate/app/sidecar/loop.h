@@ -10,8 +10,6 @@
 #include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/sidecar/sessions.h"
 #include "headgate/app/sidecar/settings.h"
-#include "headgate/app/sidecar/upstream_names.h"
-#include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
 #include "headgate/front/mux/handler_sessions.h"
 #include "headgate/http/http2/flood_guard.h"
@@ -21,17 +19,20 @@
 #include "headgate/observe/log.h"
 #include "headgate/proxy/admission.h"
 #include "headgate/proxy/proxy_loop.h"
+#include "headgate/proxy/upstream/failure_watch.h"
+#include "headgate/proxy/upstream/names.h"
 
 namespace headgate::app {
 
 class SidecarLoop {
  public:
   // Everything must outlive this object. `upstreams` are the first ones; SetUpstreams changes them.
-  SidecarLoop(const SidecarSettings& settings, const std::vector<UpstreamAddress>& upstreams,
+  SidecarLoop(const SidecarSettings& settings,
+              const std::vector<proxy::upstream::Address>& upstreams,
               const SidecarSessionOptions& session_options,
               const front::mux::HandlerSessionOptions& admin_options, proxy::Admission& admission,
               access::Access& access, net::EventLoop& loop, const base::DisciplinedClock& clock,
-              observe::Log& log, UpstreamWatch& upstream_watch);
+              observe::Log& log, proxy::upstream::FailureWatch& upstream_watch);
 
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
@@ -46,13 +47,13 @@ class SidecarLoop {
   void LeaveLoop();
   // Changes the upstreams of the requests that follow, and the TLS of new connections to them
   // (null: plain). Call it on the loop.
-  void SetUpstreams(const std::vector<UpstreamAddress>& upstreams,
+  void SetUpstreams(const std::vector<proxy::upstream::Address>& upstreams,
                     const std::shared_ptr<net::TlsContext>& tls);
 
  private:
   const SidecarSettings& settings_;
   observe::Log& log_;
-  UpstreamWatch& upstream_watch_;
+  proxy::upstream::FailureWatch& upstream_watch_;
   net::EventLoop& loop_;
   http::http2::Counters upstream_http2_;
   const proxy::ProxyOptions options_;

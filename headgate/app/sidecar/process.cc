@@ -54,7 +54,8 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
       session_options_(SessionOptionsOf(settings, system_clock_)),
       access_({.credential = settings.values.credential}),
       upstreams_(
-          settings, LiveUpstreams::SystemsLookUp(control_), control_, engine_.clock(), log_,
+          settings.upstream, proxy::upstream::Live::SystemsLookUp(control_), control_,
+          engine_.clock(), log_,
           [this](const auto& addresses, const auto& tls) {
             OnLoops([addresses, tls](SidecarLoop& loop) { loop.SetUpstreams(addresses, tls); });
           }),
@@ -216,20 +217,21 @@ void SidecarProcess::AddAdminRoutes(http::Router& router) {
              return shared_ != nullptr ? shared_->problem() : absl::OkStatus();
            }},
       router);
-  AddSidecarRoutes({.mode = [this] { return pool_.mode(); },
-                    .set_mode = [this](share::Mode mode) { SetMode(mode); },
-                    .upstreams = [this] { return upstreams_.list(); },
-                    .set_upstreams = [this](UpstreamList to) { upstreams_.Set(std::move(to)); },
-                    .names = [this] { return upstreams_.names(); },
-                    .addresses = [this] { return upstream_health_.addresses(); }},
-                   router);
+  AddSidecarRoutes(
+      {.mode = [this] { return pool_.mode(); },
+       .set_mode = [this](share::Mode mode) { SetMode(mode); },
+       .upstreams = [this] { return upstreams_.list(); },
+       .set_upstreams = [this](proxy::upstream::List to) { upstreams_.Set(std::move(to)); },
+       .names = [this] { return upstreams_.names(); },
+       .addresses = [this] { return upstream_health_.addresses(); }},
+      router);
 }
 
 handover::SidecarState SidecarProcess::StateForSuccessor() {
   return {
       .mode = handover::LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
       .upstream = handover::LiveSetting<std::string>{.now = ToString(upstreams_.list()),
-                                                     .flag = ToString(settings_.upstreams)},
+                                                     .flag = ToString(settings_.upstream.list)},
       .addresses = upstreams_.HandOver(),
       .instances = fleet_ ? fleet_->HandOverCount() : 0,
       .pool = pool_.HandOver(engine_.clock().Now())};
@@ -239,10 +241,10 @@ handover::SidecarState SidecarProcess::StateForSuccessor() {
 void SidecarProcess::TakeOver(const handover::SidecarState& state) {
   if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_.mode())
     SetMode(state.mode->now);
-  if (state.upstream && state.upstream->flag == ToString(settings_.upstreams) &&
+  if (state.upstream && state.upstream->flag == ToString(settings_.upstream.list) &&
       state.upstream->now != state.upstream->flag) {
-    auto list = ParseUpstreams(state.upstream->now);
-    if (list.ok() && list->SameScheme(settings_.upstreams)) upstreams_.Set(*std::move(list));
+    auto list = proxy::upstream::ParseList(state.upstream->now);
+    if (list.ok() && list->SameScheme(settings_.upstream.list)) upstreams_.Set(*std::move(list));
   }
   upstreams_.TakeOver(state.addresses);
   if (fleet_) fleet_->TakeOverCount(state.instances);
@@ -288,9 +290,9 @@ void SidecarProcess::Collect(observe::Sink& sink) {
   follow::CollectCertificates({&certificates_.files(), &upstreams_.files()}, sink);
 }
 
-UpstreamWatch::Counts SidecarProcess::CountEnds() const {
+proxy::upstream::FailureWatch::Counts SidecarProcess::CountEnds() const {
   using proxy::Outcome;
-  UpstreamWatch::Counts counts;
+  proxy::upstream::FailureWatch::Counts counts;
   for (const auto& loop : loops_) {
     const auto& outcomes = loop->proxy().counters().relays.outcomes;
     const auto of = [&](Outcome outcome) { return outcomes[static_cast<size_t>(outcome)].value(); };

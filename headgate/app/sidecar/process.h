@@ -18,13 +18,10 @@
 #include "headgate/app/settings/console.h"
 #include "headgate/app/sidecar/fleet.h"
 #include "headgate/app/sidecar/listeners.h"
-#include "headgate/app/sidecar/live_upstreams.h"
 #include "headgate/app/sidecar/loop.h"
 #include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rules.h"
 #include "headgate/app/sidecar/settings.h"
-#include "headgate/app/sidecar/upstream_health.h"
-#include "headgate/app/sidecar/upstream_watch.h"
 #include "headgate/base/clock.h"
 #include "headgate/follow/certificates.h"
 #include "headgate/front/mux/handler_sessions.h"
@@ -34,6 +31,9 @@
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/pool_admission.h"
+#include "headgate/proxy/upstream/failure_watch.h"
+#include "headgate/proxy/upstream/health.h"
+#include "headgate/proxy/upstream/live.h"
 #include "headgate/share/share_pool.h"
 
 namespace headgate::app {
@@ -77,7 +77,7 @@ class SidecarProcess {
   // Called by one thread at a time.
   void Collect(observe::Sink& sink);
   void Tick();
-  UpstreamWatch::Counts CountEnds() const;
+  proxy::upstream::FailureWatch::Counts CountEnds() const;
 
   const SidecarSettings& settings_;
   const FilePlan& files_;
@@ -89,8 +89,8 @@ class SidecarProcess {
   observe::Log log_;
   ConnectionWatch connection_watch_{log_, files_.connections_lowered};
   ReturnedMemory returned_memory_;
-  UpstreamWatch upstream_watch_{log_};
-  UpstreamHealth upstream_health_{log_};
+  proxy::upstream::FailureWatch upstream_watch_{log_};
+  proxy::upstream::Health upstream_health_{log_};
   Engine engine_;
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
@@ -105,7 +105,7 @@ class SidecarProcess {
       {.hosts = http::KnownHosts(settings_.values.known_host), .clock = &system_clock_},
       net::ServerOptions{}.request_timeout};
   access::Access access_;
-  LiveUpstreams upstreams_;
+  proxy::upstream::Live upstreams_;
   std::optional<SidecarRules> rules_;  // absent: there are none
   // Confirms deletions of rules in ZooKeeper; absent if the rules come from elsewhere.
   std::optional<EditorThread> editor_;

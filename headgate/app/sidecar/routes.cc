@@ -26,13 +26,13 @@ std::string_view Name(share::Mode mode) {
 void AnswerState(const SidecarControl& control, http::Response& response) {
   Json state =
       Json::Object({{"mode", Name(control.mode())}, {"upstream", ToString(control.upstreams())}});
-  for (const UpstreamNames::State& name : control.names()) {
+  for (const proxy::upstream::Names::State& name : control.names()) {
     Json& addresses = state["names"][name.name.ToString()] = Json::Array();
     for (const net::StreamTarget& address : name.addresses) addresses.Append(address.ToString());
   }
-  const std::vector<UpstreamHealth::Address> all = control.addresses();
+  const std::vector<proxy::upstream::Health::Address> all = control.addresses();
   if (!all.empty()) state["addresses"] = Json::Array();
-  for (const UpstreamHealth::Address& address : all) {
+  for (const proxy::upstream::Health::Address& address : all) {
     const bool is_well = address.loops_aside == 0;
     Json described = Json::Object({{"address", address.name},
                                    {"health", is_well ? "well" : "set_aside"},
@@ -47,10 +47,10 @@ void AnswerState(const SidecarControl& control, http::Response& response) {
 // The wanted changes, or what is wrong with them.
 struct Change {
   std::optional<share::Mode> mode{};
-  std::optional<UpstreamList> upstreams{};
+  std::optional<proxy::upstream::List> upstreams{};
 };
 
-absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now) {
+absl::StatusOr<Change> ReadChange(std::string_view body, const proxy::upstream::List& now) {
   const Json read = Json::Parse(body, Json::kRequestValuesMax).value_or(nullptr);
   if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
   for (const auto& [name, value] : read.members()) {
@@ -71,7 +71,7 @@ absl::StatusOr<Change> ReadChange(std::string_view body, const UpstreamList& now
     } else if (name == "mode") {
       return absl::InvalidArgumentError("the mode is neither enforce nor passthrough");
     } else {
-      HEADGATE_ASSIGN_OR_RETURN(change.upstreams, ParseUpstreams(text));
+      HEADGATE_ASSIGN_OR_RETURN(change.upstreams, proxy::upstream::ParseList(text));
       if (!change.upstreams->SameScheme(now))
         return absl::InvalidArgumentError("another scheme needs a restart");
     }

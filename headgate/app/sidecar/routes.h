@@ -10,10 +10,10 @@
 #include <functional>
 #include <vector>
 
-#include "headgate/app/sidecar/upstream_health.h"
-#include "headgate/app/sidecar/upstream_list.h"
-#include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/http/router.h"
+#include "headgate/proxy/upstream/health.h"
+#include "headgate/proxy/upstream/list.h"
+#include "headgate/proxy/upstream/names.h"
 #include "headgate/share/share_options.h"
 
 namespace headgate::app {
@@ -22,12 +22,12 @@ namespace headgate::app {
 struct SidecarControl {
   std::function<share::Mode()> mode;
   std::function<void(share::Mode)> set_mode;
-  std::function<UpstreamList()> upstreams;
+  std::function<proxy::upstream::List()> upstreams;
   // The list has the scheme that the sidecar was started with.
-  std::function<void(UpstreamList)> set_upstreams;
+  std::function<void(proxy::upstream::List)> set_upstreams;
   // The upstreams that are names, with the addresses behind them.
-  std::function<std::vector<UpstreamNames::State>()> names;
-  std::function<std::vector<UpstreamHealth::Address>()> addresses;
+  std::function<std::vector<proxy::upstream::Names::State>()> names;
+  std::function<std::vector<proxy::upstream::Health::Address>()> addresses;
 };
 
 void AddSidecarRoutes(SidecarControl control, http::Router& router);

@@ -10,13 +10,14 @@ using ::testing::HasSubstr;
 
 struct SidecarRoutes : ::testing::Test {
   SidecarRoutes() {
-    AddSidecarRoutes({.mode = [this] { return mode; },
-                      .set_mode = [this](share::Mode to) { mode = to; },
-                      .upstreams = [this] { return upstreams; },
-                      .set_upstreams = [this](UpstreamList to) { upstreams = std::move(to); },
-                      .names = [this] { return names; },
-                      .addresses = [this] { return addresses; }},
-                     router);
+    AddSidecarRoutes(
+        {.mode = [this] { return mode; },
+         .set_mode = [this](share::Mode to) { mode = to; },
+         .upstreams = [this] { return upstreams; },
+         .set_upstreams = [this](proxy::upstream::List to) { upstreams = std::move(to); },
+         .names = [this] { return names; },
+         .addresses = [this] { return addresses; }},
+        router);
   }
   http::Response Ask(std::string_view method, std::string_view body = "") {
     http::Request request;
@@ -30,9 +31,10 @@ struct SidecarRoutes : ::testing::Test {
   }
 
   share::Mode mode = share::Mode::kEnforce;
-  UpstreamList upstreams = *ParseUpstreams("http://127.0.0.1:9000,unix:/run/s");
-  std::vector<UpstreamNames::State> names;
-  std::vector<UpstreamHealth::Address> addresses;
+  proxy::upstream::List upstreams =
+      *proxy::upstream::ParseList("http://127.0.0.1:9000,unix:/run/s");
+  std::vector<proxy::upstream::Names::State> names;
+  std::vector<proxy::upstream::Health::Address> addresses;
   access::Access access;
   http::Router router{"test", access};
 };
@@ -43,7 +45,7 @@ TEST_F(SidecarRoutes, ShowTheState) {
 }
 
 TEST_F(SidecarRoutes, ShowTheAddressesBehindNames) {
-  upstreams = *ParseUpstreams("http://app:9000,http://b");
+  upstreams = *proxy::upstream::ParseList("http://app:9000,http://b");
   names = {{.name = {.host = "app", .port = 9000},
             .addresses = {{.host = "10.0.0.7", .port = 9000}, {.host = "fd00::7", .port = 9000}}},
            {.name = {.host = "b", .port = 80}}};

@@ -121,9 +121,9 @@ class SidecarReader {
     }
     if (!values_.admin_listen.empty()) settings_.admin = read(values_.admin_listen);
     ReadCredential(configuration_);
-    auto upstreams = ParseUpstreams(values_.upstream);
+    auto upstreams = proxy::upstream::ParseList(values_.upstream);
     if (upstreams.ok()) {
-      settings_.upstreams = *std::move(upstreams);
+      settings_.upstream.list = *std::move(upstreams);
     } else {
       Refuse(fmt::format("--upstream: {}", std::string(upstreams.status().message())),
              "for example --upstream http://127.0.0.1:9000");
@@ -148,9 +148,11 @@ class SidecarReader {
   }
 
   void ReadUpstreamTls() {
+    settings_.upstream.resolve = values_.upstream_resolve;
+    settings_.upstream.tls_name = values_.upstream_tls_name;
     const std::string* const files[] = {
         &values_.upstream_ca_file, &values_.upstream_certificate_file, &values_.upstream_key_file};
-    if (!settings_.upstreams.tls) {
+    if (!settings_.upstream.list.tls) {
       const bool has_file =
           std::ranges::any_of(files, [](const auto* file) { return *file != ""; });
       if (has_file || !values_.upstream_tls_name.empty())
@@ -158,13 +160,13 @@ class SidecarReader {
                "remove the settings of the upstream's TLS, or write https:// or h2://");
       return;
     }
-    settings_.upstream_files = {.ca_file = *files[0],
-                                .certificate_file = *files[1],
-                                .key_file = *files[2],
-                                .http2 = settings_.upstreams.http2};
-    auto context = net::TlsContext::Load(settings_.upstream_files);
+    settings_.upstream.tls_files = {.ca_file = *files[0],
+                                    .certificate_file = *files[1],
+                                    .key_file = *files[2],
+                                    .http2 = settings_.upstream.list.http2};
+    auto context = net::TlsContext::Load(settings_.upstream.tls_files);
     if (context.ok()) {
-      settings_.upstream_tls = *std::move(context);
+      settings_.upstream.tls = *std::move(context);
       return;
     }
     std::string hint = "`headgate help sidecar --all` explains each setting";
@@ -206,8 +208,8 @@ class SidecarReader {
       Refuse(fmt::format("--client-header {} {}", rule::Quote(client_header), why),
              "--client-header X-Client-Id, or none: the client's address is its id");
     }
-    if (!settings_.upstreams.targets.empty()) {
-      const net::StreamTarget& first = settings_.upstreams.targets.front();
+    if (!settings_.upstream.list.targets.empty()) {
+      const net::StreamTarget& first = settings_.upstream.list.targets.front();
       proxy.application.default_authority =
           first.unix_path.empty() ? first.ToString() : "localhost";
     }
@@ -315,7 +317,7 @@ class SidecarReader {
     upstreams.connections_max = per_loop(values_.upstream_connections);
     settings_.proxy.application.preflights_max = std::max<size_t>(1, upstreams.connections_max / 2);
     upstreams.queue_max = per_loop(values_.queue);
-    upstreams.exchanges_per_connection = settings_.upstreams.http2 ? kHttp2Streams : 1;
+    upstreams.exchanges_per_connection = settings_.upstream.list.http2 ? kHttp2Streams : 1;
   }
 
   Configuration& configuration_;

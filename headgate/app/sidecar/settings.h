@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,9 +11,8 @@
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/app/settings/settings.h"
 #include "headgate/app/settings/store_settings.h"
-#include "headgate/app/sidecar/upstream_list.h"
-#include "headgate/net/tls_context.h"
 #include "headgate/proxy/proxy_loop.h"
+#include "headgate/proxy/upstream/live.h"
 #include "headgate/replay/access_log.h"
 #include "headgate/share/share_options.h"
 
@@ -36,9 +34,7 @@ struct SidecarSettings {
   Settings values{};                     // as they are given, and read by all other parts
   std::vector<ListenAddress> listen{};
   std::optional<ListenAddress> admin{};  // absent: none
-  UpstreamList upstreams{};
-  std::shared_ptr<net::TlsContext> upstream_tls{};  // null: plain
-  net::TlsOptions upstream_files{};                 // that `upstream_tls` was loaded from
+  proxy::upstream::LiveOptions upstream{};
   share::ShareOptions share{};
   std::string fleet_pool{};     // the pool that the fleet shares; empty: this replica has its own
   proxy::ProxyOptions proxy{};  // without addresses

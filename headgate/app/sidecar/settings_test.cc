@@ -42,7 +42,7 @@ TEST(SidecarSettings, HaveTheDefaultsOfTheHelp) {
   EXPECT_EQ(settings->listen[0].endpoint.ToString(), "127.0.0.1:8080");
   ASSERT_TRUE(settings->admin);
   EXPECT_EQ(settings->admin->endpoint.ToString(), "127.0.0.1:8081");
-  EXPECT_EQ(settings->upstreams.targets,
+  EXPECT_EQ(settings->upstream.list.targets,
             (std::vector<net::StreamTarget>{{.host = "127.0.0.1", .port = 9000}}));
   EXPECT_EQ(settings->share.pool.capacity, 40u);
   EXPECT_EQ(settings->share.pool.cycle, seconds(10));

@@ -21,14 +21,14 @@ constexpr uint64_t kStoreServers = 8;
 FileNeeds FileNeedsOf(const SidecarSettings& settings) {
   // A name counts as one address: how many there are shows only later.
   const uint64_t upstream_connections =
-      settings.proxy.upstreams.connections_max * settings.upstreams.targets.size();
+      settings.proxy.upstreams.connections_max * settings.upstream.list.targets.size();
   const uint64_t store_connections =
       settings.store ? kStoreServers * settings.values.store_connections : 0;
   return {.threads = settings.threads,
           .addresses = settings.listen.size() + 1,
           .store_connections = upstream_connections + store_connections,
           .store_connections_min = 1,
-          .draining_connections = settings.upstreams.http2 ? upstream_connections : 0,
+          .draining_connections = settings.upstream.list.http2 ? upstream_connections : 0,
           .connections_max = settings.values.max_connections,
           .admin_connections_max = settings.admin ? SidecarProcess::kAdminConnectionsMax : 0};
 }

@@ -42,7 +42,7 @@ TEST_F(SidecarTls, WithoutFlagsThereIsNone) {
   const auto settings = Read({});
   ASSERT_TRUE(settings) << problem_;
   EXPECT_TRUE(TlsServerOptionsOf(settings->values).certificates.empty());
-  EXPECT_EQ(settings->upstream_tls, nullptr);
+  EXPECT_EQ(settings->upstream.tls, nullptr);
 }
 
 TEST_F(SidecarTls, ServesHttp2WithTheCertificates) {
@@ -76,7 +76,7 @@ TEST_F(SidecarTls, TheUpstreamIsAlwaysVerified) {
   const std::string over_tls = "https://service:1";
   const auto settings = Read({"--upstream-tls-name=service"}, over_tls);
   ASSERT_TRUE(settings) << problem_;
-  EXPECT_NE(settings->upstream_tls, nullptr);
+  EXPECT_NE(settings->upstream.tls, nullptr);
   EXPECT_EQ(settings->values.upstream_tls_name, "service");
   const std::string ca = "--upstream-ca-file=" + certificate_.certificate_file();
   EXPECT_EQ(ProblemOf({ca}, "h2://service:1"), "");

@@ -1,15 +1,15 @@
-#include "headgate/app/sidecar/upstream_watch.h"
+#include "headgate/proxy/upstream/failure_watch.h"
 
 #include <utility>
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
-void UpstreamWatch::OnConnectFailed(std::string_view reason) {
+void FailureWatch::OnConnectFailed(std::string_view reason) {
   const std::lock_guard lock(mutex_);
   connect_failure_.assign(reason);
 }
 
-std::string UpstreamWatch::ReasonOf(const Counts& counts) {
+std::string FailureWatch::ReasonOf(const Counts& counts) {
   if (counts.unreachable > before_.unreachable) {
     const std::lock_guard lock(mutex_);
     return connect_failure_.empty() ? "no connection could be made" : connect_failure_;
@@ -19,7 +19,7 @@ std::string UpstreamWatch::ReasonOf(const Counts& counts) {
   return "an answer did not come in time";
 }
 
-void UpstreamWatch::Step(const Counts& counts, base::Instant now) {
+void FailureWatch::Step(const Counts& counts, base::Instant now) {
   const uint64_t failed = counts.unreachable + counts.broken + counts.too_slow;
   const observe::DegradedWatch::Change change = failing_.Look(failed, counts.answered, now);
   if (change == observe::DegradedWatch::Change::kBegan) {
@@ -36,4 +36,4 @@ void UpstreamWatch::Step(const Counts& counts, base::Instant now) {
   before_ = counts;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

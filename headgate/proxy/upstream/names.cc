@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/upstream_names.h"
+#include "headgate/proxy/upstream/names.h"
 
 #include <absl/container/flat_hash_set.h>
 
@@ -7,7 +7,7 @@
 
 #include "headgate/net/name_targets.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 namespace {
 
 // Between the lookups of a name that has had no answer yet.
@@ -23,13 +23,13 @@ net::StreamTarget InOneSpelling(const net::StreamTarget& target) {
 
 }  // namespace
 
-size_t UpstreamNames::Find(const net::StreamTarget& target) const {
+size_t Names::Find(const net::StreamTarget& target) const {
   const auto found = std::find_if(names_.begin(), names_.end(),
                                   [&](const Name& name) { return name.target == target; });
   return static_cast<size_t>(found - names_.begin());
 }
 
-void UpstreamNames::Follow(UpstreamList list, base::Instant now) {
+void Names::Follow(List list, base::Instant now) {
   list_ = std::move(list);
   std::vector<Name> names;
   for (const net::StreamTarget& target : list_.targets) {
@@ -41,7 +41,7 @@ void UpstreamNames::Follow(UpstreamList list, base::Instant now) {
   names_ = std::move(names);
 }
 
-std::vector<net::StreamTarget> UpstreamNames::TakeDue(base::Instant now) {
+std::vector<net::StreamTarget> Names::TakeDue(base::Instant now) {
   std::vector<net::StreamTarget> due;
   for (Name& name : names_) {
     if (!name.due || *name.due > now) continue;
@@ -51,7 +51,7 @@ std::vector<net::StreamTarget> UpstreamNames::TakeDue(base::Instant now) {
   return due;
 }
 
-std::optional<base::Instant> UpstreamNames::next_due() const {
+std::optional<base::Instant> Names::next_due() const {
   std::optional<base::Instant> next;
   for (const Name& name : names_) {
     if (name.due && (!next || *name.due < *next)) next = name.due;
@@ -59,13 +59,13 @@ std::optional<base::Instant> UpstreamNames::next_due() const {
   return next;
 }
 
-base::Duration UpstreamNames::PauseAfter(const Name& name) const {
+base::Duration Names::PauseAfter(const Name& name) const {
   return name.answered ? interval_ : std::min(interval_, kFirstAnswerPause);
 }
 
-UpstreamNames::Heard UpstreamNames::OnAnswer(const net::StreamTarget& target,
-                                             const absl::StatusOr<net::SocketAddresses>& answer,
-                                             base::Instant now) {
+Names::Heard Names::OnAnswer(const net::StreamTarget& target,
+                             const absl::StatusOr<net::SocketAddresses>& answer,
+                             base::Instant now) {
   Heard heard;
   const size_t at = Find(target);
   if (at == names_.size()) return heard;
@@ -97,16 +97,15 @@ UpstreamNames::Heard UpstreamNames::OnAnswer(const net::StreamTarget& target,
   return heard;
 }
 
-void UpstreamNames::TakeOver(const net::StreamTarget& target,
-                             std::vector<net::StreamTarget> addresses) {
+void Names::TakeOver(const net::StreamTarget& target, std::vector<net::StreamTarget> addresses) {
   const size_t at = Find(target);
   if (at < names_.size() && !names_[at].answered) names_[at].addresses = std::move(addresses);
 }
 
-UpstreamNames::Addresses UpstreamNames::Expand() const {
+Names::Addresses Names::Expand() const {
   Addresses expanded;
   absl::flat_hash_set<std::string> seen;
-  const auto add = [&](UpstreamAddress one) {
+  const auto add = [&](Address one) {
     // A space is in no host.
     if (!seen.insert(one.target.ToString() + " " + one.tls_name).second) return;
     if (expanded.all.size() == kAddressesMax) {
@@ -131,11 +130,11 @@ UpstreamNames::Addresses UpstreamNames::Expand() const {
   return expanded;
 }
 
-std::vector<UpstreamNames::State> UpstreamNames::states() const {
+std::vector<Names::State> Names::states() const {
   std::vector<State> states;
   for (const Name& name : names_)
     states.push_back({.name = name.target, .addresses = name.addresses, .answered = name.answered});
   return states;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/upstream_list.h"
+#include "headgate/proxy/upstream/list.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "headgate/net/server_list.h"
 #include "headgate/rule/quote.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 namespace {
 
 struct Scheme {
@@ -48,8 +48,8 @@ const Scheme* SchemeOf(std::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text) {
-  UpstreamList list;
+absl::StatusOr<List> ParseList(std::string_view text) {
+  List list;
   if (text.empty()) return absl::InvalidArgumentError("no upstream is given");
   bool first = true;
   for (bool last = false; !last;) {
@@ -78,7 +78,7 @@ absl::StatusOr<UpstreamList> ParseUpstreams(std::string_view text) {
   return list;
 }
 
-std::string ToString(const UpstreamList& upstreams) {
+std::string ToString(const List& upstreams) {
   std::string_view scheme = upstreams.http2 ? "h2c://" : "http://";
   if (upstreams.tls) scheme = upstreams.http2 ? "h2://" : "https://";
   std::string text;
@@ -89,4 +89,4 @@ std::string ToString(const UpstreamList& upstreams) {
   return text;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

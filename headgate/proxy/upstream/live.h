@@ -6,12 +6,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "headgate/app/sidecar/settings.h"
-#include "headgate/app/sidecar/upstream_list.h"
-#include "headgate/app/sidecar/upstream_names.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/counter.h"
 #include "headgate/follow/tls_files.h"
@@ -21,14 +19,24 @@
 #include "headgate/net/tls_context.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
+#include "headgate/proxy/upstream/list.h"
+#include "headgate/proxy/upstream/names.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
-class LiveUpstreams {
+struct LiveOptions {
+  List list{};                // at first
+  base::Duration resolve{0};  // between two lookups of a name
+  std::string tls_name{};     // that certificates must have; empty: the host in the list
+  std::shared_ptr<net::TlsContext> tls{};  // null: plain
+  net::TlsOptions tls_files{};             // that `tls` was loaded from
+};
+
+class Live {
  public:
   // Called with the addresses that requests go to, and the TLS of new connections (null: plain). By
   // one thread at a time.
-  using Publish = std::function<void(const std::vector<UpstreamAddress>& addresses,
+  using Publish = std::function<void(const std::vector<Address>& addresses,
                                      const std::shared_ptr<net::TlsContext>& tls)>;
   // Looks a name up, and calls `done` on the loop, never from within this call. `done` is not
   // called after the result has been destroyed, which `done` may do.
@@ -37,8 +45,8 @@ class LiveUpstreams {
   static LookUp SystemsLookUp(net::EventLoop& loop);
 
   // Everything must outlive this object, which lives on `loop`.
-  LiveUpstreams(const SidecarSettings& settings, LookUp look_up, net::EventLoop& loop,
-                const base::DisciplinedClock& clock, observe::Log& log, Publish publish);
+  Live(const LiveOptions& options, LookUp look_up, net::EventLoop& loop,
+       const base::DisciplinedClock& clock, observe::Log& log, Publish publish);
 
   // Begins to look names up, and to follow the files of TLS.
   void Begin();
@@ -46,10 +54,10 @@ class LiveUpstreams {
   void Reload() { files_.Reload(); }
 
   // From any thread.
-  UpstreamList list() const;
-  void Set(UpstreamList to);
-  std::vector<UpstreamAddress> addresses() const;
-  std::vector<UpstreamNames::State> names() const;
+  List list() const;
+  void Set(List to);
+  std::vector<Address> addresses() const;
+  std::vector<Names::State> names() const;
   // The known addresses of names: for the process that takes over, and from the process before this
   // one.
   std::vector<handover::NamedAddress> HandOver() const;
@@ -61,13 +69,13 @@ class LiveUpstreams {
   // Looks up the names that are due, and gives up lookups of names that are not in the list.
   void LookUpDue();
   void OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketAddresses> answer);
-  void LogAnswer(const net::StreamTarget& name, const UpstreamNames::Heard& heard,
+  void LogAnswer(const net::StreamTarget& name, const Names::Heard& heard,
                  const absl::StatusOr<net::SocketAddresses>& answer);
   absl::Status ReloadTls();
   // With mutex_.
   void PublishNow();
 
-  const SidecarSettings& settings_;
+  const LiveOptions& options_;
   const LookUp look_up_;
   net::EventLoop& loop_;
   const base::DisciplinedClock& clock_;
@@ -77,7 +85,7 @@ class LiveUpstreams {
   base::Counter failed_{};
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  UpstreamNames names_;
+  Names names_;
   std::shared_ptr<net::TlsContext> tls_;
   bool leaves_out_ = false;  // there are too many addresses
   // Only on the loop.
@@ -86,4 +94,4 @@ class LiveUpstreams {
   net::Timer timer_;
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/upstream_watch.h"
+#include "headgate/proxy/upstream/failure_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::app {
-namespace upstream_watch_test {
+namespace headgate::proxy::upstream {
+namespace failure_watch_test {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -26,8 +26,8 @@ class UpstreamWatchTest : public ::testing::Test {
   base::SystemClock clock_;
   std::ostringstream text_;
   observe::Log log_{{}, clock_, std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)};
-  UpstreamWatch watch_{log_};
-  UpstreamWatch::Counts counts_;
+  FailureWatch watch_{log_};
+  FailureWatch::Counts counts_;
 };
 
 TEST_F(UpstreamWatchTest, SaysOnceThatNoConnectionCanBeMade) {
@@ -68,5 +68,5 @@ TEST_F(UpstreamWatchTest, SaysWhatElseFails) {
   EXPECT_THAT(Step(20s), HasSubstr("reason=\"an answer did not come in time\""));
 }
 
-}  // namespace upstream_watch_test
-}  // namespace headgate::app
+}  // namespace failure_watch_test
+}  // namespace headgate::proxy::upstream

@@ -21,9 +21,9 @@
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/proxy_loop.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
-class UpstreamHealth {
+class Health {
  public:
   struct Address {
     std::string name;
@@ -32,10 +32,10 @@ class UpstreamHealth {
     std::string_view reason{};  // empty: none has
   };
 
-  explicit UpstreamHealth(observe::Log& log) : log_(log) {}
+  explicit Health(observe::Log& log) : log_(log) {}
 
   // All addresses of one loop. Addresses that no loop has are forgotten.
-  void Report(size_t loop, std::span<const proxy::ProxyLoop::DescribedAddress> addresses,
+  void Report(size_t loop, std::span<const ProxyLoop::DescribedAddress> addresses,
               base::Instant now);
   // In order of their names.
   std::vector<Address> addresses() const;
@@ -43,8 +43,8 @@ class UpstreamHealth {
 
  private:
   struct Known {
-    std::map<size_t, proxy::AddressState> by_loop;
-    proxy::AsideBecause aside = proxy::AsideBecause::kNot;
+    std::map<size_t, AddressState> by_loop;
+    AsideBecause aside = AsideBecause::kNot;
     base::Instant aside_since{0};
   };
   void Judge(const std::string& name, Known& known, base::Instant now);
@@ -55,4 +55,4 @@ class UpstreamHealth {
   std::map<size_t, std::vector<std::string>> names_;  // of each loop, in its order; guarded too
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

@@ -10,9 +10,9 @@
 #include "headgate/observe/degraded_watch.h"
 #include "headgate/observe/log.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
-class UpstreamWatch {
+class FailureWatch {
  public:
   // How the requests of all loops ended so far.
   struct Counts {
@@ -22,7 +22,7 @@ class UpstreamWatch {
     uint64_t too_slow = 0;
   };
 
-  explicit UpstreamWatch(observe::Log& log) : log_(log) {}
+  explicit FailureWatch(observe::Log& log) : log_(log) {}
 
   // Remembers why no connection could be made, for the next line. From any thread.
   void OnConnectFailed(std::string_view reason);
@@ -39,4 +39,4 @@ class UpstreamWatch {
   std::string connect_failure_;  // the last one; guarded by mutex_
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

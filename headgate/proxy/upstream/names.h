@@ -11,38 +11,38 @@
 #include <utility>
 #include <vector>
 
-#include "headgate/app/sidecar/upstream_list.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/connector.h"
 #include "headgate/net/name_lookup.h"
+#include "headgate/proxy/upstream/list.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
 // An address that requests are sent to.
-struct UpstreamAddress {
+struct Address {
   net::StreamTarget target{};
   std::string tls_name{};  // that its certificate must have; empty without TLS
   // Addresses with the same number are behind one name; 0: behind none.
   size_t name = 0;
 
-  bool operator==(const UpstreamAddress&) const = default;
+  bool operator==(const Address&) const = default;
 };
 
-class UpstreamNames {
+class Names {
  public:
   // At most this many addresses get requests, so that the choice for each request stays cheap.
   static constexpr size_t kAddressesMax = 256;
 
   // `interval` is the time between the end of a lookup and the next one. `tls_name` is the name
   // expected in certificates; if it is empty, the host in the list is.
-  UpstreamNames(base::Duration interval, std::string tls_name)
+  Names(base::Duration interval, std::string tls_name)
       : interval_(interval), tls_name_(std::move(tls_name)) {}
 
   // Follows the names of this list from now on. Names that were followed before keep their
   // addresses.
-  void Follow(UpstreamList list, base::Instant now);
-  const UpstreamList& list() const { return list_; }
+  void Follow(List list, base::Instant now);
+  const List& list() const { return list_; }
 
   // The names to look up now. OnAnswer must be called for each.
   std::vector<net::StreamTarget> TakeDue(base::Instant now);
@@ -69,7 +69,7 @@ class UpstreamNames {
   // Each address once. With TLS, an address behind two names may be there twice, because each name
   // has a certificate of its own.
   struct Addresses {
-    std::vector<UpstreamAddress> all{};
+    std::vector<Address> all{};
     uint64_t left_out = 0;  // because there were too many
   };
   Addresses Expand() const;
@@ -98,8 +98,8 @@ class UpstreamNames {
 
   const base::Duration interval_;
   const std::string tls_name_;
-  UpstreamList list_;
+  List list_;
   std::vector<Name> names_;
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/upstream_names.h"
+#include "headgate/proxy/upstream/names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 #include "headgate/net/socket_address.h"
 
-namespace headgate::app {
-namespace upstream_names_test {
+namespace headgate::proxy::upstream {
+namespace names_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -19,13 +19,13 @@ using ::testing::IsEmpty;
 
 struct UpstreamNamesTest : ::testing::Test {
   void Follow(const std::string& text) {
-    auto list = ParseUpstreams(text);
+    auto list = ParseList(text);
     ASSERT_TRUE(list.ok()) << list.status();
     names.Follow(*std::move(list), now);
   }
   // The answer to a lookup of this name, with its port.
-  UpstreamNames::Heard Answer(const std::string& name, const std::vector<std::string>& hosts,
-                              uint16_t port = 9000) {
+  Names::Heard Answer(const std::string& name, const std::vector<std::string>& hosts,
+                      uint16_t port = 9000) {
     net::SocketAddresses addresses;
     for (const std::string& host : hosts) {
       addresses.push_back(host.find(':') == std::string::npos
@@ -34,7 +34,7 @@ struct UpstreamNamesTest : ::testing::Test {
     }
     return names.OnAnswer({.host = name, .port = port}, addresses, now);
   }
-  UpstreamNames::Heard Fail(const std::string& name) {
+  Names::Heard Fail(const std::string& name) {
     return names.OnAnswer({.host = name, .port = 9000}, absl::UnavailableError("no server"), now);
   }
   std::vector<std::string> Due() {
@@ -45,7 +45,7 @@ struct UpstreamNamesTest : ::testing::Test {
   // "address" or "address NAME NUMBER" for each that gets requests.
   std::vector<std::string> All() const {
     std::vector<std::string> all;
-    for (const UpstreamAddress& address : names.Expand().all) {
+    for (const Address& address : names.Expand().all) {
       std::string& text = all.emplace_back(address.target.ToString());
       if (!address.tls_name.empty()) text += " " + address.tls_name;
       if (address.name != 0) text += " " + std::to_string(address.name);
@@ -54,7 +54,7 @@ struct UpstreamNamesTest : ::testing::Test {
   }
 
   base::Instant now = base::Instant::FromNanos(1'000'000'000'000);
-  UpstreamNames names{seconds(5), ""};
+  Names names{seconds(5), ""};
 };
 
 TEST_F(UpstreamNamesTest, OnlyNamesAreLookedUp) {
@@ -151,8 +151,8 @@ TEST_F(UpstreamNamesTest, WithTlsEachNameHasItsCertificate) {
 }
 
 TEST_F(UpstreamNamesTest, OneNameForAllCertificatesMakesOneUpstreamOfEachAddress) {
-  UpstreamNames named(seconds(5), "orders.internal");
-  named.Follow(*ParseUpstreams("https://app:9000,b:9000"), now);
+  Names named(seconds(5), "orders.internal");
+  named.Follow(*ParseList("https://app:9000,b:9000"), now);
   for (const auto* host : {"app", "b"}) {
     named.OnAnswer({.host = host, .port = 9000},
                    net::SocketAddresses{net::Ipv4Socket("10.0.0.7", 9000)}, now);
@@ -199,8 +199,8 @@ TEST_F(UpstreamNamesTest, ThereIsABoundOfAllAddresses) {
     hosts.push_back("10.0." + std::to_string(i / 100) + "." + std::to_string(i % 100));
   Answer("app", hosts);
   const auto before = names.Expand();
-  EXPECT_EQ(before.all.size(), UpstreamNames::kAddressesMax);
-  EXPECT_EQ(before.left_out, 301 - UpstreamNames::kAddressesMax);
+  EXPECT_EQ(before.all.size(), Names::kAddressesMax);
+  EXPECT_EQ(before.left_out, 301 - Names::kAddressesMax);
   std::reverse(hosts.begin(), hosts.end());
   EXPECT_FALSE(Answer("app", hosts).changed());
   EXPECT_EQ(names.Expand().all, before.all);
@@ -208,9 +208,9 @@ TEST_F(UpstreamNamesTest, ThereIsABoundOfAllAddresses) {
   const auto heard = Answer("app", hosts);
   EXPECT_EQ(heard.removed, 1u);
   EXPECT_EQ(heard.added, 1u);
-  EXPECT_EQ(names.Expand().all.size(), UpstreamNames::kAddressesMax);
-  EXPECT_EQ(names.Expand().left_out, 300 - UpstreamNames::kAddressesMax);
+  EXPECT_EQ(names.Expand().all.size(), Names::kAddressesMax);
+  EXPECT_EQ(names.Expand().left_out, 300 - Names::kAddressesMax);
 }
 
-}  // namespace upstream_names_test
-}  // namespace headgate::app
+}  // namespace names_test
+}  // namespace headgate::proxy::upstream

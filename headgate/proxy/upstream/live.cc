@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/live_upstreams.h"
+#include "headgate/proxy/upstream/live.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,54 +10,53 @@
 #include "headgate/net/endpoint.h"
 #include "headgate/net/kept_answers.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
-LiveUpstreams::LookUp LiveUpstreams::SystemsLookUp(net::EventLoop& loop) {
+Live::LookUp Live::SystemsLookUp(net::EventLoop& loop) {
   return [&loop](const net::StreamTarget& name, net::NameLookup::Done done) {
     net::ForgetKeptAnswer(name.host, name.port);
     return std::make_shared<net::NameLookup>(loop, name.host, name.port, std::move(done));
   };
 }
 
-LiveUpstreams::LiveUpstreams(const SidecarSettings& settings, LookUp look_up, net::EventLoop& loop,
-                             const base::DisciplinedClock& clock, observe::Log& log,
-                             Publish publish)
-    : settings_(settings),
+Live::Live(const LiveOptions& options, LookUp look_up, net::EventLoop& loop,
+           const base::DisciplinedClock& clock, observe::Log& log, Publish publish)
+    : options_(options),
       look_up_(std::move(look_up)),
       loop_(loop),
       clock_(clock),
       log_(log),
       publish_(std::move(publish)),
-      names_(settings.values.upstream_resolve, settings.values.upstream_tls_name),
-      tls_(settings.upstream_tls),
+      names_(options.resolve, options.tls_name),
+      tls_(options.tls),
       files_(
           "the upstream", [this] { return ReloadTls(); }, loop, log),
       timer_(loop, [this] { LookUpDue(); }) {
-  names_.Follow(settings.upstreams, clock.Now());
+  names_.Follow(options.list, clock.Now());
 }
 
-void LiveUpstreams::Begin() {
-  const net::TlsOptions& tls = settings_.upstream_files;
+void Live::Begin() {
+  const net::TlsOptions& tls = options_.tls_files;
   files_.Follow({tls.ca_file, tls.certificate_file, tls.key_file});
   LookUpDue();
 }
 
-UpstreamList LiveUpstreams::list() const {
+List Live::list() const {
   const std::lock_guard lock(mutex_);
   return names_.list();
 }
 
-std::vector<UpstreamAddress> LiveUpstreams::addresses() const {
+std::vector<Address> Live::addresses() const {
   const std::lock_guard lock(mutex_);
   return names_.Expand().all;
 }
 
-std::vector<UpstreamNames::State> LiveUpstreams::names() const {
+std::vector<Names::State> Live::names() const {
   const std::lock_guard lock(mutex_);
   return names_.states();
 }
 
-void LiveUpstreams::Set(UpstreamList to) {
+void Live::Set(List to) {
   const std::lock_guard lock(mutex_);
   log_.Info("sidecar.upstream_changed", {{"upstream", std::string_view(ToString(to))}});
   names_.Follow(std::move(to), clock_.Now());
@@ -65,9 +64,9 @@ void LiveUpstreams::Set(UpstreamList to) {
   loop_.Post([this] { LookUpDue(); });
 }
 
-std::vector<handover::NamedAddress> LiveUpstreams::HandOver() const {
+std::vector<handover::NamedAddress> Live::HandOver() const {
   std::vector<handover::NamedAddress> known;
-  for (const UpstreamNames::State& name : names()) {
+  for (const Names::State& name : names()) {
     for (const net::StreamTarget& address : name.addresses) {
       if (known.size() == handover::kNamedAddressesMax) return known;
       known.push_back({.name = name.name.ToString(), .address = address.ToString()});
@@ -76,9 +75,9 @@ std::vector<handover::NamedAddress> LiveUpstreams::HandOver() const {
   return known;
 }
 
-void LiveUpstreams::TakeOver(const std::vector<handover::NamedAddress>& known) {
+void Live::TakeOver(const std::vector<handover::NamedAddress>& known) {
   const std::lock_guard lock(mutex_);
-  for (const UpstreamNames::State& name : names_.states()) {
+  for (const Names::State& name : names_.states()) {
     std::vector<net::StreamTarget> addresses;
     for (const handover::NamedAddress& one : known) {
       const auto endpoint = net::ParseEndpoint(one.address);
@@ -93,16 +92,16 @@ void LiveUpstreams::TakeOver(const std::vector<handover::NamedAddress>& known) {
   PublishNow();
 }
 
-absl::Status LiveUpstreams::ReloadTls() {
-  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(settings_.upstream_files));
+absl::Status Live::ReloadTls() {
+  HEADGATE_ASSIGN_OR_RETURN(auto loaded, net::TlsContext::Load(options_.tls_files));
   const std::lock_guard lock(mutex_);
   tls_ = std::move(loaded);
   PublishNow();
   return absl::OkStatus();
 }
 
-void LiveUpstreams::PublishNow() {
-  const UpstreamNames::Addresses addresses = names_.Expand();
+void Live::PublishNow() {
+  const Names::Addresses addresses = names_.Expand();
   const bool too_many = addresses.left_out > 0;
   if (too_many && !leaves_out_) {
     log_.Warning("upstream.addresses_left_out",
@@ -115,7 +114,7 @@ void LiveUpstreams::PublishNow() {
   publish_(addresses.all, tls_);
 }
 
-void LiveUpstreams::LookUpDue() {
+void Live::LookUpDue() {
   std::vector<net::StreamTarget> due;
   std::optional<base::Instant> next;
   {
@@ -140,10 +139,10 @@ void LiveUpstreams::LookUpDue() {
 
 // Runs within the lookup's callback, so nothing of the lookup may be used after it is removed from
 // lookups_.
-void LiveUpstreams::OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketAddresses> answer) {
+void Live::OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketAddresses> answer) {
   std::erase_if(lookups_, [&](const auto& lookup) { return lookup.first == name; });
   (answer.ok() && !answer->empty() ? answered_ : failed_).Add();
-  UpstreamNames::Heard heard;
+  Names::Heard heard;
   {
     const std::lock_guard lock(mutex_);
     heard = names_.OnAnswer(name, answer, clock_.Now());
@@ -153,8 +152,8 @@ void LiveUpstreams::OnAnswer(net::StreamTarget name, absl::StatusOr<net::SocketA
   LookUpDue();
 }
 
-void LiveUpstreams::LogAnswer(const net::StreamTarget& name, const UpstreamNames::Heard& heard,
-                              const absl::StatusOr<net::SocketAddresses>& answer) {
+void Live::LogAnswer(const net::StreamTarget& name, const Names::Heard& heard,
+                     const absl::StatusOr<net::SocketAddresses>& answer) {
   const std::string text = name.ToString();
   if (heard.failures == 1) {
     const std::string reason =
@@ -178,9 +177,9 @@ void LiveUpstreams::LogAnswer(const net::StreamTarget& name, const UpstreamNames
   }
 }
 
-void LiveUpstreams::Collect(observe::Sink& sink) const {
-  UpstreamNames::Addresses addresses;
-  std::vector<UpstreamNames::State> names;
+void Live::Collect(observe::Sink& sink) const {
+  Names::Addresses addresses;
+  std::vector<Names::State> names;
   {
     const std::lock_guard lock(mutex_);
     addresses = names_.Expand();
@@ -191,11 +190,11 @@ void LiveUpstreams::Collect(observe::Sink& sink) const {
   sink.Set(observe::Metric::kUpstreamLookups, {"answered"}, answered_.value());
   sink.Set(observe::Metric::kUpstreamLookups, {"failed"}, failed_.value());
   const base::Instant now = clock_.Now();
-  for (const UpstreamNames::State& name : names) {
+  for (const Names::State& name : names) {
     if (!name.answered) continue;
     const base::Duration age = std::max(base::Duration(0), now - *name.answered);
     sink.Set(observe::Metric::kUpstreamLookupAge, {name.name.ToString()}, age);
   }
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

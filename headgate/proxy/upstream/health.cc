@@ -1,11 +1,9 @@
-#include "headgate/app/sidecar/upstream_health.h"
+#include "headgate/proxy/upstream/health.h"
 
 #include <algorithm>
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 namespace {
-
-using proxy::AsideBecause;
 
 std::string_view Explain(AsideBecause why) {
   switch (why) {
@@ -28,9 +26,8 @@ std::string_view Explain(AsideBecause why) {
 
 }  // namespace
 
-void UpstreamHealth::Report(size_t loop,
-                            std::span<const proxy::ProxyLoop::DescribedAddress> addresses,
-                            base::Instant now) {
+void Health::Report(size_t loop, std::span<const ProxyLoop::DescribedAddress> addresses,
+                    base::Instant now) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string>& names = names_[loop];
   std::vector<std::string> before;
@@ -38,7 +35,7 @@ void UpstreamHealth::Report(size_t loop,
   for (const auto& [target, state] : addresses) {
     const std::string& name = names.emplace_back(target.ToString());
     Known& known = known_[name];
-    proxy::AddressState& last = known.by_loop[loop];
+    AddressState& last = known.by_loop[loop];
     const bool is_new = last.aside != state.aside;
     last = state;
     if (is_new) Judge(name, known, now);
@@ -51,7 +48,7 @@ void UpstreamHealth::Report(size_t loop,
   }
 }
 
-void UpstreamHealth::Judge(const std::string& name, Known& known, base::Instant now) {
+void Health::Judge(const std::string& name, Known& known, base::Instant now) {
   AsideBecause aside = AsideBecause::kNot;
   for (const auto& [loop, state] : known.by_loop) aside = std::max(aside, state.aside);
   const AsideBecause before = std::exchange(known.aside, aside);
@@ -76,7 +73,7 @@ void UpstreamHealth::Judge(const std::string& name, Known& known, base::Instant 
        {"hint", std::string_view("check the service at this address; GET /v1/sidecar shows all")}});
 }
 
-std::vector<UpstreamHealth::Address> UpstreamHealth::addresses() const {
+std::vector<Health::Address> Health::addresses() const {
   const std::lock_guard lock(mutex_);
   std::vector<Address> all;
   for (const auto& [name, known] : known_) {
@@ -89,7 +86,7 @@ std::vector<UpstreamHealth::Address> UpstreamHealth::addresses() const {
   return all;
 }
 
-void UpstreamHealth::Collect(observe::Sink& sink) const {
+void Health::Collect(observe::Sink& sink) const {
   for (const Address& address : addresses()) {
     sink.Set(observe::Metric::kUpstreamAddressRequests, {address.name}, address.in_progress);
     sink.Set(observe::Metric::kUpstreamAddressSetAside, {address.name},
@@ -97,4 +94,4 @@ void UpstreamHealth::Collect(observe::Sink& sink) const {
   }
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/upstream_health.h"
+#include "headgate/proxy/upstream/health.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,21 +8,20 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::app {
-namespace upstream_health_test {
+namespace headgate::proxy::upstream {
+namespace health_test {
 
 using namespace std::chrono_literals;
-using proxy::AsideBecause;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class UpstreamHealthTest : public ::testing::Test {
  protected:
   // A loop has two addresses; this is the state of the first. Returns what is logged.
-  std::string Report(size_t loop, proxy::AddressState first, base::Duration at = 0s) {
+  std::string Report(size_t loop, AddressState first, base::Duration at = 0s) {
     text_.str("");
-    const proxy::ProxyLoop::DescribedAddress all[] = {{.target = first_, .state = first},
-                                                      {.target = second_, .state = {}}};
+    const ProxyLoop::DescribedAddress all[] = {{.target = first_, .state = first},
+                                               {.target = second_, .state = {}}};
     health_.Report(loop, all, base::Instant::FromNanos(0) + at);
     return text_.str();
   }
@@ -32,7 +31,7 @@ class UpstreamHealthTest : public ::testing::Test {
   base::SystemClock clock_;
   std::ostringstream text_;
   observe::Log log_{{}, clock_, std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)};
-  UpstreamHealth health_{log_};
+  Health health_{log_};
 };
 
 TEST_F(UpstreamHealthTest, SaysOnceThatAnAddressIsSetAsideAndWhenItReturns) {
@@ -77,5 +76,5 @@ TEST_F(UpstreamHealthTest, ForgetsAddressesThatNoLoopHas) {
   EXPECT_TRUE(health_.addresses().empty());
 }
 
-}  // namespace upstream_health_test
-}  // namespace headgate::app
+}  // namespace health_test
+}  // namespace headgate::proxy::upstream

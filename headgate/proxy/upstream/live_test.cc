@@ -1,5 +1,5 @@
 // Names whose lookups are answered by the tests.
-#include "headgate/app/sidecar/live_upstreams.h"
+#include "headgate/proxy/upstream/live.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 #include "headgate/net/socket_address.h"
 
-namespace headgate::app {
-namespace live_upstreams_test {
+namespace headgate::proxy::upstream {
+namespace live_test {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -24,10 +24,10 @@ using ::testing::Not;
 
 struct LiveUpstreamsTest : ::testing::Test {
   void Begin(const std::string& text) {
-    settings.values.upstream_resolve = 1ms;
-    settings.upstreams = *ParseUpstreams(text);
+    options.resolve = 1ms;
+    options.list = *ParseList(text);
     live.emplace(
-        settings,
+        options,
         [this](const net::StreamTarget& name, net::NameLookup::Done done) {
           under_way[name.host] = std::move(done);
           ++begun;
@@ -35,10 +35,10 @@ struct LiveUpstreamsTest : ::testing::Test {
                                        [this, host = name.host](void*) { gone.push_back(host); });
         },
         loop, disciplined, log,
-        [this](const std::vector<UpstreamAddress>& to, const std::shared_ptr<net::TlsContext>&) {
+        [this](const std::vector<Address>& to, const std::shared_ptr<net::TlsContext>&) {
           ++published;
           addresses.clear();
-          for (const UpstreamAddress& address : to) addresses.push_back(address.target.ToString());
+          for (const Address& address : to) addresses.push_back(address.target.ToString());
         });
     live->Begin();
   }
@@ -61,13 +61,13 @@ struct LiveUpstreamsTest : ::testing::Test {
   net::EventLoop loop{clock};
   std::ostringstream written;
   observe::Log log{{}, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(written, true)};
-  SidecarSettings settings;
+  LiveOptions options;
   std::map<std::string, net::NameLookup::Done> under_way;
   std::vector<std::string> gone;
   uint64_t begun = 0;
   int published = 0;
   std::vector<std::string> addresses;
-  std::optional<LiveUpstreams> live;
+  std::optional<Live> live;
 };
 
 TEST_F(LiveUpstreamsTest, FollowTheAnswers) {
@@ -108,7 +108,7 @@ TEST_F(LiveUpstreamsTest, AFailureIsLoggedOnceAndChangesNothing) {
 
 TEST_F(LiveUpstreamsTest, AChangeOfTheListIsPublishedAtOnceAndLookedUp) {
   Begin("http://app:9000");
-  live->Set(*ParseUpstreams("http://b:9000,10.0.0.1:9000"));
+  live->Set(*ParseList("http://b:9000,10.0.0.1:9000"));
   EXPECT_THAT(addresses, ElementsAre("b:9000", "10.0.0.1:9000"));
   ASSERT_TRUE(Asked(2));
   EXPECT_THAT(gone, ElementsAre("app")) << "nobody awaits its answer";
@@ -171,12 +171,12 @@ TEST_F(LiveUpstreamsTest, TooManyAddressesAreLoggedOnce) {
 TEST_F(LiveUpstreamsTest, TheSystemKnowsNames) {
   std::optional<absl::StatusOr<net::SocketAddresses>> answer;
   // A label of a host name is never empty, so no name server is asked.
-  const auto lookup = LiveUpstreams::SystemsLookUp(loop)(
+  const auto lookup = Live::SystemsLookUp(loop)(
       {.host = "a..b", .port = 1},
       [&](const absl::StatusOr<net::SocketAddresses>& heard) { answer = heard; });
   ASSERT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 10s));
   EXPECT_FALSE(answer->ok());
 }
 
-}  // namespace live_upstreams_test
-}  // namespace headgate::app
+}  // namespace live_test
+}  // namespace headgate::proxy::upstream
