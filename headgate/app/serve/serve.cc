@@ -6,20 +6,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <optional>
-#include <system_error>
 
-#include "headgate/app/runtime/connection_watch.h"
-#include "headgate/app/runtime/engine.h"
-#include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/runtime/instance.h"
 #include "headgate/app/runtime/live_rules.h"
 #include "headgate/app/runtime/net_metrics.h"
 #include "headgate/app/runtime/resident_memory.h"
-#include "headgate/app/runtime/returned_memory.h"
 #include "headgate/app/runtime/run_loop.h"
-#include "headgate/app/runtime/signals.h"
+#include "headgate/app/runtime/server_process.h"
 #include "headgate/app/serve/fronts.h"
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/app/settings/process_settings.h"
@@ -32,11 +26,8 @@
 #include "headgate/app/settings/watch_settings.h"
 #include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
-#include "headgate/follow/certificates.h"
 #include "headgate/follow/mappings.h"
 #include "headgate/follow/users.h"
-#include "headgate/net/event_loop.h"
-#include "headgate/net/server.h"
 #include "headgate/rule/quote.h"
 #include "headgate/watch/file/file_journal.h"
 
@@ -45,18 +36,6 @@ namespace {
 
 // Connections are reserved for this many servers of a store.
 constexpr uint64_t kStoreServers = 8;
-
-net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& files) {
-  return {
-      .threads = ThreadsOf(settings),
-      .connections_max = static_cast<uint32_t>(files.connections_max),
-      .connections_per_address_max = static_cast<uint32_t>(settings.max_connections_per_address),
-      .refusals_max = static_cast<uint32_t>(files.refusals_max),
-      .request_timeout = settings.request_timeout,
-      .idle_timeout = settings.idle_timeout,
-      .write_timeout = settings.write_timeout,
-      .buffer_bytes_max = settings.max_buffer_bytes};
-}
 
 // The secrets of files; empty if no file is configured.
 struct Secrets {
@@ -163,25 +142,19 @@ void SayProblemsOfFiles(const Configuration& configuration, const Console& conso
 }
 
 // The running server and everything that it owns.
-class Process {
+class Process : public ServerProcess {
  public:
   Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
           Secrets secrets, Refusals refusals, const FilePlan& files, const Console& console,
           const Signals& signals)
-      : configuration_(configuration),
+      : ServerProcess(configuration.settings, files, console, signals),
+        configuration_(configuration),
         settings_(configuration.settings),
         store_(store),
-        files_(files),
-        console_(console),
-        signals_(signals),
-        log_(LogOptionsOf(settings_), system_clock_),
-        engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
         rules_(settings_, instance_.name, engine_, control_, log_),
         front_options_(settings_, engine_),
         mappings_(settings_.auth, settings_.auth_header, front_options_.mappings, control_, log_),
-        certificates_(TlsServerOptionsOf(settings_), control_, log_),
-        users_(settings_.users_file, front_options_.access, control_, log_),
-        server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
+        users_(settings_.users_file, front_options_.access, control_, log_) {
     front_options_.log = &log_;
     front_options_.partition_secret = std::move(secrets.partition_key);
     front_options_.refusals = std::move(refusals);
@@ -189,7 +162,7 @@ class Process {
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
-      CollectConnections(server_.counters(), sink);
+      CollectConnections(server_->counters(), sink);
       CollectSessions(fronts_, sink);
       std::vector<const http::http2::Counters*> http2;
       for (const auto& fronts : fronts_) http2.push_back(&fronts->http2_counters());
@@ -202,6 +175,8 @@ class Process {
     });
   }
 
+  ~Process() { EndLoops(); }
+
   int Run() {
     LogLoweredConnections(files_, settings_.max_connections,
                           "raise `ulimit -n`, or lower max_connections", log_);
@@ -209,12 +184,11 @@ class Process {
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (settings_.passthrough == "yes") engine_.SetPassthrough(true, {});
     if (!ListenOnAll()) return kExitUnreachable;
-    server_.Start();
+    server_->Start();
     // Printed only now: programs that read these lines take the first one to mean that the server
     // serves.
     console_.out << announced_ << std::flush;
-    log_.Info("server.started",
-              {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
+    log_.Info("server.started", {{"version", kVersion}, {"threads", uint64_t{threads_}}});
     RunUntilStopped();
     return Stop();
   }
@@ -223,7 +197,7 @@ class Process {
   using Chooser = std::function<net::SessionChooser(Fronts&, const Fronts::Form&)>;
 
   front::resp::ServerFigures Figures() {
-    const net::Counters connections = server_.counters();
+    const net::Counters connections = server_->counters();
     front::resp::ServerFigures figures{
         .uptime = system_clock_.BootNow() - started_at_,
         .memory_bytes = ResidentBytes(),
@@ -244,12 +218,6 @@ class Process {
     return problems.empty() && mapping_problems.empty();
   }
 
-  bool LoadCertificates() {
-    const absl::Status status = certificates_.LoadFirst();
-    if (!status.ok()) console_.Error(std::string(status.message()), "see tls_certificate_file");
-    return status.ok();
-  }
-
   bool LoadUsers() {
     const absl::Status status = users_.LoadFirst();
     if (!status.ok()) {
@@ -262,15 +230,8 @@ class Process {
   bool MakeFronts() {
     editor_.emplace(rules_.editor(), control_);
     front_options_.editor = &*editor_;
-    const uint32_t loops = ThreadsOf(settings_);
-    if (store_) {
-      auto shared =
-          SharedStores::Make(*store_, settings_, instance_, engine_, server_, loops, log_);
-      if (!shared.ok()) {
-        console_.Error(std::string(shared.status().message()));
-        return false;
-      }
-      shared_ = *std::move(shared);
+    if (!OpenStore(store_, instance_)) return false;
+    if (shared_ != nullptr) {
       shared_->ShowRules(rules_.in_force());
       rules_.OnInForce([this](const rule::RulesInForce& rules) { shared_->ShowRules(rules); });
       front_options_.store_problem = [this] { return shared_->problem(); };
@@ -284,9 +245,9 @@ class Process {
                 "without a store these settings do nothing: each instance counts by itself")},
            {"hint", std::string_view("set store, or remove these settings")}});
     }
-    for (uint32_t i = 0; i < loops; ++i) {
+    for (uint32_t i = 0; i < threads_; ++i) {
       fronts_.push_back(
-          std::make_unique<Fronts>(front_options_, shared_.get(), server_.loop(i), i));
+          std::make_unique<Fronts>(front_options_, shared_.get(), server_->loop(i), i));
     }
     return true;
   }
@@ -300,7 +261,7 @@ class Process {
     if (address.tls) options.tls = certificates_.server();
     options.unix_mode = address.mode;
     options.proxies = address.proxies;
-    const auto bound = server_.Listen(
+    const auto bound = server_->Listen(
         endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], form); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
@@ -370,13 +331,7 @@ class Process {
   }
 
   void Tick() {
-    const base::Instant now = engine_.clock().Now();
-    engine_.Tick();
-    const net::Counters counters = server_.counters();
-    connection_watch_.Step(counters, now);
-    returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
-    (void)spare_files_.Refill();
-    if (shared_ != nullptr) shared_->Tick(now);
+    TickParts();
     instance_watch_.Step(shared_ != nullptr ? shared_->instances() : rules_.instances(),
                          rules_.instances_error());
   }
@@ -388,9 +343,9 @@ class Process {
     // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
     editor_->End();  // edits of rules in progress need the control loop
-    const bool all = server_.Drain(settings_.drain_timeout);
+    const bool all = server_->Drain(settings_.drain_timeout);
     front_options_.access.End();
-    shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
+    shared_ != nullptr ? shared_->Leave(*server_) : server_->Stop();
     for (const auto& front : fronts_) front->LeaveLoop();
     const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
@@ -400,35 +355,19 @@ class Process {
   const Configuration& configuration_;
   const Settings& settings_;
   const std::optional<StoreSettings>& store_;  // empty: each instance counts by itself
-  const FilePlan& files_;
-  const Console& console_;
-  const Signals& signals_;
-  net::SpareFiles spare_files_;  // opened first, so that their numbers are low
-  base::SystemClock system_clock_;
   const base::BootTime started_at_ = system_clock_.BootNow();
-  observe::Log log_;
-  ConnectionWatch connection_watch_{log_, files_.connections_lowered};
   InstanceWatch instance_watch_{log_};
-  ReturnedMemory returned_memory_;
-  Engine engine_;
-  // Runs on the main thread: signals, the tick, and the rule sources.
-  net::EventLoop control_{system_clock_};
   const Instance instance_{.name = RandomInstanceName(),
                            .counted_elsewhere = [this] { return rules_.instances(); }};
   LiveRules rules_;
   std::optional<EditorThread> editor_;
   FrontOptions front_options_;
   follow::Mappings mappings_;
-  follow::Certificates certificates_;
   follow::Users users_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string announced_;  // its addresses, one a line
   std::string listen_error_;
   std::string_view listen_hint_;
-  // The loops use everything declared above.
-  net::Server server_;
-  // Lives on the loops, so it is destroyed before them.
-  std::unique_ptr<SharedStores> shared_;
 };
 
 }  // namespace
@@ -464,24 +403,12 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   }
   MapLargeBuffers();
   const FileNeeds needs = FileNeedsOf(configuration.settings);
-  const auto files = AllowFiles(needs);
-  if (!files.ok()) {
-    console.Error(std::string(files.status().message()), HintOnFewFiles(needs));
-    return kExitUsage;
-  }
-  // Made before any other thread, so that all threads inherit the blocked signals.
-  const Signals signals;
-  try {
-    return Process(configuration, store, std::move(secrets), std::move(refusals), *files, console,
-                   signals)
-        .Run();
-  } catch (const std::system_error& error) {
-    console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
-    return kExitUnreachable;
-  } catch (const std::bad_alloc&) {
-    console.Error("there is no memory", "lower max_buckets, or raise `ulimit -v`");
-    return kExitUnreachable;
-  }
+  return RunServer(needs, HintOnFewFiles(needs), console,
+                   [&](const FilePlan& files, const Signals& signals) {
+                     return Process(configuration, store, std::move(secrets), std::move(refusals),
+                                    files, console, signals)
+                         .Run();
+                   });
 }
 
 }  // namespace headgate::app

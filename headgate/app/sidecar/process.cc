@@ -9,8 +9,6 @@
 
 #include "headgate/app/runtime/net_metrics.h"
 #include "headgate/app/runtime/run_loop.h"
-#include "headgate/app/settings/process_settings.h"
-#include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/sidecar/routes.h"
 #include "headgate/front/admin/routes.h"
@@ -28,29 +26,15 @@ constexpr base::Duration kLastWordsMax = std::chrono::seconds(1);
 // counted among the buffers.
 constexpr uint64_t kIdleConnectionBytes = uint64_t{10} << 10;
 
-net::ServerOptions ServerOptionsOf(const SidecarSettings& settings, const FilePlan& files) {
-  return {
-      .threads = settings.threads,
-      .connections_max = static_cast<uint32_t>(files.connections_max),
-      .connections_per_address_max = static_cast<uint32_t>(settings.connections_per_address_max),
-      .refusals_max = static_cast<uint32_t>(files.refusals_max),
-      .idle_timeout = settings.proxy.relay.idle_timeout};
-}
-
 }  // namespace
 
 SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool& pool,
                                const FilePlan& files, const Console& console,
                                const Signals& signals)
-    : settings_(settings),
-      files_(files),
-      console_(console),
-      signals_(signals),
-      log_(LogOptionsOf(settings.values), system_clock_),
-      engine_(settings.values, settings.threads, system_clock_, log_, spare_files_),
+    : ServerProcess(settings.values, files, console, signals),
+      settings_(settings),
       pool_(pool),
       admission_(pool),
-      certificates_(TlsServerOptionsOf(settings.values), control_, log_),
       session_options_(SessionOptionsOf(settings, system_clock_)),
       access_({.credential = settings.values.credential}),
       upstreams_(
@@ -59,8 +43,7 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
           [this](const auto& addresses, const auto& tls) {
             OnLoops([addresses, tls](SidecarLoop& loop) { loop.SetUpstreams(addresses, tls); });
           }),
-      server_(ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
-      listeners_(settings.values.handover, server_, certificates_, console, log_) {
+      listeners_(settings.values.handover, *server_, certificates_, console, log_) {
   if (settings.has_rules()) {
     rules_.emplace(settings.values,
                    SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
@@ -72,10 +55,10 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
     fleet_.emplace(settings.fleet_pool, settings.share, engine_.clock(), log_);
   proxy::Admission& admission = fleet_ ? fleet_->admission() : admission_;
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
-  for (uint32_t i = 0; i < settings_.threads; ++i) {
+  for (uint32_t i = 0; i < threads_; ++i) {
     loops_.push_back(std::make_unique<SidecarLoop>(
         settings, upstreams_.addresses(), session_options_, admin_http_, admission, access_,
-        server_.loop(i), engine_.clock(), log_, upstream_watch_));
+        server_->loop(i), engine_.clock(), log_, upstream_watch_));
     loops_.back()->proxy().SetOnAddresses(
         [this, i](std::span<const proxy::ProxyLoop::DescribedAddress> addresses,
                   base::Instant now) { upstream_health_.Report(i, addresses, now); });
@@ -84,30 +67,29 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
 }
 
 SidecarProcess::~SidecarProcess() {
-  server_.Stop();
+  server_->Stop();
   access_.End();
   for (const auto& loop : loops_) loop->LeaveLoop();
   if (fleet_) fleet_->LeaveLoop();
+  listeners_.EndHandover();
+  EndLoops();
 }
 
 int SidecarProcess::Run() {
   LogLoweredConnections(files_, settings_.values.max_connections,
                         "raise `ulimit -n`, or lower --max-connections or --upstream-connections",
                         log_);
-  if (!LoadRules() || !OpenStore()) return kExitUsage;
+  if (!LoadRules() || !ShareStore()) return kExitUsage;
   if (!FindPredecessor()) return kExitUnreachable;
-  if (const absl::Status status = certificates_.LoadFirst(); !status.ok()) {
-    console_.Error(std::string(status.message()), "see --tls-certificate-file");
-    return kExitUsage;
-  }
+  if (!LoadCertificates()) return kExitUsage;
   upstreams_.Begin();
   if (!ListenOnAll()) return kExitUnreachable;
   AwaitStore();
-  server_.Start();
+  server_->Start();
   const auto state = [this] { return StateForSuccessor(); };
   const auto take_over = [this](const handover::SidecarState& taken) { TakeOver(taken); };
   if (!listeners_.AwaitSuccessor(control_, state, take_over)) return kExitUnreachable;
-  log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{settings_.threads}}});
+  log_.Info("sidecar.started", {{"version", kVersion}, {"threads", uint64_t{threads_}}});
   const auto reload = [this] {
     if (rules_) rules_->Reload();
     certificates_.Reload();
@@ -134,9 +116,9 @@ void SidecarProcess::Drain() {
     const base::Instant end = began + (settings_.values.drain_timeout - words);
     OnLoops([end](SidecarLoop& loop) { loop.proxy().EndWaiting(end); });
   };
-  const bool all = has_successor ? server_.LeaveToSuccessor(settings_.values.drain_timeout, begun)
-                                 : server_.Drain(settings_.values.drain_timeout, begun);
-  if (shared_ != nullptr) shared_->Leave(server_);
+  const bool all = has_successor ? server_->LeaveToSuccessor(settings_.values.drain_timeout, begun)
+                                 : server_->Drain(settings_.values.drain_timeout, begun);
+  if (shared_ != nullptr) shared_->Leave(*server_);
   log_.Info("sidecar.stopped", {{"all_requests_finished", all}});
 }
 
@@ -149,18 +131,13 @@ bool SidecarProcess::LoadRules() {
   return true;
 }
 
-bool SidecarProcess::OpenStore() {
-  if (settings_.store) {
-    const Instance instance = rules_ ? rules_->instance() : Instance{.name = RandomInstanceName()};
-    auto shared = SharedStores::Make(*settings_.store, settings_.values, instance, engine_, server_,
-                                     settings_.threads, log_);
-    if (!shared.ok()) {
-      console_.Error(std::string(shared.status().message()));
-      return false;
-    }
-    shared_ = *std::move(shared);
+bool SidecarProcess::ShareStore() {
+  if (!OpenStore(settings_.store,
+                 rules_ ? rules_->instance() : Instance{.name = RandomInstanceName()}))
+    return false;
+  if (shared_ != nullptr) {
     if (rules_) rules_->ShowIn(*shared_);
-    if (fleet_) fleet_->Begin(*shared_, settings_.store->backend.instances, server_.loop(0));
+    if (fleet_) fleet_->Begin(*shared_, settings_.store->backend.instances, server_->loop(0));
   }
   if (!rules_) return true;
   for (const auto& loop : loops_) rules_->Apply(loop->proxy(), shared_.get());
@@ -261,12 +238,12 @@ void SidecarProcess::SetMode(share::Mode mode) {
 }
 
 void SidecarProcess::OnLoops(const std::function<void(SidecarLoop&)>& work) {
-  for (uint32_t i = 0; i < settings_.threads; ++i)
-    server_.loop(i).Post([&loop = *loops_[i], work] { work(loop); });
+  for (uint32_t i = 0; i < threads_; ++i)
+    server_->loop(i).Post([&loop = *loops_[i], work] { work(loop); });
 }
 
 void SidecarProcess::Collect(observe::Sink& sink) {
-  CollectConnections(server_.counters(), sink);
+  CollectConnections(server_->counters(), sink);
   std::vector<const proxy::ProxyCounters*> proxies;
   std::vector<const http::http2::Counters*> http2;
   uint64_t misnamed = 0;
@@ -305,15 +282,8 @@ proxy::upstream::FailureWatch::Counts SidecarProcess::CountEnds() const {
 }
 
 void SidecarProcess::Tick() {
-  engine_.Tick();
-  const base::Instant now = engine_.clock().Now();
-  const net::Counters counters = server_.counters();
-  connection_watch_.Step(counters, now);
-  returned_memory_.Step(counters.buffer_bytes + counters.connections_open * kIdleConnectionBytes,
-                        counters.buffers_shed);
-  upstream_watch_.Step(CountEnds(), now);
-  if (shared_ != nullptr) shared_->Tick(now);
-  (void)spare_files_.Refill();
+  TickParts(kIdleConnectionBytes);
+  upstream_watch_.Step(CountEnds(), engine_.clock().Now());
 }
 
 }  // namespace headgate::app

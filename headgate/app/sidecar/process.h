@@ -8,13 +8,8 @@
 #include <vector>
 
 #include "headgate/access/access.h"
-#include "headgate/app/runtime/connection_watch.h"
-#include "headgate/app/runtime/engine.h"
-#include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/runtime/posted_editor.h"
-#include "headgate/app/runtime/returned_memory.h"
-#include "headgate/app/runtime/shared_stores.h"
-#include "headgate/app/runtime/signals.h"
+#include "headgate/app/runtime/server_process.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/sidecar/fleet.h"
 #include "headgate/app/sidecar/listeners.h"
@@ -22,12 +17,7 @@
 #include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rules.h"
 #include "headgate/app/sidecar/settings.h"
-#include "headgate/base/clock.h"
-#include "headgate/follow/certificates.h"
 #include "headgate/front/mux/handler_sessions.h"
-#include "headgate/net/event_loop.h"
-#include "headgate/net/server.h"
-#include "headgate/net/spare_files.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/proxy/pool_admission.h"
@@ -38,7 +28,7 @@
 
 namespace headgate::app {
 
-class SidecarProcess {
+class SidecarProcess : public ServerProcess {
  public:
   static constexpr uint32_t kAdminConnectionsMax = 64;
 
@@ -46,7 +36,6 @@ class SidecarProcess {
   SidecarProcess(const SidecarSettings& settings, share::SharePool& pool, const FilePlan& files,
                  const Console& console, const Signals& signals);
   ~SidecarProcess();
-  SidecarProcess(const SidecarProcess&) = delete;
 
   // Serves until the signal to stop, or until a successor takes over. Returns the exit code.
   int Run();
@@ -54,7 +43,7 @@ class SidecarProcess {
  private:
   // The calls of a start. Each returns false if it fails; the error is then on the console.
   bool LoadRules();
-  bool OpenStore();
+  bool ShareStore();
   bool FindPredecessor();
   bool ListenOnAll();
   // Never fails. If there is a predecessor, waits until the store is connected, before this process
@@ -80,26 +69,14 @@ class SidecarProcess {
   proxy::upstream::FailureWatch::Counts CountEnds() const;
 
   const SidecarSettings& settings_;
-  const FilePlan& files_;
-  const Console& console_;
-  const Signals& signals_;
-  net::SpareFiles spare_files_;  // opened first, so that their numbers are low
-  base::SystemClock system_clock_;
   std::atomic<bool> draining_{false};
-  observe::Log log_;
-  ConnectionWatch connection_watch_{log_, files_.connections_lowered};
-  ReturnedMemory returned_memory_;
   proxy::upstream::FailureWatch upstream_watch_{log_};
   proxy::upstream::Health upstream_health_{log_};
-  Engine engine_;
-  // Runs on the main thread: signals, the tick, and the rule sources.
-  net::EventLoop control_{system_clock_};
   share::SharePool& pool_;
   share::PoolSnapshot snapshot_;
   share::ClientSeries client_series_{kClientSeriesMax};
   proxy::PoolAdmission admission_;
   std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
-  follow::Certificates certificates_;
   const SidecarSessionOptions session_options_;
   const front::mux::HandlerSessionOptions admin_http_{
       {.hosts = http::KnownHosts(settings_.values.known_host), .clock = &system_clock_},
@@ -110,11 +87,7 @@ class SidecarProcess {
   // Confirms deletions of rules in ZooKeeper; absent if the rules come from elsewhere.
   std::optional<EditorThread> editor_;
   std::vector<std::unique_ptr<SidecarLoop>> loops_;
-  // The loops use everything declared above.
-  net::Server server_;
   SidecarListeners listeners_;
-  // Lives on the loops, so it is destroyed before them. Null: everything counts in this process.
-  std::unique_ptr<SharedStores> shared_;
 };
 
 }  // namespace headgate::app

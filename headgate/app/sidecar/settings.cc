@@ -307,9 +307,9 @@ class SidecarReader {
 
   void ReadSizes() {
     settings_.threads = ThreadsOf(values_);
-    settings_.connections_per_address_max = values_.max_connections_per_address == 0
-                                                ? values_.max_connections
-                                                : values_.max_connections_per_address;
+    // The clients may all come through one proxy.
+    if (values_.max_connections_per_address == 0)
+      values_.max_connections_per_address = values_.max_connections;
     const auto per_loop = [&](uint64_t count) {
       return std::max<uint64_t>(1, count / settings_.threads);
     };

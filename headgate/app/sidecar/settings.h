@@ -40,7 +40,6 @@ struct SidecarSettings {
   proxy::ProxyOptions proxy{};  // without addresses
   // That the rules, and a fleet's pool, count in; absent: in this process.
   std::optional<StoreSettings> store{};
-  uint64_t connections_per_address_max = 0;
   uint32_t threads = 1;
 
   bool has_rules() const { return HasRules(values); }

@@ -1,12 +1,6 @@
 #include "headgate/app/sidecar/sidecar.h"
 
-#include <fmt/format.h>
-
-#include <new>
-#include <system_error>
-
-#include "headgate/app/runtime/file_plan.h"
-#include "headgate/app/runtime/signals.h"
+#include "headgate/app/runtime/server_process.h"
 #include "headgate/app/sidecar/plan.h"
 #include "headgate/app/sidecar/process.h"
 #include "headgate/app/sidecar/settings.h"
@@ -50,25 +44,10 @@ int Sidecar(const std::vector<std::string>& arguments, const Console& console) {
     console.Error(std::string(pool.status().message()));
     return kExitUsage;
   }
-  const FileNeeds needs = FileNeedsOf(*settings);
-  const auto files = AllowFiles(needs);
-  if (!files.ok()) {
-    console.Error(std::string(files.status().message()),
-                  "raise `ulimit -n`, or lower --max-connections");
-    return kExitUsage;
-  }
-  // Made before any other thread, so that all threads inherit the blocked signals.
-  const Signals signals;
-  try {
-    return SidecarProcess(*settings, **pool, *files, console, signals).Run();
-  } catch (const std::system_error& error) {
-    console.Error(fmt::format("cannot start: {}", error.what()),
-                  "raise `ulimit -n`, or lower --max-connections");
-    return kExitUnreachable;
-  } catch (const std::bad_alloc&) {
-    console.Error("there is no memory", "lower --max-buckets, or raise `ulimit -v`");
-    return kExitUnreachable;
-  }
+  return RunServer(FileNeedsOf(*settings), "raise `ulimit -n`, or lower --max-connections", console,
+                   [&](const FilePlan& files, const Signals& signals) {
+                     return SidecarProcess(*settings, **pool, files, console, signals).Run();
+                   });
 }
 
 }  // namespace headgate::app
