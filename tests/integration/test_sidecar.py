@@ -632,6 +632,7 @@ class Sources(unittest.TestCase):
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"upstream: http://127.0.0.1:{upstream.port}\nknown_host: sidecar.svc\nclient_header: X-Tenant\n")
         sidecar = self.enterContext(Sidecar(args=("--config", path)))
+        self.assertIn(f"settings.loaded file={path}", sidecar.errors())
         self.assertEqual(sidecar.request("GET", "/", headers={"X-Tenant": "ann"})[0], 204)
         for host, status in (("sidecar.svc", 200), ("sidecar.svc:8081", 200), ("elsewhere", 421)):
             answer = sidecar.request("GET", "/v1/sidecar", headers={"Host": host}, port=sidecar.admin_port)

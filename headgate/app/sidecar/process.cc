@@ -82,6 +82,7 @@ int SidecarProcess::Run() {
   if (!LoadRules() || !ShareStore()) return kExitUsage;
   if (!FindPredecessor()) return kExitUnreachable;
   if (!LoadCertificates()) return kExitUsage;
+  if (!settings_.file.empty()) log_.Info("settings.loaded", {{"file", settings_.file}});
   upstreams_.Begin();
   if (!ListenOnAll()) return kExitUnreachable;
   AwaitStore();

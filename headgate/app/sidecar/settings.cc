@@ -78,6 +78,7 @@ class SidecarReader {
       ReadSizes();
     }
     settings_.values = values_;
+    settings_.file = configuration_.file;
     return std::move(settings_);
   }
 

@@ -31,6 +31,7 @@ inline bool HasRules(const Settings& values) {
 struct SidecarSettings {
   std::optional<std::string> printed{};  // for --print-config, in place of serving
   std::optional<PlanSettings> plan{};    // if present, only `share` has a meaning
+  std::string file{};                    // the settings file that was read; empty: none
   Settings values{};                     // as they are given, and read by all other parts
   std::vector<ListenAddress> listen{};
   std::optional<ListenAddress> admin{};  // absent: none
