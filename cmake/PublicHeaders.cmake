@@ -12,6 +12,7 @@ set(HEADGATE_PUBLIC_HEADERS
   limiter/checker.h
   limiter/limiter.h
   limiter/observer.h
+  limiter/request.h
   rule/builder.h
   rule/descriptor.h
   rule/problem.h
@@ -43,6 +44,7 @@ set(HEADGATE_INNER_HEADERS
   limiter/pending.h
   limiter/pending_counts.h
   limiter/permit_hold.h
+  limiter/question.h
   limiter/settled.h
   limiter/size_charge.h
   permit/permit.h
