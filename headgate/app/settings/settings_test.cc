@@ -24,7 +24,8 @@ std::string ErrorOf(std::string_view name, const std::string& value) {
 
 // Runs for `serve` and for `sidecar`.
 class SettingsOfCommand : public ::testing::TestWithParam<Command> {};
-INSTANTIATE_TEST_SUITE_P(, SettingsOfCommand, ::testing::Values(Command::kServe, Command::kSidecar),
+INSTANTIATE_TEST_SUITE_P(Of, SettingsOfCommand,
+                         ::testing::Values(Command::kServe, Command::kSidecar),
                          [](const auto& of) { return std::string(NameOf(of.param)); });
 
 TEST_P(SettingsOfCommand, HaveOneNameEachAndSayWhatTheyAre) {
