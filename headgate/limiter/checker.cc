@@ -104,6 +104,8 @@ absl::StatusOr<const PublishedRules*> Checker::Begin(const Request& request, Que
   work_->awaits = Awaits::kNothing;
   work_->has_waited = work_->repeated = work_->remembered = false;
   work_->first_passed_at = base::Instant{0};
+  work_->permits.clear();
+  work_->permit_of.clear();
   if (decider_.may_wait()) {
     HEADGATE_CHECK(question != nullptr && !question->open());
     // They decide the request to its end, and the answer refers to them.
@@ -158,7 +160,6 @@ absl::Status Checker::Check(const Request& request, Response& response, base::In
     // There are no rules yet.
     response.allowed = true;
     response.passed_despite = Outcome::kUnavailable;
-    response.descriptors.assign(request.descriptors.size(), DescriptorAnswer{});
     return absl::OkStatus();
   }
   if (!rules.ok()) return rules.status();
@@ -170,9 +171,9 @@ absl::Status Checker::Check(const Request& request, Response& response, base::In
 }
 
 absl::Status Checker::Continue(Question& question, Response& response, base::Instant now) {
-  Clear(question.request(), response);
   response.waiting = question.waiting();
   if (response.waiting) return absl::OkStatus();
+  Clear(question.request(), response);
   return Answer(TakeBack(question, now), response);
 }
 
@@ -189,43 +190,47 @@ absl::Status Checker::Answer(const Call& call, Response& response) {
 }
 
 // Takes one step after the other, until one has to wait for the store: then false, and the request
-// goes on behind this step later. Each step finds what the earlier ones have left in `work_`.
+// continues behind this step later. Each step finds what the earlier ones have left in `work_`. A
+// request pays only for the steps that it needs.
 absl::StatusOr<bool> Checker::Decide(const Call& call) {
+  const bool has_permits = AsksPermits(call);
+  const bool refunds_once = RefundsOnce(call.request);
   switch (work_->awaits) {
     case Awaits::kNothing:
       Match(call);
       // Permits come first, because they can be given back exactly.
-      if (!AskPermits(call, nullptr)) return Wait(call, Awaits::kPermits);
+      if (has_permits && !AskPermits(call, nullptr)) return Wait(call, Awaits::kPermits);
       [[fallthrough]];
     case Awaits::kPermits:
-      ReadPermits(call);
+      if (has_permits) ReadPermits(call);
       HEADGATE_RETURN_IF_ERROR(AddBuckets(call));
-      if (!DecidePart(call, 0, work_->group)) return Wait(call, Awaits::kQuotas);
+      if (work_->has_quotas() && !DecidePart(call, 0, work_->group))
+        return Wait(call, Awaits::kQuotas);
       [[fallthrough]];
     case Awaits::kQuotas:
-      ReadQuotas(call);
-      if (RefundsOnce(call.request) && !DecidePart(call, 0, 1))
-        return Wait(call, Awaits::kRefundId);
+      if (work_->has_quotas()) ReadQuotas(call);
+      if (refunds_once && !DecidePart(call, 0, 1)) return Wait(call, Awaits::kRefundId);
       [[fallthrough]];
     case Awaits::kRefundId:
-      HEADGATE_RETURN_IF_ERROR(ReadRefundId(call));
+      if (refunds_once) HEADGATE_RETURN_IF_ERROR(ReadRefundId(call));
       if (!DecideMembers(call)) return Wait(call, Awaits::kBuckets);
       [[fallthrough]];
     case Awaits::kBuckets:
-      ReadId(call);
-      if (!GiveBackQuotas(call)) return Wait(call, Awaits::kQuotasReturned);
+      if (TakesOnce(call.request)) ReadId(call);
+      if (work_->has_quotas() && !GiveBackQuotas(call)) return Wait(call, Awaits::kQuotasReturned);
       [[fallthrough]];
     case Awaits::kQuotasReturned:
-      ReadReturns();
-      if (!DecideShadows(call)) return Wait(call, Awaits::kShadows);
+      if (work_->has_quotas()) ReadReturns();
+      if (work_->any_shadow && !DecideShadows(call)) return Wait(call, Awaits::kShadows);
       [[fallthrough]];
     case Awaits::kShadows:
-      if (!AcquireFound(call)) return Wait(call, Awaits::kAcquired);
+      if (has_permits && !AcquireFound(call)) return Wait(call, Awaits::kAcquired);
       [[fallthrough]];
     case Awaits::kAcquired:
-      if (!GiveBackRefused(call)) return Wait(call, Awaits::kCostsReturned);
+      if (has_permits && !GiveBackRefused(call)) return Wait(call, Awaits::kCostsReturned);
       [[fallthrough]];
     case Awaits::kCostsReturned:
+      if (!has_permits) break;
       ReadReturns();
       ObservePermits(call);
   }
@@ -234,8 +239,7 @@ absl::StatusOr<bool> Checker::Decide(const Call& call) {
 
 // If all rules in quota mode deny, the group is only peeked at.
 void Checker::ReadQuotas(const Call& call) {
-  work_->quotas_deny =
-      work_->group > 0 && !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
+  work_->quotas_deny = !PassesBy(call, [&](size_t i) { return !IsQuota(i) || !Denies(i); });
   if (work_->quotas_deny) PeekOnly(work_->members());
 }
 
@@ -252,7 +256,7 @@ bool Checker::MembersDeny() const {
 
 // The costs of the quotas go back if the group denies.
 bool Checker::GiveBackQuotas(const Call& call) {
-  if (work_->group == 0 || work_->quotas_deny || !MembersDeny()) return true;
+  if (work_->quotas_deny || !MembersDeny()) return true;
   return GiveBackCosts(call, [&](uint32_t i) { return IsQuota(i); });
 }
 

@@ -212,6 +212,7 @@ class Checker {
   // ---- The steps of a request. Each works on `work_`. False if the answers come later.
   absl::StatusOr<bool> Decide(const Call& call);
   void Match(const Call& call);
+  static bool AsksPermits(const Call& call);
   bool AskPermits(const Call& call, const permit::Id* released);
   void ReadPermits(const Call& call);
   absl::Status AddBuckets(const Call& call);

@@ -1,10 +1,10 @@
 // The part of a Checker that makes the requests to buckets: the batch, in the order in which it is
 // decided.
 //
-//   rules in quota mode | the id of the request, and the other rules | rules and roll-outs in
-//   shadow
-#include <algorithm>
-#include <utility>
+//   rules in quota mode | the id of the request, other rules | rules and roll-outs in shadow
+#include <fmt/format.h>
+
+#include <string>
 #include <vector>
 
 #include "headgate/algorithm/decide.h"
@@ -12,8 +12,6 @@
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/published_rules.h"
 #include "headgate/limiter/work.h"
-
-#include <fmt/format.h>
 
 namespace headgate::limiter {
 namespace {
@@ -42,7 +40,7 @@ absl::Status Checker::AddBuckets(const Call& call) {
   std::vector<BatchEntry>& batch = work_->batch;
   batch.clear();
   work_->sources.clear();
-  work_->any_size = false;
+  work_->any_size = work_->quotas_deny = false;
   const bool has_id = TakesOnce(call.request) || RefundsOnce(call.request);
   work_->joined = TakesOnce(call.request) || (call.request.operation == Operation::kTake &&
                                               work_->matched.front().match.all_or_nothing);

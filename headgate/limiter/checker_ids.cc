@@ -58,7 +58,6 @@ absl::Status Checker::AddOnce(const Call& call) {
 
 // Reads the answer about the id of a request to pass, which is the first of the group.
 void Checker::ReadId(const Call& call) {
-  if (!TakesOnce(call.request)) return;
   const Settled& id = work_->batch[work_->group].settled;
   work_->repeated = !id.decision.allowed;
   work_->remembered = !IsDegraded(id.mode);

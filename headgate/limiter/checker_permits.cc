@@ -48,10 +48,6 @@ std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descr
 // if the answers come later.
 bool Checker::AskPermits(const Call& call, const permit::Id* released) {
   const Request& request = call.request;
-  work_->permit_of.clear();
-  work_->permits.clear();
-  if (!call.rules.limits_concurrency || request.skips_permits) [[likely]]
-    return true;
   work_->may_repeat = released == nullptr && MayRepeat(call);
   work_->permit_of.assign(request.descriptors.size(), std::nullopt);
   for (uint32_t i = 0; i < request.descriptors.size(); ++i) {
@@ -74,8 +70,7 @@ bool Checker::AskPermits(const Call& call, const permit::Id* released) {
 
 // Which permits the id of a request that may repeat another holds already.
 void Checker::ReadPermits(const Call& call) {
-  if (work_->permit_of.empty() || !work_->may_repeat) [[likely]]
-    return;
+  if (!work_->may_repeat) return;
   std::vector<PermitEntry>& permits = work_->permits;
   const size_t count = permits.size() / 2;
   for (size_t k = 0; k < count; ++k) {
@@ -146,7 +141,7 @@ permit::Id Checker::NextPermitId() {
 
 // Once for each request, when all is decided.
 void Checker::ObservePermits(const Call& call) const {
-  if (work_->permit_of.empty() || call.request.operation != Operation::kTake) return;
+  if (call.request.operation != Operation::kTake) return;
   // If it may repeat another, the looks came before acquisitions.
   for (const PermitEntry& entry : work_->permits) {
     if (!work_->may_repeat && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
@@ -229,7 +224,7 @@ absl::Status Checker::Release(const Request& request, const permit::Id& id, Rele
                   .question = decider_.may_wait() ? question : nullptr,
                   .now = now};
   Match(call);
-  if (AskPermits(call, &id)) return AnswerRelease(call, released);
+  if (!AsksPermits(call) || AskPermits(call, &id)) return AnswerRelease(call, released);
   released.waiting = true;
   Wait(call, Awaits::kPermits);
   return absl::OkStatus();

@@ -80,7 +80,6 @@ NoAnswer Checker::WhyUnasked(uint32_t descriptor) const {
 // Reads the answer about the id of a refund, which is the first request of the batch. An error if
 // the refund must not be executed; if the id was used before, it is not necessary.
 absl::Status Checker::ReadRefundId(const Call& call) {
-  if (!RefundsOnce(call.request)) return absl::OkStatus();
   const Settled& id = work_->batch[0].settled;
   work_->remembered = !IsDegraded(id.mode);
   work_->repeated = !id.decision.allowed;

@@ -45,8 +45,7 @@ void Checker::MarkHeld(PermitHold& hold, PermitEntry& entry) {
 bool Checker::AcquireFound(const Call& call) {
   work_->acquired.clear();
   work_->acquired_places.clear();
-  const bool has_more = !work_->permit_of.empty() && work_->may_repeat && !work_->repeated;
-  if (!has_more || !BucketsAllow(call)) return true;
+  if (!work_->may_repeat || work_->repeated || !BucketsAllow(call)) return true;
   const std::vector<PermitEntry>& permits = work_->permits;
   for (size_t k = 0; k < permits.size(); ++k) {
     if (permits[k].ask.kind != Kind::kLook || !permits[k].settled.decision.allowed) continue;

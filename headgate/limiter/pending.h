@@ -32,8 +32,6 @@ class Pending {
   void TellResumed(std::function<void()> on_resumed) { state_->on_resumed = std::move(on_resumed); }
 
   bool waiting() const { return state_->open > 0; }
-  // Whether nothing was asked, or everything that was has been forgotten.
-  bool empty() const { return !waiting() && state_->settled.empty(); }
   // The answers in the order of the requests, once all have come; valid until Forget, which the
   // caller calls when it has used them.
   std::span<const Settled> settled() const { return state_->settled; }

@@ -3,7 +3,7 @@
 //   Check ──▶ answered at once: the question is not used
 //         ──▶ waits: the question takes over the request, with its own copy of the texts, the rules
 //             that decide it, and what is known so far
-//   on_ready ──▶ Continue goes on behind the answer of the store ──▶ answered, or waits again
+//   on_ready ──▶ Continue takes the next step ──▶ answered, or waits again
 //
 // The caller need not keep the bytes of the request.
 #pragma once

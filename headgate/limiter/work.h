@@ -109,7 +109,7 @@ struct Work {
   std::vector<PermitEntry> acquired;
   std::vector<size_t> acquired_places;
 
-  std::span<BatchEntry> quotas() { return std::span(batch).first(group); }
+  bool has_quotas() const { return group > 0; }
   // The id, if there is one, and the rules that are neither quotas nor in shadow.
   std::span<BatchEntry> members() { return std::span(batch).subspan(group, enforced - group); }
   std::span<BatchEntry> shadows() { return std::span(batch).subspan(enforced); }
@@ -130,6 +130,10 @@ inline Checker::LimitOfRequest Checker::LimitFor(const PublishedLimit& limit,
   if (limit.given != nullptr && !given.empty()) [[unlikely]]
     return GivenLimitFor(limit, given);
   return {.limit = limit.limit.get(), .history = limit.history};
+}
+
+inline bool Checker::AsksPermits(const Call& call) {
+  return call.rules.limits_concurrency && !call.request.skips_permits;
 }
 
 // If requests may bring a limit, also for the requests that bring none: leases by two limits would

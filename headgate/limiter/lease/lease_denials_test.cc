@@ -421,7 +421,7 @@ TEST_F(LeaseDenialsTest, ASlidingCounterOfFewRequestsIsAskedOnceMoreBeforeItsWin
   EXPECT_FALSE(IsDeniedHere());
 }
 
-// ---- What is told of answers to looks and refunds.
+// ---- Answers to peeks and refunds.
 
 TEST_F(LeaseDenialsTest, WhatIsHeldRemains) {
   const algorithm::Decision decision{
