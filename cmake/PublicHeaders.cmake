@@ -39,12 +39,14 @@ set(HEADGATE_INNER_HEADERS
   base/wide.h
   limiter/bucket_name.h
   limiter/decider.h
+  limiter/means.h
   limiter/memory_decider.h
   limiter/mode.h
   limiter/pending.h
   limiter/pending_counts.h
   limiter/permit_hold.h
   limiter/question.h
+  limiter/response.h
   limiter/settled.h
   limiter/size_charge.h
   permit/permit.h

@@ -1,11 +1,29 @@
 #include "headgate/limiter/permit_hold.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "headgate/base/random_secret.h"
 #include "headgate/limiter/decider.h"
 
 namespace headgate::limiter {
+
+permit::Id PermitIds::Next() {
+  if (!last_) {
+    const base::HashSecret random = base::RandomHashSecret();
+    last_.emplace();
+    static_assert(sizeof(*last_) <= sizeof(random.bytes));
+    std::memcpy(&*last_, random.bytes.data(), sizeof(*last_));
+  }
+  ++last_->low;
+  return *last_;
+}
+
+const permit::Id& PermitHold::IdFrom(PermitIds& ids) {
+  if (!std::exchange(has_id_, true)) id_ = ids.Next();
+  return id_;
+}
 
 PermitHold::PermitHold(PermitHold&& other) noexcept { *this = std::move(other); }
 

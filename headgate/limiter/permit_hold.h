@@ -13,6 +13,7 @@
 // that it does not count any more.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -67,6 +68,16 @@ struct HeldPermit {
   bool is_named = false;  // as in its hold
 };
 
+// The ids of a checker's requests. Those of different checkers and processes differ, because they
+// begin at random.
+class PermitIds {
+ public:
+  permit::Id Next();
+
+ private:
+  std::optional<permit::Id> last_;
+};
+
 // For one thread: that of its checker.
 class PermitHold {
  public:
@@ -94,8 +105,14 @@ class PermitHold {
 
   const permit::Id& id() const { return id_; }
 
-  // ---- For a Decider
+  // ---- For a Checker and its Decider
 
+  // Its id; if it has none yet, the next one of `ids`.
+  const permit::Id& IdFrom(PermitIds& ids);
+  // The time for which a rule with this ttl gives a permit.
+  base::Duration TtlWithin(base::Duration ttl) const {
+    return std::clamp(ttl_, base::Duration(1), ttl);
+  }
   // Whether the permits are released by their id.
   bool is_named() const { return is_named_; }
   Owner owner() const { return owner_; }
@@ -103,8 +120,6 @@ class PermitHold {
   void Add(HeldPermit held, const std::shared_ptr<PermitSource>& source, base::Instant now);
 
  private:
-  friend class Checker;
-
   absl::InlinedVector<HeldPermit, 1> held_;
   std::shared_ptr<PermitSource> source_;
   permit::Id id_{};

@@ -17,6 +17,7 @@
 
 namespace headgate::limiter {
 
+struct Task;
 struct Work;
 
 // One per conversation, for one request at a time. For one thread.
@@ -48,6 +49,7 @@ class Question {
 
  private:
   friend class Checker;
+  friend struct Task;
 
   Pending pending_;
   KeptRequest kept_;

@@ -114,14 +114,14 @@ ReserveHandler::ReserveHandler(limiter::Checker& checker, answer::LimitAnswer& a
 
 std::string_view ReserveHandler::secret() const {
   if (!secret_.empty()) return secret_;
-  const auto& bytes = checker_.store().hash_secret().bytes;
+  const auto& bytes = checker_.hash_secret().bytes;
   return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
 }
 
 // A snapshot keeps the secret of a store together with its buckets.
 uint64_t ReserveHandler::Place() const {
   if (checker_.may_wait()) return 0;
-  const auto& bytes = checker_.store().hash_secret().bytes;
+  const auto& bytes = checker_.hash_secret().bytes;
   const std::string_view key(static_cast<const char*>(static_cast<const void*>(bytes.data())),
                              bytes.size());
   const wire::Mac mac = wire::HmacSha256(key, "the place of reservations");

@@ -75,7 +75,7 @@ class CounterVerbs::Late final : public LateReply {
   const CounterVerbs& verbs_;
 };
 
-CounterVerbs::CounterVerbs(limiter::Checker& checker) : checker_(checker) {}
+CounterVerbs::CounterVerbs(limiter::Checker& checker) : own_(checker) {}
 
 CounterVerbs::~CounterVerbs() = default;
 
@@ -95,13 +95,13 @@ Answered CounterVerbs::Answer(const wire::RespParser& command, wire::RespVersion
 Answered CounterVerbs::Reply(const limiter::CountAnswer& answer, CounterChange::Kind kind,
                              wire::RespVersion version, std::string& output) const {
   if (!answer.ok()) {
-    if (!checker_.may_wait()) return WriteError(answer.status(), output);
-    checker_.ObserveOwnLimits(limiter::Outcome::kUnavailable, 1);
+    if (!own_.may_wait()) return WriteError(answer.status(), output);
+    own_.Observe(limiter::Outcome::kUnavailable, 1);
     return WriteError(UnansweredError(answer.status()), output);
   }
   if (const absl::Status error = ErrorOf(answer->outcome); !error.ok())
     return WriteError(error, output);
-  checker_.ObserveOwnLimits(
+  own_.Observe(
       answer->outcome == Outcome::kApplied ? limiter::Outcome::kAllowed : limiter::Outcome::kDenied,
       1);
   WriteReply(*answer, kind, wire::RespWriter(output, version));
@@ -119,13 +119,7 @@ void CounterVerbs::Delete(std::string_view key, limiter::PendingCounts& counts, 
 
 void CounterVerbs::Ask(std::string_view key, const CounterChange& change,
                        limiter::PendingCounts& counts, base::Instant now) {
-  name_.clear();
-  if (checker_.may_wait()) limiter::AppendCounter(checker_.naming(), key, name_);
-  checker_.decider().Increment(
-      {.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, key),
-       .name = name_,
-       .change = change},
-      counts, now);
+  own_.Increment(key, change, name_, counts, now);
 }
 
 }  // namespace headgate::front::resp

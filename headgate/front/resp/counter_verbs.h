@@ -13,7 +13,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/front/resp/turn.h"
-#include "headgate/limiter/checker.h"
+#include "headgate/limiter/own_limits.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -44,7 +44,7 @@ class CounterVerbs {
   Answered Reply(const limiter::CountAnswer& answer, algorithm::CounterChange::Kind kind,
                  wire::RespVersion version, std::string& output) const;
 
-  limiter::Checker& checker_;
+  const limiter::OwnLimits own_;
   std::string name_;
   std::unique_ptr<Late> next_;  // for the next command
 };

@@ -12,7 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "headgate/base/strided.h"
 #include "headgate/front/resp/turn.h"
-#include "headgate/limiter/checker.h"
+#include "headgate/limiter/own_limits.h"
 #include "headgate/limiter/pending.h"
 
 namespace headgate::front::resp {
@@ -37,15 +37,12 @@ class LateDecisions final : public LateReply {
 };
 
 // `key` gives the client's key of a request of the batch. `reply` is called now or later.
-inline Answered DecideOnTurn(const limiter::Checker& checker, std::span<limiter::BatchEntry> batch,
+inline Answered DecideOnTurn(const limiter::OwnLimits& own, std::span<limiter::BatchEntry> batch,
                              absl::FunctionRef<std::string_view(size_t index)> key,
                              const ReplySettled& reply, const Turn& turn) {
-  const auto name = [&](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(checker.naming(), key(index), out);
-  };
-  auto late = checker.may_wait() ? std::make_unique<LateDecisions>(reply) : nullptr;
+  auto late = own.may_wait() ? std::make_unique<LateDecisions>(reply) : nullptr;
   limiter::Pending* const pending = late == nullptr ? nullptr : &late->pending();
-  if (!checker.decider().Decide(batch, name, pending, turn.now)) {
+  if (!own.Decide(batch, key, pending, turn.now)) {
     turn.queue.Add(std::move(late));
     return Answered::kLater;
   }

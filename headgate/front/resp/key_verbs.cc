@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "headgate/base/hash.h"
 #include "headgate/front/resp/verb_replies.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/limiter/pending_counts.h"
@@ -73,20 +72,20 @@ class KeyVerbs::Deletion final : public LateReply {
 };
 
 Answered KeyVerbs::Del(const wire::RespParser& command, const Turn& turn) {
-  if (checker_.may_wait()) return DelShared(command, turn);
+  if (own_.may_wait()) return DelShared(command, turn);
   int64_t existed = 0;
   for (size_t i = 1; i < command.size(); ++i) {
-    const store::LimitHandle limit = checker_.store().LimitOf(HashOf(command[i]));
+    const store::LimitHandle limit = own_.LimitOf(command[i]);
     if (!limit) continue;
     if (Life(command[i], turn.now)) ++existed;
-    Reset(command[i], *limit, turn.now);
+    own_.Apply(Operation::kReset, command[i], *limit, turn.now);
   }
   WriteInteger(existed, turn.output);
   return Answered::kWell;
 }
 
 Answered KeyVerbs::Exists(const wire::RespParser& command, const Turn& turn) {
-  if (checker_.may_wait()) return WriteError(OnlyTheStoreKnows("EXISTS"), turn.output);
+  if (own_.may_wait()) return WriteError(OnlyTheStoreKnows("EXISTS"), turn.output);
   int64_t existing = 0;
   for (size_t i = 1; i < command.size(); ++i) existing += Life(command[i], turn.now) ? 1 : 0;
   WriteInteger(existing, turn.output);
@@ -94,7 +93,7 @@ Answered KeyVerbs::Exists(const wire::RespParser& command, const Turn& turn) {
 }
 
 Answered KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command, const Turn& turn) {
-  if (checker_.may_wait()) {
+  if (own_.may_wait()) {
     return WriteError(OnlyTheStoreKnows(unit < std::chrono::seconds(1) ? "PTTL" : "TTL"),
                       turn.output);
   }
@@ -109,53 +108,36 @@ Answered KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command, con
   return Answered::kWell;
 }
 
-base::Hash128 KeyVerbs::HashOf(std::string_view key) const {
-  return base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, key);
-}
-
 std::optional<base::Duration> KeyVerbs::Life(std::string_view key, base::Instant now) {
-  const base::Hash128 hash = HashOf(key);
-  if (const auto counter = checker_.store().FindCounter(hash, now)) {
+  if (const auto counter = own_.FindCounter(key, now)) {
     const bool expires = counter->expires_at != algorithm::Counter::kNeverExpires;
     return expires ? counter->expires_at - now : kForever;
   }
-  const store::LimitHandle limit = checker_.store().LimitOf(hash);
+  const store::LimitHandle limit = own_.LimitOf(key);
   if (!limit) return std::nullopt;
-  const store::TakeRequest peek{
-      .key = hash, .limit = limit.get(), .cost = 0, .operation = Operation::kPeek};
-  algorithm::Decision decision;
-  checker_.store().TakeOne(peek, decision, now);
+  const algorithm::Decision decision = own_.Apply(Operation::kPeek, key, *limit, now);
   if (decision.reset_after.count() <= 0) return std::nullopt;
   return decision.reset_after;
-}
-
-void KeyVerbs::Reset(std::string_view key, const store::LimitEntry& limit, base::Instant now) {
-  const store::TakeRequest reset{
-      .key = HashOf(key), .limit = &limit, .cost = 0, .operation = Operation::kReset};
-  algorithm::Decision decision;
-  checker_.store().TakeOne(reset, decision, now);
 }
 
 Answered KeyVerbs::DelShared(const wire::RespParser& command, const Turn& turn) {
   // A reset is the same under every limit of the bucket's algorithm.
   const auto any = algorithm::Limit::Make({.requests = 1, .period = std::chrono::seconds(1)});
-  const auto limit = any.ok() ? checker_.store().limits().Intern(*any) : any.status();
+  const auto limit = any.ok() ? own_.Intern(*any) : any.status();
   if (!limit.ok()) return WriteError(limit.status(), turn.output);
   std::vector<limiter::BatchEntry> batch;
   for (size_t i = 1; i < command.size(); ++i) {
-    batch.push_back({.request = {.key = HashOf(command[i]),
+    batch.push_back({.request = {.key = own_.HashOf(command[i]),
                                  .limit = limit->get(),
                                  .cost = 0,
                                  .operation = Operation::kReset},
-                     .terms = checker_.decider().default_terms()});
+                     .terms = own_.terms()});
   }
   auto deletion = std::make_unique<Deletion>();
   for (size_t i = 1; i < command.size(); ++i)
     counters_.Delete(command[i], deletion->counts, turn.now);
-  const auto name = [&](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(checker_.naming(), command[1 + index], out);
-  };
-  if (checker_.decider().Decide(batch, name, &deletion->pending, turn.now))
+  const auto key = [&](size_t index) { return command[1 + index]; };
+  if (own_.Decide(batch, key, &deletion->pending, turn.now))
     deletion->Take(base::Strided<const limiter::Settled>::Of(std::span<limiter::BatchEntry>(batch),
                                                              &limiter::BatchEntry::settled));
   const Answered answered = deletion->Write(turn.output, turn.now);

@@ -7,7 +7,7 @@
 
 #include "headgate/front/resp/counter_verbs.h"
 #include "headgate/front/resp/turn.h"
-#include "headgate/limiter/checker.h"
+#include "headgate/limiter/own_limits.h"
 #include "headgate/wire/resp_parser.h"
 
 namespace headgate::front::resp {
@@ -16,7 +16,7 @@ namespace headgate::front::resp {
 class KeyVerbs {
  public:
   KeyVerbs(limiter::Checker& checker, CounterVerbs& counters)
-      : checker_(checker), counters_(counters) {}
+      : own_(checker), counters_(counters) {}
 
   // Resets the buckets, and removes the counters. The reply is the number of keys that existed;
   // with a shared store every key counts, and it is an error if the store cannot be asked.
@@ -27,16 +27,14 @@ class KeyVerbs {
   Answered Ttl(base::Duration unit, const wire::RespParser& command, const Turn& turn);
 
  private:
-  base::Hash128 HashOf(std::string_view key) const;
   // How long the key exists in this process's memory: until the counter expires, or the bucket is
   // full. Empty if it does not exist; kForever for a counter that does not expire.
   static constexpr base::Duration kForever = base::Duration::max();
   std::optional<base::Duration> Life(std::string_view key, base::Instant now);
-  void Reset(std::string_view key, const store::LimitEntry& limit, base::Instant now);
   class Deletion;
   Answered DelShared(const wire::RespParser& command, const Turn& turn);
 
-  limiter::Checker& checker_;
+  const limiter::OwnLimits own_;
   CounterVerbs& counters_;
 };
 

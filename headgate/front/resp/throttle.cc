@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "headgate/algorithm/limit.h"
-#include "headgate/base/hash.h"
 #include "headgate/front/resp/throttle_reply.h"
 #include "headgate/front/resp/throttle_script.h"
 #include "headgate/wire/resp_writer.h"
@@ -28,8 +27,8 @@ class ThrottleBatch::Late final : public LateReply {
 };
 
 ThrottleBatch::ThrottleBatch(limiter::Checker& checker, Counters& counters)
-    : checker_(checker), counters_(counters) {
-  for (limiter::BatchEntry& entry : batch_) entry.terms = checker.decider().default_terms();
+    : own_(checker), counters_(counters) {
+  for (limiter::BatchEntry& entry : batch_) entry.terms = own_.terms();
 }
 
 ThrottleBatch::~ThrottleBatch() = default;
@@ -48,18 +47,19 @@ bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const Turn& tur
     if (limit == nullptr || arguments.quantity < 0) [[unlikely]] {
       if (absl::Status status = CheckArguments(arguments); !status.ok())
         return Refuse(form, status, turn);
-      auto made = MakeLimit(arguments.limit);
-      if (!made.ok()) return Refuse(form, made.status(), turn);
+      const auto made = LimitOf(arguments.limit);
+      auto handle = made.ok() ? own_.Intern(*made) : made.status();
+      if (!handle.ok()) return Refuse(form, handle.status(), turn);
       // The collected requests may still use the limit that this one replaces.
       if (!Flush(turn)) return false;
-      limit = limits_.Put(arguments.limit, *std::move(made));
+      limit = limits_.Put(arguments.limit, *std::move(handle));
     }
     if (!has_quantity) limits_.Note({command[2], command[3], command[4]}, arguments.limit);
     quantity = arguments.quantity;
   }
-  if (checker_.may_wait()) keys_[size_] = command[1];
+  if (own_.may_wait()) keys_[size_] = command[1];
   store::TakeRequest& request = batch_[size_++].request;
-  request.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, command[1]);
+  request.key = own_.HashOf(command[1]);
   request.limit = limit;
   request.cost = static_cast<algorithm::Cost>(quantity);
   request.operation = quantity == 0 ? store::Operation::kPeek : store::Operation::kTake;
@@ -68,11 +68,6 @@ bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const Turn& tur
 
 template bool ThrottleBatch::Add(ThrottleForm, const wire::RespParser&, const Turn&);
 template bool ThrottleBatch::Add(ThrottleForm, const CommandWords&, const Turn&);
-
-absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit& limit) {
-  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made, LimitOf(limit));
-  return checker_.store().limits().Intern(made);
-}
 
 bool ThrottleBatch::Refuse(ThrottleForm form, const absl::Status& status, const Turn& turn) {
   if (!Flush(turn)) return false;
@@ -88,12 +83,10 @@ bool ThrottleBatch::Flush(const Turn& turn) {
   const size_t count = std::exchange(size_, 0);
   if (count == 0) return true;
   const std::span<limiter::BatchEntry> batch = std::span(batch_).first(count);
-  const auto name = [this](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(checker_.naming(), keys_[index], out);
-  };
-  if (checker_.may_wait() && next_ == nullptr) next_ = std::make_unique<Late>(*this);
+  const auto key = [this](size_t index) -> std::string_view { return keys_[index]; };
+  if (own_.may_wait() && next_ == nullptr) next_ = std::make_unique<Late>(*this);
   limiter::Pending* const pending = next_ == nullptr ? nullptr : &next_->pending();
-  if (!checker_.decider().Decide(batch, name, pending, turn.now)) {
+  if (!own_.Decide(batch, key, pending, turn.now)) {
     turn.queue.Add(std::move(next_), count);
     return false;
   }
@@ -110,7 +103,7 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
     at = replies.data();
   };
   std::array<uint64_t, limiter::kOutcomeCount> counts{};
-  const bool passes = checker_.passthrough();
+  const bool passes = own_.passthrough();
   for (size_t i = 0; i < settled.size(); ++i) {
     const limiter::Outcome outcome = limiter::OutcomeOf(settled[i].decision, settled[i].mode);
     if (outcome == limiter::Outcome::kNeverFits && IsOfCounter(settled[i].decision)) [[unlikely]] {
@@ -135,7 +128,7 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
        {limiter::Outcome::kAllowed, limiter::Outcome::kDenied, limiter::Outcome::kNeverFits,
         limiter::Outcome::kUnavailable}) {
     const uint64_t count = counts[static_cast<size_t>(outcome)];
-    if (count > 0) checker_.ObserveOwnLimits(outcome, count);
+    if (count > 0) own_.Observe(outcome, count);
   }
 }
 

@@ -26,7 +26,7 @@
 #include "headgate/front/resp/limit_cache.h"
 #include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/front/resp/turn.h"
-#include "headgate/limiter/checker.h"
+#include "headgate/limiter/own_limits.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/wire/resp_parser.h"
 
@@ -59,11 +59,10 @@ class ThrottleBatch {
   // Twice the usual depth of a pipeline; the replies fit on the stack.
   static constexpr size_t kCommandsMax = 64;
 
-  absl::StatusOr<store::LimitHandle> MakeLimit(const ThrottleLimit& limit);
   bool Refuse(ThrottleForm form, const absl::Status& status, const Turn& turn);
   void Reply(base::Strided<const limiter::Settled> settled, std::string& output);
 
-  limiter::Checker& checker_;
+  const limiter::OwnLimits own_;
   Counters& counters_;
   LimitCache limits_;
   size_t size_ = 0;

@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "headgate/base/hash.h"
 #include "headgate/front/resp/decide_on_turn.h"
 #include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/front/resp/throttle_reply.h"
@@ -23,7 +22,7 @@ Answered ThrottleGroup::Answer(const wire::RespParser& command, const Turn& turn
   if (const absl::Status status = Read(command); !status.ok())
     return WriteError(status, turn.output);
   return DecideOnTurn(
-      checker_, batch_, [&](size_t index) { return command[1 + kWordsPerKey * index]; },
+      own_, batch_, [&](size_t index) { return command[1 + kWordsPerKey * index]; },
       [this](base::Strided<const limiter::Settled> settled, std::string& output) {
         const absl::Status status = Reply(settled, output);
         return status.ok() ? Answered::kWell : WriteError(status, output);
@@ -52,14 +51,13 @@ absl::Status ThrottleGroup::Read(const wire::RespParser& command) {
     HEADGATE_RETURN_IF_ERROR(CheckArguments(arguments));
     if (arguments.quantity == 0) return absl::InvalidArgumentError("quantity must be at least 1");
     HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit limit, LimitOf(arguments.limit));
-    HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, checker_.store().limits().Intern(limit));
+    HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, own_.Intern(limit));
     batch_.push_back(
-        {.request = {.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw,
-                                            command[first]),
+        {.request = {.key = own_.HashOf(command[first]),
                      .limit = handle.get(),
                      .cost = static_cast<algorithm::Cost>(arguments.quantity),
                      .joined = i == 0 ? store::Joined::kNo : store::Joined::kOtherRule},
-         .terms = checker_.decider().default_terms()});
+         .terms = own_.terms()});
     limits_.push_back(std::move(handle));
   }
   return absl::OkStatus();
@@ -76,11 +74,11 @@ absl::Status ThrottleGroup::Reply(base::Strided<const limiter::Settled> settled,
   }
   for (size_t i = 0; i < settled.size(); ++i) {
     const limiter::Outcome outcome = limiter::OutcomeOf(settled[i].decision, settled[i].mode);
-    checker_.ObserveOwnLimits(outcome, 1);
+    own_.Observe(outcome, 1);
     limited = limited || !settled[i].decision.allowed;
     unavailable = unavailable || outcome == limiter::Outcome::kUnavailable;
   }
-  const bool passes = checker_.passthrough();
+  const bool passes = own_.passthrough();
   if (unavailable && !passes) return absl::UnavailableError(std::string(kStoreUnreachable));
   wire::RespWriter reply(output, wire::RespVersion::k2);
   reply.Array(1 + settled.size());

@@ -10,7 +10,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/front/resp/throttle.h"
-#include "headgate/limiter/checker.h"
+#include "headgate/limiter/own_limits.h"
 #include "headgate/wire/resp_parser.h"
 
 namespace headgate::front::resp {
@@ -20,7 +20,7 @@ class ThrottleGroup {
  public:
   static constexpr size_t kKeysMax = 32;
 
-  explicit ThrottleGroup(limiter::Checker& checker) : checker_(checker) {}
+  explicit ThrottleGroup(limiter::Checker& checker) : own_(checker) {}
 
   // An error says what is wrong with the command; nothing is taken then.
   Answered Answer(const wire::RespParser& command, const Turn& turn);
@@ -29,7 +29,7 @@ class ThrottleGroup {
   absl::Status Read(const wire::RespParser& command);
   absl::Status Reply(base::Strided<const limiter::Settled> settled, std::string& output) const;
 
-  limiter::Checker& checker_;
+  const limiter::OwnLimits own_;
   std::vector<limiter::BatchEntry> batch_;
   std::vector<store::LimitHandle> limits_;  // pins the limits of batch_
 };

@@ -11,7 +11,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
-namespace checker_ids_test {
+namespace request_id_test {
 
 using base::Instant;
 using namespace std::chrono_literals;
@@ -123,5 +123,5 @@ TEST_F(IdsTest, TellNothingUnlessAsked) {
   EXPECT_TRUE(Take({"one"}, 1, "a", false).repeated);
 }
 
-}  // namespace checker_ids_test
+}  // namespace request_id_test
 }  // namespace headgate::limiter

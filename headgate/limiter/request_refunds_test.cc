@@ -13,7 +13,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::limiter {
-namespace checker_refunds_test {
+namespace request_refunds_test {
 
 using base::Instant;
 using ::testing::HasSubstr;
@@ -171,5 +171,5 @@ TEST_F(RefundsTest, AnIdIsForgottenAfterItsTime) {
   EXPECT_EQ(Left("one"), left + 100);
 }
 
-}  // namespace checker_refunds_test
+}  // namespace request_refunds_test
 }  // namespace headgate::limiter

@@ -10,7 +10,7 @@
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
-namespace checker_sizes_test {
+namespace request_sizes_test {
 
 using namespace std::chrono_literals;
 using ::testing::IsEmpty;
@@ -243,5 +243,5 @@ TEST_F(SizesTest, AQuotaThatWasGivenBackIsNotCorrected) {
   EXPECT_EQ(Left(), 96u);
 }
 
-}  // namespace checker_sizes_test
+}  // namespace request_sizes_test
 }  // namespace headgate::limiter

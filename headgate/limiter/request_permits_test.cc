@@ -15,7 +15,7 @@
 #include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::limiter {
-namespace checker_permits_test {
+namespace request_permits_test {
 
 using base::Instant;
 using ::testing::ElementsAre;
@@ -560,5 +560,5 @@ TEST_F(SharedPermitsTest, AReleaseThatTheStoreDoesNotAnswerIsAnError) {
       shared_checker.Release(call.request, {.low = 1, .high = 1}, released, now, &question)));
 }
 
-}  // namespace checker_permits_test
+}  // namespace request_permits_test
 }  // namespace headgate::limiter
