@@ -5,7 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/text.h"
+
 namespace headgate::base {
+
+// The byte that the escape at the start of `text` stands for ("%2F"), or -1 if there is none.
+constexpr int PercentByte(std::string_view text) {
+  if (text.size() < 3 || text[0] != '%') return -1;
+  const int high = HexValue(text[1]);
+  const int low = HexValue(text[2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
 
 // Decodes each %XX. Nothing if a '%' is not followed by two hexadecimal digits, or stands for NUL.
 std::optional<std::string> PercentDecoded(std::string_view text);

@@ -106,18 +106,18 @@ void CapacityController::OnSent(Instant now) {
   base_.OnSent(now);
 }
 
-void CapacityController::OnEnd(Outcome outcome, Instant sent_at, Instant now) {
+void CapacityController::OnEnd(RequestEnd outcome, Instant sent_at, Instant now) {
   now = Advance(now);
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   for (LoadWindow* window : {&window_, &fall_watch_.window()}) {
-    if (outcome == Outcome::kAnswered) window->OnAnswer(now - sent_at);
-    if (outcome == Outcome::kFailed) window->OnFailure();
+    if (outcome == RequestEnd::kAnswered) window->OnAnswer(now - sent_at);
+    if (outcome == RequestEnd::kFailed) window->OnFailure();
   }
-  if (outcome == Outcome::kAnswered) OnPatience(now - sent_at);
-  if (outcome == Outcome::kAnswered && !known_.is_known() && cold_start_.OnAnswer(sent_at, now))
+  if (outcome == RequestEnd::kAnswered) OnPatience(now - sent_at);
+  if (outcome == RequestEnd::kAnswered && !known_.is_known() && cold_start_.OnAnswer(sent_at, now))
     OnColdQueue();
   const bool was_limiting = base_.is_limiting();
-  base_.OnEnd(outcome == Outcome::kAnswered, sent_at, in_flight_, now);
+  base_.OnEnd(outcome == RequestEnd::kAnswered, sent_at, in_flight_, now);
   if (was_limiting && !base_.is_limiting()) RestartWindows(now);
 }
 

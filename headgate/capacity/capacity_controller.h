@@ -72,7 +72,7 @@ struct CapacityOptions {
 };
 
 // How a request left the upstream.
-enum class Outcome : uint8_t {
+enum class RequestEnd : uint8_t {
   kAnswered,  // the first byte of an answer arrived, whatever its status, unless it is a failure
   kFailed,    // refused, reset, timed out, 502, 503 or 504. Neither a completion nor a latency
   kLeft,      // it is no longer waited for and teaches nothing: the client has gone, or the request
@@ -133,7 +133,7 @@ class CapacityController {
   void OnSent(base::Instant now);
   // A request that was sent at `sent_at` has its first byte, or has failed, or is no longer waited
   // for. Exactly once for each OnSent. The rest of the body does not count, however long it takes.
-  void OnEnd(Outcome outcome, base::Instant sent_at, base::Instant now);
+  void OnEnd(RequestEnd outcome, base::Instant sent_at, base::Instant now);
   // An answer to a request whose end was told before.
   void OnLateAnswer(base::Instant sent_at, base::Instant now);
   void OnRefused(RefusedBy by, base::Instant now);

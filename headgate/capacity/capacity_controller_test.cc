@@ -30,7 +30,7 @@ class Saturated {
       }
       controller_.OnRefused(RefusedBy::kLimit, now_);
       now_ += Duration(seconds(1)) / per_second;
-      controller_.OnEnd(Outcome::kAnswered, sent_.front(), now_);
+      controller_.OnEnd(RequestEnd::kAnswered, sent_.front(), now_);
       sent_.pop_front();
     }
   }
@@ -65,7 +65,7 @@ TEST(CapacityController, HasRoomUpToItsLimit) {
     controller.OnSent(Instant{0});
   }
   EXPECT_FALSE(controller.HasRoom());
-  controller.OnEnd(Outcome::kFailed, Instant{0}, Instant{1});
+  controller.OnEnd(RequestEnd::kFailed, Instant{0}, Instant{1});
   EXPECT_TRUE(controller.HasRoom());
   EXPECT_EQ(controller.in_flight(), 2u);
 }
@@ -119,7 +119,7 @@ TEST(CapacityController, ARequestThatIsNoLongerWaitedForTeachesNothing) {
   for (int64_t i = 0; i < 10'000; ++i) {
     const Instant sent = Instant{0} + milliseconds(i);
     controller.OnSent(sent);
-    controller.OnEnd(Outcome::kLeft, sent, sent + milliseconds(1));
+    controller.OnEnd(RequestEnd::kLeft, sent, sent + milliseconds(1));
   }
   EXPECT_EQ(controller.in_flight(), 0u);
   EXPECT_EQ(controller.limit(), 16u);
@@ -145,7 +145,7 @@ TEST(CapacityController, AClockThatGoesBackStandsStill) {
   upstream.Run(seconds(10), 400);
   for (int i = 0; i < 1000; ++i) {
     controller.OnSent(Instant{0});
-    controller.OnEnd(Outcome::kAnswered, upstream.now(), Instant{0});
+    controller.OnEnd(RequestEnd::kAnswered, upstream.now(), Instant{0});
   }
   EXPECT_NEAR(static_cast<int>(*controller.PerCycle(seconds(1))), 400, 4);
 }
@@ -155,10 +155,10 @@ TEST(CapacityController, AnEndlessPauseAndTheLatestInstantOverflowNothing) {
   Saturated upstream(controller);
   upstream.Run(seconds(10), 400);
   controller.OnSent(base::kInstantMax);
-  controller.OnEnd(Outcome::kAnswered, Instant{0}, base::kInstantMax);
+  controller.OnEnd(RequestEnd::kAnswered, Instant{0}, base::kInstantMax);
   for (int i = 0; i < 1000; ++i) {
     controller.OnSent(base::kInstantMax);
-    controller.OnEnd(Outcome::kFailed, Instant{0}, base::kInstantMax);
+    controller.OnEnd(RequestEnd::kFailed, Instant{0}, base::kInstantMax);
     controller.MayExceedPool(base::kInstantMax);
   }
   EXPECT_NEAR(static_cast<int>(*controller.PerCycle(seconds(1))), 400, 4);

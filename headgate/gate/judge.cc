@@ -46,24 +46,24 @@ OutcomeAndStatus OutcomeOf(const mapping::MappedRequest& mapped) {
   using mapping::MappedAs;
   switch (mapped.as) {
     case MappedAs::kUnmatched:
-      return {Outcome::kUnmatched, 200};
+      return {RequestOutcome::kUnmatched, 200};
     case MappedAs::kExempt:
-      return {Outcome::kExempt, 200};
+      return {RequestOutcome::kExempt, 200};
     case MappedAs::kPreflight:
-      return {Outcome::kPreflight, 200};
+      return {RequestOutcome::kPreflight, 200};
     case MappedAs::kRefused:
-      return {Outcome::kRefused, mapped.mapping->statuses.refused};
+      return {RequestOutcome::kRefused, mapped.mapping->statuses.refused};
     case MappedAs::kMissing:
-      return {Outcome::kMissing, mapped.mapping->statuses.missing};
+      return {RequestOutcome::kMissing, mapped.mapping->statuses.missing};
     case MappedAs::kInvalid:
-      return {Outcome::kInvalid, mapped.mapping->statuses.invalid};
+      return {RequestOutcome::kInvalid, mapped.mapping->statuses.invalid};
     case MappedAs::kDescriptors:
       break;
   }
   // Without any descriptor no rule applies.
   if (mapped.descriptors.empty() && mapped.mapping->require_rule)
-    return {Outcome::kNoRule, mapped.mapping->statuses.no_rule};
-  return {Outcome::kAllowed, 200};
+    return {RequestOutcome::kNoRule, mapped.mapping->statuses.no_rule};
+  return {RequestOutcome::kAllowed, 200};
 }
 
 const mapping::MappingSet* Judge::mappings() {
@@ -76,7 +76,7 @@ const mapping::MappingSet* Judge::mappings() {
   return set_.get();
 }
 
-bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
+bool Judge::Decide(const mapping::DescribedRequest& request, absl::FunctionRef<Asked&()> make_asked,
                    base::Instant now, Verdict& verdict, const WaitBound& bound) {
   verdict = {};
   charges_.clear();
@@ -84,7 +84,7 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
   const mapping::MappingSet* const set = mappings();
   has_read_path_ = false;
   if (set == nullptr || (!options_.is_own_proxy && !set->Trusts(request))) {
-    verdict.outcome = Outcome::kUntrusted;
+    verdict.outcome = RequestOutcome::kUntrusted;
     verdict.status = kUntrustedStatus;
     Close(verdict);
     return true;
@@ -99,7 +99,7 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
   }
   std::string_view id_text;
   if (FindId(request, id_text) == wire::Lookup::kTwice) {
-    verdict.outcome = Outcome::kInvalid;
+    verdict.outcome = RequestOutcome::kInvalid;
     verdict.status = mapped.mapping->statuses.invalid;
     verdict.detail = fmt::format("header {} comes twice", set_->idempotency_header);
     Close(verdict);
@@ -150,13 +150,13 @@ bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&
   return true;
 }
 
-void Judge::RefuseHead(const mapping::RequestHead& request, std::string_view why,
+void Judge::RefuseHead(const mapping::DescribedRequest& request, std::string_view why,
                        Verdict& verdict) {
   const mapping::MappingSet* const set = mappings();
   const bool has_status = set != nullptr && !set->mappings.empty();
   verdict = {};
   if (set != nullptr) SetCors(request, verdict);
-  verdict.outcome = Outcome::kInvalid;
+  verdict.outcome = RequestOutcome::kInvalid;
   verdict.status = (has_status ? set->mappings.front().statuses : mapping::Statuses()).invalid;
   verdict.detail = why;
   Close(verdict);
@@ -164,7 +164,7 @@ void Judge::RefuseHead(const mapping::RequestHead& request, std::string_view why
 
 void Judge::RefuseBusy(Verdict& verdict) {
   verdict = {};
-  verdict.outcome = Outcome::kUnavailable;
+  verdict.outcome = RequestOutcome::kUnavailable;
   verdict.status = mapping::Statuses().unavailable;
   Close(verdict);
 }
@@ -198,15 +198,15 @@ void Judge::Judged(const mapping::MappedRequest& mapped, Verdict& verdict) {
   const auto [outcome, status] = OutcomeOf(mapped);
   verdict.outcome = outcome;
   verdict.status = status;
-  if (outcome != Outcome::kMissing && outcome != Outcome::kInvalid) return;
+  if (outcome != RequestOutcome::kMissing && outcome != RequestOutcome::kInvalid) return;
   verdict.detail = DescribeProblem(mapped);
-  if (outcome == Outcome::kInvalid && options_.on_invalid)
+  if (outcome == RequestOutcome::kInvalid && options_.on_invalid)
     options_.on_invalid(verdict.detail, mapped.mapping->name);
   verdict.lacks_bearer = LacksBearer(mapped);
   if (mapped.lacks_valid_token()) verdict.token_refusal = mapped.token_refusal;
 }
 
-void Judge::SetCors(const mapping::RequestHead& request, Verdict& verdict) const {
+void Judge::SetCors(const mapping::DescribedRequest& request, Verdict& verdict) const {
   if (set_->cors_origins.empty()) return;
   std::string_view sent;
   const bool is_sole = request.FindField("Origin", sent) == wire::Lookup::kFound;
@@ -225,7 +225,7 @@ bool Judge::LacksBearer(const mapping::MappedRequest& mapped) const {
   return issuer.cookie.empty() && base::EqualsIgnoreCase(issuer.header, "Authorization");
 }
 
-wire::Lookup Judge::FindId(const mapping::RequestHead& request, std::string_view& id) const {
+wire::Lookup Judge::FindId(const mapping::DescribedRequest& request, std::string_view& id) const {
   const std::string& name = set_->idempotency_header;
   // If clients could choose ids, they could have many requests counted as one.
   if (name.empty() || !set_->attributes.Believes(request)) return wire::Lookup::kAbsent;
@@ -290,7 +290,7 @@ void Judge::Answer(const absl::Status& status, const limiter::Request& request,
     Conclude(request, mapping, now, verdict);
   } else {
     const bool invalid = status.code() == absl::StatusCode::kInvalidArgument;
-    verdict.outcome = invalid ? Outcome::kInvalid : Outcome::kUnavailable;
+    verdict.outcome = invalid ? RequestOutcome::kInvalid : RequestOutcome::kUnavailable;
     verdict.status = invalid ? mapping.statuses.invalid : mapping.statuses.unavailable;
     verdict.detail = std::string(status.message());
   }
@@ -301,11 +301,11 @@ void Judge::Conclude(const limiter::Request& request, const mapping::Mapping& ma
                      base::Instant now, Verdict& verdict) {
   verdict.mode = answer::ModeOf(decided_);
   if (mapping.require_rule && !limiter::AnyRule(decided_)) {
-    verdict.outcome = Outcome::kNoRule;
+    verdict.outcome = RequestOutcome::kNoRule;
     verdict.status = mapping.statuses.no_rule;
     return;
   }
-  verdict.outcome = decided_.allowed ? Outcome::kAllowed : Outcome::kDenied;
+  verdict.outcome = decided_.allowed ? RequestOutcome::kAllowed : RequestOutcome::kDenied;
   verdict.status = decided_.allowed ? 200 : mapping.statuses.denied;
   verdict.limit = answer_.StateOf(request, 1, decided_, now);
   if (verdict.limit && !verdict.limit->dialect) verdict.limit->dialect = mapping.rate_limit_fields;
@@ -313,7 +313,7 @@ void Judge::Conclude(const limiter::Request& request, const mapping::Mapping& ma
   if (decided_.allowed) verdict.wait = WaitOf(decided_);
   if (decided_.passed_despite) {
     const bool denied = decided_.passed_despite == limiter::Outcome::kDenied;
-    verdict.outcome = denied ? Outcome::kDenied : Outcome::kUnavailable;
+    verdict.outcome = denied ? RequestOutcome::kDenied : RequestOutcome::kUnavailable;
   }
 }
 
@@ -334,7 +334,7 @@ void Judge::LetPass(Verdict& verdict) const {
     verdict.limit->denied = false;
     verdict.limit->retry_after.reset();
   }
-  verdict.outcome = Outcome::kPassthrough;
+  verdict.outcome = RequestOutcome::kPassthrough;
   verdict.status = 200;
   verdict.wait = base::Duration(0);
   verdict.detail.clear();

@@ -1,6 +1,6 @@
 // Decides about the requests that proxies describe.
 //
-//   RequestHead ──mapping──▶ descriptors ──limiter──▶ Verdict
+//   DescribedRequest ──mapping──▶ descriptors ──limiter──▶ Verdict
 //
 // The fronts for HTTP (handler.h) and for HAProxy (front/spoe) read requests and write verdicts.
 #pragma once
@@ -68,7 +68,7 @@ struct JudgeOptions {
 };
 
 struct OutcomeAndStatus {
-  Outcome outcome = Outcome::kUnmatched;
+  RequestOutcome outcome = RequestOutcome::kUnmatched;
   int status = 200;
 };
 // The outcome of a request before a limiter is asked; kAllowed if one must be asked.
@@ -89,13 +89,13 @@ class Judge {
   // the same `asked`; the request is not read again. `make_asked` returns the place for a request
   // that has to wait; it is called only if answers may come later. The verdict is valid until the
   // next call.
-  bool Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
+  bool Decide(const mapping::DescribedRequest& request, absl::FunctionRef<Asked&()> make_asked,
               base::Instant now, Verdict& verdict, const WaitBound& bound = {});
   // Whether the last new request was judged by its path.
   bool has_read_path() const { return has_read_path_; }
   // For a request that cannot be read: no mapping can be chosen, so the first mapping gives the
   // status.
-  void RefuseHead(const mapping::RequestHead& request, std::string_view why, Verdict& verdict);
+  void RefuseHead(const mapping::DescribedRequest& request, std::string_view why, Verdict& verdict);
   // Refuses a request because all places for waiting requests are taken.
   void RefuseBusy(Verdict& verdict);
   // For a request that waits. `wait_max` is as in WaitBound. If another request takes the turn
@@ -131,11 +131,11 @@ class Judge {
                 Verdict& verdict);
   void Judged(const mapping::MappedRequest& mapped, Verdict& verdict);
   // Which origin may read the answer. Tokens and keys of the request do not matter.
-  void SetCors(const mapping::RequestHead& request, Verdict& verdict) const;
+  void SetCors(const mapping::DescribedRequest& request, Verdict& verdict) const;
   // Whether the request lacks a token that belongs into Authorization.
   bool LacksBearer(const mapping::MappedRequest& mapped) const;
   // The request's value of `idempotency_header`.
-  wire::Lookup FindId(const mapping::RequestHead& request, std::string_view& id) const;
+  wire::Lookup FindId(const mapping::DescribedRequest& request, std::string_view& id) const;
   base::Hash128 IdOf(std::string_view text, const mapping::MappedRequest& mapped) const;
   // Counts the verdict, and lets the request pass in passthrough.
   // The body for the denial in decided_: of its rule, or else of the mapping, or else of the

@@ -6,34 +6,34 @@
 
 namespace headgate::gate {
 
-std::string_view Name(Outcome outcome) {
-  static constexpr std::array<std::string_view, kOutcomeCount> kNames = {
+std::string_view Name(RequestOutcome outcome) {
+  static constexpr std::array<std::string_view, kRequestOutcomeCount> kNames = {
       "allowed", "unmatched", "exempt",  "preflight", "passthrough", "untrusted",
       "refused", "missing",   "invalid", "no_rule",   "denied",      "unavailable"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
-std::string_view DescribeRefusal(Outcome outcome) {
+std::string_view DescribeRefusal(RequestOutcome outcome) {
   switch (outcome) {
-    case Outcome::kUntrusted:
+    case RequestOutcome::kUntrusted:
       return "this peer may not ask here";
-    case Outcome::kRefused:
+    case RequestOutcome::kRefused:
       return "this client is refused";
-    case Outcome::kMissing:
+    case RequestOutcome::kMissing:
       return "a part of the request that is needed is missing";
-    case Outcome::kInvalid:
+    case RequestOutcome::kInvalid:
       return "a part of the request is malformed or ambiguous";
-    case Outcome::kNoRule:
+    case RequestOutcome::kNoRule:
       return "no rule applies to this request";
-    case Outcome::kDenied:
+    case RequestOutcome::kDenied:
       return "over the limit";
-    case Outcome::kUnavailable:
+    case RequestOutcome::kUnavailable:
       return "the limit cannot be checked at present";
-    case Outcome::kAllowed:
-    case Outcome::kUnmatched:
-    case Outcome::kExempt:
-    case Outcome::kPreflight:
-    case Outcome::kPassthrough:
+    case RequestOutcome::kAllowed:
+    case RequestOutcome::kUnmatched:
+    case RequestOutcome::kExempt:
+    case RequestOutcome::kPreflight:
+    case RequestOutcome::kPassthrough:
       break;
   }
   return "";
@@ -50,7 +50,7 @@ std::string ChallengeOf(const Verdict& verdict) {
 }
 
 bool WriteRefusal(const Verdict& verdict, std::string& content_type, std::string& body) {
-  if (verdict.outcome != Outcome::kDenied || verdict.refusal == nullptr || !verdict.limit)
+  if (verdict.outcome != RequestOutcome::kDenied || verdict.refusal == nullptr || !verdict.limit)
     return false;
   content_type = verdict.refusal->content_type();
   verdict.refusal->AppendBody(answer::RefusedOf(*verdict.limit), body);
@@ -65,7 +65,8 @@ void EmitFields(const Verdict& verdict, answer::LimitAnswer& answer, base::Insta
                                    emit);
     return;
   }
-  if (verdict.outcome == Outcome::kUnavailable) emit("Retry-After", answer::kUnavailableRetryAfter);
+  if (verdict.outcome == RequestOutcome::kUnavailable)
+    emit("Retry-After", answer::kUnavailableRetryAfter);
   const auto own = verdict.limit ? verdict.limit->dialect : std::nullopt;
   std::string scratch;
   wire::EmitCorsFields({.origin = verdict.cors_origin, .varies = verdict.varies_by_origin},

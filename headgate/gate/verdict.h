@@ -18,7 +18,7 @@
 
 namespace headgate::gate {
 
-enum class Outcome : uint8_t {
+enum class RequestOutcome : uint8_t {
   kAllowed,      // within all limits
   kUnmatched,    // no mapping fits; passes
   kExempt,       // passes
@@ -32,16 +32,17 @@ enum class Outcome : uint8_t {
   kDenied,       // over the limit
   kUnavailable,  // the store cannot be asked, or there are no rules yet
 };
-inline constexpr size_t kOutcomeCount = static_cast<size_t>(Outcome::kUnavailable) + 1;
+inline constexpr size_t kRequestOutcomeCount =
+    static_cast<size_t>(RequestOutcome::kUnavailable) + 1;
 
 // "allowed", "unmatched", …
-std::string_view Name(Outcome outcome);
+std::string_view Name(RequestOutcome outcome);
 // One sentence for people about an outcome that does not pass; otherwise empty.
-std::string_view DescribeRefusal(Outcome outcome);
-inline bool Passes(Outcome outcome) { return outcome <= Outcome::kPassthrough; }
+std::string_view DescribeRefusal(RequestOutcome outcome);
+inline bool Passes(RequestOutcome outcome) { return outcome <= RequestOutcome::kPassthrough; }
 
 struct Verdict {
-  Outcome outcome = Outcome::kUnmatched;
+  RequestOutcome outcome = RequestOutcome::kUnmatched;
   int status = 200;
   // The tightest limit, if one applies.
   std::optional<wire::RateLimitState> limit{};
@@ -79,7 +80,7 @@ void EmitFields(const Verdict& verdict, answer::LimitAnswer& answer, base::Insta
 
 // Verdicts of one loop, by outcome. Written by the loop's thread, readable by any.
 struct alignas(64) Counters {
-  std::array<base::Counter, kOutcomeCount> outcomes;
+  std::array<base::Counter, kRequestOutcomeCount> outcomes;
   // Requests with a token that was refused, by reason.
   std::array<base::Counter, jwt::kRefusals> token_refusals;
   // Verdicts that repeated an earlier one because the request had the same idempotency id.

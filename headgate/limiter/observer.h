@@ -53,7 +53,7 @@ struct PermitEvent {
     kReleased,   // by id
     kUnknown,    // nothing was held under the id that was released
     kRefused,
-    kLookedAt,  // by a request of a front that cannot give back a permit
+    kPeekedAt,  // by a request of a front that cannot give back a permit
     kExpired,   // permits that were found to have ended without being given back
   };
   uint32_t series;  // the result of OnConcurrency for the rule

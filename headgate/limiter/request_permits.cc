@@ -27,9 +27,9 @@ bool HasPermit(const PermitEntry& permit) {
 std::optional<Kind> KindOf(const Request& request, const rule::Descriptor& descriptor) {
   switch (request.operation) {
     case Operation::kTake:
-      return request.permits != nullptr && descriptor.cost != 0 ? Kind::kAcquire : Kind::kLook;
+      return request.permits != nullptr && descriptor.cost != 0 ? Kind::kAcquire : Kind::kPeek;
     case Operation::kPeek:
-      return Kind::kLook;
+      return Kind::kPeek;
     case Operation::kReset:
       return Kind::kClear;
     case Operation::kRefund:
@@ -125,7 +125,7 @@ void RequestPermits::Add(const Task& task, uint32_t descriptor_index, const perm
   std::optional<Kind> kind = released != nullptr ? Kind::kRelease : KindOf(request, descriptor);
   if (!kind) return;
   const bool acquires = *kind == Kind::kAcquire;
-  if (acquires && may_repeat_) kind = Kind::kLook;
+  if (acquires && may_repeat_) kind = Kind::kPeek;
   const rule::ConcurrencyLimit& limit = *matched.rule->concurrency;
   PermitEntry entry{.key = PermitsKey(task.means.store.hash_secret(), request.domain,
                                       descriptor.entries, matched.match),
@@ -153,7 +153,7 @@ void RequestPermits::Observe(const Task& task) const {
   if (task.request.operation != Operation::kTake) return;
   // If it may repeat another, the peeks came before acquisitions.
   for (const PermitEntry& entry : permits_) {
-    if (!may_repeat_ && entry.ask.kind == Kind::kLook) entry.watch(Event::kLookedAt);
+    if (!may_repeat_ && entry.ask.kind == Kind::kPeek) entry.watch(Event::kPeekedAt);
     if (entry.ask.kind != Kind::kRelease && !entry.settled.decision.allowed)
       entry.watch(Event::kRefused);
   }
@@ -189,7 +189,7 @@ bool RequestPermits::AcquireFound(const Task& task) {
   acquired_places_.clear();
   if (!may_repeat_ || task.work.id.repeated() || !BucketsAllow(task)) return true;
   for (size_t k = 0; k < permits_.size(); ++k) {
-    if (permits_[k].ask.kind != Kind::kLook || !permits_[k].settled.decision.allowed) continue;
+    if (permits_[k].ask.kind != Kind::kPeek || !permits_[k].settled.decision.allowed) continue;
     PermitEntry& acquired = acquired_.emplace_back(permits_[k]);
     acquired.ask.kind = Kind::kAcquire;
     acquired.hold = task.request.permits;

@@ -192,7 +192,7 @@ TEST_F(PermitsTest, WithoutAHoldARuleIsOnlyLookedAt) {
   EXPECT_TRUE(Passes({"pool"}, nullptr));
   EXPECT_TRUE(Passes({"pool"}, nullptr));
   EXPECT_TRUE(Passes({"pool"}, nullptr));
-  EXPECT_EQ(counts.events[Event::kLookedAt], 3u);
+  EXPECT_EQ(counts.events[Event::kPeekedAt], 3u);
   Passes({"pool"}, &first);
   Passes({"pool"}, &second);
   EXPECT_FALSE(Passes({"pool"}, nullptr));
@@ -438,14 +438,14 @@ TEST_F(SharedPermitsTest, ARequestThatAsksTheStoreSeveralTimesIsCountedOnce) {
   PermitHold first, second, third;
   EXPECT_TRUE(Decide({"both"}, &first));
   EXPECT_TRUE(Decide({"both"}, nullptr));
-  EXPECT_EQ(counts.events[Event::kLookedAt], 1u);
+  EXPECT_EQ(counts.events[Event::kPeekedAt], 1u);
   EXPECT_EQ(counts.events[Event::kRefused], 0u);
   EXPECT_TRUE(Decide({"both"}, &second));
   EXPECT_FALSE(Decide({"both"}, &third));
   EXPECT_EQ(counts.events[Event::kTaken], 2u);
   EXPECT_EQ(counts.events[Event::kRefused], 1u);
   EXPECT_FALSE(Decide({"both"}, nullptr));
-  EXPECT_EQ(counts.events[Event::kLookedAt], 2u);
+  EXPECT_EQ(counts.events[Event::kPeekedAt], 2u);
   EXPECT_EQ(counts.events[Event::kRefused], 2u);
 }
 

@@ -85,7 +85,7 @@ Problem PartOf(std::string_view path, const Attribute& attribute, std::string_vi
 
 }  // namespace
 
-void Attributes::Begin(const RequestHead& request, const AttributeOptions& options,
+void Attributes::Begin(const DescribedRequest& request, const AttributeOptions& options,
                        TokenReader& tokens, int64_t now_s) {
   request_ = &request;
   options_ = &options;

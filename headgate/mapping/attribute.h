@@ -9,8 +9,8 @@
 
 #include "headgate/base/ip_address.h"
 #include "headgate/mapping/client_address.h"
+#include "headgate/mapping/described_request.h"
 #include "headgate/mapping/network_table.h"
-#include "headgate/mapping/request_head.h"
 #include "headgate/mapping/tokens.h"
 #include "headgate/wire/request_path.h"
 
@@ -68,7 +68,7 @@ struct AttributeOptions {
   bool asks_trusted = true;
 
   // Whether a trusted proxy has set or checked the headers that clients may not choose.
-  bool Believes(const RequestHead& request) const {
+  bool Believes(const DescribedRequest& request) const {
     return asks_trusted ||
            (request.is_forwarded &&
             (!request.client || client_address.trusted_proxies.Contains(*request.client)));
@@ -88,7 +88,7 @@ enum class AttributeProblem : uint8_t {
 class Attributes {
  public:
   // All arguments must outlive the reading of the request's attributes. `now_s`: Unix time.
-  void Begin(const RequestHead& request, const AttributeOptions& options, TokenReader& tokens,
+  void Begin(const DescribedRequest& request, const AttributeOptions& options, TokenReader& tokens,
              int64_t now_s);
 
   // Sets `value`, which is valid until the next Begin. Appends to `text` if the value is not a part
@@ -121,7 +121,7 @@ class Attributes {
   AttributeProblem Method(std::string_view& method);
   // The normalized host; kInvalid if it is ambiguous.
   AttributeProblem Host(std::string_view& host);
-  const RequestHead& request() const { return *request_; }
+  const DescribedRequest& request() const { return *request_; }
   // Why the last part was kInvalid; for people. Has static lifetime.
   wire::Why why() const { return why_; }
   // Whether anything of this request depends on its path.
@@ -144,7 +144,7 @@ class Attributes {
   AttributeProblem NamedNetwork(const Attribute& attribute, std::string_view& value);
   AttributeProblem Geohash(const Attribute& attribute, std::string& text);
 
-  const RequestHead* request_ = nullptr;
+  const DescribedRequest* request_ = nullptr;
   const AttributeOptions* options_ = nullptr;
   TokenReader* tokens_ = nullptr;
   int64_t now_s_ = 0;

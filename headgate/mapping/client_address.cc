@@ -16,7 +16,8 @@ constexpr ClientAddress kInvalid{.address = std::nullopt,
                                  .problem = ClientAddressProblem::kInvalid};
 constexpr ClientAddress kMissing{};
 
-ClientAddress FindUntranslated(const RequestHead& request, const ClientAddressOptions& options) {
+ClientAddress FindUntranslated(const DescribedRequest& request,
+                               const ClientAddressOptions& options) {
   if (!request.client && request.client_statement != ClientStatement::kNone)
     return request.client_statement == ClientStatement::kMissing ? kMissing : kInvalid;
   if (options.header == ForwardingHeader::kNone || !request.is_forwarded)
@@ -75,7 +76,8 @@ base::IpAddress WithoutEmbedding(const base::IpAddress& address) {
 
 }  // namespace
 
-ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressOptions& options) {
+ClientAddress FindClientAddress(const DescribedRequest& request,
+                                const ClientAddressOptions& options) {
   ClientAddress client = FindUntranslated(request, options);
   client.sent = client.address;
   if (client.address) client.address = WithoutEmbedding(*client.address);

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "headgate/base/ip_network_set.h"
-#include "headgate/mapping/request_head.h"
+#include "headgate/mapping/described_request.h"
 
 namespace headgate::mapping {
 
@@ -46,6 +46,7 @@ struct ClientAddress {
 // The client of a request from a trusted proxy. If the IPv6 address contains an IPv4 address, the
 // IPv4 address counts. Clients behind a translator (NAT64, SIIT) or a Teredo server share one IPv6
 // network, and a 6to4 site has 65,536 networks.
-ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressOptions& options);
+ClientAddress FindClientAddress(const DescribedRequest& request,
+                                const ClientAddressOptions& options);
 
 }  // namespace headgate::mapping

@@ -32,7 +32,7 @@ LoadedMappings LoadWith(std::string_view head, std::string_view from, const File
 }
 
 // The given limit of a request; or "missing", "invalid".
-std::string GivenOf(const LoadedMappings& loaded, const RequestHead& request) {
+std::string GivenOf(const LoadedMappings& loaded, const DescribedRequest& request) {
   for (const rule::Problem& problem : loaded.problems) ADD_FAILURE() << Describe(problem);
   Mapper mapper;
   mapper.Use(*loaded.set);

@@ -29,7 +29,7 @@ void Mapper::Use(const MappingSet& set) {
   tokens_.SetIssuers(set.issuers);
 }
 
-MappedRequest Mapper::Map(const RequestHead& request, int64_t now_s) {
+MappedRequest Mapper::Map(const DescribedRequest& request, int64_t now_s) {
   attributes_.Begin(request, set_->attributes, tokens_, now_s);
   texts_used_ = 0;
   why_ = {};
@@ -139,7 +139,7 @@ bool Mapper::IsInAny(std::span<const AttributeList> lists, MappedAs as, Problem&
 }
 
 bool Mapper::IsFreePreflight(const Mapping& mapping) const {
-  const RequestHead& request = attributes_.request();
+  const DescribedRequest& request = attributes_.request();
   if (!request.is_preflight &&
       (!set_->passes_preflights || !wire::IsPreflight(request.method, request.fields))) {
     return false;

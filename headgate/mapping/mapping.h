@@ -104,7 +104,7 @@ struct MappingSet {
   // applications could take for them (wire/alike_names.h).
   std::vector<std::string> headers{};
 
-  bool Trusts(const RequestHead& request) const {
+  bool Trusts(const DescribedRequest& request) const {
     if (any_peer) return true;
     if (!request.may_be_trusted) return false;
     return request.peer ? attributes.client_address.trusted_proxies.Contains(*request.peer)
@@ -150,7 +150,7 @@ class Mapper {
   // Uses this set from now on. It must outlive its use.
   void Use(const MappingSet& set);
   // The result is valid until the next call, and only as long as the request. `now_s`: Unix time.
-  MappedRequest Map(const RequestHead& request, int64_t now_s);
+  MappedRequest Map(const DescribedRequest& request, int64_t now_s);
 
  private:
   // Whether the mapping's conditions fit. `problem` is set if they cannot be judged.

@@ -64,7 +64,7 @@ void MapRequest(std::string_view text) {
   }
   // A trusted proxy appends a line of its own.
   fields.emplace_back("X-Forwarded-For", "203.0.113.7, 10.1.1.1");
-  const RequestHead request{
+  const DescribedRequest request{
       .method = lines[0], .host = lines[1], .target = lines[2], .fields = fields};
   const MappedRequest mapped = mapper.Map(request, 1'800'000'000);
   HEADGATE_CHECK(mapped.as != MappedAs::kInvalid || mapped.lacks_valid_token() ||

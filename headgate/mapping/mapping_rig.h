@@ -45,7 +45,7 @@ struct MappingRig {
   explicit MappingRig(std::string_view text, const Files& files = {})
       : MappingRig(Valid(text, files)) {}
 
-  std::string Map(const RequestHead& request, int64_t now_s = 0) {
+  std::string Map(const DescribedRequest& request, int64_t now_s = 0) {
     const MappedRequest mapped = mapper.Map(request, now_s);
     switch (mapped.as) {
       case MappedAs::kUnmatched:

@@ -21,7 +21,8 @@ std::string OneDescriptor(std::string_view entries, std::string_view more = "") 
          "]\n";
 }
 
-std::string Map(std::string_view entries, const RequestHead& request, std::string_view more = "") {
+std::string Map(std::string_view entries, const DescribedRequest& request,
+                std::string_view more = "") {
   return MappingRig(OneDescriptor(entries, more)).Map(request);
 }
 
@@ -31,11 +32,11 @@ TEST(Attributes, ReadEveryPartOfARequest) {
                          {"X-Lat", "57.64911"},
                          {"X-Lon", "10.40744"},
                          {"X-Forwarded-For", "203.0.113.7, 10.0.0.2"}};
-  const RequestHead request{.method = "POST",
-                            .host = "API.Example.com.:8443",
-                            .target = "/a//b/%63?q=x+y&z=1",
-                            .fields = fields,
-                            .peer = Ip("10.0.0.1")};
+  const DescribedRequest request{.method = "POST",
+                                 .host = "API.Example.com.:8443",
+                                 .target = "/a//b/%63?q=x+y&z=1",
+                                 .fields = fields,
+                                 .peer = Ip("10.0.0.1")};
   const std::vector<std::pair<std::string_view, std::string_view>> expected = {
       {"value: gold", "gold"},
       {"header: x-api-key", "k1"},
@@ -55,7 +56,7 @@ TEST(Attributes, ReadEveryPartOfARequest) {
 }
 
 TEST(Attributes, WhatIsNotThereIsMissing) {
-  const RequestHead empty;
+  const DescribedRequest empty;
   for (const std::string_view attribute :
        {"header: X-API-Key", "cookie: sid", "query: q", "method: true", "host: true", "path: true",
         "path_prefix: 1", "path_segment: 1", "client_address: true",
@@ -303,7 +304,7 @@ TEST(Mapper, NamesTheAttributeThatIsMissingOrInvalid) {
       "mappings:\n- path: /tokens\n  descriptors: [{entries: [{key: user, claim: sub}]}]\n"
       "- refuse: [{header: User-Agent, values: [bad]}]\n"
       "  descriptors: [{entries: [{key: api_key, header: X-API-Key}]}]\n");
-  const auto describe = [&](const RequestHead& request) {
+  const auto describe = [&](const DescribedRequest& request) {
     return DescribeProblem(rig.mapper.Map(request, 0));
   };
   EXPECT_EQ(describe({.target = "/"}), "header X-API-Key is missing");

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/percent.h"
 #include "headgate/mapping/mapping_rig.h"
-#include "headgate/wire/percent.h"
 #include "tests/source_dir.h"
 
 namespace headgate::mapping {
@@ -48,7 +48,7 @@ std::string Unescaped(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text.substr(i).starts_with("\\x") && i + 4 <= text.size()) {
       const std::string escape = "%" + std::string(text.substr(i + 2, 2));
-      if (const int byte = wire::PercentByte(escape); byte >= 0) {
+      if (const int byte = base::PercentByte(escape); byte >= 0) {
         out.push_back(static_cast<char>(byte));
         i += 3;
         continue;
@@ -71,7 +71,7 @@ std::vector<std::string> Lines(std::string_view text) {
 
 // How a mapping that needs `part` reads what is sent.
 std::string ReadHere(Part part, std::string_view sent) {
-  RequestHead request{.method = "GET", .host = "example.com", .target = "/"};
+  DescribedRequest request{.method = "GET", .host = "example.com", .target = "/"};
   const std::vector<std::string> lines = Lines(Unescaped(sent));
   std::vector<HeaderField> fields;
   for (const std::string_view line : lines) {

@@ -30,8 +30,8 @@ std::string_view TokenIn(std::string_view value, bool of_header) {
 }
 
 // The token is a part of the request or of `decoded`.
-ClaimLookup FindToken(const RequestHead& request, const TokenIssuer& issuer, std::string& decoded,
-                      std::string_view& token) {
+ClaimLookup FindToken(const DescribedRequest& request, const TokenIssuer& issuer,
+                      std::string& decoded, std::string_view& token) {
   const bool of_header = issuer.cookie.empty();
   std::string_view value;
   const wire::Lookup lookup = of_header ? request.FindHeader(issuer.header, value)
@@ -73,7 +73,7 @@ void TokenReader::Forget(std::unique_ptr<Kept>& slot) {
 }
 
 ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
-                               const RequestHead& request, int64_t now_s, std::string& text) {
+                               const DescribedRequest& request, int64_t now_s, std::string& text) {
   const Current current = TokenOf(issuer, request, now_s);
   if (current.token == nullptr && current.refusal != jwt::Refusal::kNone)
     return WithoutToken(current, request, now_s);
@@ -90,7 +90,7 @@ ClaimLookup TokenReader::Claim(uint32_t issuer, std::span<const std::string> nam
   return ClaimLookup::kFound;
 }
 
-ClaimLookup TokenReader::WithoutToken(const Current& current, const RequestHead& request,
+ClaimLookup TokenReader::WithoutToken(const Current& current, const DescribedRequest& request,
                                       int64_t now_s) {
   ClaimLookup lookup = current.lookup;
   jwt::Refusal refusal = current.refusal;
@@ -108,7 +108,7 @@ ClaimLookup TokenReader::WithoutToken(const Current& current, const RequestHead&
   return lookup;
 }
 
-TokenReader::Current TokenReader::TokenOf(uint32_t issuer, const RequestHead& request,
+TokenReader::Current TokenReader::TokenOf(uint32_t issuer, const DescribedRequest& request,
                                           int64_t now_s) {
   for (const Current& current : current_) {
     if (current.issuer == issuer) return current;

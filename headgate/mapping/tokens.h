@@ -13,7 +13,7 @@
 #include "headgate/base/hash.h"
 #include "headgate/base/random_secret.h"
 #include "headgate/jwt/verifier.h"
-#include "headgate/mapping/request_head.h"
+#include "headgate/mapping/described_request.h"
 
 namespace headgate::mapping {
 
@@ -55,8 +55,8 @@ class TokenReader {
   // TOKEN="), and a client must not lose its claims by sending one. A valid token of another
   // issuer, and credentials of another scheme that cannot hold a token (Basic), are as if there
   // were no token.
-  ClaimLookup Claim(uint32_t issuer, std::span<const std::string> names, const RequestHead& request,
-                    int64_t now_s, std::string& text);
+  ClaimLookup Claim(uint32_t issuer, std::span<const std::string> names,
+                    const DescribedRequest& request, int64_t now_s, std::string& text);
 
  private:
   struct Kept {
@@ -80,12 +80,12 @@ class TokenReader {
   };
   static constexpr size_t kWrongMax = 1024;
 
-  Current TokenOf(uint32_t issuer, const RequestHead& request, int64_t now_s);
+  Current TokenOf(uint32_t issuer, const DescribedRequest& request, int64_t now_s);
   // Sets the token, or why there is none.
   void Verify(std::string_view token, int64_t now_s, Current& current);
   void Forget(std::unique_ptr<Kept>& slot);
   // The reason why there is no token, if one that is not valid was found for the current issuer.
-  ClaimLookup WithoutToken(const Current& current, const RequestHead& request, int64_t now_s);
+  ClaimLookup WithoutToken(const Current& current, const DescribedRequest& request, int64_t now_s);
 
   std::span<const TokenIssuer> issuers_;
   std::vector<Current> current_;             // of the present request

@@ -1,6 +1,6 @@
 #include "headgate/mapping/written_path.h"
 
-#include "headgate/wire/percent.h"
+#include "headgate/base/percent.h"
 #include "headgate/wire/request_path.h"
 
 namespace headgate::mapping {
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kPercent = "%25";
 
-bool BeginsEscape(std::string_view text) { return wire::PercentByte(text) >= 0; }
+bool BeginsEscape(std::string_view text) { return base::PercentByte(text) >= 0; }
 
 // Decodes all escapes, and normalizes the path.
 std::optional<std::string> Normalized(std::string_view text) {

@@ -32,7 +32,7 @@ struct Ask {
   enum class Kind : uint8_t {
     kAcquire,
     kRelease,
-    kLook,   // as kAcquire with an id that holds nothing, but changes nothing
+    kPeek,   // as kAcquire with an id that holds nothing, but changes nothing
     kClear,  // releases all permits of the key
   };
   Kind kind = Kind::kAcquire;

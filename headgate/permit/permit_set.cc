@@ -44,7 +44,7 @@ Answer PermitSet::Do(const Ask& ask, Instant now) {
         answer.outcome = Answer::Outcome::kUnknown;
       }
       break;
-    case Ask::Kind::kLook:
+    case Ask::Kind::kPeek:
       if (permits_.size() < ask.max) answer.outcome = Answer::Outcome::kGranted;
       break;
     case Ask::Kind::kClear:

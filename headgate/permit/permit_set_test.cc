@@ -24,7 +24,7 @@ Ask Acquire(uint64_t id, uint32_t max, Duration ttl = 30s) {
   return {.kind = Kind::kAcquire, .id = IdOf(id), .max = max, .ttl = ttl};
 }
 Ask Release(uint64_t id) { return {.kind = Kind::kRelease, .id = IdOf(id)}; }
-Ask Look(uint32_t max) { return {.kind = Kind::kLook, .max = max}; }
+Ask Look(uint32_t max) { return {.kind = Kind::kPeek, .max = max}; }
 
 TEST(PermitSet, GrantsUntilItIsFullAndAgainAfterARelease) {
   PermitSet permits;
@@ -135,7 +135,7 @@ class Model {
         return Outcome::kGranted;
       case Kind::kRelease:
         return ends_.erase(ask.id.low) == 1 ? Outcome::kReleased : Outcome::kUnknown;
-      case Kind::kLook:
+      case Kind::kPeek:
         return ends_.size() < ask.max ? Outcome::kGranted : Outcome::kFull;
       case Kind::kClear:
         return std::exchange(ends_, {}).empty() ? Outcome::kUnknown : Outcome::kReleased;

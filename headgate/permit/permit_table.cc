@@ -101,7 +101,7 @@ uint32_t PermitTable::Sweep(Shard& shard, base::Instant now) {
   uint32_t expired = 0;
   const size_t before = shard.keys.size();
   absl::erase_if(shard.keys, [&](auto& entry) {
-    expired += entry.second.Do({.kind = Ask::Kind::kLook}, now).expired;
+    expired += entry.second.Do({.kind = Ask::Kind::kPeek}, now).expired;
     return entry.second.empty();
   });
   permits_.fetch_sub(expired, std::memory_order_relaxed);

@@ -10,7 +10,7 @@
 
 namespace headgate::proxy {
 
-struct Verdict {
+struct AdmissionVerdict {
   bool admitted = true;
   // The client's share, for the RateLimit fields: requests per cycle, and the rest of them. Without
   // a limit there are no such fields.
@@ -60,9 +60,9 @@ class Admission {
  public:
   virtual ~Admission() = default;
   // `client` is empty if the request names no client.
-  virtual Verdict Admit(std::string_view client, base::Instant now) = 0;
+  virtual AdmissionVerdict Admit(std::string_view client, base::Instant now) = 0;
   // The same for a request that can wait: the verdict may have a ticket.
-  virtual Verdict Ask(std::string_view client, Asking /*asking*/, base::Instant now) {
+  virtual AdmissionVerdict Ask(std::string_view client, Asking /*asking*/, base::Instant now) {
     return Admit(client, now);
   }
   // A peek: whether there is room for the client. If false, Admit may still admit the request in

@@ -62,7 +62,7 @@ std::unique_ptr<http::RequestReceiver> Application::OnRequest(http::RequestHead&
   if (rules_ == nullptr) return Enter(std::move(arrival), std::nullopt, exchange, now);
   const std::string_view client = ClientOf(arrival.head, peer);
   if (!arrival.is_preflight && !relays_.admission.SeesRoom(client, now)) {
-    const Verdict verdict = relays_.admission.Admit(client, now);
+    const AdmissionVerdict verdict = relays_.admission.Admit(client, now);
     if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
     arrival.admitted = verdict;
     // Refused requests take nothing from the rules.
@@ -104,7 +104,7 @@ std::unique_ptr<http::RequestReceiver> Application::Enter(
   }
   const bool can_wait =
       held_ != nullptr && !held_->full() && !held_->ends_before(now + PartWait::kAskAgain);
-  const Verdict verdict =
+  const AdmissionVerdict verdict =
       arrival.admitted ? *arrival.admitted : AskAgain(arrival, {.is_last = !can_wait}, now);
   if (verdict.ticket == 0) return Proceed(std::move(arrival), verdict, rule_limit, exchange, now);
   PartWait::Owner& owner = *this;
@@ -112,13 +112,14 @@ std::unique_ptr<http::RequestReceiver> Application::Enter(
                                     exchange, now);
 }
 
-Verdict Application::AskAgain(const Arrival& arrival, Asking asking, base::Instant now) {
+AdmissionVerdict Application::AskAgain(const Arrival& arrival, Asking asking, base::Instant now) {
   return relays_.admission.Ask(ClientOf(arrival.head, *arrival.peer), asking, now);
 }
 
 std::unique_ptr<http::RequestReceiver> Application::Proceed(
-    Arrival arrival, const Verdict& verdict, const std::optional<wire::RateLimitState>& rule_limit,
-    http::ServerExchange& exchange, base::Instant now) {
+    Arrival arrival, const AdmissionVerdict& verdict,
+    const std::optional<wire::RateLimitState>& rule_limit, http::ServerExchange& exchange,
+    base::Instant now) {
   if (!verdict.admitted) return Refuse(arrival.head, verdict, exchange, now);
   (arrival.is_preflight ? counters_.preflights : counters_.admitted).Add();
   const std::optional<uint64_t> client_key = KeyOf(
@@ -205,7 +206,7 @@ std::optional<uint64_t> Application::KeyOf(std::string_view client) const {
   return HashOf(client);
 }
 
-http::Fields Application::Describe(const Verdict& verdict,
+http::Fields Application::Describe(const AdmissionVerdict& verdict,
                                    const std::optional<wire::RateLimitState>& rule_limit,
                                    base::Instant now) {
   http::Fields fields;
@@ -232,7 +233,7 @@ http::Fields Application::Describe(const Verdict& verdict,
 }
 
 std::unique_ptr<http::RequestReceiver> Application::Refuse(const http::RequestHead& head,
-                                                           const Verdict& verdict,
+                                                           const AdmissionVerdict& verdict,
                                                            http::ServerExchange& exchange,
                                                            base::Instant now) {
   counters_.refused.Add();

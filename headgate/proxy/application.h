@@ -94,9 +94,9 @@ class Application final : public http::Application, private Entrance, private Pa
   std::unique_ptr<http::RequestReceiver> Enter(
       Arrival arrival, const std::optional<wire::RateLimitState>& rule_limit,
       http::ServerExchange& exchange, base::Instant now) override;
-  Verdict AskAgain(const Arrival& arrival, Asking asking, base::Instant now) override;
+  AdmissionVerdict AskAgain(const Arrival& arrival, Asking asking, base::Instant now) override;
   std::unique_ptr<http::RequestReceiver> Proceed(
-      Arrival arrival, const Verdict& verdict,
+      Arrival arrival, const AdmissionVerdict& verdict,
       const std::optional<wire::RateLimitState>& rule_limit, http::ServerExchange& exchange,
       base::Instant now) override;
   void OnRefused(const Arrival& arrival, base::Instant now) override;
@@ -122,10 +122,10 @@ class Application final : public http::Application, private Entrance, private Pa
   }
   // The client's key for dividing the connections. Absent in passthrough.
   std::optional<uint64_t> KeyOf(std::string_view client) const;
-  http::Fields Describe(const Verdict& verdict,
+  http::Fields Describe(const AdmissionVerdict& verdict,
                         const std::optional<wire::RateLimitState>& rule_limit, base::Instant now);
   std::unique_ptr<http::RequestReceiver> Refuse(const http::RequestHead& head,
-                                                const Verdict& verdict,
+                                                const AdmissionVerdict& verdict,
                                                 http::ServerExchange& exchange, base::Instant now);
 
   const ApplicationOptions& options_;

@@ -322,10 +322,10 @@ TEST_F(ApplicationTest, DateOfARequestThatGoesInCirclesIsATimeOfDay) {
 
 TEST_F(ApplicationTest, RefusalNamesTheHeaderThatNamesNoClient) {
   options.client_field = "X-Tenant";
-  Verdict verdict{.admitted = false,
-                  .has_limit = false,
-                  .reason = "the request does not name its client",
-                  .names_no_client = true};
+  AdmissionVerdict verdict{.admitted = false,
+                           .has_limit = false,
+                           .reason = "the request does not name its client",
+                           .names_no_client = true};
   const auto refusal =
       [&](std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
         RelayRig own;

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Limits, DryRun,
 TEST_P(DryRun, PassthroughChargesSizesAsEnforcementDoes) {
   dry.admission.refusing = false;
   Compare();
-  EXPECT_EQ(dry.rule_counters.let_through.value(), real.Count(gate::Outcome::kDenied));
+  EXPECT_EQ(dry.rule_counters.let_through.value(), real.Count(gate::RequestOutcome::kDenied));
 }
 
 TEST_P(DryRun, RuleInShadowChargesSizesAsIfItWereNot) {

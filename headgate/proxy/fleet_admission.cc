@@ -4,16 +4,16 @@
 
 namespace headgate::proxy {
 
-Verdict FleetAdmission::Ask(std::string_view client, Asking asking, base::Instant now) {
-  const share::Verdict verdict =
+AdmissionVerdict FleetAdmission::Ask(std::string_view client, Asking asking, base::Instant now) {
+  const share::PoolAnswer verdict =
       pool_.Admit(client, 1, {.ticket = asking.ticket, .is_last = asking.is_last}, now);
-  Verdict answer = Describe(verdict);
+  AdmissionVerdict answer = Describe(verdict);
   answer.ticket = verdict.ticket;
   return answer;
 }
 
 bool FleetAdmission::SeesRoom(std::string_view client, base::Instant now) {
-  const share::Verdict seen = pool_.Admit(client, 0, {}, now);
+  const share::PoolAnswer seen = pool_.Admit(client, 0, {}, now);
   return seen.admitted && seen.remaining > 0;
 }
 

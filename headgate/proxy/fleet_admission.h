@@ -13,10 +13,10 @@ class FleetAdmission final : public Admission {
   // `pool` must outlive this object.
   explicit FleetAdmission(share::FleetPool& pool) : pool_(pool) {}
 
-  Verdict Admit(std::string_view client, base::Instant now) override {
+  AdmissionVerdict Admit(std::string_view client, base::Instant now) override {
     return Ask(client, {.is_last = true}, now);
   }
-  Verdict Ask(std::string_view client, Asking asking, base::Instant now) override;
+  AdmissionVerdict Ask(std::string_view client, Asking asking, base::Instant now) override;
   bool SeesRoom(std::string_view client, base::Instant now) override;
   bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }
   void OnLeft(const Leaving& leaving, base::Instant now) override {

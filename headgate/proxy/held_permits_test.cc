@@ -116,7 +116,7 @@ TEST(HeldPermits, AreNotTakenByARequestThatABucketDenies) {
   const auto denied = rig.Ask(kAnn);
   EXPECT_THAT(denied->client.got.front(), StartsWith("head 429 "));
   EXPECT_EQ(
-      rig.limiter.permits().Do({}, {.kind = permit::Ask::Kind::kLook, .max = 1}, rig.now).in_flight,
+      rig.limiter.permits().Do({}, {.kind = permit::Ask::Kind::kPeek, .max = 1}, rig.now).in_flight,
       0u);
 }
 

@@ -27,7 +27,8 @@ PartWait::PartWait(Owner& owner, HeldRequests& held, Arrival arrival,
 
 void PartWait::OnDue(base::Instant now) {
   const bool is_last = now - arrived_ >= kPatience || held_.ends_before(now + kAskAgain);
-  const Verdict verdict = owner_.AskAgain(arrival_, {.ticket = ticket_, .is_last = is_last}, now);
+  const AdmissionVerdict verdict =
+      owner_.AskAgain(arrival_, {.ticket = ticket_, .is_last = is_last}, now);
   if (verdict.ticket != 0 && !is_last) {
     ticket_ = verdict.ticket;
     return held_.Hold(*this, now + kAskAgain);

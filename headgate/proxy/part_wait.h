@@ -23,10 +23,10 @@ class PartWait final : public http::RequestReceiver, private HeldRequests::Entry
   // The way on.
   class Owner {
    public:
-    virtual Verdict AskAgain(const Arrival& arrival, Asking asking, base::Instant now) = 0;
+    virtual AdmissionVerdict AskAgain(const Arrival& arrival, Asking asking, base::Instant now) = 0;
     // Passes the request on, or refuses it.
     virtual std::unique_ptr<http::RequestReceiver> Proceed(
-        Arrival arrival, const Verdict& verdict,
+        Arrival arrival, const AdmissionVerdict& verdict,
         const std::optional<wire::RateLimitState>& rule_limit, http::ServerExchange& exchange,
         base::Instant now) = 0;
 

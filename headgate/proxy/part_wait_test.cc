@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 
 // Tells requests to wait until it has an answer.
 struct Rounds final : Admission {
-  Verdict Admit(std::string_view, base::Instant) override { return verdict; }
-  Verdict Ask(std::string_view client, Asking asking, base::Instant) override {
+  AdmissionVerdict Admit(std::string_view, base::Instant) override { return verdict; }
+  AdmissionVerdict Ask(std::string_view client, Asking asking, base::Instant) override {
     asked.emplace_back(client);
     tickets.push_back(asking.ticket);
     if (is_decided || asking.is_last) {
@@ -32,7 +32,7 @@ struct Rounds final : Admission {
   }
   void OnLeft(const Leaving&, base::Instant) override {}
 
-  Verdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
+  AdmissionVerdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
   bool is_decided = false;
   std::vector<std::string> asked;
   std::vector<uint64_t> tickets;

@@ -29,20 +29,21 @@ std::string_view TextOf(share::Reason reason) {
 
 }  // namespace
 
-Verdict PoolAdmission::Admit(std::string_view client, base::Instant now) {
+AdmissionVerdict PoolAdmission::Admit(std::string_view client, base::Instant now) {
   return Describe(pool_.Admit(client, 1, now));
 }
 
-Verdict Describe(const share::Verdict& verdict) {
-  Verdict answer{.admitted = verdict.admitted,
-                 .has_limit = verdict.has_limit,
-                 .quota = verdict.limit,
-                 .remaining = verdict.remaining,
-                 .reset_after = verdict.reset_after,
-                 .reason = TextOf(verdict.reason),
-                 .names_no_client = !verdict.admitted && verdict.reason == share::Reason::kNoClient,
-                 .counted_only = verdict.counted_only,
-                 .number = verdict.number};
+AdmissionVerdict Describe(const share::PoolAnswer& verdict) {
+  AdmissionVerdict answer{
+      .admitted = verdict.admitted,
+      .has_limit = verdict.has_limit,
+      .quota = verdict.limit,
+      .remaining = verdict.remaining,
+      .reset_after = verdict.reset_after,
+      .reason = TextOf(verdict.reason),
+      .names_no_client = !verdict.admitted && verdict.reason == share::Reason::kNoClient,
+      .counted_only = verdict.counted_only,
+      .number = verdict.number};
   // A request without a client never passes, however long it waits.
   const bool never = verdict.retry_after == algorithm::kNever || answer.names_no_client;
   if (!verdict.admitted && !never) {
@@ -54,7 +55,7 @@ Verdict Describe(const share::Verdict& verdict) {
 }
 
 bool PoolAdmission::SeesRoom(std::string_view client, base::Instant now) {
-  const share::Verdict seen = pool_.Admit(client, 0, now);
+  const share::PoolAnswer seen = pool_.Admit(client, 0, now);
   return seen.admitted && (!seen.has_limit || seen.remaining > 0);
 }
 
@@ -62,13 +63,13 @@ void PoolAdmission::OnLeft(const Leaving& leaving, base::Instant now) {
   const auto outcome = [&] {
     switch (leaving.how) {
       case Left::kAnswered:
-        return capacity::Outcome::kAnswered;
+        return capacity::RequestEnd::kAnswered;
       case Left::kFailed:
-        return capacity::Outcome::kFailed;
+        return capacity::RequestEnd::kFailed;
       case Left::kUnasked:
         break;
     }
-    return capacity::Outcome::kLeft;
+    return capacity::RequestEnd::kLeft;
   }();
   pool_.OnEnd({.number = leaving.number,
                .outcome = outcome,

@@ -8,14 +8,14 @@
 
 namespace headgate::proxy {
 
-Verdict Describe(const share::Verdict& verdict);
+AdmissionVerdict Describe(const share::PoolAnswer& verdict);
 
 class PoolAdmission final : public Admission {
  public:
   // `pool` must outlive this object.
   explicit PoolAdmission(share::SharePool& pool) : pool_(pool) {}
 
-  Verdict Admit(std::string_view client, base::Instant now) override;
+  AdmissionVerdict Admit(std::string_view client, base::Instant now) override;
   bool SeesRoom(std::string_view client, base::Instant now) override;
   uint64_t LetThrough(base::Instant now) override { return pool_.LetThrough(now); }
   bool refuses() const override { return pool_.mode() == share::Mode::kEnforce; }

@@ -19,13 +19,13 @@ std::unique_ptr<share::SharePool> MakePool(share::ShareOptions options) {
 TEST(PoolAdmission, ClientGetsItsShareAndThenHearsWhenTheCycleEnds) {
   const auto pool = MakePool({.pool = {.capacity = 2}});
   PoolAdmission admission(*pool);
-  const Verdict first = admission.Admit("ann", kStart);
+  const AdmissionVerdict first = admission.Admit("ann", kStart);
   EXPECT_TRUE(first.admitted);
   EXPECT_TRUE(first.has_limit);
   EXPECT_EQ(first.quota, 2u);
   EXPECT_EQ(first.remaining, 1u);
   EXPECT_TRUE(admission.Admit("ann", kStart + seconds(1)).admitted);
-  const Verdict refused = admission.Admit("ann", kStart + seconds(4));
+  const AdmissionVerdict refused = admission.Admit("ann", kStart + seconds(4));
   EXPECT_FALSE(refused.admitted);
   EXPECT_EQ(refused.retry_after, seconds(6));
   EXPECT_EQ(refused.reason, "the client has used its share of this cycle");
@@ -35,7 +35,7 @@ TEST(PoolAdmission, ClientGetsItsShareAndThenHearsWhenTheCycleEnds) {
 TEST(PoolAdmission, RequestWithoutAClientIsNotToldToComeBack) {
   const auto pool = MakePool({.pool = {.capacity = 2}});
   PoolAdmission admission(*pool);
-  const Verdict verdict = admission.Admit("", kStart);
+  const AdmissionVerdict verdict = admission.Admit("", kStart);
   EXPECT_FALSE(verdict.admitted);
   EXPECT_EQ(verdict.retry_after, std::nullopt);
 }
@@ -44,7 +44,7 @@ TEST(PoolAdmission, PassthroughAdmitsEverybody) {
   const auto pool = MakePool({.pool = {.capacity = 1}, .mode = share::Mode::kPassthrough});
   PoolAdmission admission(*pool);
   for (int i = 0; i < 3; ++i) {
-    const Verdict verdict = admission.Admit("ann", kStart);
+    const AdmissionVerdict verdict = admission.Admit("ann", kStart);
     EXPECT_TRUE(verdict.admitted);
     EXPECT_EQ(verdict.counted_only, i > 0) << i;
   }
@@ -89,7 +89,7 @@ TEST(PoolAdmission, RequestsInFlightAreLimited) {
   PoolAdmission admission(*pool);
   const uint64_t number = admission.Admit("ann", kStart).number;
   EXPECT_TRUE(admission.Admit("bob", kStart).admitted);
-  const Verdict full = admission.Admit("cid", kStart);
+  const AdmissionVerdict full = admission.Admit("cid", kStart);
   EXPECT_FALSE(full.admitted);
   EXPECT_EQ(full.retry_after, seconds(1));
   admission.OnLeft({.number = number, .how = Left::kAnswered, .sent_at = kStart},

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 struct AdmitsAll final : Admission {
-  Verdict Admit(std::string_view, base::Instant) override { return {}; }
+  AdmissionVerdict Admit(std::string_view, base::Instant) override { return {}; }
   void OnLeft(const Leaving&, base::Instant) override {}
 };
 

@@ -55,7 +55,7 @@ Relay::Relay(const RelayContext& context, std::optional<uint64_t> client_key,
 Relay::~Relay() {
   if (stage_ == Stage::kDone) return;
   GiveUpUpstream(Ended::kCancelled, moved_);
-  Finish(Outcome::kClientGone, moved_);
+  Finish(RelayOutcome::kClientGone, moved_);
 }
 
 void Relay::Begin(base::Instant now) {
@@ -76,7 +76,7 @@ void Relay::OnPlace(Place& place, base::Instant now) {
   place_ = &place;
   if (grpc_ && !place.speaks_http2()) {
     LeavePlace(Ended::kNotBegun, now);
-    return Fail({.outcome = Outcome::kUnsuitable,
+    return Fail({.outcome = RelayOutcome::kUnsuitable,
                  .status = 501,
                  .detail = "the upstream does not speak HTTP/2, which gRPC needs",
                  .error = "proxy_configuration_error"},
@@ -103,37 +103,37 @@ void Relay::OnPlace(Place& place, base::Instant now) {
 void Relay::OnNoPlace(NoPlace why, std::string_view /*detail*/, base::Instant now) {
   switch (why) {
     case NoPlace::kRefused:
-      return Fail({.outcome = Outcome::kUnreachable,
+      return Fail({.outcome = RelayOutcome::kUnreachable,
                    .status = 502,
                    .detail = "the upstream cannot be reached",
                    .error = "connection_refused"},
                   Ended::kNotBegun, now);
     case NoPlace::kTimeout:
-      return Fail({.outcome = Outcome::kUnreachable,
+      return Fail({.outcome = RelayOutcome::kUnreachable,
                    .status = 504,
                    .detail = "the upstream did not accept a connection in time",
                    .error = "connection_timeout"},
                   Ended::kNotBegun, now);
     case NoPlace::kUntrusted:
-      return Fail({.outcome = Outcome::kUnreachable,
+      return Fail({.outcome = RelayOutcome::kUnreachable,
                    .status = 502,
                    .detail = "the certificate of the upstream is not trusted",
                    .error = "tls_certificate_error"},
                   Ended::kNotBegun, now);
     case NoPlace::kTlsFailed:
-      return Fail({.outcome = Outcome::kUnreachable,
+      return Fail({.outcome = RelayOutcome::kUnreachable,
                    .status = 502,
                    .detail = "the TLS handshake with the upstream failed",
                    .error = "tls_protocol_error"},
                   Ended::kNotBegun, now);
     case NoPlace::kQueueFull:
-      return Fail({.outcome = Outcome::kNoPlace,
+      return Fail({.outcome = RelayOutcome::kNoPlace,
                    .status = 503,
                    .detail = "too many requests wait for a connection to the upstream",
                    .error = "connection_limit_reached"},
                   Ended::kNotBegun, now);
     case NoPlace::kClosed:
-      return Fail({.outcome = Outcome::kNoPlace,
+      return Fail({.outcome = RelayOutcome::kNoPlace,
                    .status = 503,
                    .detail = "the proxy shuts down",
                    .error = "destination_unavailable"},
@@ -206,7 +206,7 @@ void Relay::OnEnd(const http::Fields& trailers, base::Instant now) {
     // The upstream's direction has ended already, so the upstream's exchange ends with this call.
     if (answer_ended_) {
       LeavePlace(Ended::kWell, now);
-      Finish(Outcome::kAnswered, now);
+      Finish(RelayOutcome::kAnswered, now);
     }
     return;
   }
@@ -219,7 +219,8 @@ void Relay::OnAbort(base::Instant now) {
   if (stage_ == Stage::kDone) return;
   TakeBackUnsent();
   GiveUpUpstream(Ended::kCancelled, now);
-  Finish(client_.request_is_malformed() ? Outcome::kMalformed : Outcome::kClientGone, now);
+  Finish(client_.request_is_malformed() ? RelayOutcome::kMalformed : RelayOutcome::kClientGone,
+         now);
 }
 
 void Relay::OnWritable(base::Instant now) {
@@ -267,12 +268,13 @@ void Relay::Fail(const FailedAnswer& answer, Ended ended, base::Instant now) {
 
 // A gRPC client gets an error status in the trailers; otherwise it would take the end of the
 // messages for success.
-void Relay::CutShort(Outcome outcome, base::Instant now) {
+void Relay::CutShort(RelayOutcome outcome, base::Instant now) {
   if (grpc_ && may_have_trailers_) {
     http::Fields trailers;
-    trailers.Add("grpc-status", std::to_string(static_cast<unsigned>(
-                                    outcome == Outcome::kTooSlow ? GrpcStatus::kDeadlineExceeded
-                                                                 : GrpcStatus::kUnavailable)));
+    trailers.Add("grpc-status",
+                 std::to_string(static_cast<unsigned>(outcome == RelayOutcome::kTooSlow
+                                                          ? GrpcStatus::kDeadlineExceeded
+                                                          : GrpcStatus::kUnavailable)));
     client_.SendEnd(trailers);
   } else {
     TakeBackUnsent();
@@ -292,21 +294,22 @@ void Relay::LeavePool(Left how, base::Instant now) {
   }
 }
 
-void Relay::Finish(Outcome outcome, base::Instant now) {
+void Relay::Finish(RelayOutcome outcome, base::Instant now) {
   HEADGATE_CHECK(place_ == nullptr && stage_ != Stage::kDone);
   stage_ = Stage::kDone;
   TickWheel::Cancel(*this);
   context_.counters.Add(outcome);
   // Only failures of the upstream count against it; a client that leaves says nothing about it.
-  const bool failed = outcome == Outcome::kUnreachable || outcome == Outcome::kBroken ||
-                      (outcome == Outcome::kTooSlow && was_sent_);
+  const bool failed = outcome == RelayOutcome::kUnreachable || outcome == RelayOutcome::kBroken ||
+                      (outcome == RelayOutcome::kTooSlow && was_sent_);
   LeavePool(failed ? Left::kFailed : Left::kUnasked, now);
   if (was_sent_ && status_told_ != Status::kTold) end_.TellUnanswered(now);
   end_.Tell(sizes_, now);
   body_.clear();
   // The rest of the request is received and dropped, so its bytes must be credited, or the
   // connection stalls for its other exchanges.
-  if (client_uncredited_ > 0 && outcome != Outcome::kClientGone && outcome != Outcome::kMalformed)
+  if (client_uncredited_ > 0 && outcome != RelayOutcome::kClientGone &&
+      outcome != RelayOutcome::kMalformed)
     client_.Consumed(std::exchange(client_uncredited_, 0));
 }
 
@@ -353,7 +356,7 @@ void Relay::OnTimeout(base::Instant now) {
   if (deadline_ && *deadline_ <= now) {
     if (!answering) return FailAtDeadline(now);
     GiveUpUpstream(Ended::kCancelled, now);
-    return CutShort(Outcome::kTooSlow, now);
+    return CutShort(RelayOutcome::kTooSlow, now);
   }
   if (stage_ == Stage::kWaiting) return FailInQueue(now);
   if (stage_ == Stage::kAsked) return OnAnswerTimeout(now);
@@ -361,7 +364,7 @@ void Relay::OnTimeout(base::Instant now) {
   const bool client_is_slow = client_.unsent_bytes() >= kWindowBytes;
   const bool blameless = client_is_slow || stage_ == Stage::kTunnel;
   GiveUpUpstream(blameless ? Ended::kCancelled : Ended::kTooSlow, now);
-  CutShort(client_is_slow ? Outcome::kSlowReader : Outcome::kCutShort, now);
+  CutShort(client_is_slow ? RelayOutcome::kSlowReader : RelayOutcome::kCutShort, now);
 }
 
 void Relay::OnAnswerTimeout(base::Instant now) {
@@ -374,13 +377,13 @@ void Relay::OnAnswerTimeout(base::Instant now) {
   }
   // The upstream has room, but the request is incomplete: the client is the slow side.
   if (!end_sent_ && upstream_->unsent_bytes() < kWindowBytes) {
-    return Fail({.outcome = Outcome::kSlowClient,
+    return Fail({.outcome = RelayOutcome::kSlowClient,
                  .status = 408,
                  .detail = "the rest of the request did not come in time",
                  .error = ""},
                 Ended::kCancelled, now);
   }
-  Fail({.outcome = Outcome::kTooSlow,
+  Fail({.outcome = RelayOutcome::kTooSlow,
         .status = 504,
         .detail = "the upstream did not answer in time",
         .error = "http_response_timeout"},
@@ -389,7 +392,7 @@ void Relay::OnAnswerTimeout(base::Instant now) {
 
 void Relay::FailAtDeadline(base::Instant now) {
   if (place_ == nullptr) context_.places.Forget(*this);
-  Fail({.outcome = Outcome::kTooSlow,
+  Fail({.outcome = RelayOutcome::kTooSlow,
         .status = 504,
         .detail = "the deadline of the call has passed",
         .error = "http_response_timeout"},
@@ -398,7 +401,7 @@ void Relay::FailAtDeadline(base::Instant now) {
 
 void Relay::FailInQueue(base::Instant now) {
   context_.places.Forget(*this);
-  Fail({.outcome = Outcome::kNoPlace,
+  Fail({.outcome = RelayOutcome::kNoPlace,
         .status = 503,
         .detail = "no connection to the upstream became free in time",
         .error = "connection_limit_reached"},

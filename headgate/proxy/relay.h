@@ -142,7 +142,7 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void LeavePlace(Ended ended, base::Instant now);
   // ---- The end.
   struct FailedAnswer {
-    Outcome outcome;
+    RelayOutcome outcome;
     int status;
     std::string_view detail;
     std::string_view error;  // of Proxy-Status
@@ -151,9 +151,9 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   void Fail(const FailedAnswer& answer, Ended ended, base::Instant now);
   void GiveUpUpstream(Ended ended, base::Instant now);
   // After the answer's head.
-  void CutShort(Outcome outcome, base::Instant now);
+  void CutShort(RelayOutcome outcome, base::Instant now);
   // Nothing is expected from either side any more. The rest of the request is dropped.
-  void Finish(Outcome outcome, base::Instant now);
+  void Finish(RelayOutcome outcome, base::Instant now);
   // Counts the bytes of a body.
   void Count(uint64_t& size, size_t bytes, base::Instant now) {
     size += bytes;

@@ -160,7 +160,7 @@ void Relay::Answer::OnEnd(const http::Fields& trailers, base::Instant now) {
     if (!relay.end_sent_) return;
   }
   relay.LeavePlace(Ended::kWell, now);
-  relay.Finish(Outcome::kAnswered, now);
+  relay.Finish(RelayOutcome::kAnswered, now);
 }
 
 bool Relay::MayTryAgain(Failure failure) const {
@@ -185,16 +185,16 @@ void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base:
     relay.TakePlace(now);
     return relay.SetTimeout();
   }
-  if (relay.stage_ != Stage::kAsked) return relay.CutShort(Outcome::kCutShort, now);
+  if (relay.stage_ != Stage::kAsked) return relay.CutShort(RelayOutcome::kCutShort, now);
   if (failure == Failure::kInvalid) return relay.FailInvalid(now);
   if (failure == Failure::kNoTunnels) {
-    return relay.Fail({.outcome = Outcome::kUnsuitable,
+    return relay.Fail({.outcome = RelayOutcome::kUnsuitable,
                        .status = 501,
                        .detail = "the upstream takes no tunnels over HTTP/2 (RFC 8441)",
                        .error = "proxy_configuration_error"},
                       Ended::kNotBegun, now);
   }
-  relay.Fail({.outcome = Outcome::kBroken,
+  relay.Fail({.outcome = RelayOutcome::kBroken,
               .status = 502,
               .detail = "the upstream closed the connection before it answered",
               .error = "connection_terminated"},
@@ -202,7 +202,7 @@ void Relay::Answer::OnFailed(Failure failure, std::string_view /*detail*/, base:
 }
 
 void Relay::FailInvalid(base::Instant now) {
-  Fail({.outcome = Outcome::kBroken,
+  Fail({.outcome = RelayOutcome::kBroken,
         .status = 502,
         .detail = "the upstream's answer violates HTTP",
         .error = "http_protocol_error"},

@@ -11,7 +11,7 @@
 namespace headgate::proxy {
 
 // How an exchange that was let through ended.
-enum class Outcome : uint8_t {
+enum class RelayOutcome : uint8_t {
   kAnswered,     // the upstream's answer was passed on completely
   kUnreachable,  // 502: no connection to the upstream
   kBroken,       // 502: the upstream closed the connection, or violated the protocol
@@ -24,8 +24,8 @@ enum class Outcome : uint8_t {
   kMalformed,    // the body of the request violates the protocol; HTTP/1 gets 400 then
   kClientGone,
 };
-inline constexpr size_t kOutcomeCount = static_cast<size_t>(Outcome::kClientGone) + 1;
-std::string_view Name(Outcome outcome);
+inline constexpr size_t kRelayOutcomeCount = static_cast<size_t>(RelayOutcome::kClientGone) + 1;
+std::string_view Name(RelayOutcome outcome);
 
 // The upper bounds of the buckets for the time to an upstream's head, in nanoseconds: 500 µs to
 // 60 s.
@@ -35,13 +35,13 @@ inline constexpr std::array<uint64_t, 16> kAnswerBounds = {
     5'000'000'000, 10'000'000'000, 30'000'000'000, 60'000'000'000};
 
 struct RelayCounters {
-  std::array<base::Counter, kOutcomeCount> outcomes{};
+  std::array<base::Counter, kRelayOutcomeCount> outcomes{};
   base::Counter begun{};    // begun and not in `outcomes`: open
   base::Counter retries{};  // further attempts
   base::Counter tunnels{};
   base::HistogramCounter<kAnswerBounds> head_seconds{};  // from the sent head to the answer's head
 
-  void Add(Outcome outcome) { outcomes[static_cast<size_t>(outcome)].Add(); }
+  void Add(RelayOutcome outcome) { outcomes[static_cast<size_t>(outcome)].Add(); }
 };
 
 }  // namespace headgate::proxy

@@ -45,7 +45,7 @@ TEST_F(RelayFailures, BodyThatIsNotKeptIsNotSentAgain) {
   Fail(upstream, Failure::kNotSent);
   EXPECT_THAT(other.TakeGot(), IsEmpty());
   EXPECT_EQ(Status(), "502");
-  EXPECT_EQ(Count(Outcome::kBroken), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kBroken), 1u);
 }
 
 TEST_F(RelayFailures, AttemptsAreBounded) {
@@ -137,7 +137,7 @@ TEST_F(RelayFailures, UpstreamWithoutTunnelsIsUnsuitable) {
   EXPECT_EQ(Status(), "501");
   EXPECT_THAT(client.got.front(), HasSubstr("Proxy-Status=headgate; error=proxy_configuration"));
   EXPECT_THAT(client.got[1], HasSubstr("takes no tunnels over HTTP/2"));
-  EXPECT_EQ(Count(Outcome::kUnsuitable), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kUnsuitable), 1u);
   EXPECT_THAT(upstream.left, ElementsAre(Ended::kNotBegun));
   EXPECT_THAT(other.left, ElementsAre(Ended::kNotBegun));
   EXPECT_THAT(admission.left, ElementsAre(Left::kUnasked));
@@ -149,8 +149,8 @@ TEST_F(RelayFailures, MalformedBodyIsNotAClientThatHasGone) {
   client.malformed = true;
   relay->OnAbort(now);
   EXPECT_THAT(upstream.TakeGot(), ElementsAre("POST /x unsized", "data abc", "cancel"));
-  EXPECT_EQ(Count(Outcome::kMalformed), 1u);
-  EXPECT_EQ(Count(Outcome::kClientGone), 0u);
+  EXPECT_EQ(Count(RelayOutcome::kMalformed), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kClientGone), 0u);
   EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
 }
 
@@ -160,7 +160,7 @@ TEST_F(RelayFailures, NoAnswerIsForgivenOnce) {
   Fail(upstream, Failure::kNoAnswer);
   Fail(other, Failure::kNoAnswer);
   EXPECT_EQ(counters.retries.value(), 1u);
-  EXPECT_EQ(Count(Outcome::kBroken), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kBroken), 1u);
 }
 
 // It was two hours behind and has been set. Decisions do not follow at once.
@@ -202,7 +202,7 @@ TEST_F(RelayFailures, AnswerThatBreaksOffAborts) {
   Answer(upstream).OnData("half", now);
   Fail(upstream, Failure::kTruncated);
   EXPECT_THAT(client.TakeGot(), ElementsAre("head 200 unsized", "data half", "abort"));
-  EXPECT_EQ(Count(Outcome::kCutShort), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kCutShort), 1u);
   EXPECT_THAT(upstream.left, ElementsAre(Ended::kFailed));
 }
 
@@ -236,7 +236,7 @@ TEST_F(RelayFailures, QueueHasATimeout) {
   Wait(options.queue_timeout + TickWheel::kTick);
   EXPECT_EQ(waiting, nullptr);
   EXPECT_EQ(Status(), "503");
-  EXPECT_EQ(Count(Outcome::kNoPlace), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kNoPlace), 1u);
 }
 
 TEST_F(RelayFailures, AnswerHasATimeoutFromTheEndOfTheRequest) {
@@ -288,7 +288,7 @@ TEST_F(RelayFailures, ClientThatStopsReadingIsNotTheUpstreamsFault) {
   Answer(upstream).OnData(std::string(http::kWindowBytes, 'x'), now);
   Wait(options.idle_timeout + TickWheel::kTick);
   EXPECT_THAT(upstream.left, ElementsAre(Ended::kCancelled));
-  EXPECT_EQ(Count(Outcome::kSlowReader), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kSlowReader), 1u);
 }
 
 // ---- gRPC
@@ -317,7 +317,7 @@ TEST_F(RelayFailures, GrpcNeedsHttp2) {
   Begin("POST", Grpc);
   EXPECT_THAT(upstream.got, IsEmpty());
   EXPECT_THAT(client.got.front(), HasSubstr("grpc-status=12"));
-  EXPECT_EQ(Count(Outcome::kUnsuitable), 1u);
+  EXPECT_EQ(Count(RelayOutcome::kUnsuitable), 1u);
 }
 
 TEST_F(RelayFailures, GrpcAnswerThatBreaksOffHasAStatus) {

@@ -17,7 +17,7 @@ namespace headgate::proxy {
 inline constexpr base::Instant kStart = base::Instant::FromNanos(1'000'000'000'000);
 
 struct PlayedAdmission final : Admission {
-  Verdict Admit(std::string_view client, base::Instant) override {
+  AdmissionVerdict Admit(std::string_view client, base::Instant) override {
     asked.emplace_back(client);
     return verdict;
   }
@@ -29,7 +29,7 @@ struct PlayedAdmission final : Admission {
     sent_at = leaving.sent_at;
     number_left = leaving.number;
   }
-  Verdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
+  AdmissionVerdict verdict{.quota = 10, .remaining = 7, .reset_after = std::chrono::seconds(4)};
   bool sees_room = true;
   bool refusing = true;
   std::vector<std::string> asked;
@@ -86,7 +86,7 @@ struct RelayRig : Places {
   void Fail(PlayedUpstream& asked, http::Failure failure) {
     std::exchange(asked.receiver, nullptr)->OnFailed(failure, "", now);
   }
-  uint64_t Count(Outcome outcome) const {
+  uint64_t Count(RelayOutcome outcome) const {
     return counters.outcomes[static_cast<size_t>(outcome)].value();
   }
 

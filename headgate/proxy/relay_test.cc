@@ -39,7 +39,7 @@ TEST(Relay, PassesBothDirectionsOn) {
   EXPECT_THAT(rig.client.TakeGot(), ElementsAre("head 201 unsized a=b", "data de", "end t=2"));
   EXPECT_EQ(rig.upstream.credited, 2u);
   EXPECT_THAT(rig.upstream.left, ElementsAre(Ended::kWell));
-  EXPECT_EQ(rig.Count(Outcome::kAnswered), 1u);
+  EXPECT_EQ(rig.Count(RelayOutcome::kAnswered), 1u);
 }
 
 TEST(Relay, AddsItsFieldsToTheAnswer) {
@@ -260,7 +260,7 @@ TEST(Relay, EachDirectionOfATunnelEndsByItself) {
       EXPECT_THAT(rig.upstream.TakeGot(), ElementsAre("GET /x", "data late", "end"));
     }
     EXPECT_THAT(rig.upstream.left, ElementsAre(Ended::kWell));
-    EXPECT_EQ(rig.Count(Outcome::kAnswered), 1u);
+    EXPECT_EQ(rig.Count(RelayOutcome::kAnswered), 1u);
     EXPECT_EQ(rig.counters.tunnels.value(), 1u);
   }
 }
@@ -301,7 +301,7 @@ TEST(Relay, ClientThatGoesCancelsTheExchange) {
   EXPECT_THAT(rig.upstream.TakeGot(), ElementsAre("POST /x unsized", "data ab", "cancel"));
   EXPECT_THAT(rig.upstream.left, ElementsAre(Ended::kCancelled));
   EXPECT_THAT(rig.client.TakeGot(), IsEmpty());
-  EXPECT_EQ(rig.Count(Outcome::kClientGone), 1u);
+  EXPECT_EQ(rig.Count(RelayOutcome::kClientGone), 1u);
 }
 
 TEST(Relay, ClientThatGoesLeavesTheQueue) {
@@ -311,7 +311,7 @@ TEST(Relay, ClientThatGoesLeavesTheQueue) {
   ASSERT_NE(rig.waiting, nullptr);
   rig.relay->OnAbort(rig.now);
   EXPECT_EQ(rig.waiting, nullptr);
-  EXPECT_EQ(rig.Count(Outcome::kClientGone), 1u);
+  EXPECT_EQ(rig.Count(RelayOutcome::kClientGone), 1u);
   EXPECT_THAT(rig.admission.left, ElementsAre(Left::kUnasked));
 }
 
@@ -320,7 +320,7 @@ TEST(Relay, RelayThatIsDestroyedInTheMiddleIsCancelled) {
   rig.Begin("GET");
   rig.relay.reset();
   EXPECT_THAT(rig.upstream.TakeGot(), ElementsAre("GET /x", "cancel"));
-  EXPECT_EQ(rig.Count(Outcome::kClientGone), 1u);
+  EXPECT_EQ(rig.Count(RelayOutcome::kClientGone), 1u);
 }
 
 // RFC 9110, 6.6.1. 1970-01-01 is a Thursday, and the time of decisions is 1000 s then.

@@ -46,7 +46,7 @@ std::unique_ptr<http::RequestReceiver> RuleGate::Receive(Arrival arrival, Entran
   };
   const bool decided =
       judge_.Decide(Describe(arrival), make_asked, now, verdict_, BoundOf(arrival, entrance, now));
-  if (judge_.has_read_path() && verdict_.outcome != gate::Outcome::kInvalid)
+  if (judge_.has_read_path() && verdict_.outcome != gate::RequestOutcome::kInvalid)
     UseMatchedPath(arrival.head.target);
   if (!decided) {
     waiting->Keep(std::move(arrival), now);
@@ -81,7 +81,7 @@ gate::WaitBound RuleGate::BoundOf(const Arrival& arrival, const Entrance& entran
   return bound;
 }
 
-mapping::RequestHead RuleGate::Describe(const Arrival& arrival) {
+mapping::DescribedRequest RuleGate::Describe(const Arrival& arrival) {
   const http::RequestHead& head = arrival.head;
   fields_.clear();
   for (const auto [name, value] : head.fields) fields_.emplace_back(name, value);
@@ -144,7 +144,7 @@ RuleGate::Next RuleGate::NextOf(Arrival& arrival, const Entrance& entrance, base
     return RefuseBecause({.status = verdict_.status,
                           .detail = gate::DescribeRefusal(verdict_.outcome),
                           .hint = verdict_.detail,
-                          .retry_soon = verdict_.outcome == gate::Outcome::kUnavailable});
+                          .retry_soon = verdict_.outcome == gate::RequestOutcome::kUnavailable});
   }
   if (verdict_.only_peeked && held_.full()) {
     counters_.held_refused.Add();

@@ -35,7 +35,7 @@ struct Arrival {
   http::RequestHead head{};
   const net::Peer* peer = nullptr;  // valid during the call
   // If the pool was asked before the rules: its verdict, which admits the request.
-  std::optional<Verdict> admitted{};
+  std::optional<AdmissionVerdict> admitted{};
   // A rule has refused the request, and it passes only because of passthrough.
   bool let_through = false;
   // It is a preflight of CORS (wire/preflight.h), and passes without being counted.
@@ -107,7 +107,7 @@ class RuleGate {
   // How long the request may be held, if it must be.
   gate::WaitBound BoundOf(const Arrival& arrival, const Entrance& entrance,
                           base::Instant now) const;
-  mapping::RequestHead Describe(const Arrival& arrival);
+  mapping::DescribedRequest Describe(const Arrival& arrival);
   // Takes over what the judge's last request holds until its end: permits, and charges by size.
   void Follow(Arrival& arrival, base::Instant now);
   // Changes the target so that its path is the one that was matched.

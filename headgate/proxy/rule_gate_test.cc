@@ -9,7 +9,7 @@ namespace headgate::proxy {
 namespace rule_gate_test {
 
 using namespace std::chrono_literals;
-using gate::Outcome;
+using gate::RequestOutcome;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -26,7 +26,7 @@ TEST(RuleGate, RequestThatPassesIsRelayedAtOnce) {
   const auto passed = rig.Ask(kAnn);
   EXPECT_THAT(rig.admission.asked, ElementsAre("ann"));
   EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
-  EXPECT_EQ(rig.Count(Outcome::kAllowed), 1u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kAllowed), 1u);
 }
 
 // The rule leaves one request, and the pool seven.
@@ -49,7 +49,7 @@ TEST(RuleGate, RuleNamesTheFieldsAndTheBodyOfItsAnswers) {
       "requests_per_unit: 1}\n  rate_limit_fields: openai\n  refusal: {body: '${rule} "
       "${limit}'}\n");
   const auto admitted = rig.Ask({{"x-client-id", "ann"}});
-  EXPECT_EQ(rig.Count(gate::Outcome::kAllowed), 1u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kAllowed), 1u);
   const auto denied = rig.Ask({{"x-client-id", "ann"}});
   ASSERT_GE(denied->client.got.size(), 2u);
   EXPECT_THAT(denied->client.got[0], StartsWith("head 429 sized 8 "));
@@ -72,7 +72,7 @@ TEST(RuleGate, DeniedRequestTakesNothingFromThePool) {
   EXPECT_THAT(rig.other.got, IsEmpty());
   denied->receiver->OnData("abc", rig.now);
   EXPECT_EQ(denied->client.credited, 3u) << "the rest of the request is dropped";
-  EXPECT_EQ(rig.Count(Outcome::kDenied), 1u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kDenied), 1u);
   EXPECT_EQ(rig.application_counters.refused.value(), 1u);
 }
 
@@ -90,7 +90,7 @@ TEST(RuleGate, PreflightPassesUnlessAListRefusesIt) {
   const auto passed = rig.Ask(preflight());
   EXPECT_EQ(rig.upstream.got.size(), 1u);
   EXPECT_THAT(rig.admission.asked, IsEmpty());
-  EXPECT_EQ(rig.Count(Outcome::kPreflight), 1u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kPreflight), 1u);
   EXPECT_EQ(rig.application_counters.preflights.value(), 1u);
   rig.Map(
       "mappings:\n- refuse: [{client_address: true, networks: [192.0.2.0/24]}]\n"
@@ -183,7 +183,7 @@ TEST(RuleGate, InPassthroughNothingIsRefused) {
               ElementsAre(AllOf(StartsWith("head 200 "), HasSubstr("RateLimit=\"client\";r=0"),
                                 Not(HasSubstr("Retry-After")))));
   EXPECT_EQ(rig.rule_counters.let_through.value(), 1u);
-  EXPECT_EQ(rig.Count(Outcome::kDenied), 1u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kDenied), 1u);
   EXPECT_THAT(rig.admission.asked, ElementsAre("ann")) << "the second takes nothing from the pool";
 }
 
@@ -195,11 +195,11 @@ TEST(RuleGate, InPassthroughRequestThatThePoolWouldRefuseTakesNothingFromARule) 
   rig.admission.verdict.counted_only = true;
   const auto first = rig.Ask(kAnn);
   EXPECT_THAT(rig.upstream.got, ElementsAre("POST /x x-client-id=ann"));
-  EXPECT_EQ(rig.Count(Outcome::kAllowed) + rig.Count(Outcome::kDenied), 0u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kAllowed) + rig.Count(gate::RequestOutcome::kDenied), 0u);
   rig.admission.sees_room = true;
   rig.admission.verdict.counted_only = false;
   const auto second = rig.Ask(kAnn);
-  EXPECT_EQ(rig.Count(Outcome::kAllowed), 1u);
+  EXPECT_EQ(rig.Count(RequestOutcome::kAllowed), 1u);
   EXPECT_EQ(rig.rule_counters.let_through.value(), 0u);
 }
 

@@ -100,7 +100,7 @@ struct RuleRig : RelayRig {
     now += d;
     held.Advance(now);
   }
-  uint64_t Count(gate::Outcome outcome) const {
+  uint64_t Count(gate::RequestOutcome outcome) const {
     return rule_counters.verdicts.outcomes[static_cast<size_t>(outcome)].value();
   }
   uint64_t HeldNow() const {

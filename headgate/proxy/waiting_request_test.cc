@@ -15,7 +15,7 @@ namespace headgate::proxy {
 namespace waiting_request_test {
 
 using namespace std::chrono_literals;
-using gate::Outcome;
+using gate::RequestOutcome;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

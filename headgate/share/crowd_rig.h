@@ -115,7 +115,7 @@ class CrowdRig {
       client.next = IsRandom(client) ? Later(client) : now_ + gap;
       return;
     }
-    const Verdict verdict = Send(client, count);
+    const PoolAnswer verdict = Send(client, count);
     switch (client.member.temper) {
       case Temper::kQuiet:
       case Temper::kComesAndGoes:
@@ -153,8 +153,8 @@ class CrowdRig {
     }
   }
 
-  Verdict Send(const Client& client, Counted& count) {
-    const Verdict verdict = pool_.Admit(client.member.name, 1, now_);
+  PoolAnswer Send(const Client& client, Counted& count) {
+    const PoolAnswer verdict = pool_.Admit(client.member.name, 1, now_);
     ++count.asked;
     count.passed += verdict.admitted;
     return verdict;

@@ -38,11 +38,11 @@ FleetPool::FleetPool(const ShareOptions& options, FairSharePool pool)
       in_flight_(options_.secret),
       state_{.pool = std::move(pool)} {}
 
-Verdict FleetPool::Admit(std::string_view client_id, Cost cost, Asking asking, Instant now) {
+PoolAnswer FleetPool::Admit(std::string_view client_id, Cost cost, Asking asking, Instant now) {
   ClientNames::Buffer buffer;
   const std::string_view name = names_.NameOf(client_id, buffer);
   bool needs_round = false;
-  Verdict verdict;
+  PoolAnswer verdict;
   {
     const std::lock_guard lock(mutex_);
     Advance(now);
@@ -57,12 +57,12 @@ Verdict FleetPool::Admit(std::string_view client_id, Cost cost, Asking asking, I
   return verdict;
 }
 
-Verdict FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Instant now,
-                         bool& needs_round) {
+PoolAnswer FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Instant now,
+                            bool& needs_round) {
   if (name.empty())
     return Settle(nullptr, cost, {.reason = Reason::kNoClient, .retry_after = algorithm::kNever});
   if (alone_) return JudgeAlone(name, cost, now);
-  if (cost == 0) return Look(name, now);
+  if (cost == 0) return Peek(name, now);
   Client* const client = EnsureClient(name);
   if (client == nullptr || (client->is_told && client->refused)) {
     return Settle(nullptr, cost,
@@ -74,11 +74,11 @@ Verdict FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Instan
   if (cost <= client->part) {
     client->part -= cost;
     client->admitted += cost;
-    Verdict verdict = Describe(*client, now);
+    PoolAnswer verdict = Describe(*client, now);
     verdict.admitted = true;
     return Settle(client, cost, verdict);
   }
-  Verdict verdict = Describe(*client, now);
+  PoolAnswer verdict = Describe(*client, now);
   verdict.retry_after = WaitOf(cost, now);
   verdict.reason = Reason::kShareUsed;
   if (cost > std::max(state_.pool.capacity(), state_.pool.options_next().capacity)) {
@@ -99,7 +99,7 @@ Verdict FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Instan
   return Settle(client, cost, verdict);
 }
 
-Verdict FleetPool::Defer(Client& client, Cost cost, Asking asking, Verdict verdict) {
+PoolAnswer FleetPool::Defer(Client& client, Cost cost, Asking asking, PoolAnswer verdict) {
   if (mode_ == Mode::kPassthrough) {
     // It passes now. The round tells whether it would have been refused.
     client.owed = Sum(client.owed, cost);
@@ -118,16 +118,16 @@ Verdict FleetPool::Defer(Client& client, Cost cost, Asking asking, Verdict verdi
   return Settle(&client, cost, verdict);
 }
 
-Verdict FleetPool::JudgeAlone(std::string_view name, Cost cost, Instant now) {
+PoolAnswer FleetPool::JudgeAlone(std::string_view name, Cost cost, Instant now) {
   const uint64_t refused_clients = alone_->refused_clients();
   const algorithm::Decision decision =
       alone_->Decide({.client = name, .cost = cost, .weight = names_.WeightOf(name)}, now);
-  Verdict verdict{.admitted = decision.allowed,
-                  .has_limit = true,
-                  .limit = decision.limit,
-                  .remaining = decision.remaining,
-                  .retry_after = decision.retry_after,
-                  .reset_after = decision.reset_after};
+  PoolAnswer verdict{.admitted = decision.allowed,
+                     .has_limit = true,
+                     .limit = decision.limit,
+                     .remaining = decision.remaining,
+                     .retry_after = decision.retry_after,
+                     .reset_after = decision.reset_after};
   if (alone_->refused_clients() != refused_clients) {
     verdict.reason = Reason::kTooManyClients;
     verdict.has_limit = false;
@@ -139,9 +139,9 @@ Verdict FleetPool::JudgeAlone(std::string_view name, Cost cost, Instant now) {
   return Settle(EnsureClient(name), cost, verdict);
 }
 
-Verdict FleetPool::Look(std::string_view name, Instant now) const {
+PoolAnswer FleetPool::Peek(std::string_view name, Instant now) const {
   const auto found = clients_.find(absl::string_view(name.data(), name.size()));
-  Verdict verdict;
+  PoolAnswer verdict;
   if (found != clients_.end()) verdict = Describe(found->second, now);
   // Nothing is known: a round would have to tell.
   if (found == clients_.end() || !found->second.is_told)
@@ -151,7 +151,7 @@ Verdict FleetPool::Look(std::string_view name, Instant now) const {
   return verdict;
 }
 
-Verdict FleetPool::Describe(const Client& client, Instant now) const {
+PoolAnswer FleetPool::Describe(const Client& client, Instant now) const {
   const uint64_t remaining = client.part + (client.is_told ? client.room : 0);
   return {.has_limit = client.is_known,
           .limit = std::max(client.limit, remaining),
@@ -159,7 +159,7 @@ Verdict FleetPool::Describe(const Client& client, Instant now) const {
           .reset_after = remaining > 0 ? LeftOfCycle(now) : WaitOf(1, now)};
 }
 
-Verdict FleetPool::Settle(Client* client, Cost cost, Verdict verdict) {
+PoolAnswer FleetPool::Settle(Client* client, Cost cost, PoolAnswer verdict) {
   if (cost == 0) return verdict;
   cost = std::min<Cost>(cost, algorithm::kFairCapacityMax);
   if (verdict.reason != Reason::kNoClient && verdict.reason != Reason::kTooManyClients) {

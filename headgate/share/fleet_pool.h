@@ -70,7 +70,8 @@ class FleetPool {
 
   // Decides about one request, like SharePool::Admit. If the verdict has a ticket, the request
   // should ask again in a moment, with that ticket.
-  Verdict Admit(std::string_view client_id, algorithm::Cost cost, Asking asking, base::Instant now);
+  PoolAnswer Admit(std::string_view client_id, algorithm::Cost cost, Asking asking,
+                   base::Instant now);
 
   // An admitted request has ended, which is not one with the number 0. If it was not sent, its
   // client may spend what it has taken, as long as the cycle lasts.
@@ -135,14 +136,14 @@ class FleetPool {
 
   // ---- Requests, with the lock. `needs_round` becomes true if one should begin at once.
 
-  Verdict Judge(std::string_view name, algorithm::Cost cost, Asking asking, base::Instant now,
-                bool& needs_round);
-  Verdict JudgeAlone(std::string_view name, algorithm::Cost cost, base::Instant now);
-  Verdict Defer(Client& client, algorithm::Cost cost, Asking asking, Verdict verdict);
-  Verdict Look(std::string_view name, base::Instant now) const;
-  Verdict Describe(const Client& client, base::Instant now) const;
+  PoolAnswer Judge(std::string_view name, algorithm::Cost cost, Asking asking, base::Instant now,
+                   bool& needs_round);
+  PoolAnswer JudgeAlone(std::string_view name, algorithm::Cost cost, base::Instant now);
+  PoolAnswer Defer(Client& client, algorithm::Cost cost, Asking asking, PoolAnswer verdict);
+  PoolAnswer Peek(std::string_view name, base::Instant now) const;
+  PoolAnswer Describe(const Client& client, base::Instant now) const;
   // Counts the decision. A refused request passes nevertheless in Mode::kPassthrough.
-  Verdict Settle(Client* client, algorithm::Cost cost, Verdict verdict);
+  PoolAnswer Settle(Client* client, algorithm::Cost cost, PoolAnswer verdict);
   // The number of the cycle in which parts are spent. Other numbers than those of the shared pool
   // while this instance is alone.
   uint64_t SpentCycle() const;

@@ -24,7 +24,7 @@ struct FleetPoolTest : ::testing::Test {
     pool->OnNeed([this] { ++needs; });
   }
 
-  Verdict Ask(std::string_view client, Asking asking = {}, algorithm::Cost cost = 1) {
+  PoolAnswer Ask(std::string_view client, Asking asking = {}, algorithm::Cost cost = 1) {
     return pool->Admit(client, cost, asking, now);
   }
   // A round that is written at once.
@@ -42,13 +42,13 @@ struct FleetPoolTest : ::testing::Test {
 };
 
 TEST_F(FleetPoolTest, ARequestWithoutAPartWaitsForARound) {
-  const Verdict first = Ask("A");
+  const PoolAnswer first = Ask("A");
   EXPECT_FALSE(first.admitted);
   EXPECT_NE(first.ticket, 0u);
   EXPECT_EQ(needs, 1);
   EXPECT_EQ(Ask("A", {.ticket = first.ticket}).ticket, first.ticket) << "no round has ended";
   Round();
-  const Verdict second = Ask("A", {.ticket = first.ticket});
+  const PoolAnswer second = Ask("A", {.ticket = first.ticket});
   EXPECT_TRUE(second.admitted);
   EXPECT_EQ(second.limit, 40u);
   EXPECT_EQ(second.remaining, 39u);
@@ -57,19 +57,19 @@ TEST_F(FleetPoolTest, ARequestWithoutAPartWaitsForARound) {
 }
 
 TEST_F(FleetPoolTest, WhatARequestHasTakenThatWasNotSentMayBeSpentAgain) {
-  const Verdict first = Ask("A");
+  const PoolAnswer first = Ask("A");
   Round();
-  const Verdict last = Ask("A", {.ticket = first.ticket, .is_last = true}, 1);
+  const PoolAnswer last = Ask("A", {.ticket = first.ticket, .is_last = true}, 1);
   ASSERT_TRUE(last.admitted);
   const uint64_t left = Ask("A", {}, 0).remaining;
   pool->OnEnd(last.number, /*was_sent=*/false, now);
   EXPECT_EQ(Ask("A", {}, 0).remaining, left + 1);
-  const Verdict again = Ask("A");
+  const PoolAnswer again = Ask("A");
   ASSERT_TRUE(again.admitted);
   pool->OnEnd(again.number, /*was_sent=*/true, now);
   EXPECT_EQ(Ask("A", {}, 0).remaining, left);
   // Not in the next cycle.
-  Verdict late = Ask("A");
+  PoolAnswer late = Ask("A");
   Round();
   late = Ask("A", {.ticket = late.ticket});
   ASSERT_TRUE(late.admitted);
@@ -81,11 +81,11 @@ TEST_F(FleetPoolTest, WhatARequestHasTakenThatWasNotSentMayBeSpentAgain) {
 }
 
 TEST_F(FleetPoolTest, OnceAShareIsUsedUpRequestsAreRefusedAtOnce) {
-  const Verdict first = Ask("A");
+  const PoolAnswer first = Ask("A");
   shared.AddDemand({.client = "A", .cost = 40}, now);
   EXPECT_EQ(shared.TakePart("A", 40), 40u) << "another instance";
   Round();
-  const Verdict refused = Ask("A", {.ticket = first.ticket});
+  const PoolAnswer refused = Ask("A", {.ticket = first.ticket});
   EXPECT_FALSE(refused.admitted);
   EXPECT_EQ(refused.ticket, 0u);
   EXPECT_EQ(refused.reason, Reason::kShareUsed);
@@ -98,7 +98,7 @@ TEST_F(FleetPoolTest, OnceAShareIsUsedUpRequestsAreRefusedAtOnce) {
 }
 
 TEST_F(FleetPoolTest, ARequestThatCannotWaitIsRefusedEarly) {
-  const Verdict verdict = Ask("A", {.is_last = true});
+  const PoolAnswer verdict = Ask("A", {.is_last = true});
   EXPECT_FALSE(verdict.admitted);
   EXPECT_EQ(verdict.ticket, 0u);
   EXPECT_EQ(verdict.retry_after, seconds(1));
@@ -106,10 +106,10 @@ TEST_F(FleetPoolTest, ARequestThatCannotWaitIsRefusedEarly) {
 }
 
 TEST_F(FleetPoolTest, APartEndsWithItsCycle) {
-  const Verdict first = Ask("A");
+  const PoolAnswer first = Ask("A");
   Round();
   now += seconds(10);
-  const Verdict late = Ask("A", {.ticket = first.ticket});
+  const PoolAnswer late = Ask("A", {.ticket = first.ticket});
   EXPECT_FALSE(late.admitted);
   EXPECT_NE(late.ticket, 0u) << "it waits for a part of the new cycle";
   EXPECT_EQ(pool->figures().expired, 1u);
@@ -119,7 +119,7 @@ TEST_F(FleetPoolTest, APartEndsWithItsCycle) {
 }
 
 TEST_F(FleetPoolTest, AnAbandonedRoundReportsTheSameAgain) {
-  const Verdict first = Ask("A");
+  const PoolAnswer first = Ask("A");
   const FleetReport lost = pool->BeginRound(now);
   ASSERT_EQ(lost.clients.size(), 1u);
   pool->AbandonRound(lost);
@@ -133,7 +133,7 @@ TEST_F(FleetPoolTest, AnAbandonedRoundReportsTheSameAgain) {
 }
 
 TEST_F(FleetPoolTest, GivesBackWhatItDoesNotNeed) {
-  const Verdict first = Ask("A");
+  const PoolAnswer first = Ask("A");
   Round();
   EXPECT_EQ(shared.RoomFor("A"), 39u);
   (void)first;  // its client has left
@@ -145,7 +145,7 @@ TEST_F(FleetPoolTest, GivesBackWhatItDoesNotNeed) {
 }
 
 TEST_F(FleetPoolTest, WhatNeverFitsIsRefusedWithoutARound) {
-  const Verdict verdict = Ask("A", {}, 41);
+  const PoolAnswer verdict = Ask("A", {}, 41);
   EXPECT_EQ(verdict.reason, Reason::kNeverFits);
   EXPECT_EQ(verdict.retry_after, algorithm::kNever);
   EXPECT_EQ(Ask("").reason, Reason::kNoClient);

@@ -12,7 +12,7 @@ namespace share_auto_test {
 
 using base::Duration;
 using base::Instant;
-using capacity::Outcome;
+using capacity::RequestEnd;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -146,12 +146,12 @@ TEST(ShareAuto, OnlyLimitsRequestsInFlightAtFirst) {
   const Instant start = Instant::FromNanos(1'000'000'000);
   uint64_t number = 0;
   for (int i = 0; i < 16; ++i) {
-    const Verdict verdict = pool->Admit("A", 1, start);
+    const PoolAnswer verdict = pool->Admit("A", 1, start);
     EXPECT_TRUE(verdict.admitted);
     EXPECT_FALSE(verdict.has_limit);
     number = verdict.number;
   }
-  const Verdict refused = pool->Admit("A", 1, start);
+  const PoolAnswer refused = pool->Admit("A", 1, start);
   EXPECT_FALSE(refused.admitted);
   EXPECT_EQ(refused.reason, Reason::kInFlight);
   EXPECT_EQ(refused.retry_after, seconds(1)) << "the latency is not known";
@@ -177,14 +177,14 @@ TEST(ShareAuto, TheLimitDoublesUntilAnswersShowAQueue) {
   const Instant start = Instant::FromNanos(1'000'000'000);
   std::vector<uint64_t> numbers;
   for (int i = 0; i < 1000; ++i) {
-    const Verdict verdict = pool->Admit("A", 1, start);
+    const PoolAnswer verdict = pool->Admit("A", 1, start);
     ASSERT_TRUE(verdict.admitted) << i;
     numbers.push_back(verdict.number);
   }
   EXPECT_EQ(SnapshotOf(*pool, start).upstream->limit, 1024u);
   // 16 answers after 10 ms, and then 16 after 20 ms.
   for (size_t i = 0; i < 32; ++i) {
-    pool->OnEnd({.number = numbers[i], .outcome = Outcome::kAnswered, .sent_at = start},
+    pool->OnEnd({.number = numbers[i], .outcome = RequestEnd::kAnswered, .sent_at = start},
                 start + milliseconds(i < 16 ? 10 : 20));
   }
   EXPECT_FALSE(pool->Admit("A", 1, start + milliseconds(20)).admitted);
@@ -199,7 +199,7 @@ TEST(ShareAuto, ARequestThatIsLetThroughIsInFlightAndNoDemand) {
   const PoolSnapshot during = SnapshotOf(*pool, now);
   EXPECT_EQ(during.upstream->in_flight, 1u);
   EXPECT_EQ(during.counts.allowed + during.counts.rejected, 0u);
-  pool->OnEnd({.number = number, .outcome = Outcome::kAnswered, .sent_at = now},
+  pool->OnEnd({.number = number, .outcome = RequestEnd::kAnswered, .sent_at = now},
               now + milliseconds(1));
   EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 0u);
 }
@@ -208,10 +208,10 @@ TEST(ShareAuto, ARequestWithoutAnIdIsInFlightInPassthrough) {
   const auto pool = MakeAuto();
   pool->SetMode(Mode::kPassthrough);
   const Instant now = Instant::FromNanos(1'000'000'000);
-  const Verdict verdict = pool->Admit("", 1, now);
+  const PoolAnswer verdict = pool->Admit("", 1, now);
   EXPECT_TRUE(verdict.counted_only);
   EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 1u);
-  pool->OnEnd({.number = verdict.number, .outcome = Outcome::kAnswered, .sent_at = now},
+  pool->OnEnd({.number = verdict.number, .outcome = RequestEnd::kAnswered, .sent_at = now},
               now + milliseconds(1));
   EXPECT_EQ(SnapshotOf(*pool, now).upstream->in_flight, 0u);
 }
@@ -244,7 +244,7 @@ TEST(ShareAuto, AClientOnPaceIsSentAboveTheLimitUpToHalfAsMuchAgain) {
   const uint32_t limit = before.upstream->limit;
   uint32_t sent = 0;
   EXPECT_TRUE(pool.Admit("A", 0, storm.rig.now()).admitted) << "a look";
-  Verdict verdict = pool.Admit("A", 1, storm.rig.now());
+  PoolAnswer verdict = pool.Admit("A", 1, storm.rig.now());
   for (; verdict.admitted; verdict = pool.Admit("A", 1, storm.rig.now())) ++sent;
   EXPECT_EQ(sent, limit + limit / 2 + 1);
   EXPECT_FALSE(pool.Admit("A", 0, storm.rig.now()).admitted) << "a look";
@@ -287,7 +287,7 @@ TEST(ShareAuto, RequestsThatTakeMuchLongerThanUsualAreNotCounted) {
   EXPECT_EQ(snapshot.upstream->in_flight, 0u);
   EXPECT_GT(snapshot.upstream->long_requests, 0u);
   EXPECT_TRUE(pool.Admit("A", 1, then).admitted);
-  pool.OnEnd({.number = number, .outcome = Outcome::kAnswered, .sent_at = start}, then);
+  pool.OnEnd({.number = number, .outcome = RequestEnd::kAnswered, .sent_at = start}, then);
   EXPECT_EQ(SnapshotOf(pool, then).upstream->long_requests, snapshot.upstream->long_requests - 1);
   EXPECT_EQ(SnapshotOf(pool, then).upstream->in_flight, 1u);
 }
@@ -298,11 +298,11 @@ TEST(SharePoolUnsent, TheClientGetsBackWhatItHasTaken) {
   const auto pool = *SharePool::Make({.pool = {.capacity = 2, .cycle = seconds(10)}});
   const Instant now = Instant::FromNanos(1'000'000'000);
   pool->Admit("A", 1, now);
-  const Verdict last = pool->Admit("A", 1, now);
+  const PoolAnswer last = pool->Admit("A", 1, now);
   EXPECT_TRUE(last.admitted);
   EXPECT_FALSE(pool->Admit("A", 1, now).admitted);
   pool->OnEnd({.number = last.number, .was_sent = false}, now);
-  const Verdict again = pool->Admit("A", 1, now);
+  const PoolAnswer again = pool->Admit("A", 1, now);
   EXPECT_TRUE(again.admitted);
   pool->OnEnd({.number = again.number}, now);
   EXPECT_FALSE(pool->Admit("A", 1, now).admitted) << "it was sent";
@@ -312,7 +312,7 @@ TEST(SharePoolUnsent, TheClientGetsBackWhatItHasTaken) {
 TEST(SharePoolUnsent, NothingOfAnotherCycleComesBack) {
   const auto pool = *SharePool::Make({.pool = {.capacity = 2, .cycle = seconds(10)}});
   const Instant now = Instant::FromNanos(1'000'000'000);
-  const Verdict first = pool->Admit("A", 2, now);
+  const PoolAnswer first = pool->Admit("A", 2, now);
   const Instant next = now + seconds(10);
   EXPECT_TRUE(pool->Admit("A", 2, next).admitted);
   pool->OnEnd({.number = first.number, .was_sent = false}, next);

@@ -59,7 +59,7 @@ TEST(ShareHandover, RenewsNobodysAllowance) {
   EXPECT_EQ(Send(*old, "A", 40, At(seconds(0))), 40);
   EXPECT_EQ(Send(*old, "B", 1, At(seconds(1))), 0);
   const auto next = Restart(*old, FourShareForty(), At(seconds(4)));
-  const Verdict refused = next->Admit("A", 1, At(seconds(4)) + kAhead);
+  const PoolAnswer refused = next->Admit("A", 1, At(seconds(4)) + kAhead);
   EXPECT_FALSE(refused.admitted);
   EXPECT_EQ(refused.retry_after, seconds(6)) << "the cycle ends when it was due";
   EXPECT_EQ(Send(*next, "B", 19, At(milliseconds(9'999)) + kAhead), 0);
@@ -139,8 +139,8 @@ TEST(ShareHandover, DecidesAsThePoolThatIsNotRestarted) {
     for (int step = 0; step < 300; ++step) {
       now += milliseconds(random() % 400);
       const std::string client(1, static_cast<char>('a' + random() % 5));
-      const Verdict one = stays->Admit(client, 1, now);
-      const Verdict two = restarted->Admit(client, 1, now + ahead);
+      const PoolAnswer one = stays->Admit(client, 1, now);
+      const PoolAnswer two = restarted->Admit(client, 1, now + ahead);
       ASSERT_EQ(one.admitted, two.admitted) << "seed " << seed << ", step " << step;
       ASSERT_EQ(one.remaining, two.remaining) << "seed " << seed << ", step " << step;
       ASSERT_EQ(one.retry_after, two.retry_after) << "seed " << seed << ", step " << step;

@@ -47,7 +47,7 @@ SharePool::SharePool(const ShareOptions& options, algorithm::FairSharePool pool,
       is_capacity_known_(!has_controller_),
       mode_(options.mode) {}
 
-Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
+PoolAnswer SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
   ClientNames::Buffer buffer;
   const std::string_view client = names_.NameOf(client_id, buffer);
   const uint32_t weight = names_.WeightOf(client);
@@ -55,7 +55,7 @@ Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
   const std::lock_guard lock(mutex_);
   DropLong(now);
   FollowCapacity(now);
-  Verdict verdict = Judge(client, cost, weight, now);
+  PoolAnswer verdict = Judge(client, cost, weight, now);
   verdict.admitted = verdict.reason == Reason::kWithinShare;
   if (cost == 0) return verdict;
   if (!verdict.admitted && MayExceed(verdict.reason, now)) {
@@ -81,19 +81,19 @@ Verdict SharePool::Admit(std::string_view client_id, Cost cost, Instant now) {
   return verdict;
 }
 
-Verdict SharePool::Judge(std::string_view client, Cost cost, uint32_t weight, Instant now) {
+PoolAnswer SharePool::Judge(std::string_view client, Cost cost, uint32_t weight, Instant now) {
   if (client.empty()) return {.reason = Reason::kNoClient, .retry_after = algorithm::kNever};
   const Room room = RoomFor(client, cost, weight, now);
   const bool has_room = room != Room::kNone;
   const uint64_t refused_clients = pool_.refused_clients();
   const algorithm::Decision decision =
       pool_.Decide({.client = client, .cost = cost, .weight = weight, .takes = has_room}, now);
-  Verdict verdict{.is_above_limit = room == Room::kAbove,
-                  .has_limit = is_capacity_known_,
-                  .limit = decision.limit,
-                  .remaining = decision.remaining,
-                  .retry_after = decision.retry_after,
-                  .reset_after = decision.reset_after};
+  PoolAnswer verdict{.is_above_limit = room == Room::kAbove,
+                     .has_limit = is_capacity_known_,
+                     .limit = decision.limit,
+                     .remaining = decision.remaining,
+                     .retry_after = decision.retry_after,
+                     .reset_after = decision.reset_after};
   if (pool_.refused_clients() != refused_clients) {
     verdict.reason = Reason::kTooManyClients;
     verdict.has_limit = false;
@@ -161,7 +161,7 @@ uint64_t SharePool::Enter(const InFlight::Request& request, Instant now) {
 void SharePool::OnEnd(const End& end, Instant now) {
   const std::lock_guard lock(mutex_);
   DropLong(now);
-  if (controller_ && end.was_sent && end.outcome == capacity::Outcome::kLeft &&
+  if (controller_ && end.was_sent && end.outcome == capacity::RequestEnd::kLeft &&
       abandoned_.size() < kAbandonedMax) {
     const Instant until = base::Clamp(end.sent_at + controller_->WorkTime());
     if (now < until) return abandoned_.push_back({.number = end.number, .until = until});
@@ -170,7 +170,7 @@ void SharePool::OnEnd(const End& end, Instant now) {
   if (!end.was_sent) pool_.ReturnPart(left.request.client, left.request.taken, left.request.cycle);
   if (!controller_) return;
   if (left.counted) return controller_->OnEnd(end.outcome, end.sent_at, now);
-  if (end.outcome == capacity::Outcome::kAnswered) controller_->OnLateAnswer(end.sent_at, now);
+  if (end.outcome == capacity::RequestEnd::kAnswered) controller_->OnLateAnswer(end.sent_at, now);
 }
 
 // Requests that wait for something else than the upstream's workers no longer count.
@@ -178,14 +178,14 @@ void SharePool::DropLong(Instant now) {
   if (!controller_) return;
   EndAbandoned(now);
   while (in_flight_.DropFrom(now - controller_->Patience()))
-    controller_->OnEnd(capacity::Outcome::kLeft, now, now);
+    controller_->OnEnd(capacity::RequestEnd::kLeft, now, now);
 }
 
 // Clients that hang up would otherwise have any number of requests in work at once.
 void SharePool::EndAbandoned(Instant now) {
   for (; !abandoned_.empty() && abandoned_.front().until <= now; abandoned_.pop_front()) {
     if (in_flight_.Leave(abandoned_.front().number).counted)
-      controller_->OnEnd(capacity::Outcome::kLeft, now, now);
+      controller_->OnEnd(capacity::RequestEnd::kLeft, now, now);
   }
 }
 

@@ -57,7 +57,7 @@ class SharePool {
 
   // Decides about one request. An empty `client_id` means that it has none. With a cost of 0 it
   // only looks, and must not be sent.
-  Verdict Admit(std::string_view client_id, algorithm::Cost cost, base::Instant now);
+  PoolAnswer Admit(std::string_view client_id, algorithm::Cost cost, base::Instant now);
 
   // A request is sent without being asked about: it is in flight, but no demand of its client.
   // Returns its number.
@@ -65,7 +65,7 @@ class SharePool {
 
   struct End {
     uint64_t number = 0;  // of an admitted request
-    capacity::Outcome outcome = capacity::Outcome::kLeft;
+    capacity::RequestEnd outcome = capacity::RequestEnd::kLeft;
     base::Instant sent_at{0};
     // Nothing of it has reached the upstream. Then its client gets back what it has taken.
     bool was_sent = true;
@@ -94,7 +94,8 @@ class SharePool {
             std::optional<capacity::CapacityController> controller);
 
   // ---- With the lock
-  Verdict Judge(std::string_view client, algorithm::Cost cost, uint32_t weight, base::Instant now);
+  PoolAnswer Judge(std::string_view client, algorithm::Cost cost, uint32_t weight,
+                   base::Instant now);
   // Room for a request in flight: above the limit only for a client that has less than others.
   enum class Room : uint8_t { kNone, kBelow, kAbove };
   Room RoomFor(std::string_view client, algorithm::Cost cost, uint32_t weight, base::Instant now);

@@ -43,10 +43,10 @@ void AdmitAndEnd(benchmark::State& run, bool finds_capacity) {
   Instant now = kStart;
   for (auto _ : run) {
     now += std::chrono::microseconds(1);
-    const Verdict verdict = pool->Admit(names[i], 1, now);
+    const PoolAnswer verdict = pool->Admit(names[i], 1, now);
     if (verdict.admitted) {
       pool->OnEnd(
-          {.number = verdict.number, .outcome = capacity::Outcome::kAnswered, .sent_at = now},
+          {.number = verdict.number, .outcome = capacity::RequestEnd::kAnswered, .sent_at = now},
           now + std::chrono::microseconds(1));
     }
     if (++i == names.size()) i = 0;

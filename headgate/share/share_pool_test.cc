@@ -73,7 +73,7 @@ TEST(SharePool, TheWorkedExampleOfFourClientsSharingForty) {
 
 TEST(SharePool, SaysHowMuchIsLeftAndWhenMoreComes) {
   const auto pool = Make(FourShareForty());
-  Verdict verdict = pool->Admit("A", 3, At(seconds(2)));
+  PoolAnswer verdict = pool->Admit("A", 3, At(seconds(2)));
   EXPECT_TRUE(verdict.admitted);
   EXPECT_FALSE(verdict.counted_only);
   EXPECT_EQ(verdict.reason, Reason::kWithinShare);
@@ -110,7 +110,7 @@ TEST(SharePool, FollowsTheWeightsOfItsOptions) {
 
 TEST(SharePool, RefusesARequestWithoutAnId) {
   const auto pool = Make(FourShareForty());
-  const Verdict verdict = pool->Admit("", 1, At(seconds(0)));
+  const PoolAnswer verdict = pool->Admit("", 1, At(seconds(0)));
   EXPECT_FALSE(verdict.admitted);
   EXPECT_EQ(verdict.reason, Reason::kNoClient);
   EXPECT_FALSE(verdict.has_limit);
@@ -192,7 +192,7 @@ TEST(SharePool, RefusesANewClientIfNoneIsSilent) {
   options.pool.clients_max = 2;
   const auto pool = Make(options);
   for (const auto* name : {"A", "B"}) Send(*pool, name, 1, At(seconds(0)));
-  const Verdict verdict = pool->Admit("C", 1, At(seconds(0)));
+  const PoolAnswer verdict = pool->Admit("C", 1, At(seconds(0)));
   EXPECT_FALSE(verdict.admitted);
   EXPECT_EQ(verdict.reason, Reason::kTooManyClients);
   EXPECT_FALSE(verdict.has_limit);
@@ -211,8 +211,8 @@ TEST(SharePool, PassthroughDecidesAndCountsAndLetsEverythingThrough) {
   for (int step = 0; step < 400; ++step) {
     const std::string client(1, static_cast<char>('A' + step % 7 % 3));
     const Instant now = At(milliseconds(100) * step);
-    const Verdict passed = passing->Admit(client, 1, now);
-    const Verdict decided = enforcing->Admit(client, 1, now);
+    const PoolAnswer passed = passing->Admit(client, 1, now);
+    const PoolAnswer decided = enforcing->Admit(client, 1, now);
     EXPECT_TRUE(passed.admitted);
     EXPECT_EQ(passed.counted_only, !decided.admitted) << "step " << step;
     EXPECT_EQ(passed.reason, decided.reason);
@@ -235,7 +235,7 @@ TEST(SharePool, PassthroughLetsARequestWithoutAnIdThrough) {
   ShareOptions options = FourShareForty();
   options.mode = Mode::kPassthrough;
   const auto pool = Make(options);
-  const Verdict verdict = pool->Admit("", 1, At(seconds(0)));
+  const PoolAnswer verdict = pool->Admit("", 1, At(seconds(0)));
   EXPECT_TRUE(verdict.admitted);
   EXPECT_TRUE(verdict.counted_only);
   EXPECT_EQ(verdict.reason, Reason::kNoClient);

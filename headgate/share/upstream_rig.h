@@ -91,7 +91,7 @@ class UpstreamRig {
   void Arrive(const std::string& name, Client& client) {
     PlanArrival(client);
     ++client.load.sent;
-    const Verdict verdict = pool_.Admit(name, 1, now_);
+    const PoolAnswer verdict = pool_.Admit(name, 1, now_);
     client.load.above_share += verdict.reason == Reason::kAboveShare;
     if (!verdict.admitted) return;
     ++client.load.admitted;
@@ -109,7 +109,7 @@ class UpstreamRig {
     if (!request.hung_up) ++request.client->load.answered;
     pool_.OnEnd(
         {.number = request.number,
-         .outcome = request.hung_up ? capacity::Outcome::kLeft : capacity::Outcome::kAnswered,
+         .outcome = request.hung_up ? capacity::RequestEnd::kLeft : capacity::RequestEnd::kAnswered,
          .sent_at = request.sent},
         now_);
   }

@@ -17,7 +17,7 @@ enum class Reason : uint8_t {
   kTooManyClients,  // the client is new, and the pool is full
 };
 
-struct Verdict {
+struct PoolAnswer {
   // The request must be sent, and SharePool::OnEnd must follow.
   bool admitted = false;
   uint64_t number = 0;  // of the admitted request, for OnEnd

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "headgate/base/percent.h"
 #include "headgate/base/text.h"
-#include "headgate/wire/percent.h"
 #include "headgate/wire/readings.h"
 
 namespace headgate::wire {
@@ -49,7 +49,7 @@ class FoldedName {
     if (byte >= 0) return static_cast<char>(byte);
     return coding_ == NameCoding::kForm && rest_.front() == '+' ? ' ' : rest_.front();
   }
-  int Byte() const { return coding_ == NameCoding::kPlain ? -1 : PercentByte(rest_); }
+  int Byte() const { return coding_ == NameCoding::kPlain ? -1 : base::PercentByte(rest_); }
   // The byte for which "%u0061" stands, or -1.
   int WideByte() const {
     if (coding_ != NameCoding::kForm || rest_.size() < 6 || !rest_.starts_with("%u00")) return -1;

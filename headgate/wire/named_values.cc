@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "headgate/base/percent.h"
 #include "headgate/base/text.h"
 #include "headgate/base/utf8.h"
 #include "headgate/wire/alike_names.h"
-#include "headgate/wire/percent.h"
 #include "headgate/wire/readings.h"
 
 namespace headgate::wire {
@@ -16,7 +16,7 @@ bool AppendDecoded(std::string_view text, char for_plus, std::string& out) {
   while (!text.empty()) {
     char c = text.front();
     if (c == '%') {
-      const int byte = PercentByte(text);
+      const int byte = base::PercentByte(text);
       if (byte < 0) return false;
       c = static_cast<char>(byte);
       if (base::IsControl(c)) return false;
@@ -32,7 +32,7 @@ bool AppendDecoded(std::string_view text, char for_plus, std::string& out) {
 
 bool HasControlsDecoded(std::string_view encoded) {
   for (; !encoded.empty(); encoded.remove_prefix(1)) {
-    const int byte = PercentByte(encoded);
+    const int byte = base::PercentByte(encoded);
     if (base::IsControl(byte < 0 ? encoded.front() : static_cast<char>(byte))) return true;
   }
   return false;
@@ -154,7 +154,7 @@ Lookup FindInCookies(std::string_view line, std::string_view name, std::string_v
 bool DecodeCookie(std::string_view value, std::string& out, Why* why) {
   bool has_escape = false;
   for (size_t at = value.find('%'); at != value.npos; at = value.find('%', at + 1))
-    has_escape = has_escape || PercentByte(value.substr(at)) >= 0;
+    has_escape = has_escape || base::PercentByte(value.substr(at)) >= 0;
   if (!has_escape) {
     out.append(value);
     return true;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "headgate/base/percent.h"
 #include "headgate/base/text.h"
 #include "headgate/base/utf8.h"
-#include "headgate/wire/percent.h"
 #include "headgate/wire/readings.h"
 
 namespace headgate::wire {
@@ -20,7 +20,7 @@ constexpr std::string_view kWhyParameter =
 bool TakeCharacter(std::string_view& rest, PathParameters parameters, char& c, Why* why) {
   c = rest.front();
   if (c == '%') {
-    const int byte = PercentByte(rest);
+    const int byte = base::PercentByte(rest);
     if (byte < 0) return Refuse(why, "an escape in the path is broken");
     c = static_cast<char>(byte);
     if (Has(CharactersOf(Use::kRefusedInPathEscaped), c)) {
@@ -41,7 +41,7 @@ bool TakeCharacter(std::string_view& rest, PathParameters parameters, char& c, W
 size_t DotsOf(std::string_view segment) {
   size_t dots = 0;
   while (!segment.empty() && dots < 3) {
-    const bool escaped = PercentByte(segment) == '.';
+    const bool escaped = base::PercentByte(segment) == '.';
     if (!escaped && segment.front() != '.') return 0;
     segment.remove_prefix(escaped ? 3 : 1);
     ++dots;

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "headgate/base/check.h"
+#include "headgate/base/percent.h"
 #include "headgate/base/text.h"
-#include "headgate/wire/percent.h"
 #include "headgate/wire/request_path.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   headgate::wire::AppendMergedPath(path, merged);
   std::string decoded;
   for (std::string_view rest = merged; !rest.empty();) {
-    const int byte = headgate::wire::PercentByte(rest);
+    const int byte = headgate::base::PercentByte(rest);
     decoded.push_back(byte < 0 ? rest.front() : static_cast<char>(byte));
     rest.remove_prefix(byte < 0 ? 1 : 3);
   }

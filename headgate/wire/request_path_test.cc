@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headgate/wire/percent.h"
+#include "headgate/base/percent.h"
 
 namespace headgate::wire {
 namespace request_path_test {
@@ -187,7 +187,7 @@ TEST(AppendMergedPath, KeepsEscapesAndRemovesWhatReadersResolve) {
 std::string Decoded(std::string_view path) {
   std::string decoded;
   while (!path.empty()) {
-    const int byte = PercentByte(path);
+    const int byte = base::PercentByte(path);
     decoded.push_back(byte < 0 ? path.front() : static_cast<char>(byte));
     path.remove_prefix(byte < 0 ? 1 : 3);
   }

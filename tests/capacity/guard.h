@@ -16,7 +16,7 @@ class Guard {
   virtual ~Guard() = default;
   virtual uint32_t limit() const = 0;
   virtual void OnSent(base::Instant now) = 0;
-  virtual void OnEnd(Outcome outcome, base::Instant sent_at, base::Instant now) = 0;
+  virtual void OnEnd(RequestEnd outcome, base::Instant sent_at, base::Instant now) = 0;
   virtual void OnRefused(RefusedBy by, base::Instant now) = 0;
   virtual bool MayExceedPool(base::Instant) { return false; }
   // In requests per second; empty while unknown.
@@ -29,7 +29,7 @@ class Ours : public Guard {
   explicit Ours(const CapacityOptions& options) : controller_(*CapacityController::Make(options)) {}
   uint32_t limit() const override { return controller_.limit(); }
   void OnSent(base::Instant now) override { controller_.OnSent(now); }
-  void OnEnd(Outcome outcome, base::Instant sent_at, base::Instant now) override {
+  void OnEnd(RequestEnd outcome, base::Instant sent_at, base::Instant now) override {
     controller_.OnEnd(outcome, sent_at, now);
   }
   void OnRefused(RefusedBy by, base::Instant now) override { controller_.OnRefused(by, now); }

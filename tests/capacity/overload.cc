@@ -119,7 +119,7 @@ void Overload::End(const Answer& answer) {
     ++counts_.answered;
     counts_.latencies.push_back(now_ - sent_at);
   }
-  guard_.OnEnd(answer.failed ? Outcome::kFailed : Outcome::kAnswered, sent_at, now_);
+  guard_.OnEnd(answer.failed ? RequestEnd::kFailed : RequestEnd::kAnswered, sent_at, now_);
 }
 
 }  // namespace headgate::capacity

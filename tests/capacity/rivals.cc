@@ -19,10 +19,10 @@ class Rival : public Guard {
   uint32_t limit() const override { return static_cast<uint32_t>(limit_); }
   void OnSent(Instant) override { ++in_flight_; }
   void OnRefused(RefusedBy, Instant) override {}
-  void OnEnd(Outcome outcome, Instant sent_at, Instant now) override {
+  void OnEnd(RequestEnd outcome, Instant sent_at, Instant now) override {
     const uint32_t in_flight = in_flight_--;
     OnSample(std::chrono::duration<double>(now - sent_at).count(), in_flight,
-             outcome == Outcome::kFailed);
+             outcome == RequestEnd::kFailed);
     limit_ = std::clamp(limit_, kLimitLeast, kLimitMost);
   }
 

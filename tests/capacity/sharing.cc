@@ -91,7 +91,7 @@ void Sharing::Send(size_t index) {
   ++client.load.sent;
   std::string name = client.options.name;
   if (client.options.names > 1) name += std::to_string(client.next_name++ % client.options.names);
-  const share::Verdict verdict = pool_->Admit(name, 1, now_);
+  const share::PoolAnswer verdict = pool_->Admit(name, 1, now_);
   if (!verdict.admitted) {
     ++client.load.refused;
     if (verdict.reason == share::Reason::kInFlight) ++client.load.refused_in_flight;
@@ -119,7 +119,7 @@ void Sharing::End(const Answer& answer) {
     load.latency_sum += now_ - request.sent;
   }
   pool_->OnEnd({.number = request.number,
-                .outcome = answer.failed ? Outcome::kFailed : Outcome::kAnswered,
+                .outcome = answer.failed ? RequestEnd::kFailed : RequestEnd::kAnswered,
                 .sent_at = request.sent},
                now_);
 }

@@ -106,7 +106,7 @@ TEST(RedisPermits, TheKeyStaysAsLongAsItsLastPermit) {
   // Renewed, and not shortened by a late message.
   EXPECT_TRUE(permits.Do(Acquire(2, 9, 500s)).ok());
   EXPECT_TRUE(permits.Do(Acquire(2, 9, 5s)).ok());
-  const Reply look = permits.Do({.kind = Kind::kLook, .max = 9});
+  const Reply look = permits.Do({.kind = Kind::kPeek, .max = 9});
   EXPECT_EQ(look->in_flight, 2u);
   EXPECT_GT(look->last_end_after, 490s);
   EXPECT_LE(look->last_end_after, 500s);

@@ -14,8 +14,8 @@ void VerdictSums::Add(const gate::Counters& counters) {
 
 void VerdictSums::Report(observe::Sink& sink) const {
   for (size_t i = 0; i < outcomes_.size(); ++i) {
-    const auto outcome = static_cast<gate::Outcome>(i);
-    if (outcome == gate::Outcome::kPassthrough)
+    const auto outcome = static_cast<gate::RequestOutcome>(i);
+    if (outcome == gate::RequestOutcome::kPassthrough)
       continue;  // counted under the outcome that was decided
     sink.Set(Metric::kAuthRequests, {gate::Name(outcome)}, outcomes_[i]);
   }

@@ -18,7 +18,7 @@ class VerdictSums {
   void Report(observe::Sink& sink) const;
 
  private:
-  std::array<uint64_t, gate::kOutcomeCount> outcomes_{};
+  std::array<uint64_t, gate::kRequestOutcomeCount> outcomes_{};
   std::array<uint64_t, jwt::kRefusals> token_refusals_{};
   uint64_t repeated_ = 0;
   uint64_t held_ = 0;

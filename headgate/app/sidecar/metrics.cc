@@ -50,7 +50,7 @@ void CollectRequests(std::string_view name, const algorithm::FairShareCounts& co
 }  // namespace
 
 void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink) {
-  std::array<uint64_t, proxy::kOutcomeCount> outcomes{};
+  std::array<uint64_t, proxy::kRelayOutcomeCount> outcomes{};
   uint64_t refused = 0;
   uint64_t looping = 0;
   uint64_t not_forwarded = 0;
@@ -100,7 +100,8 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   uint64_t ended = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     ended += outcomes[i];
-    sink.Set(Metric::kProxyRequests, {proxy::Name(static_cast<proxy::Outcome>(i))}, outcomes[i]);
+    sink.Set(Metric::kProxyRequests, {proxy::Name(static_cast<proxy::RelayOutcome>(i))},
+             outcomes[i]);
   }
   sink.Set(Metric::kProxyRequests, {"refused"}, refused);
   sink.Set(Metric::kProxyRequests, {"looping"}, looping);

@@ -269,15 +269,17 @@ void SidecarProcess::Collect(observe::Sink& sink) {
 }
 
 proxy::upstream::FailureWatch::Counts SidecarProcess::CountEnds() const {
-  using proxy::Outcome;
+  using proxy::RelayOutcome;
   proxy::upstream::FailureWatch::Counts counts;
   for (const auto& loop : loops_) {
     const auto& outcomes = loop->proxy().counters().relays.outcomes;
-    const auto of = [&](Outcome outcome) { return outcomes[static_cast<size_t>(outcome)].value(); };
-    counts.answered += of(Outcome::kAnswered);
-    counts.unreachable += of(Outcome::kUnreachable);
-    counts.broken += of(Outcome::kBroken);
-    counts.too_slow += of(Outcome::kTooSlow);
+    const auto of = [&](RelayOutcome outcome) {
+      return outcomes[static_cast<size_t>(outcome)].value();
+    };
+    counts.answered += of(RelayOutcome::kAnswered);
+    counts.unreachable += of(RelayOutcome::kUnreachable);
+    counts.broken += of(RelayOutcome::kBroken);
+    counts.too_slow += of(RelayOutcome::kTooSlow);
   }
   return counts;
 }

@@ -196,7 +196,7 @@ void PrintRequest(const ExplainArguments& arguments, const mapping::MappedReques
                                                {"explanation", ToJson(explanation)}}));
   }
   if (!mapped.descriptors.empty() && mapped.mapping->require_rule && !any_rule)
-    add_outcome({gate::Outcome::kNoRule, mapped.mapping->statuses.no_rule});
+    add_outcome({gate::RequestOutcome::kNoRule, mapped.mapping->statuses.no_rule});
   console.out << (arguments.as_json ? AsText(answer) : text);
 }
 
@@ -227,7 +227,7 @@ int ExplainRequest(ExplainArguments& arguments, const rule::RuleTree& rules,
                    const Console& console) {
   const auto set = FindMappings(arguments, console);
   if (set == nullptr) return kExitUsage;
-  mapping::RequestHead request;
+  mapping::DescribedRequest request;
   const std::string_view line = *arguments.request;
   const size_t space = line.find(' ');
   request.method = line.substr(0, space);

@@ -70,7 +70,8 @@ TEST(Auth, APreflightPassesUncountedWithOneLine) {
   EXPECT_EQ(ask(), "missing") << "by default";
   rig.Publish("preflights: pass" + text);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(), "preflight");
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kPreflight)].value(), 3u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::RequestOutcome::kPreflight)].value(),
+            3u);
   // Only a proxy in between can have added the key.
   EXPECT_EQ(ask({{"X-API-Key", "k1"}}), "allowed");
   EXPECT_EQ(ask({{"X-API-Key", "k1"}}), "denied");

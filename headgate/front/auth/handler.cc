@@ -74,7 +74,7 @@ void AuthHandler::Handle(const http::Request& request, http::Response& response,
     return Answer(request, response, now);
   }
   const mapping::MappingSet* const set = judge_.mappings();
-  mapping::RequestHead head;
+  mapping::DescribedRequest head;
   if (!ReadOriginalRequest(request,
                            set == nullptr ? mapping::OriginalRequest::kNone : set->original_request,
                            head)) {
@@ -90,7 +90,7 @@ bool AuthHandler::RefuseHead(const http::Request& head, const http::Refusal& ref
                              http::Response& response, base::Instant now) {
   const mapping::MappingSet* const set = judge_.mappings();
   if (set == nullptr || set->original_request != mapping::OriginalRequest::kXOriginal) return false;
-  mapping::RequestHead described;
+  mapping::DescribedRequest described;
   ReadOriginalRequest(head, set->original_request, described);
   if (!set->Trusts(described)) return false;
   judge_.RefuseHead(described, refusal.detail, verdict_);

@@ -36,12 +36,13 @@ TEST(Auth, InPassthroughEveryRequestPassesAndIsCountedAsItWasDecided) {
   EXPECT_EQ(ask({{"X-Forwarded-Uri", "/open/x"}, {"X-Team", "red"}}), "passthrough");  // refused
   rig.peer.ip = *base::ParseIpAddress("192.0.2.1");
   EXPECT_EQ(ask({{"X-Forwarded-Uri", "/x"}}), "passthrough");  // untrusted
-  const auto counted = [&](gate::Outcome outcome) {
+  const auto counted = [&](gate::RequestOutcome outcome) {
     return rig.counters.outcomes[static_cast<size_t>(outcome)].value();
   };
-  for (const gate::Outcome outcome :
-       {gate::Outcome::kAllowed, gate::Outcome::kDenied, gate::Outcome::kMissing,
-        gate::Outcome::kInvalid, gate::Outcome::kRefused, gate::Outcome::kUntrusted}) {
+  for (const gate::RequestOutcome outcome :
+       {gate::RequestOutcome::kAllowed, gate::RequestOutcome::kDenied,
+        gate::RequestOutcome::kMissing, gate::RequestOutcome::kInvalid,
+        gate::RequestOutcome::kRefused, gate::RequestOutcome::kUntrusted}) {
     EXPECT_EQ(counted(outcome), 1u) << Name(outcome);
   }
   rig.limiter.SetPassthrough(false);
@@ -64,8 +65,8 @@ TEST(Auth, LetsPassAndDeniesWithAnHonestRetryAfter) {
   EXPECT_THAT(http::Lines(denied.fields), HasSubstr("\r\nRetry-After: 30\r\n"));
   EXPECT_THAT(denied.body, HasSubstr("over the limit"));
   EXPECT_EQ(rig.Ask("GET", "/auth", fields, kRigStart + 30s).status, 200);
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kAllowed)].value(), 3u);
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kDenied)].value(), 1u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::RequestOutcome::kAllowed)].value(), 3u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::RequestOutcome::kDenied)].value(), 1u);
 }
 
 TEST(Auth, EveryOutcomeHasItsStatus) {
@@ -330,7 +331,7 @@ TEST(Auth, AHeaderThatDescribesTheRequestTwiceIsInvalid) {
       rig.Ask("GET", "/auth", {{"X-Original-URI", "/a"}, {"X-Original-URI", "/b"}});
   EXPECT_EQ(response.status, 403);
   EXPECT_THAT(http::Lines(response.fields), HasSubstr("Headgate-Outcome: invalid\r\n"));
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kInvalid)].value(), 1u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::RequestOutcome::kInvalid)].value(), 1u);
 }
 
 // nginx passes on only 401 and 403: with 431 or 417 its client gets 500.
@@ -352,7 +353,7 @@ TEST(Auth, AHeadThatCannotBeReadIsAnsweredByTheMappingsInTheFormOfNginx) {
   EXPECT_EQ(response.status, 403);
   EXPECT_THAT(http::Lines(response.fields), HasSubstr("Headgate-Outcome: invalid\r\n"));
   EXPECT_EQ(response.body, "");
-  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::Outcome::kInvalid)].value(), 1u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(gate::RequestOutcome::kInvalid)].value(), 1u);
   head.target = "/v1/check";
   EXPECT_FALSE(rig.router.AnswerRefusedHead(head, kTooMany, response, kRigStart));
   head.target = "/auth";

@@ -16,7 +16,7 @@ constexpr HeaderNames kXOriginal = {"X-Original-URI", "X-Original-Method", "X-Or
 constexpr HeaderNames kXForwarded = {"X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host"};
 
 // False if one of the headers comes twice.
-bool ReadHeaders(const HeaderNames& names, mapping::RequestHead& head) {
+bool ReadHeaders(const HeaderNames& names, mapping::DescribedRequest& head) {
   using enum wire::Lookup;
   return head.FindField(names.target, head.target) != kTwice &&
          head.FindField(names.method, head.method) != kTwice &&
@@ -26,7 +26,7 @@ bool ReadHeaders(const HeaderNames& names, mapping::RequestHead& head) {
 }  // namespace
 
 bool ReadOriginalRequest(const http::Request& request, OriginalRequest form,
-                         mapping::RequestHead& head) {
+                         mapping::DescribedRequest& head) {
   head = {};
   head.fields = request.fields;
   head.peer = request.peer.ip;

@@ -13,6 +13,6 @@ inline constexpr std::string_view kPath = "/auth";
 // Fills `head` with views of `request`. Returns false if the description is ambiguous: a header
 // that must be single comes twice.
 bool ReadOriginalRequest(const http::Request& request, mapping::OriginalRequest form,
-                         mapping::RequestHead& head);
+                         mapping::DescribedRequest& head);
 
 }  // namespace headgate::front::auth

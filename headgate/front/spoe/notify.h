@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/mapping/request_head.h"
+#include "headgate/mapping/described_request.h"
 #include "headgate/wire/spop.h"
 
 namespace headgate::front::spoe {
@@ -29,7 +29,7 @@ class Notify {
   // payload.
   NotifyContent Read(std::string_view payload);
 
-  mapping::RequestHead& request() { return request_; }
+  mapping::DescribedRequest& request() { return request_; }
 
  private:
   bool ReadMessage(std::string_view& bytes);
@@ -37,7 +37,7 @@ class Notify {
   bool ReadHeaders(std::string_view bytes);
   void ReadSource(const wire::SpopValue& value);
 
-  mapping::RequestHead request_;
+  mapping::DescribedRequest request_;
   std::vector<mapping::HeaderField> fields_;
   std::string_view path_;
   std::string_view query_;

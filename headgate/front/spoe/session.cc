@@ -196,7 +196,7 @@ bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::
     case NotifyContent::kSeveralMessages:
       return Refuse(SpopStatus::kInvalid, "an event may have one message only", output);
   }
-  mapping::RequestHead& request = notify_.request();
+  mapping::DescribedRequest& request = notify_.request();
   request.peer = peer_.ip;
   request.may_be_trusted = !net::OnlySeemsLocal(peer_);
   if (waiting_.size() >= kWaitingMax) {

@@ -352,7 +352,7 @@ TEST(Spoe, AMessageBeyondThoseThatWaitIsUnavailable) {
   for (uint64_t i = 0; i <= 1024; ++i) first += NotifyOf{}.Frame(i);
   EXPECT_EQ(Status(Acks(rig.Say(first))), "0:200 ") << "the others wait for their turn";
   EXPECT_EQ(Status(Acks(rig.Say(NotifyOf{}.Frame(1025)))), "1025:503 ");
-  const auto unavailable = static_cast<size_t>(gate::Outcome::kUnavailable);
+  const auto unavailable = static_cast<size_t>(gate::RequestOutcome::kUnavailable);
   EXPECT_EQ(rig.counters.outcomes[unavailable].value(), 1u);
 }
 

@@ -25,7 +25,7 @@ bool MayHaveBeenDone(const absl::Status& status) {
 // know, or without a hold, finds out whether the id holds a permit.
 bool NeedsNoStore(const PermitEntry& entry, bool may_renew) {
   return entry.ask.max == 0 &&
-         (entry.ask.kind == Kind::kLook || (entry.ask.kind == Kind::kAcquire && !may_renew));
+         (entry.ask.kind == Kind::kPeek || (entry.ask.kind == Kind::kAcquire && !may_renew));
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
   if (ask.kind == Kind::kRelease) {
     if (const std::optional<Settled> here = ReleaseHere(question)) return *here;
   }
-  const bool asks = ask.kind == Kind::kAcquire || ask.kind == Kind::kLook;
+  const bool asks = ask.kind == Kind::kAcquire || ask.kind == Kind::kPeek;
   if (!asks || absl::IsUnimplemented(why) ||
       question.terms.on_store_failure == rule::OnStoreFailure::kDeny)
     return {.decision = Decision{.allowed = false, .limit = ask.max}, .mode = Mode::kClosed};

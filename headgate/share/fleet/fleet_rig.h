@@ -137,7 +137,7 @@ class FleetRig {
     Instance& instance = *instances_[index];
     if (instance.is_dead) return;
     asking.is_last = clock.BootNow() - arrived >= kPatience;
-    const Verdict verdict = instance.pool->Admit(client, 1, asking, instance.decisions.Now());
+    const PoolAnswer verdict = instance.pool->Admit(client, 1, asking, instance.decisions.Now());
     if (verdict.ticket != 0) {
       service.After(kAskAgain, [this, index, client, arrived, ticket = verdict.ticket] {
         Ask(index, client, {.ticket = ticket}, arrived);

@@ -108,7 +108,7 @@ SharedAnswer BucketRound::Answer(const SharedRequest& request) {
   const Limit limit = LimitOf(request, bucket_);
   const LimitHistory history(request.history, request.limit->limit, request.now);
   const Instant clock = ClockOf(request, history, now_);
-  if (Looks(request)) return Look(request, clock);
+  if (Looks(request)) return Peek(request, clock);
 
   SharedAnswer answer;
   const bool was_there = bucket_ || unreadable_;
@@ -142,7 +142,7 @@ SharedAnswer BucketRound::Reset(const SharedRequest& request) {
   return answer;
 }
 
-SharedAnswer BucketRound::Look(const SharedRequest& request, Instant clock) const {
+SharedAnswer BucketRound::Peek(const SharedRequest& request, Instant clock) const {
   const Limit limit = LimitOf(request, bucket_);
   const LimitHistory history(request.history, request.limit->limit, request.now);
   SharedAnswer answer;
@@ -157,7 +157,7 @@ SharedAnswer BucketRound::Look(const SharedRequest& request, Instant clock) cons
   const Instant now = std::max(clock, copy.state.seen);
   if (KeepsLeases(limit.algorithm())) ExpireLeases(limit, copy.state, copy.leases, now);
   const algorithm::Cost cost = AsksToPass(request.operation) ? request.cost : 0;
-  answer.decision = Peek(limit, copy.state, copy.hits, cost, now);
+  answer.decision = algorithm::Peek(limit, copy.state, copy.hits, cost, now);
   answer.decision.at = now;
   return answer;
 }

@@ -57,7 +57,7 @@ class BucketRound {
 
  private:
   SharedAnswer Reset(const SharedRequest& request);
-  SharedAnswer Look(const SharedRequest& request, base::Instant clock) const;
+  SharedAnswer Peek(const SharedRequest& request, base::Instant clock) const;
   Changes Do(const SharedRequest& request, const algorithm::Limit& limit, base::Instant now,
              SharedAnswer& answer);
   void NoteChange(Changes changes);

@@ -55,7 +55,7 @@ PermitRound::PermitRound(std::optional<std::string_view> bytes, base::Instant no
 permit::Answer PermitRound::Answer(const permit::Ask& ask) {
   using Outcome = permit::Answer::Outcome;
   const permit::Answer answer = permits_.Do(ask, now_);
-  const bool changes = ask.kind != permit::Ask::Kind::kLook &&
+  const bool changes = ask.kind != permit::Ask::Kind::kPeek &&
                        (answer.outcome == Outcome::kGranted || answer.outcome == Outcome::kHeld ||
                         answer.outcome == Outcome::kReleased);
   const bool clears = ask.kind == permit::Ask::Kind::kClear && unreadable_;

@@ -30,7 +30,7 @@ void Check(std::string_view bytes, uint8_t choice) {
   const permit::Answer answer = round.Answer(ask);
   HEADGATE_CHECK(answer.first_end_after >= base::Duration(0));
   HEADGATE_CHECK(answer.last_end_after >= answer.first_end_after);
-  HEADGATE_CHECK(answer.outcome != Outcome::kGranted || ask.kind == Ask::Kind::kLook ||
+  HEADGATE_CHECK(answer.outcome != Outcome::kGranted || ask.kind == Ask::Kind::kPeek ||
                  answer.in_flight <= ask.max);
   const std::string after = round.bytes();
   HEADGATE_CHECK(after.empty() || ParsePermits(after).has_value());

@@ -65,7 +65,7 @@ TEST(PermitRound, WhatIsNotPermitsIsRefused) {
 
 TEST(PermitRound, OnlyChangesHaveToBeWritten) {
   PermitRound first("", kStart);
-  EXPECT_EQ(first.Answer({.kind = Kind::kLook, .max = 1}).outcome, Outcome::kGranted);
+  EXPECT_EQ(first.Answer({.kind = Kind::kPeek, .max = 1}).outcome, Outcome::kGranted);
   EXPECT_EQ(first.Answer(Release(1)).outcome, Outcome::kUnknown);
   EXPECT_FALSE(first.has_changed());
   EXPECT_EQ(first.Answer(Acquire(1, 1)).outcome, Outcome::kGranted);
@@ -82,7 +82,7 @@ TEST(PermitRound, OnlyChangesHaveToBeWritten) {
 
 TEST(PermitRound, UnreadableBytesCountAsNoPermitsAndAreReplaced) {
   PermitRound looks(std::nullopt, kStart);
-  looks.Answer({.kind = Kind::kLook, .max = 1});
+  looks.Answer({.kind = Kind::kPeek, .max = 1});
   EXPECT_FALSE(looks.has_changed());
   PermitRound takes("not permits", kStart);
   EXPECT_EQ(takes.Answer(Acquire(1, 1)).outcome, Outcome::kGranted);

@@ -26,7 +26,7 @@ std::string_view WordOf(Ask::Kind kind) {
       return "acquire";
     case Ask::Kind::kRelease:
       return "release";
-    case Ask::Kind::kLook:
+    case Ask::Kind::kPeek:
       return "look";
     case Ask::Kind::kClear:
       return "clear";

@@ -61,7 +61,7 @@ LockAction LockPlace::Next() {
     case State::kQueued:
       return {.kind = Kind::kList};
     case State::kUnread:
-      return {.kind = Kind::kLook, .name = own_};
+      return {.kind = Kind::kRead, .name = own_};
     case State::kBehind:
       return {.kind = Kind::kWatch, .name = predecessor_};
     case State::kWatching:

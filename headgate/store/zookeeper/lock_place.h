@@ -40,7 +40,7 @@ struct LockAction {
     kCreate,     // an ephemeral, sequential node, whose name begins with `name`
     kSyncAndList,
     kList,
-    kLook,    // reads the transaction in which the node `name` was created
+    kRead,    // reads the transaction in which the node `name` was created
     kWatch,   // sets a watch for the removal of the node `name`
     kDelete,  // the node `name`, whatever its version
     kEnd,     // there is no node any more, and no call is in flight

@@ -30,7 +30,7 @@ std::string Next(LockPlace& place) {
       return "sync, list";
     case LockAction::Kind::kList:
       return "list";
-    case LockAction::Kind::kLook:
+    case LockAction::Kind::kRead:
       return "look at " + action.name;
     case LockAction::Kind::kWatch:
       return "watch " + action.name;

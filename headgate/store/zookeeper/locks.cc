@@ -159,7 +159,7 @@ void Locks::Do(uint64_t id, Place& place, const LockAction& action) {
       return List(id, call, place.queue, /*sync=*/true);
     case LockAction::Kind::kList:
       return List(id, call, place.queue, /*sync=*/false);
-    case LockAction::Kind::kLook:
+    case LockAction::Kind::kRead:
       return client_.Exists(path, Watch::kNo,
                             [this, id, call](const absl::StatusOr<NodeStat>& stat) {
                               Answer(id, call, [&](LockPlace& steps) {

@@ -23,7 +23,7 @@ enum class ClientStatement : uint8_t {
 using HeaderField = std::pair<std::string_view, std::string_view>;
 
 // Views that are valid during one call. The proxy is trusted: it wrote, or checked, all of this.
-struct RequestHead {
+struct DescribedRequest {
   std::string_view method{};  // empty: the proxy does not say
   std::string_view host{};    // with or without a port; empty: the proxy does not say
   std::string_view target{};  // path and query as the client sent them; empty: not said

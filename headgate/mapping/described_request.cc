@@ -1,4 +1,4 @@
-#include "headgate/mapping/request_head.h"
+#include "headgate/mapping/described_request.h"
 
 #include "headgate/base/text.h"
 #include "headgate/wire/alike_names.h"
@@ -7,7 +7,7 @@ namespace headgate::mapping {
 
 using wire::Lookup;
 
-Lookup RequestHead::FindField(std::string_view name, std::string_view& value) const {
+Lookup DescribedRequest::FindField(std::string_view name, std::string_view& value) const {
   Lookup found = Lookup::kAbsent;
   for (const auto& [field, field_value] : fields) {
     if (!base::EqualsIgnoreCase(field, name)) continue;
@@ -18,8 +18,8 @@ Lookup RequestHead::FindField(std::string_view name, std::string_view& value) co
   return found;
 }
 
-Lookup RequestHead::FindHeader(std::string_view name, std::string_view& value,
-                               wire::Why* why) const {
+Lookup DescribedRequest::FindHeader(std::string_view name, std::string_view& value,
+                                    wire::Why* why) const {
   Lookup found = Lookup::kAbsent;
   for (const auto& [field, field_value] : fields) {
     if (!wire::IsAlikeField(field, name)) continue;
@@ -34,8 +34,8 @@ Lookup RequestHead::FindHeader(std::string_view name, std::string_view& value,
   return found;
 }
 
-Lookup RequestHead::FindCookie(std::string_view name, std::string& text, std::string_view& value,
-                               wire::Why* why) const {
+Lookup DescribedRequest::FindCookie(std::string_view name, std::string& text,
+                                    std::string_view& value, wire::Why* why) const {
   Lookup found = Lookup::kAbsent;
   for (const auto& [field, line] : fields) {
     if (!base::EqualsIgnoreCase(field, "Cookie")) continue;
