@@ -30,6 +30,7 @@ set(HEADGATE_INNER_HEADERS
   algorithm/sliding_window_counter.h
   algorithm/sliding_window_log.h
   algorithm/token_bucket.h
+  algorithm/traits.h
   base/check.h
   base/decimal.h
   base/rate_limit_form.h

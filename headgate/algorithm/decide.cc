@@ -82,7 +82,7 @@ void ChangeQueue(const Limit& from, const Limit& to, BucketState& state) {
 // Resets the consumption of a bucket of `limit` to zero. Only the log may use `hits`: the edge of
 // another algorithm does not refer to hits.
 void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
-  if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
+  if (KeepsHits(limit.algorithm())) {
     while (!hits.empty()) hits.DropOldest();
   }
   state = BucketState{.seen = now};
@@ -92,7 +92,7 @@ void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant n
 void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, HitLog& hits,
                     base::Instant now) {
   if (limit.denies_all()) return;
-  if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
+  if (IsQueue(limit.algorithm())) {
     // If remaining is burst + 1, the queue is empty.
     if (remaining <= limit.capacity())
       SetAhead(state, now, Price(limit, limit.capacity() + 1 - remaining));
@@ -111,7 +111,7 @@ Decision DecideBlocked(const Limit& limit, BucketState& state, HitLog& hits, Cos
     BucketState copy = state;
     const Decision alone = DecideUnblocked(limit, copy, hits, cost, now);
     // `hits` is not a copy: take the hit of this trial out again.
-    if (alone.allowed && limit.algorithm() == Algorithm::kSlidingWindowLog)
+    if (alone.allowed && KeepsHits(limit.algorithm()))
       hits.ReduceNewest(static_cast<uint32_t>(cost));
     decision.allowed = false;
     decision.retry_after = std::max(left, alone.retry_after);
@@ -147,8 +147,7 @@ void ChangeUnblocked(const Limit& from, const Limit& to, BucketState& state, Hit
     Clear(from, state, hits, now);
     // A queue of 0 requests has no interval to count turns in. It is free when the previous bucket
     // would have been full (for a queue: at its free_at).
-    if (to.algorithm() == Algorithm::kLeakyBucketQueue)
-      state.edge = static_cast<uint64_t>(fresh_at.ns);
+    if (IsQueue(to.algorithm())) state.edge = static_cast<uint64_t>(fresh_at.ns);
     return;
   }
   if (!kept || (IsTokenBucket(from.algorithm()) && from.denies_all())) {

@@ -122,13 +122,6 @@ struct LeaseGrant {
   bool operator==(const LeaseGrant&) const = default;
 };
 
-// Whether a bucket of this limit records leases, be they granted under it or under an earlier
-// limit. The queue and the log do not: there, all leased requests count as spent when the last
-// lease ends (HoldLeases).
-constexpr bool KeepsLeases(Algorithm algorithm) {
-  return IsTokenBucket(algorithm) || IsWindow(algorithm);
-}
-
 // When the request of an ask was taken, if the answer at `at` has a lease of at most `ttl`. An ask
 // that arrives twice takes once, and the second answer names the lease of the first: its shorter
 // rest shows when the first answer was given. A lease that ends with its window does not show that,

@@ -16,21 +16,6 @@ constexpr uint64_t kSpanMax = uint64_t{1} << 62;
 constexpr uint64_t kWindowPeriodMax = uint64_t{1} << 60;
 constexpr uint64_t kCountMax = std::numeric_limits<uint32_t>::max();
 
-struct NamedAlgorithm {
-  std::string_view name;
-  Algorithm algorithm;
-};
-// The first name of each algorithm is the one that is printed.
-constexpr std::array kNames{
-    NamedAlgorithm{"token_bucket", Algorithm::kTokenBucket},
-    NamedAlgorithm{"gcra", Algorithm::kTokenBucket},
-    NamedAlgorithm{"leaky_bucket", Algorithm::kLeakyBucket},
-    NamedAlgorithm{"leaky_bucket_queue", Algorithm::kLeakyBucketQueue},
-    NamedAlgorithm{"fixed_window", Algorithm::kFixedWindow},
-    NamedAlgorithm{"sliding_window_counter", Algorithm::kSlidingWindowCounter},
-    NamedAlgorithm{"sliding_window_log", Algorithm::kSlidingWindowLog},
-};
-
 using About = LimitProblem::About;
 using Problem = std::optional<LimitProblem>;
 
@@ -56,7 +41,7 @@ Problem CheckWords(const LimitSpec& spec) {
         fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}",
                     Name(spec.algorithm))};
   }
-  if (spec.overdraw && spec.algorithm == Algorithm::kLeakyBucketQueue) {
+  if (spec.overdraw && IsQueue(spec.algorithm)) {
     return LimitProblem{About::kOverdraw,
                         "a queue cannot be overdrawn: each request waits for its turn"};
   }
@@ -71,7 +56,7 @@ Problem CheckWords(const LimitSpec& spec) {
   if (!IsCalendar(spec.align) && spec.period.count() <= 0) {
     return LimitProblem{About::kPeriod, "the period must be longer than 0"};
   }
-  if (spec.burst == 0 && spec.algorithm != Algorithm::kLeakyBucketQueue) {
+  if (spec.burst == 0 && !IsQueue(spec.algorithm)) {
     return LimitProblem{About::kBurst,
                         "burst must be 1 or more (0 is for a queue that holds nobody)"};
   }
@@ -79,20 +64,6 @@ Problem CheckWords(const LimitSpec& spec) {
 }
 
 }  // namespace
-
-std::string_view Name(Algorithm algorithm) {
-  for (const auto& [name, value] : kNames) {
-    if (value == algorithm) return name;
-  }
-  return "unknown";
-}
-
-std::optional<Algorithm> AlgorithmByName(std::string_view name) {
-  for (const auto& [known, value] : kNames) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
 
 base::Duration ShortestCalendarPeriod(const LimitSpec& spec) {
   // A change of clocks shortens a day by an hour or two; once, one shortened a week by a day.
@@ -134,7 +105,7 @@ Problem Limit::SetWindow(const LimitSpec& spec) {
     return LimitProblem{About::kRequests, fmt::format("a window holds at most {} requests, not {}",
                                                       kCountMax, spec.requests)};
   }
-  if (spec.algorithm == Algorithm::kSlidingWindowLog && spec.requests > kLogRequestsMax) {
+  if (KeepsHits(spec.algorithm) && spec.requests > kLogRequestsMax) {
     return LimitProblem{
         About::kRequests,
         fmt::format("sliding_window_log keeps every hit, so at most {} requests, not {}; "
@@ -166,7 +137,7 @@ Problem Limit::SetBucket(const LimitSpec& spec) {
   }
   const uint128 span_numerator = uint128{capacity_} * period_;
   // A queue promises turns up to one interval beyond its span.
-  const uint64_t beyond = spec.algorithm == Algorithm::kLeakyBucketQueue ? period_ : 0;
+  const uint64_t beyond = IsQueue(spec.algorithm) ? period_ : 0;
   if (base::CeilDiv(span_numerator + beyond, requests) >= kSpanMax) {
     return LimitProblem{
         About::kBurst,

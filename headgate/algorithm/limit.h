@@ -18,21 +18,13 @@
 
 #include "headgate/algorithm/block.h"
 #include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/traits.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/base/time_zone.h"
 #include "headgate/base/wide.h"
 
 namespace headgate::algorithm {
-
-enum class Algorithm : uint8_t {
-  kTokenBucket,  // also called GCRA
-  kLeakyBucket,  // as a meter: decides exactly like the token bucket
-  kLeakyBucketQueue,
-  kFixedWindow,
-  kSlidingWindowCounter,
-  kSlidingWindowLog,
-};
 
 // When the windows of a fixed window begin.
 enum class Align : uint8_t {
@@ -44,31 +36,8 @@ enum class Align : uint8_t {
   kCalendarDay
 };
 
-// Token bucket or meter: two names for the same arithmetic.
-constexpr bool IsTokenBucket(Algorithm algorithm) {
-  return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
-}
-// Token bucket, meter or queue: capacity returns at a steady rate.
-constexpr bool IsBucket(Algorithm algorithm) {
-  return IsTokenBucket(algorithm) || algorithm == Algorithm::kLeakyBucketQueue;
-}
-// Fixed window or sliding counter: hits are counted per window. (The sliding log has no windows.)
-constexpr bool IsWindow(Algorithm algorithm) {
-  return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter;
-}
 // Windows that follow the calendar. Months and years differ in length; weeks begin on Monday.
 constexpr bool IsCalendar(Align align) { return align >= Align::kCalendarMonth; }
-// Whether consumed capacity can be given back. A queue accepts no refunds: its requests have
-// already been promised their turns.
-constexpr bool TakesRefunds(Algorithm algorithm) {
-  return algorithm != Algorithm::kLeakyBucketQueue;
-}
-
-// "token_bucket", "gcra", "leaky_bucket", "fixed_window", "sliding_window_counter",
-// "sliding_window_log".
-std::string_view Name(Algorithm algorithm);
-std::optional<Algorithm> AlgorithmByName(std::string_view name);
-
 // The most hits that one log keeps: 100,000 hits take 1.6 MB for one key.
 inline constexpr uint64_t kLogRequestsMax = 100'000;
 

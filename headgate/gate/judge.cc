@@ -254,7 +254,7 @@ bool Judge::MayQueue(const limiter::Request& request) {
   const rule::RuleSet* const rules = checker_.rules();
   if (rules == nullptr) return false;
   const auto is_queue = [](const rule::RuleLimit& limit) {
-    return limit.limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
+    return IsQueue(limit.limit.algorithm());
   };
   return std::any_of(
       request.descriptors.begin(), request.descriptors.end(),

@@ -30,10 +30,10 @@ std::string Describe(const algorithm::Limit& limit) {
     out += FormatDuration(spec.period);
   }
   if (!spec.zone.is_utc()) out += fmt::format(" in {}", spec.zone.name());
-  const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
-  out += fmt::format(", {}", queue ? Name(Algorithm::kLeakyBucket) : Name(spec.algorithm));
+  const algorithm::Traits& traits = algorithm::TraitsOf(spec.algorithm);
+  out += fmt::format(", {}", traits.word);
   if (spec.burst) out += fmt::format(", burst {}", *spec.burst);
-  if (queue) out += ", queue";
+  if (traits.queues) out += ", queue";
   if (spec.align == Align::kFirstHit) out += ", align first_hit";
   if (spec.count_denied) out += ", count_denied";
   if (spec.overdraw) out += ", overdraw";

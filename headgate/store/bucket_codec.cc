@@ -160,15 +160,13 @@ std::optional<algorithm::Block> BlockOf(std::string_view bytes) {
 bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
   if (state.seen.ns < 0 || state.seen > base::kInstantMax) return false;
   const uint64_t edge_max = static_cast<uint64_t>(now.ns) + kAheadMax;
-  switch (limit.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-    case Algorithm::kLeakyBucketQueue:
+  switch (TraitsOf(limit.algorithm()).state) {
+    case algorithm::StateForm::kBucket:
       return state.edge <= edge_max && (state.count == 0 || state.count < limit.requests());
-    case Algorithm::kFixedWindow:
+    case algorithm::StateForm::kWindow:
       return state.edge <= edge_max;
-    case Algorithm::kSlidingWindowCounter:
-    case Algorithm::kSlidingWindowLog:
+    case algorithm::StateForm::kWindows:
+    case algorithm::StateForm::kHits:
       return true;
   }
   return false;
@@ -247,7 +245,7 @@ std::optional<Limit> TakeLimit(std::string_view& in) {
 std::optional<StoredBucket> ParseBucket(std::string_view bytes) {
   auto limit = TakeLimit(bytes);
   if (!limit) return std::nullopt;
-  const bool is_log = limit->algorithm() == Algorithm::kSlidingWindowLog;
+  const bool is_log = KeepsHits(limit->algorithm());
   StoredBucket bucket{.limit = *std::move(limit)};
   if (bucket.limit.blocks()) {
     const auto block = BlockOf(bytes);
@@ -272,7 +270,7 @@ void AppendBucket(const StoredBucket& bucket, std::string& out) {
   AppendLimit(bucket.limit.spec(), out);
   if (bucket.limit.blocks()) AppendBlock(bucket.state.block, out);
   Packer pack(out);
-  const bool is_log = bucket.limit.algorithm() == Algorithm::kSlidingWindowLog;
+  const bool is_log = KeepsHits(bucket.limit.algorithm());
   if (!is_log) pack.U64(bucket.state.edge);
   pack.U32(bucket.state.count).U64(static_cast<uint64_t>(bucket.state.seen.ns));
   if (bucket.remembered_until > bucket.state.seen)

@@ -54,9 +54,8 @@ template <In kIn>
                                               Segment& segment, Decision& decision, Instant now) {
   const Limit& limit = request.limit->limit;
   // A block is kept outside of the slot (more_), so a limit with blocks takes the general path.
-  const bool token_bucket =
-      limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
-  if (!token_bucket || limit.blocks() || request.operation != Operation::kTake || request.cost == 0)
+  if (!IsTokenBucket(limit.algorithm()) || limit.blocks() ||
+      request.operation != Operation::kTake || request.cost == 0)
     return false;
   const uint32_t index = segment.FindAtHome(print);
   if (index == Segment::kNoSlot) return false;

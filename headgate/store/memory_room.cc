@@ -38,18 +38,16 @@ constexpr uint16_t kSpilledMax = 0xffff;
 uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, Instant now) {
   const auto lasts = static_cast<uint64_t>(std::max<int64_t>(0, (fresh_at - now).count()));
   uint64_t used = 0;
-  switch (limit.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-    case Algorithm::kLeakyBucketQueue:
+  switch (TraitsOf(limit.algorithm()).state) {
+    case algorithm::StateForm::kBucket:
       return lasts;
-    case Algorithm::kSlidingWindowCounter: {
+    case algorithm::StateForm::kWindows: {
       const algorithm::WindowCounts counts = algorithm::WindowCounts::Of(state);
       used = uint64_t{counts.current} + counts.previous;
       break;
     }
-    case Algorithm::kFixedWindow:
-    case Algorithm::kSlidingWindowLog:
+    case algorithm::StateForm::kWindow:
+    case algorithm::StateForm::kHits:
       used = state.count;
   }
   // 31 bits of one factor and 32 of the other are precise enough, and their product fits into 64

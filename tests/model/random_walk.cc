@@ -24,8 +24,6 @@ using base::Instant;
 constexpr uint64_t kAll = ~uint64_t{0};
 constexpr uint64_t kSecond = 1'000'000'000;
 
-bool IsQueue(Algorithm a) { return a == Algorithm::kLeakyBucketQueue; }
-
 // A HitLog that keeps data of its own in the state's `edge`, as a store may, and detects any other
 // writer.
 class EdgeHitLog final : public algorithm::HitLog {

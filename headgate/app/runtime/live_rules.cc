@@ -128,9 +128,7 @@ void LiveRules::WarnOfLargeLogs(const rule::RuleSet& rules) const {
   for (const rule::Rule& rule : rules.rules()) {
     for (const rule::RuleLimit& limit : rule.limits) {
       const algorithm::LimitSpec& spec = limit.limit.spec();
-      if (spec.algorithm != algorithm::Algorithm::kSlidingWindowLog ||
-          spec.requests <= log_requests_max_)
-        continue;
+      if (!KeepsHits(spec.algorithm) || spec.requests <= log_requests_max_) continue;
       log_.Warning(
           "rules.log_too_large",
           {{"domain", std::string_view(rule.domain)},

@@ -50,18 +50,16 @@ void AppendTexts(std::string_view name, const std::vector<std::string>& texts, s
 void AppendLimit(const rule::RuleLimit& rule_limit, std::string& out) {
   const algorithm::Limit& limit = rule_limit.limit;
   const algorithm::LimitSpec& spec = limit.spec();
-  // Uses the words of a rule file, in which the queue is a mode of the leaky bucket.
-  const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
+  const algorithm::Traits& traits = algorithm::TraitsOf(spec.algorithm);
   out.append(R"({"algorithm":)");
-  base::AppendJsonString(algorithm::Name(queue ? Algorithm::kLeakyBucket : spec.algorithm), out);
+  base::AppendJsonString(traits.word, out);
   fmt::format_to(std::back_inserter(out), R"(,"requests":{})", spec.requests);
   if (!IsCalendar(spec.align)) AppendField("period", rule::FormatDuration(spec.period), out);
-  if (queue || spec.algorithm == Algorithm::kTokenBucket ||
-      spec.algorithm == Algorithm::kLeakyBucket) {
+  if (IsBucket(spec.algorithm)) {
     fmt::format_to(std::back_inserter(out), R"(,"burst":{})", limit.capacity());
   }
-  if (queue) out.append(R"(,"queue":true)");
-  if (spec.algorithm == Algorithm::kFixedWindow) AppendField("align", Name(spec.align), out);
+  if (traits.queues) out.append(R"(,"queue":true)");
+  if (traits.state == algorithm::StateForm::kWindow) AppendField("align", Name(spec.align), out);
   if (!spec.zone.is_utc()) AppendField("timezone", spec.zone.name(), out);
   if (spec.count_denied) out.append(R"(,"count_denied":true)");
   if (spec.overdraw) out.append(R"(,"overdraw":true)");

@@ -42,7 +42,7 @@ Limit TermsOf(const Limit& share) {
     spec.requests = from.requests;
     spec.burst =
         static_cast<uint64_t>(std::min<base::uint128>(room, std::numeric_limits<int64_t>::max()));
-  } else if (from.algorithm == Algorithm::kSlidingWindowLog) {
+  } else if (KeepsHits(from.algorithm)) {
     spec.algorithm = Algorithm::kFixedWindow;
     spec.align = algorithm::Align::kFirstHit;
   }

@@ -60,7 +60,7 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   TakeRequest request{
       .key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kPeek};
   Decision decision;
-  const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
+  const bool is_queue = IsQueue(member.limit->limit.algorithm());
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
     // The local bucket begins with at most this share of the last known rest.
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
@@ -108,7 +108,7 @@ void SharedDecider::UseUp(TakeRequest request, uint64_t left, base::Instant now,
     local_.TakeOne(request, decision, at);
   };
   const uint64_t all = missing();
-  if (spec.algorithm == algorithm::Algorithm::kSlidingWindowLog) {
+  if (KeepsHits(spec.algorithm)) {
     const auto part = [&](int64_t step) {
       return static_cast<uint64_t>(base::WideMul(all, static_cast<uint64_t>(step)) / kSteps);
     };

@@ -31,13 +31,18 @@ inline constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{
     {{"allow", OnStoreFailure::kAllow},
      {"deny", OnStoreFailure::kDeny},
      {"local", OnStoreFailure::kLocal}}};
-inline constexpr std::array<Choice<algorithm::Algorithm>, 6> kAlgorithms{
-    {{"token_bucket", algorithm::Algorithm::kTokenBucket},
-     {"gcra", algorithm::Algorithm::kTokenBucket},
-     {"leaky_bucket", algorithm::Algorithm::kLeakyBucket},
-     {"fixed_window", algorithm::Algorithm::kFixedWindow},
-     {"sliding_window_counter", algorithm::Algorithm::kSlidingWindowCounter},
-     {"sliding_window_log", algorithm::Algorithm::kSlidingWindowLog}}};
+// All but the queue, which is a mode of the leaky bucket, and one more name of the token bucket.
+inline constexpr auto kAlgorithms = [] {
+  std::array<Choice<algorithm::Algorithm>, algorithm::kAlgorithmCount> choices{};
+  size_t count = 0;
+  for (const algorithm::Traits& traits : algorithm::kAllTraits) {
+    if (traits.queues) continue;
+    choices[count++] = {traits.word, traits.algorithm};
+    if (traits.algorithm == algorithm::Algorithm::kTokenBucket)
+      choices[count++] = {"gcra", traits.algorithm};
+  }
+  return choices;
+}();
 
 inline constexpr std::array<Choice<base::QuotaUnit>, 4> kQuotaUnits{
     {{"requests", base::QuotaUnit::kRequests},

@@ -111,8 +111,7 @@ std::optional<SizeCost> ReadStatusCount(FieldReader& reader, Fields& limit_field
 void CheckStatusCount(FieldReader& reader, Fields& limit_fields, const RuleLimit& limit) {
   using algorithm::Algorithm;
   const algorithm::LimitSpec& spec = limit.limit.spec();
-  if (spec.algorithm != Algorithm::kFixedWindow &&
-      spec.algorithm != Algorithm::kSlidingWindowCounter) {
+  if (!IsWindow(spec.algorithm)) {
     return reader.Report(
         limit_fields, Word::kCount,
         fmt::format("{} cannot count by status: it does not give back all that it has taken",
@@ -154,15 +153,15 @@ void CheckSizeCost(FieldReader& reader, Fields& limit_fields, const RuleLimit& l
   const auto refuse = [&](std::string message, std::string hint) {
     reader.Report(limit_fields, Word::kCost, std::move(message), std::move(hint));
   };
-  switch (spec.algorithm) {
-    case algorithm::Algorithm::kLeakyBucketQueue:
-      return refuse("a queue cannot have a cost by size: it takes nothing back",
-                    "leave out queue, or cost");
-    case algorithm::Algorithm::kSlidingWindowLog:
-      return refuse("sliding_window_log cannot have a cost by size: it takes nothing back exactly",
-                    "sliding_window_counter can");
-    default:
-      break;
+  const algorithm::Traits& traits = algorithm::TraitsOf(spec.algorithm);
+  if (traits.queues) {
+    return refuse("a queue cannot have a cost by size: it takes nothing back",
+                  "leave out queue, or cost");
+  }
+  if (!traits.refunds_exactly) {
+    return refuse(
+        fmt::format("{} cannot have a cost by size: it takes nothing back exactly", traits.word),
+        "sliding_window_counter can");
   }
   if (spec.count_denied) {
     return refuse("count_denied cannot have a cost by size: denied requests have no size",

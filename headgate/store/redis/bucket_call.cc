@@ -172,7 +172,7 @@ void BucketCall::AppendNumbers() {
       std::max(kAheadLeast, TimeToFull(limit)) +
       (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl_most));
   Packer pack(bytes_);
-  const bool is_queue = limit.algorithm() == Algorithm::kLeakyBucketQueue;
+  const bool is_queue = IsQueue(limit.algorithm());
   const bool fits = cost_ <= limit.capacity() + (is_queue ? 1 : 0);
   pack.U8(static_cast<uint8_t>(operation))
       .U8(static_cast<uint8_t>((context_.now ? kTimed : 0) | (fits ? kFits : 0)));
@@ -265,7 +265,7 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   BucketState state{.edge = in.U64(), .seen = Instant::FromNanos(0), .count = in.U32()};
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
-  if (limit_.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
+  if (KeepsHits(limit_.algorithm()) && operation_ != Operation::kReset) {
     // `edge` is the time of the newest hit. The last two numbers are the hit whose expiry makes
     // enough room for the request, and the cost of the newest hit. The kernel needs no other hits.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
@@ -359,7 +359,7 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
           : algorithm::Peek(limit_, state, hits, operation_ == Operation::kPeek ? cost_ : 0, now);
   answer.decision.at = now;
   // The script sends only some of the hits.
-  if (limit_.algorithm() == Algorithm::kSlidingWindowLog) answer.decision.more_after = Duration(0);
+  if (KeepsHits(limit_.algorithm())) answer.decision.more_after = Duration(0);
   if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
     answer.status = Contradicted(allowed);
   }
@@ -408,8 +408,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   const std::optional<std::string> bytes = BucketOfValue(raw);
   std::optional<StoredBucket> found;
   if (bytes) found = ParseBucket(*bytes);
-  if (!found || is_list != (found->limit.algorithm() == Algorithm::kSlidingWindowLog))
-    return Damaged();
+  if (!found || is_list != KeepsHits(found->limit.algorithm())) return Damaged();
   if (keeps_limit_ && !found->limit.denies_all() && found->limit.spec() != limit_.spec()) {
     limit_ = found->limit;
     bytes_.resize(part_ends_[0]);

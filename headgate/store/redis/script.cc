@@ -38,20 +38,10 @@ Script MakeScript(std::string_view name, std::string_view text) {
 }
 
 const Script& ScriptOf(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-      return Scripts()[0];
-    case Algorithm::kLeakyBucketQueue:
-      return Scripts()[1];
-    case Algorithm::kFixedWindow:
-      return Scripts()[2];
-    case Algorithm::kSlidingWindowCounter:
-      return Scripts()[3];
-    case Algorithm::kSlidingWindowLog:
-      return Scripts()[4];
-  }
-  __builtin_unreachable();
+  // One for each form of a state, in their order; the queue has one more, behind that of the meter.
+  const algorithm::Traits& traits = algorithm::TraitsOf(algorithm);
+  const auto form = static_cast<size_t>(traits.state);
+  return Scripts()[form + (form > 0 || traits.queues ? 1 : 0)];
 }
 
 std::span<const Script> AllScripts() { return Scripts(); }

@@ -38,7 +38,7 @@ std::optional<Parts> PartsOf(std::string_view value) {
   std::string_view rest = value;
   const auto limit = TakeLimit(rest);
   if (!limit) return std::nullopt;
-  const bool is_log = limit->algorithm() == Algorithm::kSlidingWindowLog;
+  const bool is_log = KeepsHits(limit->algorithm());
   const size_t limit_bytes = value.size() - rest.size();
   const size_t state_bytes = is_log ? 12 : 20;
   const size_t block_bytes = limit->blocks() ? kBlockBytes : 0;
