@@ -172,7 +172,7 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
     if (!took && !counts) member.cost = 0;
     if (counts_now && settled.mode == Mode::kLeased) group->settled[index].mode = Mode::kExact;
     if (settled.mode == Mode::kLocal) {
-      group->settled[index].decision = DecideLocally(member, group->names[index]);
+      group->settled[index].decision = local_.DecideByShare(member, group->names[index]);
       continue;
     }
     if (gives_back) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/lease.h"
+#include "headgate/algorithm/no_hits.h"
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
 
@@ -23,14 +25,15 @@ SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local,
                              const SharedDeciderOptions& options)
     : Decider({.on_store_failure = options.on_store_failure, .sharing = options.sharing}),
       shared_(shared),
-      local_(local),
       options_(options),
       leases_(options.leases),
       own_rests_(options.rests == nullptr ? std::make_unique<SharedRests>() : nullptr),
       rests_(options.rests != nullptr ? *options.rests : *own_rests_),
       own_permits_(options.permits == nullptr ? std::make_unique<permit::PermitTable>() : nullptr),
-      permits_(options.permits != nullptr ? *options.permits : *own_permits_),
-      shares_(local.limits()) {
+      instants_(shared),
+      permits_(shared, options.permits != nullptr ? *options.permits : *own_permits_, instants_,
+               options.timeout, [this](Mode mode) { Count(mode); }),
+      local_(shared, local, rests_, leases_, instants_, options.timeout) {
   permit_source()->decider = this;
 }
 
@@ -48,7 +51,7 @@ bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pen
     state->open = 1;  // keeps on_ready from being called while this function asks
   };
   const base::BootTime boot_now = shared_.Now();
-  instant_ahead_ns_ = now.ns - boot_now.ns;
+  instants_.Follow(now);
   if (leases_ != nullptr && batch.size() > 1) Prefetch(batch);
   for (size_t i = 0; i < batch.size();) {
     size_t end = i + 1;
@@ -84,7 +87,7 @@ void SharedDecider::Prefetch(std::span<const BatchEntry> batch) const {
   for (const BatchEntry& entry : batch) leases_->PrefetchRecord(entry.request.key);
 }
 
-SharedDecider::Member SharedDecider::MemberOf(const BatchEntry& entry, base::Instant now) {
+Member SharedDecider::MemberOf(const BatchEntry& entry, base::Instant now) {
   const TakeRequest& request = entry.request;
   Settled taken;
   if (request.operation == Operation::kUndo) {
@@ -163,7 +166,7 @@ bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& te
                     [&](const LeaseAction& action) { message = &Kept(action); });
   if (message != nullptr) {
     message->history = KeptHistory::Of(request.history);
-    message->now = InstantAt(boot_now);
+    message->now = instants_.At(boot_now);
   }
   if (verdict.kind == LeaseVerdict::Kind::kAwait) {
     await = {.message = message, .joins = message == nullptr, .beside = verdict.decision};
@@ -264,7 +267,7 @@ bool SharedDecider::UndoHere(PendingDecision& pending) {
   Member& member = pending.member;
   if (member.taken.mode == Mode::kLocal) {
     pending.name.clear();
-    Settle(pending, {DecideLocally(member, pending.name), Mode::kLocal});
+    Settle(pending, {local_.DecideByShare(member, pending.name), Mode::kLocal});
     return true;
   }
   Settled settled = member.taken;
@@ -334,27 +337,10 @@ void SharedDecider::OnMessageAnswered(Waiting& waiting, const store::SharedAnswe
   }
 }
 
-NoAnswer SharedDecider::NoAnswerOf(const absl::Status& why) {
-  switch (why.code()) {
-    case absl::StatusCode::kResourceExhausted:
-      return NoAnswer::kBusy;
-    case absl::StatusCode::kCancelled:
-      return NoAnswer::kLocked;
-    case absl::StatusCode::kPermissionDenied:
-      return NoAnswer::kRefused;
-    case absl::StatusCode::kDataLoss:
-      return NoAnswer::kDamaged;
-    case absl::StatusCode::kOutOfRange:
-      return NoAnswer::kNotStorable;
-    default:
-      return NoAnswer::kUnreachable;
-  }
-}
-
 // An earlier answer of the store holds if it does not answer any more.
 void SharedDecider::SettleWithout(PendingDecision& pending, const absl::Status& why, Owed owed) {
   if (pending.denied) return Settle(pending, {*pending.denied, Mode::kExact});
-  Settled settled = Degraded(pending.member, pending.name, why, owed);
+  Settled settled = local_.Decide(pending.member, pending.name, why, owed);
   settled.perhaps_done = pending.partly_done || (owed == Owed::kNo && !absl::IsDataLoss(why));
   settled.no_answer = NoAnswerOf(why);
   Settle(pending, settled);
@@ -372,7 +358,7 @@ void SharedDecider::DecideAgain(PendingDecision& pending) {
       shared_.Now(), [&](const LeaseAction& action) { message = &Kept(action); });
   if (message != nullptr) {
     message->history = KeptHistory::Of(member.history);
-    message->now = InstantAt(shared_.Now());
+    message->now = instants_.Now();
   }
   switch (verdict.kind) {
     case LeaseVerdict::Kind::kAllowed:
@@ -401,8 +387,7 @@ void SharedDecider::Settle(PendingDecision& pending, const Settled& settled) {
 }
 
 void SharedDecider::OnAnswer(const Member& member, const Decision& decision) {
-  settle_pace_.OnAnswer();
-  NoteAnswer(member.key, decision.remaining, decision.reset_after, decision.at);
+  local_.OnAnswer(member.key, decision.remaining, decision.reset_after, decision.at);
   if (!IsLeased(*member.limit, member.terms)) return;
   if (GivesBack(member.operation)) leases_->OnRefunded(member.key, decision.remaining);
   if (member.operation == Operation::kCharge && decision.overdrawn)
@@ -455,9 +440,8 @@ void SharedDecider::Send(LeaseMessage& message, PendingDecision* asker) {
        number = message.ask.id.number, only_returns, &waiting](const store::SharedAnswer& answer) {
         --lease_messages_;
         if (answer.status.ok()) {
-          settle_pace_.OnAnswer();
-          NoteAnswer(key, answer.decision.remaining, FullAfter(*limit, answer.decision.remaining),
-                     answer.decision.at);
+          const uint64_t remaining = answer.decision.remaining;
+          local_.OnAnswer(key, remaining, FullAfter(*limit, remaining), answer.decision.at);
         }
         const auto last = waiting_.find(key);
         if (last != waiting_.end() && last->second == &waiting) waiting_.erase(last);
@@ -473,6 +457,15 @@ void SharedDecider::Send(LeaseMessage& message, PendingDecision* asker) {
   messages_.Release(message);
 }
 
+// The reset time of a bucket that was just used for the first time; a window may end sooner if it
+// was used before.
+base::Duration SharedDecider::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
+  algorithm::NoHits no_hits;
+  algorithm::BucketState state;
+  const uint64_t missing = limit.limit.capacity() - std::min(limit.limit.capacity(), remaining);
+  return algorithm::Decide(limit.limit, state, no_hits, missing, instants_.Now()).reset_after;
+}
+
 void SharedDecider::SendOutbox() {
   for (LeaseMessage* message : outbox_) Send(*message);
   outbox_.clear();
@@ -486,20 +479,26 @@ bool SharedDecider::Increment(const CountRequest& request, PendingCounts& counts
   });
 }
 
+bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
+                               base::Instant now) {
+  instants_.Follow(now);
+  return permits_.Ask(batch, name, pending, permit_source(), now);
+}
+
 void SharedDecider::OnTime() {
   if (returns_) return SendReturns();
   const auto keep = [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); };
   for (bool done = leases_ == nullptr; !done; SendOutbox()) {
     done = leases_->OnTime(options_.loop, options_.loops, shared_.Now(), keep);
   }
-  SettleDebts();
+  local_.SettleDebts();
 }
 
 base::BootTime SharedDecider::next_wake() const {
   if (returns_)
     return returns_->done != nullptr ? returns_->pace.wake_at(returns_->has_more)
                                      : base::BootTime{INT64_MAX};
-  const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
+  const base::BootTime debts = local_.next_settlement();
   return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts)
                             : debts;
 }

@@ -31,10 +31,12 @@
 #include "headgate/limiter/lease/lease_books.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/limiter/shared/debts.h"
-#include "headgate/limiter/shared/local_shares.h"
+#include "headgate/limiter/shared/instants.h"
+#include "headgate/limiter/shared/local_decisions.h"
+#include "headgate/limiter/shared/member.h"
 #include "headgate/limiter/shared/outage.h"
 #include "headgate/limiter/shared/return_pace.h"
-#include "headgate/limiter/shared/settle_pace.h"
+#include "headgate/limiter/shared/shared_permits.h"
 #include "headgate/permit/permit_table.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/backend_options.h"
@@ -81,8 +83,6 @@ class SharedDecider final : public Decider {
 
   bool Increment(const CountRequest& request, PendingCounts& counts, base::Instant now) override;
 
-  // Permits are never leased: each is one call to the store. If the store may have given one and
-  // its answer is lost, it is given back, and the rule's policy decides.
   bool AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
                   base::Instant now) override;
 
@@ -102,7 +102,7 @@ class SharedDecider final : public Decider {
     if (leases_ != nullptr) leases_->DropAll();
   }
   // Requests admitted without the store, by what happened to them.
-  const Debts::Counters& debts() const { return debts_.counters(); }
+  const Debts::Counters& debts() const { return local_.debts().counters(); }
 
   // Decisions by Mode, so far. From any thread.
   uint64_t decisions(Mode mode) const {
@@ -111,44 +111,12 @@ class SharedDecider final : public Decider {
 
  private:
   using State = std::shared_ptr<Pending::State>;
-  // A request that is kept until its answer comes.
-  struct Member {
-    base::Hash128 key;
-    store::LimitHandle limit;
-    algorithm::Cost cost;
-    store::Operation operation;
-    SharedTerms terms;
-    base::Instant now;
-    std::span<const store::LimitChange> history;  // kept by the request's State
-    store::Joined joined;
-    Settled taken{};  // of an undo: how the cost was taken
-
-    bool takes() const { return operation == store::Operation::kTake && cost > 0; }
-  };
   struct Group;
-  // A question about permits until its answer comes.
-  struct PermitQuestion {
-    base::Hash128 key;
-    permit::Ask ask;
-    SharedTerms terms;
-    PermitWatch watch;
-    bool is_named = false;
-    PermitHold::Owner owner = PermitHold::Owner::kThisRequest;
-    std::shared_ptr<SharedPermit> permit{};  // null unless one is acquired
-    State state{};
-    size_t index = 0;
-  };
 
-  void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) override;
-  void Renew(HeldPermit& held, base::Instant now) override;
-  void OnPermits(const PermitQuestion& question, const absl::StatusOr<permit::Answer>& answer);
-  Settled PermitsWithoutStore(const PermitQuestion& question, const absl::Status& why);
-  void ReleaseAtStore(const std::string& name, const permit::Id& id, const PermitWatch& watch,
-                      bool is_named);
-  // The answer if a permit of this process was released.
-  std::optional<Settled> ReleaseHere(const PermitQuestion& question);
-  // The part of `max` that this instance may use alone.
-  uint32_t LocalPart(uint32_t max, const SharedTerms& terms) const;
+  void GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) override {
+    permits_.GiveBack(held, id, now);
+  }
+  void Renew(HeldPermit& held, base::Instant now) override { permits_.Renew(held, now); }
 
   static Member MemberOf(const BatchEntry& entry, base::Instant now);
   static store::TakeRequest TakeOf(const Member& member);
@@ -164,9 +132,6 @@ class SharedDecider final : public Decider {
       if (state->on_resumed) state->on_resumed();
     }
   };
-  // Whether admissions of a local share must be taken from the shared bucket later. Not if the
-  // store may have counted them already.
-  enum class Owed : bool { kNo, kYes };
   // The state of a pending call to the store until it is answered. Reused.
   struct PendingDecision {
     Member member;
@@ -239,39 +204,20 @@ class SharedDecider final : public Decider {
   // All members have been asked.
   void ConcludeGroup(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  static Owed OwedAfter(const absl::Status& why);
-  static NoAnswer NoAnswerOf(const absl::Status& why);
-  Settled Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed);
-  void UseUp(store::TakeRequest request, uint64_t left, base::Instant now, base::Instant full_at);
-  algorithm::Decision DecideLocally(const Member& member, std::string_view name,
-                                    Owed owed = Owed::kYes);
-  void NoteAnswer(const base::Hash128& key, uint64_t remaining, base::Duration full_after,
-                  base::Instant at);
   // The longest time in which a bucket of this limit, which is leased, refills without requests. A
   // grant does not contain this time.
   base::Duration FullAfter(const store::LimitEntry& limit, uint64_t remaining) const;
-  store::LimitHandle ShareOf(const Member& member);
-  void SettleDebts();
-  void Settle(Debts::Debt debt, algorithm::Cost cost);
-  base::Instant InstantAt(base::BootTime now) const {
-    return base::Instant::FromNanos(now.ns + instant_ahead_ns_);
-  }
   void Count(Mode mode);
 
   store::SharedStore& shared_;
-  store::Store& local_;
   const SharedDeciderOptions options_;
   lease::LeaseBooks* const leases_;
   const std::unique_ptr<SharedRests> own_rests_;
   SharedRests& rests_;
   const std::unique_ptr<permit::PermitTable> own_permits_;
-  permit::PermitTable& permits_;
-  Debts debts_;
-  SettlePace settle_pace_;
-  // In the time of decisions, by which debts are paid and windows end; it may be behind the store's
-  // clock.
-  int64_t instant_ahead_ns_ = 0;
-  LocalShares shares_;
+  Instants instants_;
+  SharedPermits permits_;
+  LocalDecisions local_;
   base::Pool<PendingDecision> pending_;
   base::Pool<lease::LeaseMessage> messages_;
   std::vector<lease::LeaseMessage*> outbox_;

@@ -1,12 +1,13 @@
-// Decisions without the shared store, and how their admissions are later taken from the store.
+#include "headgate/limiter/shared/local_decisions.h"
+
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/lease.h"
-#include "headgate/algorithm/no_hits.h"
 #include "headgate/base/wide.h"
-#include "headgate/limiter/shared/shared_decider.h"
 
 namespace headgate::limiter::shared {
 
@@ -28,13 +29,41 @@ bool IsNotDone(const absl::Status& status) {
 
 }  // namespace
 
-// Nothing is owed to a damaged bucket, because it can only begin anew.
-SharedDecider::Owed SharedDecider::OwedAfter(const absl::Status& why) {
+// Nothing is owed to a damaged bucket, because it can only begin as never used.
+Owed OwedAfter(const absl::Status& why) {
   return IsNotDone(why) && !absl::IsDataLoss(why) ? Owed::kYes : Owed::kNo;
 }
 
-Settled SharedDecider::Degraded(const Member& member, std::string_view name,
-                                const absl::Status& why, Owed owed) {
+NoAnswer NoAnswerOf(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return NoAnswer::kBusy;
+    case absl::StatusCode::kCancelled:
+      return NoAnswer::kLocked;
+    case absl::StatusCode::kPermissionDenied:
+      return NoAnswer::kRefused;
+    case absl::StatusCode::kDataLoss:
+      return NoAnswer::kDamaged;
+    case absl::StatusCode::kOutOfRange:
+      return NoAnswer::kNotStorable;
+    default:
+      return NoAnswer::kUnreachable;
+  }
+}
+
+LocalDecisions::LocalDecisions(store::SharedStore& shared, store::Store& local, SharedRests& rests,
+                               lease::LeaseBooks* leases, const Instants& instants,
+                               base::Duration timeout)
+    : shared_(shared),
+      local_(local),
+      rests_(rests),
+      leases_(leases),
+      instants_(instants),
+      timeout_(timeout),
+      shares_(local.limits()) {}
+
+Settled LocalDecisions::Decide(const Member& member, std::string_view name, const absl::Status& why,
+                               Owed owed) {
   const algorithm::Limit& limit = member.limit->limit;
   // A refund, undo or reset was not confirmed: the caller has to know. The same if the store
   // rejects the call as invalid: this is a bug, not an outage, and should not be hidden.
@@ -48,14 +77,14 @@ Settled SharedDecider::Degraded(const Member& member, std::string_view name,
     return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()},
             Mode::kOpen};
   }
-  return {DecideLocally(member, name, owed), Mode::kLocal};
+  return {DecideByShare(member, name, owed), Mode::kLocal};
 }
 
-Decision SharedDecider::DecideLocally(const Member& member, std::string_view name, Owed owed) {
+Decision LocalDecisions::DecideByShare(const Member& member, std::string_view name, Owed owed) {
   // Decided as of now, not of its arrival: requests that waited for the store and requests that
   // come now share one local share.
   const base::BootTime boot_now = shared_.Now();
-  const base::Instant now = InstantAt(boot_now);
+  const base::Instant now = instants_.At(boot_now);
   const store::LimitHandle share = ShareOf(member);
   TakeRequest request{
       .key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kPeek};
@@ -66,7 +95,7 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
     const auto left = static_cast<uint64_t>(
         base::WideMul(share->limit.capacity(), std::min(rest->remaining, capacity)) / capacity);
-    UseUp(request, left, now, InstantAt(rest->full_at));
+    UseUp(request, left, now, instants_.At(rest->full_at));
   }
   request.cost = member.cost;
   request.operation = member.operation;
@@ -90,8 +119,8 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
 //   sliding counter      evenly: as much in the window before this one, and the rest in this one
 //   from the first hit   when the window began, which ends at `full_at`
 //   otherwise            now: a bucket refills at its rate, and the epoch ends a window
-void SharedDecider::UseUp(TakeRequest request, uint64_t left, base::Instant now,
-                          base::Instant full_at) {
+void LocalDecisions::UseUp(TakeRequest request, uint64_t left, base::Instant now,
+                           base::Instant full_at) {
   constexpr int64_t kSteps = 16;
   const algorithm::LimitSpec& spec = request.limit->limit.spec();
   Decision decision;
@@ -122,8 +151,14 @@ void SharedDecider::UseUp(TakeRequest request, uint64_t left, base::Instant now,
   use(missing(), now);
 }
 
-void SharedDecider::NoteAnswer(const base::Hash128& key, uint64_t remaining,
-                               base::Duration full_after, base::Instant at) {
+void LocalDecisions::OnAnswer(const base::Hash128& key, uint64_t remaining,
+                              base::Duration full_after, base::Instant at) {
+  settle_pace_.OnAnswer();
+  NoteRest(key, remaining, full_after, at);
+}
+
+void LocalDecisions::NoteRest(const base::Hash128& key, uint64_t remaining,
+                              base::Duration full_after, base::Instant at) {
   const base::BootTime now = shared_.Now();
   rests_.OnAnswer(key, {.remaining = remaining,
                         .full_at = now + std::min(full_after, base::kDurationMax / 2),
@@ -131,37 +166,31 @@ void SharedDecider::NoteAnswer(const base::Hash128& key, uint64_t remaining,
                         .heard_at = now});
 }
 
-// The reset time of a bucket that was just used for the first time; a window may end sooner if it
-// was used before.
-base::Duration SharedDecider::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
-  algorithm::NoHits no_hits;
-  algorithm::BucketState state;
-  const uint64_t missing = limit.limit.capacity() - std::min(limit.limit.capacity(), remaining);
-  return algorithm::Decide(limit.limit, state, no_hits, missing, InstantAt(shared_.Now()))
-      .reset_after;
+base::BootTime LocalDecisions::next_settlement() const {
+  return debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
 }
 
-store::LimitHandle SharedDecider::ShareOf(const Member& member) {
+store::LimitHandle LocalDecisions::ShareOf(const Member& member) {
   const uint32_t ppm = member.terms.fallback_share_ppm;
   return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm}
                                            : Fraction{1, std::max(1u, shared_.instances())});
 }
 
-void SharedDecider::SettleDebts() {
+void LocalDecisions::SettleDebts() {
   const base::BootTime now = shared_.Now();
   if (debts_.empty() || now < settle_pace_.next()) return;
-  debts_.DropPaid(kDebtsLookedAt, InstantAt(now));
+  debts_.DropPaid(kDebtsLookedAt, instants_.At(now));
   while (settle_pace_.Take(now)) {
-    std::optional<Debts::Debt> debt = debts_.Take(InstantAt(now));
+    std::optional<Debts::Debt> debt = debts_.Take(instants_.At(now));
     if (!debt) return;
-    const algorithm::Cost cost = Debts::AmountOf(*debt, InstantAt(now));
-    Settle(*std::move(debt), cost);
+    const algorithm::Cost cost = Debts::AmountOf(*debt, instants_.At(now));
+    Charge(*std::move(debt), cost);
   }
 }
 
 // The bucket may be overdrawn by it: others may have taken since what this instance let through. A
 // call that may have been executed counts as executed, so that no debt is charged twice.
-void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
+void LocalDecisions::Charge(Debts::Debt debt, algorithm::Cost cost) {
   const store::SharedRequest request{
       .name = debt.name,
       .limit = debt.limit,
@@ -169,20 +198,19 @@ void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
       .operation = Operation::kCharge,
       .leased = leases_ != nullptr && algorithm::CanLease(debt.limit->limit),
       .keeps_limit = true,
-      .timeout = options_.timeout,
+      .timeout = timeout_,
       .history = debt.history.changes(),
-      .now = InstantAt(shared_.Now())};
+      .now = instants_.Now()};
   // The store may use the name until Ask returns, and may answer before that.
   auto kept = std::make_shared<Debts::Debt>(debt);  // its history is that of `debt`
   shared_.Ask(request, [this, kept, cost](const store::SharedAnswer& answer) {
     if (absl::IsDataLoss(answer.status)) return;  // the debt is forgotten: OwedAfter
     if (!answer.status.ok()) {
       settle_pace_.OnAway(shared_.Now());
-      if (IsNotDone(answer.status))
-        return debts_.PutBack(std::move(*kept), InstantAt(shared_.Now()));
+      if (IsNotDone(answer.status)) return debts_.PutBack(std::move(*kept), instants_.Now());
     } else {
       const algorithm::Decision& decision = answer.decision;
-      NoteAnswer(kept->key, decision.remaining, decision.reset_after, decision.at);
+      NoteRest(kept->key, decision.remaining, decision.reset_after, decision.at);
       if (leases_ != nullptr && decision.overdrawn) leases_->OnOverdrawn(kept->key, shared_.Now());
     }
     debts_.counters().settled.Add(cost);

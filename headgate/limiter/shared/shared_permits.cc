@@ -1,11 +1,12 @@
-// Permits in the shared store, and without it.
+#include "headgate/limiter/shared/shared_permits.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "headgate/base/check.h"
 #include "headgate/base/wide.h"
 #include "headgate/limiter/permit_decision.h"
-#include "headgate/limiter/shared/shared_decider.h"
+#include "headgate/limiter/shared/local_shares.h"
 
 namespace headgate::limiter::shared {
 
@@ -30,14 +31,22 @@ bool NeedsNoStore(const PermitEntry& entry, bool may_renew) {
 
 }  // namespace
 
-bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending* pending,
-                               base::Instant now) {
-  const State& state = pending->state();
+SharedPermits::SharedPermits(store::SharedStore& shared, permit::PermitTable& here,
+                             const Instants& instants, base::Duration timeout,
+                             std::function<void(Mode)> count)
+    : shared_(shared),
+      here_(here),
+      instants_(instants),
+      timeout_(timeout),
+      count_(std::move(count)) {}
+
+bool SharedPermits::Ask(std::span<PermitEntry> batch, Decider::Namer name, Pending* pending,
+                        const std::shared_ptr<PermitSource>& source, base::Instant now) {
+  const std::shared_ptr<Pending::State>& state = pending->state();
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
   state->settled.resize(first + batch.size());
   state->open = 1;  // keeps on_ready from being called while this function asks
-  instant_ahead_ns_ = now.ns - shared_.Now().ns;
   for (size_t i = 0; i < batch.size(); ++i) {
     PermitEntry& entry = batch[i];
     const bool may_renew =
@@ -46,12 +55,12 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
       state->settled[first + i] = SettledOf({}, entry.ask, Mode::kExact);
       continue;
     }
-    PermitQuestion question{.key = entry.key,
-                            .ask = entry.ask,
-                            .terms = entry.terms,
-                            .watch = entry.watch,
-                            .state = state,
-                            .index = first + i};
+    Question question{.key = entry.key,
+                      .ask = entry.ask,
+                      .terms = entry.terms,
+                      .watch = entry.watch,
+                      .state = state,
+                      .index = first + i};
     std::string text;
     name(i, text);
     if (entry.hold != nullptr) {
@@ -64,13 +73,13 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
                        .ask = entry.ask,
                        .watch = entry.watch,
                        .is_named = question.is_named},
-                      permit_source(), now);
+                      source, now);
     }
     ++state->open;
     shared_.AskPermits(
-        {.name = text, .ask = entry.ask, .timeout = options_.timeout},
+        {.name = text, .ask = entry.ask, .timeout = timeout_},
         [this, question = std::move(question)](const absl::StatusOr<permit::Answer>& answer) {
-          OnPermits(question, answer);
+          OnAnswer(question, answer);
         });
   }
   if (--state->open > 0) return false;
@@ -79,8 +88,8 @@ bool SharedDecider::AskPermits(std::span<PermitEntry> batch, Namer name, Pending
   return true;
 }
 
-void SharedDecider::OnPermits(const PermitQuestion& question,
-                              const absl::StatusOr<permit::Answer>& answer) {
+void SharedPermits::OnAnswer(const Question& question,
+                             const absl::StatusOr<permit::Answer>& answer) {
   Settled settled;
   if (answer.ok()) {
     settled = SettledOf(*answer, question.ask, Mode::kExact);
@@ -94,23 +103,22 @@ void SharedDecider::OnPermits(const PermitQuestion& question,
       if (gives) question.watch(question.is_named ? Event::kAcquired : Event::kTaken);
     }
   } else {
-    settled = PermitsWithoutStore(question, answer.status());
+    settled = WithoutStore(question, answer.status());
   }
-  Count(settled.mode);
+  count_(settled.mode);
   if (question.permit != nullptr && question.permit->given_back) {
     // The request was given up meanwhile.
     HeldPermit held{.key = question.key,
                     .shared = question.permit,
                     .watch = question.watch,
                     .is_named = question.is_named};
-    GiveBack(held, question.ask.id, InstantAt(shared_.Now()));
+    GiveBack(held, question.ask.id, instants_.Now());
   }
   question.state->settled[question.index] = settled;
   question.state->Close();
 }
 
-Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
-                                           const absl::Status& why) {
+Settled SharedPermits::WithoutStore(const Question& question, const absl::Status& why) {
   const permit::Ask& ask = question.ask;
   const std::shared_ptr<SharedPermit>& permit = question.permit;
   if (permit != nullptr) {
@@ -119,7 +127,7 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
     if (MayHaveBeenDone(why) && question.owner == PermitHold::Owner::kThisRequest)
       shared_.AskPermits({.name = permit->name,
                           .ask = {.kind = Kind::kRelease, .id = ask.id},
-                          .timeout = options_.timeout},
+                          .timeout = timeout_},
                          [](const absl::StatusOr<permit::Answer>&) {});
   }
   if (ask.kind == Kind::kRelease) {
@@ -134,32 +142,32 @@ Settled SharedDecider::PermitsWithoutStore(const PermitQuestion& question,
   if (question.terms.on_store_failure == rule::OnStoreFailure::kAllow && !never_gives)
     return {.decision = Decision{.allowed = true, .limit = ask.max, .remaining = ask.max},
             .mode = Mode::kOpen};
-  permit::Ask here = ask;
-  here.max = ask.max == 0 ? 0 : LocalPart(ask.max, question.terms);
-  const permit::Answer answer = permits_.Do(question.key, here, InstantAt(shared_.Now()));
+  permit::Ask alone = ask;
+  alone.max = ask.max == 0 ? 0 : LocalPart(ask.max, question.terms);
+  const permit::Answer answer = here_.Do(question.key, alone, instants_.Now());
   question.watch(Event::kExpired, answer.expired);
   if (permit != nullptr && Gives(answer, question.owner)) {
     permit->place = Place::kHere;
     question.watch(question.is_named ? Event::kAcquired : Event::kTaken);
   }
-  return SettledOf(answer, here, Mode::kLocal);
+  return SettledOf(answer, alone, Mode::kLocal);
 }
 
-std::optional<Settled> SharedDecider::ReleaseHere(const PermitQuestion& question) {
-  const permit::Answer answer = permits_.Do(question.key, question.ask, InstantAt(shared_.Now()));
+std::optional<Settled> SharedPermits::ReleaseHere(const Question& question) {
+  const permit::Answer answer = here_.Do(question.key, question.ask, instants_.Now());
   question.watch(Event::kExpired, answer.expired);
   if (answer.outcome != PermitOutcome::kReleased) return std::nullopt;
   return SettledOf(answer, question.ask, Mode::kLocal);
 }
 
-uint32_t SharedDecider::LocalPart(uint32_t max, const SharedTerms& terms) const {
+uint32_t SharedPermits::LocalPart(uint32_t max, const SharedTerms& terms) const {
   const uint32_t ppm = terms.fallback_share_ppm;
   const uint64_t part =
       ppm != 0 ? uint64_t{max} * ppm / kWholePpm : max / std::max(1u, shared_.instances());
   return static_cast<uint32_t>(std::max<uint64_t>(1, part));
 }
 
-void SharedDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) {
+void SharedPermits::GiveBack(HeldPermit& held, const permit::Id& id, base::Instant now) {
   SharedPermit& permit = *held.shared;
   const Place place = std::exchange(permit.place, Place::kNowhere);
   switch (place) {
@@ -174,7 +182,7 @@ void SharedDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Insta
     case Place::kHere:
       break;
   }
-  const permit::Answer answer = permits_.Do(held.key, {.kind = Kind::kRelease, .id = id}, now);
+  const permit::Answer answer = here_.Do(held.key, {.kind = Kind::kRelease, .id = id}, now);
   held.watch(Event::kExpired, answer.expired);
   const bool was_held = answer.outcome == PermitOutcome::kReleased;
   if (held.is_named) {
@@ -185,11 +193,11 @@ void SharedDecider::GiveBack(HeldPermit& held, const permit::Id& id, base::Insta
 }
 
 // Answers that are lost are made up for by the next renewal.
-void SharedDecider::Renew(HeldPermit& held, base::Instant now) {
+void SharedPermits::Renew(HeldPermit& held, base::Instant now) {
   if (held.shared->place == Place::kHere) {
-    held.watch(Event::kExpired, permits_.Do(held.key, held.ask, now).expired);
+    held.watch(Event::kExpired, here_.Do(held.key, held.ask, now).expired);
   } else if (held.shared->place == Place::kStore) {
-    shared_.AskPermits({.name = held.shared->name, .ask = held.ask, .timeout = options_.timeout},
+    shared_.AskPermits({.name = held.shared->name, .ask = held.ask, .timeout = timeout_},
                        [watch = held.watch](const absl::StatusOr<permit::Answer>& answer) {
                          if (answer.ok()) watch(Event::kExpired, answer->expired);
                        });
@@ -197,19 +205,19 @@ void SharedDecider::Renew(HeldPermit& held, base::Instant now) {
 }
 
 // If the store does not answer, the permit ends by itself.
-void SharedDecider::ReleaseAtStore(const std::string& name, const permit::Id& id,
+void SharedPermits::ReleaseAtStore(const std::string& name, const permit::Id& id,
                                    const PermitWatch& watch, bool is_named) {
-  shared_.AskPermits(
-      {.name = name, .ask = {.kind = Kind::kRelease, .id = id}, .timeout = options_.timeout},
-      [watch, is_named](const absl::StatusOr<permit::Answer>& answer) {
-        const bool was_held = answer.ok() && answer->outcome == PermitOutcome::kReleased;
-        if (answer.ok()) watch(Event::kExpired, answer->expired);
-        if (is_named) {
-          if (was_held) watch(Event::kReleased);
-        } else {
-          watch(was_held ? Event::kGivenBack : Event::kEnded);
-        }
-      });
+  shared_.AskPermits({.name = name, .ask = {.kind = Kind::kRelease, .id = id}, .timeout = timeout_},
+                     [watch, is_named](const absl::StatusOr<permit::Answer>& answer) {
+                       const bool was_held =
+                           answer.ok() && answer->outcome == PermitOutcome::kReleased;
+                       if (answer.ok()) watch(Event::kExpired, answer->expired);
+                       if (is_named) {
+                         if (was_held) watch(Event::kReleased);
+                       } else {
+                         watch(was_held ? Event::kGivenBack : Event::kEnded);
+                       }
+                     });
 }
 
 }  // namespace headgate::limiter::shared
