@@ -65,14 +65,14 @@ absl::Status AnswerRelease(const Task& task, Released& released) {
 Checker::Checker(Limiter& limiter, uint32_t worker)
     : limiter_(limiter),
       own_decider_(limiter.store(), limiter.permits()),
-      means_{own_decider_, {}, limiter.store(), limiter.observer_, worker},
+      means_{own_decider_, {}, limiter.store(), limiter.observers_, worker},
       brought_(std::make_unique<BroughtLimits>(limiter.store().limits())),
       work_(std::make_unique<Work>()) {}
 
 Checker::Checker(Limiter& limiter, uint32_t worker, Decider& decider, const BucketNaming& naming)
     : limiter_(limiter),
       own_decider_(limiter.store(), limiter.permits()),
-      means_{decider, naming, limiter.store(), limiter.observer_, worker},
+      means_{decider, naming, limiter.store(), limiter.observers_, worker},
       brought_(std::make_unique<BroughtLimits>(limiter.store().limits())),
       work_(std::make_unique<Work>()) {}
 

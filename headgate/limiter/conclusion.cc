@@ -65,17 +65,31 @@ Outcome OutcomeOf(const DescriptorAnswer& answer, bool must_be_known) {
   return must_be_known && outcome == Outcome::kUnavailable ? outcome : Outcome::kShadowDenied;
 }
 
+void TellEach(const Task& task, DecisionEvent event, const Observers::Numbers& numbers) {
+  task.means.observers.TellEach(numbers, [&](Observer& one, uint32_t number) {
+    if (!one.hears_decisions()) return;
+    event.series = number;
+    one.OnDecision(task.means.worker, event);
+  });
+}
+
 void Observe(const Task& task, size_t descriptor, Outcome outcome) {
+  static constexpr Observers::Numbers kNoRule{};
+  const Observers& observers = task.means.observers;
   const Matched& matched = task.work.matches[descriptor];
-  task.means.observer->OnDecision(
-      task.means.worker,
-      {.outcome = outcome,
-       .cost = task.request.descriptors[descriptor].cost.value_or(1),
-       .rule = matched.rule,
-       .series = matched.rule != nullptr ? task.rules.published[matched.rule->index].series : 0,
-       .domain = task.request.domain,
-       .entries = task.request.descriptors[descriptor].entries,
-       .match = &matched.match});
+  const Observers::Numbers& numbers =
+      matched.rule != nullptr ? task.rules.published[matched.rule->index].series : kNoRule;
+  const DecisionEvent event{.outcome = outcome,
+                            .cost = task.request.descriptors[descriptor].cost.value_or(1),
+                            .rule = matched.rule,
+                            .series = numbers.front(),
+                            .domain = task.request.domain,
+                            .entries = task.request.descriptors[descriptor].entries,
+                            .match = &matched.match};
+  if (observers.others_hear_decisions()) [[unlikely]]
+    return TellEach(task, event, numbers);
+  if (Observer& first = observers.first(); first.hears_decisions())
+    first.OnDecision(task.means.worker, event);
 }
 
 void ObserveGiven(const Task& task, size_t descriptor) {
@@ -89,7 +103,9 @@ void ObserveGiven(const Task& task, size_t descriptor) {
     const rule::Given one = rule::ChooseGiven(*limit.given, given).given;
     best = best ? std::min(*best, one) : one;
   }
-  if (best) task.means.observer->OnGivenLimit(task.means.worker, *best);
+  if (!best) return;
+  for (Observer* const one : task.means.observers.all())
+    one->OnGivenLimit(task.means.worker, *best);
 }
 
 void ObserveAll(const Task& task, const Response& response) {
@@ -120,7 +136,7 @@ absl::Status ConcludeDescriptors(const Task& task, bool passthrough, Response& r
     if (asked && response.repeated) MakeRepeated(answer);
     if (answer.outcome == Outcome::kUnavailable) unavailable = static_cast<uint32_t>(i);
   }
-  if (request.operation == Operation::kTake && task.means.observer != nullptr)
+  if (request.operation == Operation::kTake && !task.means.observers.empty())
     ObserveAll(task, response);
   response.allowed =
       task.work.matches.PassesBy([&](size_t i) { return response.descriptors[i].allowed(); });

@@ -8,7 +8,7 @@ namespace headgate::limiter {
 
 struct Task;
 
-// Fills in the response, and reports it to the observer. `passthrough`: whatever was decided, the
+// Fills in the response, and reports it to the observers. `passthrough`: whatever was decided, the
 // request may pass. Unavailable if the store was not asked for a limit that refuses requests then.
 absl::Status Conclude(const Task& task, bool passthrough, Response& response);
 

@@ -6,14 +6,14 @@
 
 namespace headgate::limiter {
 
-Limiter::Limiter(store::Store& store, Observer* observer) : store_(store), observer_(observer) {}
+Limiter::Limiter(store::Store& store, Observers observers) : store_(store), observers_(observers) {}
 
 Limiter::~Limiter() = default;
 
 absl::Status Limiter::OnRules(std::shared_ptr<const rule::RuleSet> rules, base::Instant now) {
   std::lock_guard lock(mutex_);
   HEADGATE_ASSIGN_OR_RETURN(
-      published_, Publish(std::move(rules), published_.get(), store_.limits(), observer_, now));
+      published_, Publish(std::move(rules), published_.get(), store_.limits(), observers_, now));
   generation_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }

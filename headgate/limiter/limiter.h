@@ -19,8 +19,8 @@ struct PublishedRules;
 
 class Limiter {
  public:
-  // `observer` may be null. Both must outlive the limiter.
-  Limiter(store::Store& store, Observer* observer);
+  // The store and the observers, if there are any, must outlive the limiter.
+  Limiter(store::Store& store, Observers observers);
   ~Limiter();
 
   // Publishes a new set of rules; requests consumed under the old ones stay consumed. Each Checker
@@ -44,7 +44,7 @@ class Limiter {
   std::shared_ptr<const PublishedRules> published() const;
 
   store::Store& store_;
-  Observer* const observer_;
+  const Observers observers_;
   permit::PermitTable permits_;
   mutable std::mutex mutex_;
   std::shared_ptr<const PublishedRules> published_;

@@ -14,8 +14,8 @@ struct Means {
   Decider& decider;
   const BucketNaming naming;  // of buckets in a shared store
   store::Store& store;        // of this process: its hash secret and its table of limits
-  Observer* const observer;   // may be null
-  const uint32_t worker;      // the number of this thread for the observer
+  const Observers& observers;
+  const uint32_t worker;  // the number of this thread for the observers
 };
 
 }  // namespace headgate::limiter

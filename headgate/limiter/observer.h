@@ -3,11 +3,16 @@
 // blocks nor allocates.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
 #include "headgate/algorithm/decision.h"
+#include "headgate/base/check.h"
 #include "headgate/rule/rule_set.h"
 
 namespace headgate::limiter {
@@ -30,7 +35,7 @@ struct DecisionEvent {
   Outcome outcome;
   algorithm::Cost cost;
   const rule::Rule* rule;  // null if no rule applied
-  uint32_t series;         // the result of OnRule for it; 0 if no rule applied
+  uint32_t series;         // the observer's OnRule for it; 0 if no rule applied
   std::string_view domain;
   std::span<const rule::Entry> entries;  // for detailed_metric and value_to_metric
   const rule::Match* match;
@@ -65,6 +70,9 @@ inline constexpr size_t kPermitEventKinds = 9;
 class Observer {
  public:
   virtual ~Observer() = default;
+  // Whether it is told of decisions. Any thread may ask.
+  bool hears_decisions() const { return hears_decisions_.load(std::memory_order_relaxed); }
+
   // A rule is about to be published. The returned number comes with each of its decisions. Called
   // by one thread.
   virtual uint32_t OnRule(const rule::Rule& rule) = 0;
@@ -80,6 +88,59 @@ class Observer {
   // A request has brought a limit for its rule.
   virtual void OnGivenLimit(uint32_t /*worker*/, rule::Given /*given*/) {}
   virtual void OnPermits(uint32_t /*worker*/, const PermitEvent& /*event*/) {}
+
+ protected:
+  // For an observer that only sometimes needs them: meanwhile, a decision only reads a flag. A
+  // decision that is being made may still be told, or not.
+  void HearDecisions(bool on) { hears_decisions_.store(on, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> hears_decisions_{true};
+};
+
+// The observers of one limiter, in the order in which they are told. Each gives the rules numbers
+// of its own.
+class Observers {
+ public:
+  static constexpr size_t kMax = 3;
+  // The numbers of one rule, in the order of the observers; 0 if there is no rule.
+  using Numbers = std::array<uint32_t, kMax>;
+
+  Observers(std::initializer_list<Observer*> all) {
+    for (Observer* const one : all) {
+      if (one == nullptr) continue;
+      HEADGATE_CHECK(count_ < kMax);
+      all_[count_++] = one;
+    }
+  }
+  Observers(Observer* one) : Observers({one}) {}  // null: nobody
+
+  bool empty() const { return count_ == 0; }
+  std::span<Observer* const> all() const { return {all_.data(), count_}; }
+  // Usually only the first one hears decisions. Needs one observer at least.
+  Observer& first() const { return *all_.front(); }
+  bool others_hear_decisions() const {
+    for (const Observer* const* one = all_.data() + 1; one < all_.data() + count_; ++one) {
+      if ((*one)->hears_decisions()) return true;
+    }
+    return false;
+  }
+  // Calls `number` with each.
+  template <typename Function>
+  Numbers NumberEach(Function number) const {
+    Numbers numbers{};
+    for (size_t i = 0; i < count_; ++i) numbers[i] = number(*all_[i]);
+    return numbers;
+  }
+  // Calls `tell` with each and its number.
+  template <typename Function>
+  void TellEach(const Numbers& numbers, Function tell) const {
+    for (size_t i = 0; i < count_; ++i) tell(*all_[i], numbers[i]);
+  }
+
+ private:
+  std::array<Observer*, kMax> all_{};
+  size_t count_ = 0;
 };
 
 }  // namespace headgate::limiter

@@ -76,9 +76,10 @@ class OwnLimits {
     return decision;
   }
 
-  // Reports `count` decisions with one outcome to the observer.
+  // Reports `count` decisions with one outcome to the observers.
   void Observe(Outcome outcome, uint64_t count) const {
-    if (means_.observer != nullptr) means_.observer->OnOwnLimits(means_.worker, outcome, count);
+    for (Observer* const one : means_.observers.all())
+      one->OnOwnLimits(means_.worker, outcome, count);
   }
 
  private:

@@ -35,15 +35,17 @@ struct PermitSource {
   Decider* decider = nullptr;
 };
 
-// The receiver of the events of the permits of a rule.
+// The receivers of the events of the permits of a rule.
 struct PermitWatch {
-  Observer* observer = nullptr;
+  const Observers* observers = nullptr;
   uint32_t worker = 0;
-  uint32_t series = 0;
+  Observers::Numbers series{};
 
   void operator()(PermitEvent::Kind kind, uint32_t count = 1) const {
-    if (observer != nullptr && count > 0)
-      observer->OnPermits(worker, {.series = series, .kind = kind, .count = count});
+    if (observers == nullptr || count == 0) return;
+    observers->TellEach(series, [&](Observer& one, uint32_t number) {
+      one.OnPermits(worker, {.series = number, .kind = kind, .count = count});
+    });
   }
 };
 

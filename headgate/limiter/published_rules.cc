@@ -192,7 +192,7 @@ const PublishedPart& PartOf(const PublishedRule& rule, std::string_view domain,
 
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     std::shared_ptr<const rule::RuleSet> rules, const PublishedRules* before,
-    store::LimitTable& limits, Observer* observer, base::Instant now) {
+    store::LimitTable& limits, const Observers& observers, base::Instant now) {
   const ByIdentity old = IndexByIdentity(before);
   auto next = std::make_shared<PublishedRules>();
   next->published.resize(rules->rules().size());
@@ -218,13 +218,17 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     HEADGATE_ASSIGN_OR_RETURN(published.shadow,
                               publisher.Replace(was.shadow, rule.rollout->limits));
   }
-  // Tells the observer last, when nothing can fail any more.
-  if (observer != nullptr) {
-    for (const rule::Rule& rule : rules->rules()) {
-      PublishedRule& published = next->published[rule.index];
-      published.series = observer->OnRule(rule);
-      if (rule.concurrency) published.permit_series = observer->OnConcurrency(rule);
-      if (rule.rollout != nullptr) published.rollout_series = observer->OnRollout(rule);
+  // Tells the observers last, when nothing can fail any more.
+  for (const rule::Rule& rule : rules->rules()) {
+    PublishedRule& published = next->published[rule.index];
+    published.series = observers.NumberEach([&](Observer& one) { return one.OnRule(rule); });
+    if (rule.concurrency) {
+      published.permit_series =
+          observers.NumberEach([&](Observer& one) { return one.OnConcurrency(rule); });
+    }
+    if (rule.rollout != nullptr) {
+      published.rollout_series =
+          observers.NumberEach([&](Observer& one) { return one.OnRollout(rule); });
     }
   }
   next->rules = std::move(rules);

@@ -38,11 +38,11 @@ struct PublishedPart {
 };
 
 struct PublishedRule {
-  std::vector<PublishedPart> parts;    // by end_ppm; the last one ends with all keys
-  std::vector<PublishedLimit> shadow;  // as those of its roll-out, if that is in shadow
-  uint32_t series = 0;                 // the observer's number for it
-  uint32_t rollout_series = 0;         // and for its roll-out
-  uint32_t permit_series = 0;          // and for its limit of concurrency
+  std::vector<PublishedPart> parts;     // by end_ppm; the last one ends with all keys
+  std::vector<PublishedLimit> shadow;   // as those of its roll-out, if that is in shadow
+  Observers::Numbers series{};          // the observers' numbers for it
+  Observers::Numbers rollout_series{};  // and for its roll-out
+  Observers::Numbers permit_series{};   // and for its limit of concurrency
   // Its limit of concurrency in the form of a limit of requests, for reports: `max` per `ttl`.
   algorithm::Limit concurrency;
 };
@@ -66,9 +66,9 @@ inline const std::vector<PublishedLimit>& LimitsOf(const PublishedRule& rule,
   return (is_whole ? rule.parts.front() : PartOf(rule, domain, descriptor, match)).limits;
 }
 
-// Prepares `rules` for decisions. `before` may be null. `observer` may be null.
+// Prepares `rules` for decisions. `before` may be null.
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     std::shared_ptr<const rule::RuleSet> rules, const PublishedRules* before,
-    store::LimitTable& limits, Observer* observer, base::Instant now);
+    store::LimitTable& limits, const Observers& observers, base::Instant now);
 
 }  // namespace headgate::limiter

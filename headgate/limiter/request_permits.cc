@@ -131,7 +131,7 @@ void RequestPermits::Add(const Task& task, uint32_t descriptor_index, const perm
                                       descriptor.entries, matched.match),
                     .ask = {.kind = *kind, .max = limit.max, .ttl = limit.ttl},
                     .terms = task.means.decider.TermsOf(*matched.rule),
-                    .watch = {.observer = task.means.observer,
+                    .watch = {.observers = &task.means.observers,
                               .worker = task.means.worker,
                               .series = task.rules.published[matched.rule->index].permit_series}};
   if (released != nullptr) {

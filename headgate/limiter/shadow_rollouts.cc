@@ -42,10 +42,14 @@ void ObserveShadowRollouts(const Task& task, const Response& response) {
     }
     const DescriptorAnswer& answer = response.descriptors[descriptor];
     if (!known || IsDegraded(answer.mode)) continue;
-    task.means.observer->OnShadowRollout(
-        task.means.worker, {.series = task.rules.published[answer.rule->index].rollout_series,
-                            .rule_allows = answer.limit == nullptr || answer.decision.allowed,
-                            .rollout_allows = allows});
+    const bool rule_allows = answer.limit == nullptr || answer.decision.allowed;
+    task.means.observers.TellEach(
+        task.rules.published[answer.rule->index].rollout_series,
+        [&](Observer& one, uint32_t number) {
+          one.OnShadowRollout(
+              task.means.worker,
+              {.series = number, .rule_allows = rule_allows, .rollout_allows = allows});
+        });
   }
 }
 

@@ -19,8 +19,8 @@ inline bool HasShadowRollout(const rule::Rule& rule) {
 // Adds the buckets of the roll-out of a descriptor's rule.
 void AddShadowRollout(const Task& task, uint32_t descriptor, RequestBuckets& buckets);
 
-// Counts what each rule and its roll-out in shadow would do, if both could be asked. The observer
-// must not be null.
+// Tells the observers the answers of each rule and of its roll-out in shadow, if both could be
+// asked.
 void ObserveShadowRollouts(const Task& task, const Response& response);
 
 }  // namespace headgate::limiter
