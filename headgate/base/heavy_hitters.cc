@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "headgate/base/check.h"
 #include "headgate/base/text.h"
 
 namespace headgate::base {
@@ -13,8 +14,6 @@ HeavyHitters::HeavyHitters(const Options& options)
       keys_(options.keys),
       counters_(std::max<size_t>(1, options.counters)),
       heap_(counters_.size()) {
-  // Twice the room, so that removals never make the table grow.
-  places_.reserve(2 * counters_.size());
   Clear();
 }
 
@@ -37,6 +36,7 @@ void HeavyHitters::Add(const Hash128& hash, std::string_view key, const Request&
   Counter& counter = found != places_.end() ? counters_[found->second] : Assign(hash, key);
   (request.allowed ? counter.allowed : counter.denied) += 1;
   counter.cost += request.cost;
+  counter.label = request.label;
   counter.count += weight;
   total_ += weight;
   SinkFrom(counter.place);
@@ -80,6 +80,12 @@ std::string HeavyHitters::KeyOf(const Counter& counter) const {
   return digits;
 }
 
+// The order of the answers.
+bool HeavyHitters::IsBefore(const Counter& a, const Counter& b) {
+  return std::tie(b.count, a.error, a.hash.high, a.hash.low) <
+         std::tie(a.count, b.error, b.hash.high, b.hash.low);
+}
+
 std::vector<HeavyHitters::Hitter> HeavyHitters::Top(size_t count) const {
   std::vector<const Counter*> order;
   order.reserve(counters_.size());
@@ -88,10 +94,8 @@ std::vector<HeavyHitters::Hitter> HeavyHitters::Top(size_t count) const {
   }
   count = std::min(count, order.size());
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(order.begin(), middle, order.end(), [](const Counter* a, const Counter* b) {
-    return std::tie(b->count, a->error, a->hash.high, a->hash.low) <
-           std::tie(a->count, b->error, b->hash.high, b->hash.low);
-  });
+  std::partial_sort(order.begin(), middle, order.end(),
+                    [](const Counter* a, const Counter* b) { return IsBefore(*a, *b); });
   std::vector<Hitter> hitters;
   hitters.reserve(count);
   for (size_t i = 0; i < count; ++i) {
@@ -101,19 +105,65 @@ std::vector<HeavyHitters::Hitter> HeavyHitters::Top(size_t count) const {
                        .error = counter.error,
                        .allowed = counter.allowed,
                        .denied = counter.denied,
-                       .cost = counter.cost});
+                       .cost = counter.cost,
+                       .label = counter.label});
   }
   return hitters;
 }
 
+void HeavyHitters::Merge(const HeavyHitters& other) {
+  HEADGATE_CHECK(other.by_ == by_ && other.keys_ == keys_ &&
+                 other.counters_.size() == counters_.size());
+  total_ += other.total_;
+  if (other.places_.empty()) return;
+  std::vector<Counter> all;
+  all.reserve(places_.size() + other.places_.size());
+  for (const Counter& counter : counters_) {
+    if (counter.count == 0) continue;
+    Counter& both = all.emplace_back(counter);
+    const auto there = other.places_.find(counter.hash);
+    if (there == other.places_.end()) {
+      both.count += other.missed_most();
+      both.error += other.missed_most();
+      continue;
+    }
+    const Counter& second = other.counters_[there->second];
+    both.count += second.count;
+    both.error += second.error;
+    both.allowed += second.allowed;
+    both.denied += second.denied;
+    both.cost += second.cost;
+    both.label = second.label;
+  }
+  for (const Counter& counter : other.counters_) {
+    if (counter.count == 0 || places_.contains(counter.hash)) continue;
+    Counter& both = all.emplace_back(counter);
+    both.count += missed_most();
+    both.error += missed_most();
+  }
+  std::sort(all.begin(), all.end(), IsBefore);
+  all.resize(counters_.size());  // cuts, or adds empty ones
+  counters_ = std::move(all);
+  IndexCounters();
+}
+
+// Restores the heap and the places of counters that are in descending order.
+void HeavyHitters::IndexCounters() {
+  // A large table gives back its memory. Twice the room, so that removals never make it grow.
+  places_.clear();
+  places_.reserve(2 * counters_.size());
+  const auto size = static_cast<uint32_t>(counters_.size());
+  for (uint32_t i = 0; i < size; ++i) {
+    counters_[i].place = size - 1 - i;
+    heap_[counters_[i].place] = i;
+    if (counters_[i].count > 0) places_.emplace(counters_[i].hash, i);
+  }
+}
+
 void HeavyHitters::Clear() {
   total_ = 0;
-  for (uint32_t i = 0; i < counters_.size(); ++i) {
-    counters_[i] = {};
-    counters_[i].place = i;
-    heap_[i] = i;
-  }
-  places_.clear();
+  counters_.assign(counters_.size(), {});
+  IndexCounters();
 }
 
 }  // namespace headgate::base

@@ -8,6 +8,10 @@
 //
 // A key without a counter takes over the smallest one: its new count begins at the old one, which
 // is then its error.
+//
+// Two of them are merged into one (Agarwal et al., "Mergeable Summaries", PODS 2012): a key that
+// has a counter in only one of them may have come to the other one as often as its smallest counter
+// says. The m largest of all counters are kept. The bounds hold again, with N as the sum of both.
 #pragma once
 
 #include <array>
@@ -36,7 +40,7 @@ class HeavyHitters {
   struct Options {
     By by = By::kRequests;
     Keys keys = Keys::kClear;
-    size_t counters = 1024;  // 1 or more; each takes 240 bytes
+    size_t counters = 1024;  // 1 or more; each takes about 300 bytes
   };
   // The bytes of a key that are kept in the clear.
   static constexpr size_t kKeyBytesMax = 128;
@@ -46,6 +50,7 @@ class HeavyHitters {
   struct Request {
     bool allowed = true;
     uint64_t cost = 1;
+    uint32_t label = 0;  // of the key; its Hitter has the last one
   };
   // Counts a request of a key. `hash` is its keyed hash: with a known secret, a client could make
   // two keys share a counter. The memory is reserved before.
@@ -59,6 +64,7 @@ class HeavyHitters {
     uint64_t allowed = 0;
     uint64_t denied = 0;
     uint64_t cost = 0;
+    uint32_t label = 0;
 
     bool operator==(const Hitter&) const = default;
   };
@@ -68,6 +74,9 @@ class HeavyHitters {
   // The sum of all weights, and the largest error that a count can have.
   uint64_t total() const { return total_; }
   uint64_t error_most() const { return total_ / counters_.size(); }
+
+  // Adds what `other` has counted, which must have the same options.
+  void Merge(const HeavyHitters& other);
 
   void Clear();
 
@@ -79,6 +88,7 @@ class HeavyHitters {
     uint64_t allowed = 0;
     uint64_t denied = 0;
     uint64_t cost = 0;
+    uint32_t label = 0;
     uint32_t place = 0;  // in heap_
     uint32_t key_bytes = 0;
     std::array<char, kKeyBytesMax> key{};
@@ -91,9 +101,13 @@ class HeavyHitters {
   // Restores the order of the heap after the count at `place` has grown.
   void SinkFrom(uint32_t place);
   uint64_t CountAt(uint32_t place) const { return counters_[heap_[place]].count; }
+  // The most that a key without a counter can have: the smallest count, if all counters are taken.
+  uint64_t missed_most() const { return CountAt(0); }
+  static bool IsBefore(const Counter& a, const Counter& b);
+  void IndexCounters();
 
-  const By by_;
-  const Keys keys_;
+  By by_;
+  Keys keys_;
   uint64_t total_ = 0;
   std::vector<Counter> counters_;  // with a count of 0: of no key
   std::vector<uint32_t> heap_;     // of counters, the smallest count first

@@ -87,46 +87,106 @@ TEST(HeavyHitters, IsEmptyAfterClear) {
   EXPECT_THAT(KeysOf(hitters.Top(5)), ElementsAre("b"));
 }
 
-// The bounds of the head comment, against exact counts: heavy keys among many that come once, in
-// every order, with weights.
+// The bounds of the head comment, against exact counts.
+using Exact = std::map<std::string, uint64_t>;
+
+void CheckBounds(const HeavyHitters& hitters, size_t counters, Exact exact) {
+  uint64_t total = 0;
+  for (const auto& [key, weight] : exact) total += weight;
+  ASSERT_EQ(hitters.total(), total);
+  ASSERT_EQ(hitters.error_most(), total / counters);
+  const auto top = hitters.Top(counters + 5);
+  ASSERT_LE(top.size(), counters);
+  ASSERT_TRUE(std::is_sorted(top.begin(), top.end(),
+                             [](const auto& a, const auto& b) { return a.count > b.count; }));
+  Exact shown;
+  for (const HeavyHitters::Hitter& hitter : top) {
+    shown[hitter.key] = hitter.count;
+    ASSERT_LE(hitter.error, hitters.error_most());
+    ASSERT_LE(exact[hitter.key], hitter.count);
+    ASSERT_GE(exact[hitter.key], hitter.count - hitter.error);
+  }
+  ASSERT_EQ(shown.size(), top.size()) << "a key is shown twice";
+  for (const auto& [key, weight] : exact) {
+    if (weight > total / counters) {
+      ASSERT_TRUE(shown.contains(key)) << key;
+    }
+  }
+}
+
+// Adds `count` requests of few heavy keys among many that come once, with weights.
+void AddAny(Random& random, By by, int count, HeavyHitters& hitters, Exact& exact) {
+  for (int i = 0; i < count; ++i) {
+    // Few keys come often: the square of an even number is small more often than large.
+    const uint64_t key = random.Below(40) * random.Below(40);
+    const HeavyHitters::Request request{.allowed = random.Below(3) != 0, .cost = random.Below(5)};
+    const uint64_t weight = by == By::kRequests  ? 1
+                            : by == By::kDenials ? (request.allowed ? 0u : 1u)
+                                                 : request.cost;
+    exact[std::to_string(key)] += weight;
+    Add(hitters, std::to_string(key), request);
+  }
+}
+
 TEST(HeavyHitters, KeepsItsBoundsForAnyStream) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
     Random random(seed);
     const size_t counters = 1 + random.Below(60);
     const auto by = static_cast<By>(random.Below(3));
     HeavyHitters hitters({.by = by, .counters = counters});
-    std::map<std::string, uint64_t> exact;
-    for (int i = 0; i < 5000; ++i) {
-      // Few keys come often: the square of an even number is small more often than large.
-      const uint64_t key = random.Below(40) * random.Below(40);
-      const HeavyHitters::Request request{.allowed = random.Below(3) != 0, .cost = random.Below(5)};
-      const uint64_t weight = by == By::kRequests  ? 1
-                              : by == By::kDenials ? (request.allowed ? 0u : 1u)
-                                                   : request.cost;
-      exact[std::to_string(key)] += weight;
-      Add(hitters, std::to_string(key), request);
-    }
-    uint64_t total = 0;
-    for (const auto& [key, weight] : exact) total += weight;
-    ASSERT_EQ(hitters.total(), total);
-    ASSERT_EQ(hitters.error_most(), total / counters);
-    const auto top = hitters.Top(counters + 5);
-    ASSERT_LE(top.size(), counters);
-    ASSERT_TRUE(std::is_sorted(top.begin(), top.end(),
-                               [](const auto& a, const auto& b) { return a.count > b.count; }));
-    std::map<std::string, uint64_t> shown;
-    for (const HeavyHitters::Hitter& hitter : top) {
-      shown[hitter.key] = hitter.count;
-      ASSERT_LE(hitter.error, hitters.error_most());
-      ASSERT_LE(exact[hitter.key], hitter.count);
-      ASSERT_GE(exact[hitter.key], hitter.count - hitter.error);
-    }
-    for (const auto& [key, weight] : exact) {
-      if (weight > total / counters) {
-        ASSERT_TRUE(shown.contains(key)) << key << " in seed " << seed;
-      }
+    Exact exact;
+    AddAny(random, by, 5000, hitters, exact);
+    CheckBounds(hitters, counters, exact);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// The parts of several threads and windows, some of them empty or short. The merged one continues
+// to count.
+TEST(HeavyHitters, KeepsItsBoundsWhenPartsAreMerged) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const size_t counters = 1 + random.Below(60);
+    const auto by = static_cast<By>(random.Below(3));
+    HeavyHitters merged({.by = by, .counters = counters});
+    Exact exact;
+    for (uint64_t part = random.Below(8); part <= 8; ++part) {
+      HeavyHitters one({.by = by, .counters = counters});
+      AddAny(random, by, static_cast<int>(random.Below(2) * random.Below(3000)), one, exact);
+      merged.Merge(one);
+      CheckBounds(merged, counters, exact);
+      AddAny(random, by, static_cast<int>(random.Below(50)), merged, exact);
+      CheckBounds(merged, counters, exact);
+      if (HasFatalFailure()) return;
     }
   }
+}
+
+TEST(HeavyHitters, AddsUpAllOfAKeyWhenPartsAreMerged) {
+  HeavyHitters merged({.counters = 2});
+  HeavyHitters other({.counters = 2});
+  for (const char* key : {"a", "a", "a", "b"}) Add(merged, key);
+  Add(other, "a", {.allowed = false, .cost = 7, .label = 3});
+  merged.Merge(other);
+  EXPECT_THAT(merged.Top(1),
+              ElementsAre(HeavyHitters::Hitter{
+                  .key = "a", .count = 4, .allowed = 3, .denied = 1, .cost = 10, .label = 3}));
+  other.Clear();
+  for (const char* key : {"c", "c", "d"}) Add(other, key);
+  merged.Merge(other);
+  // Each may have come to the other part as often as its smallest counter: 1.
+  EXPECT_THAT(merged.Top(2),
+              ElementsAre(HeavyHitters::Hitter{.key = "a",
+                                               .count = 5,
+                                               .error = 1,
+                                               .allowed = 3,
+                                               .denied = 1,
+                                               .cost = 10,
+                                               .label = 3},
+                          HeavyHitters::Hitter{
+                              .key = "c", .count = 3, .error = 1, .allowed = 2, .cost = 2}));
 }
 
 }  // namespace heavy_hitters_test
