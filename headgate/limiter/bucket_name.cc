@@ -30,25 +30,29 @@ void AppendEncoded(std::string_view text, std::string& out) {
   }
 }
 
-void AppendEntry(const rule::Entry& entry, std::string& out) {
+constexpr size_t kWhole = std::string_view::npos;
+
+// Appends at most the first `text_max` bytes of each text.
+void AppendEntry(const rule::Entry& entry, size_t text_max, std::string& out) {
   out.push_back('|');
-  AppendEncoded(entry.key, out);
+  AppendEncoded(entry.key.substr(0, text_max), out);
   out.push_back('=');
-  AppendEncoded(entry.value, out);
+  AppendEncoded(entry.value.substr(0, text_max), out);
+}
+
+void AppendStep(const rule::Entry& entry, const rule::MatchStep& step, size_t text_max,
+                std::string& out) {
+  if (step.shared_pattern == nullptr) return AppendEntry(entry, text_max, out);
+  // The pattern stands for the entry, with key and value in one; a plain entry contains a '='.
+  out.push_back('|');
+  AppendEncoded(std::string_view(*step.shared_pattern).substr(0, text_max), out);
 }
 
 void AppendMatched(std::string_view domain, std::span<const rule::Entry> entries,
                    const rule::Match& match, std::string& out) {
   AppendEncoded(domain, out);
-  for (uint32_t i = 0; i < match.step_count; ++i) {
-    if (const std::string* const pattern = match.steps[i].shared_pattern; pattern != nullptr) {
-      // The pattern stands for the entry, with key and value in one; a plain entry contains a '='.
-      out.push_back('|');
-      AppendEncoded(*pattern, out);
-    } else {
-      AppendEntry(entries[i], out);
-    }
-  }
+  for (uint32_t i = 0; i < match.step_count; ++i)
+    AppendStep(entries[i], match.steps[i], kWhole, out);
 }
 
 // Ends the name that began at `begin`, or replaces it by its hash.
@@ -94,7 +98,7 @@ void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain,
   const size_t begin = out.size();
   out.append("hg:{o|");
   AppendEncoded(domain, out);
-  for (const rule::Entry& entry : entries) AppendEntry(entry, out);
+  for (const rule::Entry& entry : entries) AppendEntry(entry, kWhole, out);
   out.append("#").append(rule::Name(unit));
   Finish(naming, begin, out);
 }
@@ -122,6 +126,22 @@ void AppendCounter(const BucketNaming& naming, std::string_view client_key, std:
   out.append("hg:{c|");
   AppendEncoded(client_key, out);
   Finish(naming, begin, out);
+}
+
+void AppendShortKey(std::string_view domain, std::span<const rule::Entry> entries,
+                    const rule::Match& match, size_t bytes_max, std::string& out) {
+  constexpr std::string_view kCut = "…";
+  const size_t begin = out.size();
+  // One byte more of a text than fits, so that what is too long is seen.
+  AppendEncoded(domain.substr(0, bytes_max + 1), out);
+  for (uint32_t i = 0; i < match.step_count && out.size() - begin <= bytes_max; ++i)
+    AppendStep(entries[i], match.steps[i], bytes_max + 1, out);
+  if (out.size() - begin <= bytes_max) return;
+  out.resize(begin + bytes_max - kCut.size());
+  // Not within %xx.
+  const size_t escape = out.rfind('%');
+  if (escape != std::string::npos && escape >= begin && escape + 3 > out.size()) out.resize(escape);
+  out.append(kCut);
 }
 
 }  // namespace headgate::limiter

@@ -12,6 +12,7 @@
 // from users is percent-encoded, so it cannot close the braces or produce another bucket's name.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,5 +43,10 @@ void AppendOnceBucket(const BucketNaming& naming, std::string_view domain, std::
 void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key,
                           std::string& out);
 void AppendCounter(const BucketNaming& naming, std::string_view client_key, std::string& out);
+
+// The key as it is in the names of its buckets, for people: edge|api_key=k1|path=/search*. A key of
+// more than `bytes_max` bytes is cut, and ends with "…". `out` needs room for 8 * bytes_max bytes.
+void AppendShortKey(std::string_view domain, std::span<const rule::Entry> entries,
+                    const rule::Match& match, size_t bytes_max, std::string& out);
 
 }  // namespace headgate::limiter

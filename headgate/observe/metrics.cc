@@ -1,18 +1,14 @@
 #include "headgate/observe/metrics.h"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include "headgate/base/check.h"
 #include "headgate/base/counter.h"
+#include "headgate/observe/metric_families.h"
 
 namespace headgate::observe {
 namespace {
@@ -28,108 +24,7 @@ struct FrontCounters {
   base::HistogramCounter<kWaitBounds> waits;
 };
 
-prometheus::MetricType TypeOf(const MetricSpec& spec) {
-  switch (spec.type) {
-    case MetricType::kCounter:
-      return prometheus::MetricType::Counter;
-    case MetricType::kGauge:
-      return prometheus::MetricType::Gauge;
-    case MetricType::kHistogram:
-      return prometheus::MetricType::Histogram;
-  }
-  __builtin_unreachable();
-}
-
-double Seconds(base::Duration d) { return std::chrono::duration<double>(d).count(); }
-
-using Labels = std::vector<prometheus::ClientMetric::Label>;
-
-Labels MakeLabels(const MetricSpec& spec, std::span<const std::string_view> values) {
-  HEADGATE_CHECK(values.size() == spec.label_count());
-  Labels labels;
-  labels.reserve(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    labels.push_back({std::string(spec.label_names[i]), std::string(values[i])});
-  }
-  return labels;
-}
-
 }  // namespace
-
-// One family per metric of the catalog, as the serializer expects.
-class FamilySink final : public Sink {
- public:
-  FamilySink() {
-    families_.resize(kMetricCount);
-    for (size_t i = 0; i < kMetricCount; ++i) {
-      const MetricSpec& spec = Catalog()[i];
-      families_[i] = {std::string(spec.name), std::string(spec.help), TypeOf(spec), {}};
-    }
-  }
-
-  void Set(Metric metric, std::initializer_list<std::string_view> labels, uint64_t value) override {
-    HEADGATE_CHECK(SpecOf(metric).unit != "seconds");
-    Put(metric, labels, static_cast<double>(value));
-  }
-  void Set(Metric metric, std::initializer_list<std::string_view> labels,
-           base::Duration value) override {
-    HEADGATE_CHECK(SpecOf(metric).unit == "seconds");
-    Put(metric, labels, Seconds(value));
-  }
-  void Set(Metric metric, std::initializer_list<std::string_view> labels,
-           const HistogramValue& value) override {
-    const MetricSpec& spec = SpecOf(metric);
-    HEADGATE_CHECK(spec.type == MetricType::kHistogram &&
-                   value.counts.size() == value.bounds.size() + 1);
-    const double unit = spec.unit == "seconds" ? 1e9 : 1;
-    auto& histogram = Ensure(metric, labels).histogram;
-    histogram = {};
-    for (size_t i = 0; i < value.counts.size(); ++i) {
-      const double bound = i < value.bounds.size() ? static_cast<double>(value.bounds[i]) / unit
-                                                   : std::numeric_limits<double>::infinity();
-      histogram.sample_count += value.counts[i];
-      histogram.bucket.push_back({histogram.sample_count, bound});
-    }
-    histogram.sample_sum = static_cast<double>(value.sum) / unit;
-  }
-
-  // Does not check whether the series exists already; that check makes Set slow for thousands of
-  // series.
-  prometheus::ClientMetric& Append(Metric metric, std::span<const std::string_view> labels) {
-    auto& series = families_[static_cast<size_t>(metric)].metric.emplace_back();
-    series.label = MakeLabels(SpecOf(metric), labels);
-    return series;
-  }
-
-  std::string Text() && {
-    std::erase_if(families_,
-                  [](const prometheus::MetricFamily& family) { return family.metric.empty(); });
-    std::ostringstream out;
-    prometheus::TextSerializer().Serialize(out, families_);
-    return std::move(out).str();
-  }
-
- private:
-  void Put(Metric metric, std::span<const std::string_view> label_values, double value) {
-    const MetricSpec& spec = SpecOf(metric);
-    HEADGATE_CHECK(spec.type != MetricType::kHistogram);
-    prometheus::ClientMetric& series = Ensure(metric, label_values);
-    (spec.type == MetricType::kCounter ? series.counter.value : series.gauge.value) = value;
-  }
-  prometheus::ClientMetric& Ensure(Metric metric, std::span<const std::string_view> label_values) {
-    auto& all = families_[static_cast<size_t>(metric)].metric;
-    Labels labels = MakeLabels(SpecOf(metric), label_values);
-    auto series = std::find_if(all.begin(), all.end(),
-                               [&](const auto& candidate) { return candidate.label == labels; });
-    if (series == all.end()) {
-      series = all.emplace(all.end());
-      series->label = std::move(labels);
-    }
-    return *series;
-  }
-
-  std::vector<prometheus::MetricFamily> families_;
-};
 
 struct alignas(64) Metrics::Worker {
   std::array<base::Counter, SeriesTable::kCounterCount> decisions;
@@ -161,20 +56,6 @@ void Metrics::AddCollector(std::function<void(Sink&)> collect) {
 
 uint32_t Metrics::OnRule(const rule::Rule& rule) {
   return series_.AddRule(rule.domain, rule.label());
-}
-
-uint32_t Metrics::FewRules::Add(const rule::Rule& rule) {
-  const std::lock_guard lock(mutex_);
-  for (uint32_t i = 1; i < names_.size(); ++i)
-    if (names_[i].domain == rule.domain && names_[i].rule == rule.label()) return i;
-  if (names_.size() > kRolloutsMax) return 0;
-  names_.push_back({.domain = rule.domain, .rule = std::string(rule.label())});
-  return static_cast<uint32_t>(names_.size() - 1);
-}
-
-std::vector<SeriesTable::Name> Metrics::FewRules::List() const {
-  const std::lock_guard lock(mutex_);
-  return names_;
 }
 
 uint32_t Metrics::OnRollout(const rule::Rule& rule) { return rollouts_.Add(rule); }
@@ -237,12 +118,12 @@ void Metrics::OnProtocolError(uint32_t worker, Front front) {
   workers_[worker].fronts[static_cast<size_t>(front)].protocol_errors.Add(1);
 }
 
-void Metrics::CollectPermits(FamilySink& sink) {
+void Metrics::CollectPermits(MetricFamilies& sink) {
   using Kind = limiter::PermitEvent::Kind;
   constexpr std::array<std::string_view, limiter::kPermitEventKinds> kNames{
       "taken",   "given_back", "ended",     "acquired", "released",
       "unknown", "refused",    "looked_at", "expired"};
-  const std::vector<SeriesTable::Name> rules = concurrency_.List();
+  const std::vector<RuleNames::Name> rules = concurrency_.List();
   for (size_t i = 0; i < rules.size(); ++i) {
     std::array<uint64_t, limiter::kPermitEventKinds> totals{};
     for (uint32_t w = 0; w < worker_count_; ++w) {
@@ -262,7 +143,7 @@ void Metrics::CollectPermits(FamilySink& sink) {
   }
 }
 
-void Metrics::CollectOwn(FamilySink& sink) {
+void Metrics::CollectOwn(MetricFamilies& sink) {
   const std::span<const Worker> workers(workers_.get(), worker_count_);
   const auto sum = [&](auto&& counter_of) {
     uint64_t total = 0;
@@ -283,11 +164,10 @@ void Metrics::CollectOwn(FamilySink& sink) {
         sum([&](const Worker& w) -> const auto& { return w.decisions[series.counter]; });
     if (total == 0) continue;
     sink.Append(Metric::kDecisions,
-                {{series.name.domain, series.name.rule, limiter::Name(series.outcome)}})
-        .counter.value = static_cast<double>(total);
+                {series.name.domain, series.name.rule, limiter::Name(series.outcome)}, total);
   }
   const auto word = [](size_t allows) { return allows == 0 ? "denied" : "allowed"; };
-  const std::vector<SeriesTable::Name> rollouts = rollouts_.List();
+  const std::vector<RuleNames::Name> rollouts = rollouts_.List();
   for (size_t i = 0; i < rollouts.size(); ++i) {
     for (const size_t rule_allows : {0u, 1u}) {
       for (const size_t rollout_allows : {0u, 1u}) {
@@ -323,12 +203,22 @@ void Metrics::CollectOwn(FamilySink& sink) {
   }
 }
 
-std::string Metrics::Render() {
+void Metrics::Collect(MetricFamilies& sink) {
   const std::lock_guard lock(render_mutex_);
-  FamilySink sink;
   CollectOwn(sink);
   for (const auto& collect : collectors_) collect(sink);
-  return std::move(sink).Text();
+}
+
+std::string Metrics::Render() {
+  MetricFamilies families;
+  Collect(families);
+  return families.Text();
+}
+
+std::string Metrics::RenderJson() {
+  MetricFamilies families;
+  Collect(families);
+  return families.Json();
 }
 
 }  // namespace headgate::observe

@@ -1,16 +1,15 @@
-// Counts events and renders all metrics as Prometheus text.
+// Counts events and renders all metrics, as Prometheus text or as JSON.
 //
-// Each thread counts its own decisions and requests in its own memory; Render adds them up. Values
-// that belong to other parts (the store, the connections, the rules) are collected at that moment.
+// Each thread counts its own decisions and requests in its own memory; rendering adds them up.
+// Values that belong to other parts (the store, the connections, the rules) are collected at that
+// moment.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,34 +18,11 @@
 #include "headgate/base/time.h"
 #include "headgate/limiter/observer.h"
 #include "headgate/observe/catalog.h"
+#include "headgate/observe/rule_names.h"
 #include "headgate/observe/series.h"
+#include "headgate/observe/sink.h"
 
 namespace headgate::observe {
-
-// The contents of a histogram, in the unit of its metric, or in nanoseconds if that unit is
-// seconds. counts[i] is the number of values at most bounds[i] and above the bound before it; one
-// more count is for values above all bounds. `bounds` must ascend.
-struct HistogramValue {
-  std::span<const uint64_t> bounds;
-  std::span<const uint64_t> counts;
-  uint64_t sum = 0;
-};
-
-// Receives the values of collectors.
-class Sink {
- public:
-  virtual ~Sink() = default;
-  // Sets one series of a counter or gauge of the catalog. `labels` has one value for each label of
-  // the metric, in order. Setting a series again replaces its value.
-  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
-                   uint64_t value) = 0;
-  // The same for a metric whose unit is seconds.
-  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
-                   base::Duration value) = 0;
-  // The same for a histogram.
-  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
-                   const HistogramValue& value) = 0;
-};
 
 struct MetricsOptions {
   // The number of deciding threads. Each running thread has a unique number from 0 to workers − 1.
@@ -57,7 +33,6 @@ struct MetricsOptions {
 
 class Metrics final : public limiter::Observer {
  public:
-  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
   static constexpr uint32_t kFrontsMax = 8;
   static constexpr uint32_t kRolloutsMax = 255;
   enum class Front : uint8_t {};
@@ -68,7 +43,7 @@ class Metrics final : public limiter::Observer {
   // ---- Call these before the threads start.
   // Registers a front. `name` is its value in labels.
   Front AddFront(std::string_view name);
-  // `collect` is called at each Render, on the rendering thread. It must not call back into
+  // `collect` is called at each rendering, on its thread. It must not call back into
   // Metrics.
   void AddCollector(std::function<void(Sink&)> collect);
 
@@ -94,32 +69,22 @@ class Metrics final : public limiter::Observer {
   void OnWait(uint32_t worker, Front front, base::Duration elapsed);
   void OnProtocolError(uint32_t worker, Front front);
 
-  // Renders all metrics in the order of the catalog. Thread-safe.
+  // All metrics in the order of the catalog (metric_families.h). Thread-safe.
   std::string Render();
+  std::string RenderJson();
 
  private:
   struct Worker;
-  void CollectOwn(class FamilySink& sink);
+  void CollectOwn(class MetricFamilies& sink);
+  void CollectPermits(MetricFamilies& sink);
+  void Collect(MetricFamilies& sink);
 
   const uint32_t worker_count_;
   const std::unique_ptr<Worker[]> workers_;
   SeriesTable series_;
   const uint32_t own_limits_row_;
-  // Rules that are counted each for itself, after one for all others.
-  class FewRules {
-   public:
-    uint32_t Add(const rule::Rule& rule);
-    std::vector<SeriesTable::Name> List() const;
-
-   private:
-    mutable std::mutex mutex_;
-    std::vector<SeriesTable::Name> names_{{.domain = "other", .rule = "other"}};
-  };
-
-  void CollectPermits(FamilySink& sink);
-
-  FewRules rollouts_;
-  FewRules concurrency_;
+  RuleNames rollouts_{kRolloutsMax};
+  RuleNames concurrency_{kRolloutsMax};
   std::vector<std::string> fronts_;
   std::vector<std::function<void(Sink&)>> collectors_;
   std::mutex render_mutex_;

@@ -109,7 +109,9 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
 
 const std::map<std::pair<std::string, std::string>, std::set<std::string>>& Parts() {
   static const std::map<std::pair<std::string, std::string>, std::set<std::string>> parts = {
-      {{"observe", "limiter"}, {"headgate/limiter/observer.h"}},
+      {{"observe", "limiter"},
+       {"headgate/limiter/observer.h", "headgate/limiter/bucket_key.h",
+        "headgate/limiter/bucket_name.h"}},
       {{"front/resp", "store"}, {"headgate/store/store.h", "headgate/store/limit_table.h"}},
   };
   return parts;
