@@ -50,6 +50,48 @@ class Admin:
         return run(BINARY, "rules", verb, "--server", f"127.0.0.1:{self.server.admin_port}", *words, **more)
 
 
+class TopKeys(unittest.TestCase):
+    def start(self, *more):
+        server = self.enterContext(Headgate("--rule", "user: 2/day", *more, admin="127.0.0.1:0"))
+        return server, Admin(server)
+
+    def count(self, server, admin):
+        """Asks for the list, and then sends requests until they are in it."""
+        top = lambda: admin.ask("GET", "/v1/top?by=denials&count=1")[1]
+        self.assertEqual((top()["seconds"], top()["keys"]), (0, []))
+
+        def denied():
+            for _ in range(5):
+                server.check(user="ann|böb")
+            return top()["keys"]
+
+        until(denied, 10, "the key is in the list")
+        return top()["keys"][0]
+
+    def test_they_are_counted_while_somebody_asks(self):
+        server, admin = self.start()
+        key = self.count(server, admin)
+        self.assertEqual(key["key"], "default|user=ann%7cb%c3%b6b")
+        self.assertEqual((key["domain"], key["rule"], key["error"]), ("default", "user", 0))
+        self.assertGreaterEqual(key["denied"], 1)
+        self.assertEqual(key["count"], key["denied"])
+        self.assertEqual(admin.ask("GET", "/v1/top?domain=default&rule=user")[0], 200)
+        self.assertEqual(server.request("GET", "/v1/top")[0], 404, "only the admin address has it")
+
+    def test_keys_are_hashed_if_a_setting_says_so(self):
+        key = self.count(*self.start("--show-keys", "hashed"))
+        self.assertRegex(key["key"], "^[0-9a-f]{16}$")
+
+    def test_metrics_are_there_as_json(self):
+        server, admin = self.start()
+        server.check(user="ann")
+        metrics = {one["name"]: one for one in admin.ask("GET", "/v1/metrics")[1]["metrics"]}
+        self.assertEqual(
+            metrics["headgate_decisions_total"]["series"],
+            [{"labels": {"domain": "default", "rule": "user", "outcome": "allowed"}, "value": 1}],
+        )
+
+
 class Passthrough(unittest.TestCase):
     def start(self, *more):
         args = ("--rule", "user: 1/day", "--auth-header", "X-API-Key", "--rule", "api_key: 1/day")

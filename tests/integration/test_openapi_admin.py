@@ -173,6 +173,8 @@ class AdminOfFiles(AdminTest):
             ("DELETE", "/v1/passthrough", None, None),
             ("GET", "/v1/rules", None, None),
             ("GET", "/metrics", None, None),
+            ("GET", "/v1/metrics", None, None),
+            ("GET", "/v1/top", None, None),
         )
         for method, template, path, body in asked:
             fields = {} if method == "GET" else ANY
@@ -205,6 +207,11 @@ class AdminOfFiles(AdminTest):
         self.ask("GET", "/v1/rules", expect=200)
         self.ask("GET", "/v1/rules", path="/v1/rules?from=x", expect=400)
         self.ask("GET", "/metrics", expect=200)
+        self.ask("GET", "/v1/metrics", expect=200)
+        self.ask("GET", "/v1/top", expect=200)
+        self.ask("GET", "/v1/top", path="/v1/top?by=denials&domain=shop&rule=user&count=3", expect=200)
+        self.ask("GET", "/v1/top", path="/v1/top?by=name", expect=400)
+        self.ask("GET", "/v1/top", path="/v1/top?domain=shop&rule=nobody", expect=404)
         self.ask("GET", "/v1/documents", expect=200)
         self.ask("GET", DOCUMENT, path=self.path, expect=200)
         self.ask("GET", DOCUMENT, path=named(DOCUMENT, "/etc/passwd"), expect=404)
@@ -464,7 +471,7 @@ class AdminOfSidecar(AdminTest):
             self.assertFalse(schema.is_valid(body), body)
             self.ask("PATCH", "/v1/sidecar", body=body, expect=400)
         self.ask("PATCH", "/v1/sidecar", body={}, headers={"Content-Type": "text/plain"}, expect=415)
-        for path in ("/v1/sidecar", "/metrics", "/healthz", "/readyz", "/", "/openapi.json"):
+        for path in ("/v1/sidecar", "/metrics", "/v1/metrics", "/healthz", "/readyz", "/", "/openapi.json"):
             self.ask("GET", path, expect=200)
 
 

@@ -22,9 +22,13 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
               .max_limits = static_cast<uint32_t>(settings.max_limits),
               .secret = base::RandomHashSecret()}),
       metrics_({.workers = workers, .secret = base::RandomHashSecret()}),
+      top_keys_({.workers = workers,
+                 .secret = base::RandomHashSecret(),
+                 .keys = settings.show_keys == "hashed" ? base::HeavyHitters::Keys::kHashed
+                                                        : base::HeavyHitters::Keys::kClear}),
       snapshot_(settings.snapshot, store_, log, &spare_files),
       // Restore first: it replaces the store's hash secret by the snapshot's, before any request.
-      limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),
+      limiter_((snapshot_.Restore(clock_.Now()), store_), {&metrics_, &top_keys_}),
       snapshot_interval_(settings.snapshot_interval),
       snapshot_due_ns_((clock_.Now() + snapshot_interval_).ns),
       sweep_due_(clock_.Now() + kSweepInterval) {
@@ -38,6 +42,7 @@ void Engine::Tick() {
     store_.Sweep(now);
     sweep_due_ = now + kSweepInterval;
   }
+  top_keys_.Tick(now);
   if (snapshot_.enabled() && now.ns >= snapshot_due_ns_.load(std::memory_order_acquire))
     WriteSnapshotSoon();
   log_.Tick();

@@ -10,6 +10,7 @@
 #include "headgate/limiter/limiter.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
+#include "headgate/observe/top_keys.h"
 #include "headgate/rule/editor.h"
 #include "headgate/snapshot/snapshot_file.h"
 #include "headgate/store/memory.h"
@@ -25,9 +26,9 @@ class Engine {
 
   ~Engine();
 
-  // Adjusts the clock towards the wall clock, sweeps expired buckets, and starts writing the
-  // snapshot when it is due, on a thread of its own because a large one takes seconds. Call it
-  // about every second, from one thread.
+  // Adjusts the clock towards the wall clock, sweeps expired buckets, brings the lists of top keys
+  // up to date, and starts writing the snapshot when it is due, on a thread of its own because a
+  // large one takes seconds. Call it about every second, from one thread.
   void Tick();
   // Call it at the end, after the last decision.
   bool WriteLastSnapshot();
@@ -40,6 +41,7 @@ class Engine {
   store::MemoryStore& store() { return store_; }
   limiter::Limiter& limiter() { return limiter_; }
   observe::Metrics& metrics() { return metrics_; }
+  observe::TopKeys& top_keys() { return top_keys_; }
 
  private:
   void WriteSnapshotSoon();
@@ -51,6 +53,7 @@ class Engine {
   const base::BootTime started_at_;
   store::MemoryStore store_;
   observe::Metrics metrics_;
+  observe::TopKeys top_keys_;
   snapshot::SnapshotFile snapshot_;
   limiter::Limiter limiter_;
   const base::Duration snapshot_interval_;

@@ -5,6 +5,7 @@
 #include "headgate/app/runtime/verdict_metrics.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/front/admin/document_routes.h"
+#include "headgate/front/admin/figure_routes.h"
 #include "headgate/front/admin/passthrough_route.h"
 #include "headgate/front/admin/routes.h"
 #include "headgate/front/admin/rule_routes.h"
@@ -112,6 +113,8 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
       http_meter_(options.engine.metrics(), options.http_name, loop),
       spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
+  front::admin::AddFigureRoutes(options.engine.metrics(), &options.engine.top_keys(),
+                                admin_router_);
   front::admin::AddPassthroughRoute(
       {.is_on = [&engine = options.engine] { return engine.limiter().passthrough(); },
        .set = [&engine = options.engine](

@@ -99,6 +99,7 @@ struct Settings {
   std::string credential_file;
   std::string users_file;
   std::vector<std::string> known_host;
+  std::string show_keys = "clear";
 
   uint64_t threads = 0;
   uint64_t max_connections = kServer.connections_max;

@@ -465,6 +465,14 @@ constexpr std::array kOfServe = {
                     "below NAME, * for any.",
             .advice = "Name the server here if clients reach it by name; with * web pages can send "
                       "requests too."},
+    Setting{.name = "show_keys",
+            .group = kAccess,
+            .target = &Settings::show_keys,
+            .help = "Whether /v1/top at the admin address shows keys as they are, or hashes of "
+                    "them.",
+            .advice = "Set it to hashed if keys are personal data; the hashes of two instances, or "
+                      "before and after a restart, differ.",
+            .choices = "clear|hashed"},
 
     Setting{.name = "threads",
             .group = kConnections,

@@ -11,6 +11,7 @@
 #include "headgate/app/runtime/run_loop.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/app/sidecar/routes.h"
+#include "headgate/front/admin/figure_routes.h"
 #include "headgate/front/admin/routes.h"
 #include "headgate/front/mux/refusal_text.h"
 
@@ -195,6 +196,7 @@ void SidecarProcess::AddAdminRoutes(http::Router& router) {
              return shared_ != nullptr ? shared_->problem() : absl::OkStatus();
            }},
       router);
+  front::admin::AddFigureRoutes(engine_.metrics(), rules_ ? &engine_.top_keys() : nullptr, router);
   AddSidecarRoutes(
       {.mode = [this] { return pool_.mode(); },
        .set_mode = [this](share::Mode mode) { SetMode(mode); },

@@ -118,8 +118,8 @@ Refusal RefusalOf(const absl::Status& status) {
 
 // ---- The request
 
-std::optional<Query> ReadQuery(std::string_view target, Parameters takes) {
-  Query query;
+std::optional<Query> ReadQuery(std::string_view target, Parameters takes, size_t count) {
+  Query query{.count = count};
   std::vector<std::string_view> seen;
   const size_t question = target.find('?');
   if (question == std::string_view::npos) return query;
@@ -141,6 +141,12 @@ std::optional<Query> ReadQuery(std::string_view target, Parameters takes) {
       query.document = *value;
     } else if (name == "key") {
       query.key = *value;
+    } else if (name == "domain") {
+      query.domain = *value;
+    } else if (name == "rule") {
+      query.rule = *value;
+    } else if (name == "by") {
+      query.by = *value;
     } else if (name == "count") {
       const char* const end = value->data() + value->size();
       const auto [last, error] = std::from_chars(value->data(), end, query.count);

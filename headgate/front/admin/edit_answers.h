@@ -1,5 +1,5 @@
-// The common part of the routes that change rules: how a request says which version it expects, and
-// how the answer says what the change did.
+// The common part of the routes that change rules: the queries, how a request says which version it
+// expects, and how the answer says what the change did.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,17 @@ struct Query {
   bool dry_run = false;
   std::string document{};
   std::string key{};  // a key; it names the document with the key's limit
+  std::string domain{};
+  std::string rule{};  // its name, or its path if it has none
+  std::string by{};    // an order
   size_t count = kHistoryDefault;
 };
 
-// Nothing if a parameter is not in `takes`, comes twice, or cannot have this value.
+// Nothing if a parameter is not in `takes`, comes twice, or cannot have this value. `count` is the
+// default of that parameter.
 using Parameters = std::initializer_list<std::string_view>;
-std::optional<Query> ReadQuery(std::string_view target, Parameters takes);
+std::optional<Query> ReadQuery(std::string_view target, Parameters takes,
+                               size_t count = kHistoryDefault);
 inline constexpr std::string_view kDryRunQuery = "dry_run=true";
 // `takes`: the query that the path accepts, for the hint.
 void AnswerBadQuery(std::string_view takes, http::Response& response);
