@@ -41,6 +41,13 @@ struct DecisionEvent {
   const rule::Match* match;
 };
 
+// A decision by a limit that a request brought for a key of its own.
+struct OwnKeyEvent {
+  Outcome outcome;
+  algorithm::Cost cost;
+  std::string_view key;
+};
+
 // The answers of a rule and of its roll-out in shadow to one request.
 struct RolloutEvent {
   uint32_t series;  // the result of OnRollout for the rule
@@ -70,8 +77,9 @@ inline constexpr size_t kPermitEventKinds = 9;
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Whether it is told of decisions. Any thread may ask.
+  // Whether it is told of decisions, and of own keys. Any thread may ask.
   bool hears_decisions() const { return hears_decisions_.load(std::memory_order_relaxed); }
+  bool hears_own_keys() const { return hears_own_keys_.load(std::memory_order_relaxed); }
 
   // A rule is about to be published. The returned number comes with each of its decisions. Called
   // by one thread.
@@ -84,6 +92,8 @@ class Observer {
   virtual void OnDecision(uint32_t worker, const DecisionEvent& event) = 0;
   // The same for decisions by limits that requests bring (CL.THROTTLE), `count` of one outcome.
   virtual void OnOwnLimits(uint32_t worker, Outcome outcome, uint64_t count) = 0;
+  // Each of these with its key. Only some commands have this event, and only while it is heard.
+  virtual void OnOwnKey(uint32_t /*worker*/, const OwnKeyEvent& /*event*/) {}
   virtual void OnShadowRollout(uint32_t /*worker*/, const RolloutEvent& /*event*/) {}
   // A request has brought a limit for its rule.
   virtual void OnGivenLimit(uint32_t /*worker*/, rule::Given /*given*/) {}
@@ -91,11 +101,13 @@ class Observer {
 
  protected:
   // For an observer that only sometimes needs them: meanwhile, a decision only reads a flag. A
-  // decision that is being made may still be told, or not.
+  // decision that is being made may still be told, or not. Own keys are not heard at first.
   void HearDecisions(bool on) { hears_decisions_.store(on, std::memory_order_relaxed); }
+  void HearOwnKeys(bool on) { hears_own_keys_.store(on, std::memory_order_relaxed); }
 
  private:
   std::atomic<bool> hears_decisions_{true};
+  std::atomic<bool> hears_own_keys_{false};
 };
 
 // The observers of one limiter, in the order in which they are told. Each gives the rules numbers

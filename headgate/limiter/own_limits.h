@@ -81,6 +81,16 @@ class OwnLimits {
     for (Observer* const one : means_.observers.all())
       one->OnOwnLimits(means_.worker, outcome, count);
   }
+  // Whether an observer wants to know the keys, and then reports one.
+  bool keys_are_heard() const {
+    for (const Observer* const one : means_.observers.all())
+      if (one->hears_own_keys()) return true;
+    return false;
+  }
+  void ObserveKey(const OwnKeyEvent& event) const {
+    for (Observer* const one : means_.observers.all())
+      if (one->hears_own_keys()) one->OnOwnKey(means_.worker, event);
+  }
 
  private:
   const Checker& checker_;

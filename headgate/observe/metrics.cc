@@ -58,9 +58,13 @@ uint32_t Metrics::OnRule(const rule::Rule& rule) {
   return series_.AddRule(rule.domain, rule.label());
 }
 
-uint32_t Metrics::OnRollout(const rule::Rule& rule) { return rollouts_.Add(rule); }
+uint32_t Metrics::OnRollout(const rule::Rule& rule) {
+  return rollouts_.Add(rule.domain, rule.label());
+}
 
-uint32_t Metrics::OnConcurrency(const rule::Rule& rule) { return concurrency_.Add(rule); }
+uint32_t Metrics::OnConcurrency(const rule::Rule& rule) {
+  return concurrency_.Add(rule.domain, rule.label());
+}
 
 void Metrics::OnPermits(uint32_t worker_index, const limiter::PermitEvent& event) {
   HEADGATE_CHECK(worker_index < worker_count_ && event.series <= kRolloutsMax);

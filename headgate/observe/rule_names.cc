@@ -14,13 +14,13 @@ std::string TextOf(std::string_view domain, std::string_view label) {
 
 }  // namespace
 
-uint32_t RuleNames::Add(const rule::Rule& rule) {
+uint32_t RuleNames::Add(std::string_view domain, std::string_view label) {
   const std::lock_guard lock(mutex_);
-  std::string text = TextOf(rule.domain, rule.label());
+  std::string text = TextOf(domain, label);
   if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
   if (names_.size() > number_max_) return kOther;
   const auto number = static_cast<uint32_t>(names_.size());
-  names_.push_back({.domain = rule.domain, .rule = std::string(rule.label())});
+  names_.push_back({.domain = std::string(domain), .rule = std::string(label)});
   numbers_.emplace(std::move(text), number);
   return number;
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "headgate/rule/rule_set.h"
 
 namespace headgate::observe {
 
@@ -27,7 +26,7 @@ class RuleNames {
 
   explicit RuleNames(uint32_t number_max) : number_max_(number_max) {}
 
-  uint32_t Add(const rule::Rule& rule);
+  uint32_t Add(std::string_view domain, std::string_view label);
   // The number of a rule that has one of its own.
   std::optional<uint32_t> Find(std::string_view domain, std::string_view label) const;
   Name At(uint32_t number) const;

@@ -83,37 +83,64 @@ struct TopKeys::Tables {
     Add(secret, event, all);
   }
   void Add(const base::HashSecret& secret, const DecisionEvent& event, const rule::Match& match) {
-    const base::Hash128 hash =
-        limiter::RuleBucketKey(secret, event.domain, event.entries, match, 0);
+    NameKey(event.domain, event.entries, match);
+    Add(limiter::RuleBucketKey(secret, event.domain, event.entries, match, 0), event.outcome,
+        event.cost, event.series);
+  }
+  void Add(const base::HashSecret& secret, const limiter::OwnKeyEvent& event, uint32_t number) {
+    NameKey(event.key, {}, {});
+    Add(base::HashBytes(secret, base::KeyKind::kRaw, event.key), event.outcome, event.cost, number);
+  }
+
+ private:
+  void NameKey(std::string_view domain, std::span<const rule::Entry> entries,
+               const rule::Match& match) {
     key.clear();
-    if (keys == HeavyHitters::Keys::kClear) {
-      limiter::AppendShortKey(event.domain, event.entries, match, HeavyHitters::kKeyBytesMax, key);
-    }
+    if (keys != HeavyHitters::Keys::kClear) return;
+    limiter::AppendShortKey(domain, entries, match, HeavyHitters::kKeyBytesMax, key);
+  }
+  void Add(const base::Hash128& hash, Outcome outcome, algorithm::Cost cost, uint32_t number) {
     for (One& list : lists) {
-      if (list.rule != kAllRules && list.rule != event.series) continue;
-      list.counts.Add(
-          hash, key, {.allowed = Allows(event.outcome), .cost = event.cost, .label = event.series});
+      if (list.rule != kAllRules && list.rule != number) continue;
+      list.counts.Add(hash, key, {.allowed = Allows(outcome), .cost = cost, .label = number});
     }
   }
 };
 
 TopKeys::TopKeys(const Options& options)
-    : options_(options), workers_(new Worker[options.workers]), rules_(kRulesMax) {
-  HearDecisions(false);
+    : options_(options),
+      workers_(new Worker[options.workers]),
+      rules_(kRulesMax),
+      own_limits_(rules_.Add("", kOwnLimits)) {
+  Hear(false);
 }
 
 TopKeys::~TopKeys() {
   for (uint32_t i = 0; i < options_.workers; ++i) delete workers_[i].tables.load();
 }
 
-void TopKeys::OnDecision(uint32_t worker, const DecisionEvent& event) {
+template <typename Function>
+void TopKeys::Count(uint32_t worker, Function add) {
   HEADGATE_CHECK(worker < options_.workers);
-  if (event.outcome == Outcome::kNoRule) return;
   std::atomic<Tables*>& place = workers_[worker].tables;
   Tables* const tables = place.exchange(nullptr, std::memory_order_acquire);
   if (tables == nullptr) return;  // counting has just ended
-  tables->Add(options_.secret, event);
+  add(*tables);
   place.store(tables, std::memory_order_release);
+}
+
+void TopKeys::OnDecision(uint32_t worker, const DecisionEvent& event) {
+  if (event.outcome == Outcome::kNoRule) return;
+  Count(worker, [&](Tables& tables) { tables.Add(options_.secret, event); });
+}
+
+void TopKeys::OnOwnKey(uint32_t worker, const limiter::OwnKeyEvent& event) {
+  Count(worker, [&](Tables& tables) { tables.Add(options_.secret, event, own_limits_); });
+}
+
+void TopKeys::Hear(bool on) {
+  HearDecisions(on);
+  HearOwnKeys(on);
 }
 
 absl::StatusOr<TopKeys::Answer> TopKeys::Ask(const Question& question, base::Instant now) {
@@ -153,9 +180,9 @@ void TopKeys::Tick(base::Instant now) {
   const std::vector<uint32_t> rules = RulesAsked(now);
   if (rules.empty() && lists_.empty()) return;
   SetLists(rules, now);
-  if (lists_.empty()) HearDecisions(false);
+  if (lists_.empty()) Hear(false);
   TakeTables();
-  if (!lists_.empty()) HearDecisions(true);
+  if (!lists_.empty()) Hear(true);
   Publish(now);
 }
 

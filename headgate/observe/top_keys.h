@@ -45,6 +45,8 @@ class TopKeys final : public limiter::Observer {
   static constexpr size_t kListsMax = 8;
   // Further rules have no list of their own, and their keys are shown without a rule.
   static constexpr uint32_t kRulesMax = 16'384;
+  // The rule of keys that come with limits of their own, in the empty domain.
+  static constexpr std::string_view kOwnLimits = "CL.THROTTLE";
   static constexpr base::Duration kKeptFor = std::chrono::minutes(1);
   static constexpr base::Duration kWindow = std::chrono::seconds(10);
 
@@ -64,8 +66,9 @@ class TopKeys final : public limiter::Observer {
   };
   struct Key {
     std::optional<RuleNames::Name> rule{};  // none: the request brought the limit
-    // A key is the domain and the matched entries, as in the name of its bucket. `denied` counts
-    // what the rule denied, even if the request passed (in shadow, in passthrough).
+    // A key is the domain and the matched entries, as in the name of its bucket, or the key of
+    // kOwnLimits. `denied` counts what the rule denied, even if the request passed (in shadow, in
+    // passthrough).
     base::HeavyHitters::Hitter counts;
   };
   struct Answer {
@@ -82,10 +85,11 @@ class TopKeys final : public limiter::Observer {
   void Tick(base::Instant now);
 
   // ---- Events of the limiter. No lock and no allocation.
-  uint32_t OnRule(const rule::Rule& rule) override { return rules_.Add(rule); }
+  uint32_t OnRule(const rule::Rule& rule) override { return rules_.Add(rule.domain, rule.label()); }
   void OnDecision(uint32_t worker, const limiter::DecisionEvent& event) override;
   void OnOwnLimits(uint32_t /*worker*/, limiter::Outcome /*outcome*/, uint64_t /*count*/) override {
   }
+  void OnOwnKey(uint32_t worker, const limiter::OwnKeyEvent& event) override;
 
  private:
   // Which rule a list is of: its number, or all of them.
@@ -100,6 +104,9 @@ class TopKeys final : public limiter::Observer {
     std::atomic<Tables*> tables{nullptr};
   };
 
+  void Hear(bool on);
+  template <typename Function>
+  void Count(uint32_t worker, Function add);
   std::vector<uint32_t> RulesAsked(base::Instant now);
   void SetLists(const std::vector<uint32_t>& rules, base::Instant now);
   std::unique_ptr<Tables> MakeTables() const;
@@ -109,6 +116,7 @@ class TopKeys final : public limiter::Observer {
   const Options options_;
   const std::unique_ptr<Worker[]> workers_;
   RuleNames rules_;
+  const uint32_t own_limits_;
 
   // ---- Of the thread that calls Tick
   std::vector<std::unique_ptr<List>> lists_;

@@ -220,6 +220,26 @@ TEST_F(TopKeysTest, NamesTheKeyOfALimitThatTheRequestBroughtByAllItsEntries) {
   EXPECT_FALSE(Ask().keys.at(0).rule.has_value());
 }
 
+TEST_F(TopKeysTest, HasTheKeysThatComeWithLimitsOfTheirOwn) {
+  const TopKeys::Question own{
+      .rule = RuleNames::Name{.domain = "", .rule = std::string(TopKeys::kOwnLimits)}};
+  Ask();
+  Ask(own);
+  EXPECT_FALSE(top_.hears_own_keys());
+  Tick();
+  EXPECT_TRUE(top_.hears_own_keys());
+  Decide("a", 2);
+  for (int i = 0; i < 3; ++i)
+    top_.OnOwnKey(1, {.outcome = Outcome::kDenied, .cost = 2, .key = "user|1"});
+  Tick();
+  EXPECT_THAT(Keys(), ElementsAre("user%7c1 3", "edge|user=a 2"));
+  EXPECT_THAT(Keys(own), ElementsAre("user%7c1 3"));
+  EXPECT_EQ(Ask(own).keys.at(0).rule->rule, "CL.THROTTLE");
+  EXPECT_EQ(Ask(own).keys.at(0).counts.cost, 6u);
+  Tick(TopKeys::kKeptFor);
+  EXPECT_FALSE(top_.hears_own_keys());
+}
+
 TEST_F(TopKeysTest, ShowsHashesInsteadOfKeys) {
   TopKeys hashed({.keys = base::HeavyHitters::Keys::kHashed});
   ASSERT_TRUE(hashed.Ask({}, now_).ok());

@@ -78,6 +78,21 @@ class TopKeys(unittest.TestCase):
         self.assertEqual(admin.ask("GET", "/v1/top?domain=default&rule=user")[0], 200)
         self.assertEqual(server.request("GET", "/v1/top")[0], 404, "only the admin address has it")
 
+    def test_the_keys_of_cl_throttle_are_among_them(self):
+        server, admin = self.start()
+        top = lambda: admin.ask("GET", "/v1/top?rule=CL.THROTTLE")[1]["keys"]
+        with server.connect() as connection:
+            replies = Replies(connection)
+
+            def shown():
+                connection.sendall(encode("CL.THROTTLE", "ann", "0", "1", "86400"))
+                replies.next()
+                return top()
+
+            until(shown, 10, "the key is in the list")
+        key = top()[0]
+        self.assertEqual((key["key"], key["domain"], key["rule"]), ("ann", "", "CL.THROTTLE"))
+
     def test_keys_are_hashed_if_a_setting_says_so(self):
         key = self.count(*self.start("--show-keys", "hashed"))
         self.assertRegex(key["key"], "^[0-9a-f]{16}$")

@@ -31,8 +31,8 @@ std::optional<TopKeys::Question> ReadQuestion(const Query& query) {
     if (order == kOrders.end()) return std::nullopt;
     question.by = order->second;
   }
-  // The name of a rule is one within its domain.
-  if (query.rule.empty() != query.domain.empty()) return std::nullopt;
+  // The name of a rule is one within its domain. That of limits of requests has an empty one.
+  if (query.rule.empty() && !query.domain.empty()) return std::nullopt;
   if (!query.rule.empty()) question.rule = {.domain = query.domain, .rule = query.rule};
   return question;
 }

@@ -106,6 +106,8 @@ TEST_F(Figures, ShowsTheTopKeysOfOneRule) {
   Tick();
   EXPECT_EQ(Top("?domain=edge&rule=user&by=denials")["keys"][0]["key"], "edge|user=ann");
   EXPECT_EQ(Get("/v1/top?domain=edge&rule=none").status, 404);
+  EXPECT_EQ(Get("/v1/top?rule=user").status, 404);
+  EXPECT_EQ(Top("?rule=CL.THROTTLE")["domain"], "");
 }
 
 TEST_F(Figures, AnyBytesOfAKeyAreValidJson) {
@@ -122,8 +124,8 @@ TEST_F(Figures, AnyBytesOfAKeyAreValidJson) {
 }
 
 TEST_F(Figures, RefusesOtherQueries) {
-  for (const char* query : {"?by=name", "?count=x", "?count=-1", "?rule=user", "?domain=edge",
-                            "?document=f", "?by=cost&by=cost", "?by=%"}) {
+  for (const char* query : {"?by=name", "?count=x", "?count=-1", "?domain=edge", "?document=f",
+                            "?by=cost&by=cost", "?by=%"}) {
     const http::Response response = Get(fmt::format("/v1/top{}", query));
     EXPECT_EQ(response.status, 400) << query;
     EXPECT_THAT(response.body, HasSubstr("by=requests|denials|cost")) << query;

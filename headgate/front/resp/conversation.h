@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/access/access_rig.h"
 #include "headgate/front/resp/session.h"
@@ -15,16 +16,22 @@
 
 namespace headgate::front::resp {
 
-// Counts decisions by limits that requests carry.
+// Counts decisions by limits that requests carry, and notes their keys if it hears them.
 struct OwnLimits final : limiter::Observer {
   uint32_t OnRule(const rule::Rule&) override { return 0; }
   void OnDecision(uint32_t, const limiter::DecisionEvent&) override {}
   void OnOwnLimits(uint32_t, limiter::Outcome outcome, uint64_t count) override {
     counts[static_cast<size_t>(outcome)] += count;
   }
+  void OnOwnKey(uint32_t, const limiter::OwnKeyEvent& event) override {
+    keys.push_back(std::string(event.key) + " " + std::string(limiter::Name(event.outcome)) + " " +
+                   std::to_string(event.cost));
+  }
+  using Observer::HearOwnKeys;
   uint64_t of(limiter::Outcome outcome) const { return counts[static_cast<size_t>(outcome)]; }
 
   std::array<uint64_t, limiter::kOutcomeCount> counts{};
+  std::vector<std::string> keys;
 };
 
 struct World {

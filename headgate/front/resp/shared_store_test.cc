@@ -6,6 +6,7 @@
 #include <random>
 
 #include "headgate/access/access_rig.h"
+#include "headgate/front/resp/conversation.h"
 #include "headgate/front/resp/session.h"
 #include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/rule/read/load.h"
@@ -69,6 +70,7 @@ class Side {
   std::string output;
   net::Session::Progress progress;
   int woken = 0;
+  OwnLimits own_limits;
 
  private:
   base::Instant now_ = base::Instant::FromNanos(1'790'000'000'000'000'000);
@@ -79,7 +81,7 @@ class Side {
   testing::ManualSharedStore shared{store_, now_};
 
  private:
-  limiter::Limiter limiter_{store_, nullptr};
+  limiter::Limiter limiter_{store_, &own_limits};
   limiter::lease::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
   limiter::shared::SharedDecider fleet_;
   limiter::Checker checker_;
@@ -500,6 +502,18 @@ TEST(SharedStore, ABucketAndACounterOfOneKeyAreApartThereAndDelRemovesBoth) {
   side.AnswerEverything();
   const std::string both = "*2\r\n:1\r\n:1\r\n*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n";
   EXPECT_EQ(side.output, both + ":2\r\n" + both);
+}
+
+TEST(SharedStore, TellsTheKeysOfCommandsThatWaited) {
+  Side side(true);
+  side.own_limits.HearOwnKeys(true);
+  side.Arrive(Command({"CL.THROTTLE", "a", "0", "1", "60"}) +
+              Command({"CL.THROTTLE", "a", "0", "1", "60"}) + Command({"PING"}) +
+              Command({"CL.THROTTLE", "b", "4", "1", "60", "3"}));
+  EXPECT_TRUE(side.own_limits.keys.empty());
+  side.AnswerEverything();
+  EXPECT_EQ(side.own_limits.keys,
+            (std::vector<std::string>{"a allowed 1", "a denied 1", "b allowed 3"}));
 }
 
 TEST(SharedStore, AnIncrementWithoutTheStoreIsAnError) {

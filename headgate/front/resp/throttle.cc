@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+#include <vector>
+
 #include "headgate/algorithm/limit.h"
 #include "headgate/front/resp/throttle_reply.h"
 #include "headgate/front/resp/throttle_script.h"
@@ -17,12 +20,17 @@ class ThrottleBatch::Late final : public LateReply {
   limiter::Pending& pending() { return pending_; }
   Answered Write(std::string& output, base::Instant /*now*/) override {
     if (pending_.waiting()) return Answered::kLater;
-    batch_.Reply(pending_.settled(), output);
+    batch_.Reply(pending_.settled(), asked_, output);
     return Answered::kWell;  // Reply has counted the errors
+  }
+  // Takes over the keys, because other commands are collected meanwhile.
+  void Keep(std::span<Asked> asked) {
+    asked_.assign(std::make_move_iterator(asked.begin()), std::make_move_iterator(asked.end()));
   }
 
  private:
   ThrottleBatch& batch_;
+  std::vector<Asked> asked_;
   limiter::Pending pending_{[this] { Wake(); }};
 };
 
@@ -57,7 +65,11 @@ bool ThrottleBatch::Add(ThrottleForm form, const Words& command, const Turn& tur
     if (!has_quantity) limits_.Note({command[2], command[3], command[4]}, arguments.limit);
     quantity = arguments.quantity;
   }
-  if (own_.may_wait()) keys_[size_] = command[1];
+  if (size_ == 0) keys_are_heard_ = own_.keys_are_heard();
+  if (own_.may_wait() || keys_are_heard_) {
+    asked_[size_].key = command[1];
+    asked_[size_].cost = static_cast<algorithm::Cost>(quantity);
+  }
   store::TakeRequest& request = batch_[size_++].request;
   request.key = own_.HashOf(command[1]);
   request.limit = limit;
@@ -83,19 +95,22 @@ bool ThrottleBatch::Flush(const Turn& turn) {
   const size_t count = std::exchange(size_, 0);
   if (count == 0) return true;
   const std::span<limiter::BatchEntry> batch = std::span(batch_).first(count);
-  const auto key = [this](size_t index) -> std::string_view { return keys_[index]; };
+  const auto key = [this](size_t index) -> std::string_view { return asked_[index].key; };
   if (own_.may_wait() && next_ == nullptr) next_ = std::make_unique<Late>(*this);
   limiter::Pending* const pending = next_ == nullptr ? nullptr : &next_->pending();
+  const std::span<Asked> asked = std::span(asked_).first(keys_are_heard_ ? count : 0);
   if (!own_.Decide(batch, key, pending, turn.now)) {
+    next_->Keep(asked);
     turn.queue.Add(std::move(next_), count);
     return false;
   }
-  Reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled),
+  Reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled), asked,
         turn.output);
   return true;
 }
 
-void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::string& output) {
+void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled,
+                          std::span<const Asked> asked, std::string& output) {
   std::array<char, kCommandsMax * kThrottleReplyBytesMax> replies;
   char* at = replies.data();
   const auto send = [&] {
@@ -113,6 +128,8 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
       continue;
     }
     ++counts[static_cast<size_t>(outcome)];
+    if (!asked.empty()) [[unlikely]]
+      own_.ObserveKey({outcome, asked[i].cost, asked[i].key});
     if (passes || outcome != limiter::Outcome::kUnavailable) [[likely]] {
       // The limit fits, because CheckArguments bounds max_burst + 1.
       at = WriteThrottleReply(

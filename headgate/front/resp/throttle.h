@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -60,7 +61,14 @@ class ThrottleBatch {
   static constexpr size_t kCommandsMax = 64;
 
   bool Refuse(ThrottleForm form, const absl::Status& status, const Turn& turn);
-  void Reply(base::Strided<const limiter::Settled> settled, std::string& output);
+  // The key of a collected command, and its quantity.
+  struct Asked {
+    std::string key;
+    algorithm::Cost cost = 0;
+  };
+  // `asked` is empty unless an observer wants to know keys.
+  void Reply(base::Strided<const limiter::Settled> settled, std::span<const Asked> asked,
+             std::string& output);
 
   const limiter::OwnLimits own_;
   Counters& counters_;
@@ -68,9 +76,10 @@ class ThrottleBatch {
   size_t size_ = 0;
   // Kept, because creating them for each batch costs more than a decision.
   std::array<limiter::BatchEntry, kCommandsMax> batch_;
-  // Used only if decisions may have to wait.
-  std::array<std::string, kCommandsMax> keys_;
-  std::unique_ptr<Late> next_;  // for the next batch
+  // Used only if decisions may have to wait, or keys are heard.
+  std::array<Asked, kCommandsMax> asked_;
+  bool keys_are_heard_ = false;  // since the first of the collected commands
+  std::unique_ptr<Late> next_;   // for the next batch
 };
 
 }  // namespace headgate::front::resp

@@ -393,6 +393,24 @@ TEST(ClThrottle, OneKeyInOneBatchCountsEachOfItsCommands) {
   EXPECT_EQ(world.own_limits.of(limiter::Outcome::kDenied), 3u);
 }
 
+TEST(ClThrottle, TellsKeysToAnObserverThatHearsThem) {
+  World world;
+  Conversation client(world);
+  client.Ask({"CL.THROTTLE", "unheard", "1", "1", "1"});
+  EXPECT_TRUE(world.own_limits.keys.empty());
+  world.own_limits.HearOwnKeys(true);
+  client.Send(Conversation::Bytes({"CL.THROTTLE", "a", "1", "1", "1", "2"}) +
+              Conversation::Bytes({"CL.THROTTLE", "b", "0", "1", "1", "0"}) +
+              // Another limit: the collected commands may be decided first.
+              Conversation::Bytes({"GCRA", "a", "1", "1", "1"}) +
+              Conversation::Bytes({"CL.THROTTLE", "c", "x", "1", "1"}));
+  EXPECT_EQ(world.own_limits.keys,
+            (std::vector<std::string>{"a allowed 2", "b allowed 0", "a denied 1"}));
+  world.own_limits.HearOwnKeys(false);
+  client.Ask({"CL.THROTTLE", "a", "1", "1", "1"});
+  EXPECT_EQ(world.own_limits.keys.size(), 3u);
+}
+
 // Limits that share a cache slot replace each other in the middle of a batch.
 TEST(ClThrottle, MoreLimitsThanTheCacheHoldsAreDecidedRight) {
   World world;
