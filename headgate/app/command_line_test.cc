@@ -346,7 +346,8 @@ TEST_F(CommandLine, AsksAServer) {
   ASSERT_TRUE(engine.limiter()
                   .OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now())
                   .ok());
-  FrontOptions options(settings, engine);
+  access::Access access;
+  FrontOptions options(settings, engine, access);
   net::Server server({}, engine.clock(), spare_files);
   Fronts fronts(options, nullptr, server.loop(0), 0);
   ASSERT_TRUE(

@@ -254,12 +254,13 @@ class CommandLine(unittest.TestCase):
         with Headgate("--rule", "k: 7/hour") as server:
             taken = f"127.0.0.1:{server.port}"
             for addresses in (("--listen", taken), ("--listen", "127.0.0.1:0", "--admin-listen", taken)):
-                result = headgate("serve", "--rule", "k: 7/hour", *addresses)
-                self.assertEqual((result.returncode, result.stdout), (3, ""))
-                said = [line for line in result.stderr.splitlines() if not re.match(r"\S+Z info ", line)]
-                self.assertEqual(len(said), 2, said)
-                self.assertTrue(said[0].startswith(f"error: cannot listen on {taken}: Address already in use"), said)
-                self.assertTrue(said[1].startswith("hint: "), said)
+                for command in (("serve",), ("sidecar", "--upstream", "http://127.0.0.1:9", "--capacity", "40")):
+                    result = headgate(*command, "--rule", "k: 7/hour", *addresses)
+                    self.assertEqual((result.returncode, result.stdout), (3, ""))
+                    said = [line for line in result.stderr.splitlines() if not re.match(r"\S+Z info ", line)]
+                    self.assertEqual(len(said), 2, said)
+                    self.assertTrue(said[0].startswith(f"error: cannot listen on {taken}: Address already in use"), said)
+                    self.assertTrue(said[1].startswith("hint: "), said)
 
     def test_explain_and_validate_accept_every_form_of_input(self):
         rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 7}\n")

@@ -36,9 +36,12 @@ ServerProcess::ServerProcess(const Settings& settings, const FilePlan& files,
       log_(LogOptionsOf(settings), system_clock_),
       engine_(settings, threads_, system_clock_, log_, spare_files_),
       certificates_(TlsServerOptionsOf(settings), control_, log_),
-      settings_(settings) {
-  server_.emplace(ServerOptionsOf(settings, files), engine_.clock(), spare_files_);
-}
+      access_(
+          {.credential = settings.credential,
+           .users = settings.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
+      server_(std::in_place, ServerOptionsOf(settings, files), engine_.clock(), spare_files_),
+      listeners_(settings.handover, *server_, certificates_, access_, console, log_),
+      settings_(settings) {}
 
 bool ServerProcess::LoadCertificates() {
   const absl::Status status = certificates_.LoadFirst();
@@ -69,6 +72,8 @@ void ServerProcess::TickParts(uint64_t idle_connection_bytes) {
 }
 
 void ServerProcess::EndLoops() {
+  listeners_.EndHandover();
+  access_.End();
   shared_.reset();
   server_.reset();
 }

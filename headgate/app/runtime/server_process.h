@@ -8,10 +8,12 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
+#include "headgate/access/access.h"
 #include "headgate/app/runtime/connection_watch.h"
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/file_plan.h"
 #include "headgate/app/runtime/instance.h"
+#include "headgate/app/runtime/listeners.h"
 #include "headgate/app/runtime/returned_memory.h"
 #include "headgate/app/runtime/shared_stores.h"
 #include "headgate/app/runtime/signals.h"
@@ -46,8 +48,8 @@ class ServerProcess {
   // counted among the buffers.
   void TickParts(uint64_t idle_connection_bytes = 0);
 
-  // Closes all connections, and destroys the loops and what lives on them. The destructor of the
-  // derived class calls it, because the loops use its members.
+  // Ends the handover, closes all connections, and destroys the loops and what lives on them. The
+  // destructor of the derived class calls it, because the loops use its members.
   void EndLoops();
 
   const FilePlan& files_;
@@ -63,7 +65,9 @@ class ServerProcess {
   // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
   follow::Certificates certificates_;
+  access::Access access_;
   std::optional<net::Server> server_;  // there until EndLoops
+  Listeners listeners_;
   // Lives on the loops. Null: each process counts by itself.
   std::unique_ptr<SharedStores> shared_;
 

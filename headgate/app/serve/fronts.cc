@@ -19,11 +19,10 @@ constexpr uint64_t kDocumentBytesMax = uint64_t{8} << 20;
 
 }  // namespace
 
-FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
+FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine,
+                           access::Access& shared_access)
     : engine(shared_engine),
-      access(
-          {.credential = settings.credential,
-           .users = settings.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
+      access(shared_access),
       http({.body_bytes_max = settings.max_body_bytes,
             .hosts = http::KnownHosts(settings.known_host),
             .clock = &engine.clock().source()},

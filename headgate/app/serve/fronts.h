@@ -27,11 +27,11 @@ namespace headgate::app {
 
 // Shared by the fronts of all loops, and outlives them.
 struct FrontOptions {
-  FrontOptions(const Settings& settings, Engine& engine);
+  FrontOptions(const Settings& settings, Engine& engine, access::Access& access);
 
   Engine& engine;
   observe::Log* log = nullptr;  // null: nothing is logged
-  access::Access access;
+  access::Access& access;
   const front::mux::HandlerSessionOptions http;
   const front::mux::HandlerSessionOptions admin_http;  // of the admin address
   const base::Duration edits_answer_within;

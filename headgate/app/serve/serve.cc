@@ -152,9 +152,9 @@ class Process : public ServerProcess {
         settings_(configuration.settings),
         store_(store),
         rules_(settings_, instance_.name, engine_, control_, log_),
-        front_options_(settings_, engine_),
+        front_options_(settings_, engine_, access_),
         mappings_(settings_.auth, settings_.auth_header, front_options_.mappings, control_, log_),
-        users_(settings_.users_file, front_options_.access, control_, log_) {
+        users_(settings_.users_file, access_, control_, log_) {
     front_options_.log = &log_;
     front_options_.partition_secret = std::move(secrets.partition_key);
     front_options_.refusals = std::move(refusals);
@@ -185,9 +185,7 @@ class Process : public ServerProcess {
     if (settings_.passthrough == "yes") engine_.SetPassthrough(true, {});
     if (!ListenOnAll()) return kExitUnreachable;
     server_->Start();
-    // Printed only now: programs that read these lines take the first one to mean that the server
-    // serves.
-    console_.out << announced_ << std::flush;
+    listeners_.Announce();
     log_.Info("server.started", {{"version", kVersion}, {"threads", uint64_t{threads_}}});
     RunUntilStopped();
     return Stop();
@@ -252,69 +250,26 @@ class Process : public ServerProcess {
     return true;
   }
 
-  // False if the address cannot be used; listen_error_ and listen_hint_ then say why.
-  bool Listen(const std::string& text, std::string_view announced, const Chooser& chooser,
-              net::ListenOptions options = {}) {
-    const ListenAddress address = *ParseListenAddress(text);
-    const net::Endpoint& endpoint = address.endpoint;
-    const Fronts::Form form{.dialect = address.fields, .refusal_file = address.refusal_file};
-    if (address.tls) options.tls = certificates_.server();
-    options.unix_mode = address.mode;
-    options.proxies = address.proxies;
-    const auto bound = server_->Listen(
-        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], form); }, options);
-    if (!bound.ok()) {
-      listen_error_ = std::string(bound.status().message());
-      listen_hint_ = HintOnListening(endpoint);
-      return false;
-    }
-    announced_ +=
-        fmt::format("{}{}{}\n", announced, address.tls ? " tls:" : " ", bound->ToString());
-    if (!endpoint.loopback() && !front_options_.access.has_logins()) {
-      log_.Warning(
-          "credential.not_set",
-          {{"address", bound->ToString()},
-           {"effect",
-            std::string_view("refund, reset, rules and metrics are refused from other machines")},
-           {"hint", std::string_view("set credential_file")}});
-    }
-    return true;
-  }
-
   bool ListenOnAll() {
-    const auto each = [&](const std::vector<std::string>& addresses, const Chooser& chooser) {
+    const auto listen = [&](const std::vector<std::string>& addresses, const Chooser& chooser) {
       return std::all_of(addresses.begin(), addresses.end(), [&](const std::string& text) {
-        return Listen(text, "listening on", chooser);
+        const ListenAddress address = *ParseListenAddress(text);
+        const Fronts::Form form{.dialect = address.fields, .refusal_file = address.refusal_file};
+        return listeners_.Listen(address, Listeners::Reveals::kState,
+                                 [&](uint32_t loop) { return chooser(*fronts_[loop], form); });
       });
     };
     const auto resp = [](Fronts& fronts, const Fronts::Form&) { return fronts.OnlyResp(); };
-    if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, resp) ||
-        !each(settings_.listen_http, &Fronts::OnlyHttp) ||
-        !each(settings_.listen_spoe, &Fronts::OnlySpoe)) {
-      console_.Error(listen_error_, listen_hint_);
+    if (!listen(settings_.listen, &Fronts::All) || !listen(settings_.listen_resp, resp) ||
+        !listen(settings_.listen_http, &Fronts::OnlyHttp) ||
+        !listen(settings_.listen_spoe, &Fronts::OnlySpoe))
       return false;
-    }
-    return ListenForAdmin();
-  }
-
-  bool ListenForAdmin() {
-    if (settings_.admin_listen.empty()) return true;
-    const bool listening =
-        Listen(settings_.admin_listen, "admin on",
-               [](Fronts& fronts, const Fronts::Form&) { return fronts.Admin(); },
-               {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
-    if (listening) return true;
-    if (configuration_.OriginOf("admin_listen") == "default") {
-      // This is only the default address: a second server on the same machine starts without one.
-      log_.Warning("admin.listen_failed",
-                   {{"reason", listen_error_},
-                    {"effect", std::string_view("the server runs without an admin address")},
-                    {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
-      return true;
-    }
-    console_.Error(listen_error_,
-                   "--admin-listen 127.0.0.1:0 takes a free port, none turns it off");
-    return false;
+    return settings_.admin_listen.empty() ||
+           listeners_.ListenForAdmin(
+               {.address = *ParseListenAddress(settings_.admin_listen),
+                .connections_max = static_cast<uint32_t>(files_.admin_connections_max),
+                .is_default = configuration_.OriginOf("admin_listen") == "default"},
+               [&](uint32_t loop) { return fronts_[loop]->Admin(); });
   }
 
   // Runs until the signal to stop, or for at most this long.
@@ -344,7 +299,7 @@ class Process : public ServerProcess {
     RunUntilStopped(settings_.drain_delay);
     editor_->End();  // edits of rules in progress need the control loop
     const bool all = server_->Drain(settings_.drain_timeout);
-    front_options_.access.End();
+    access_.End();
     shared_ != nullptr ? shared_->Leave(*server_) : server_->Stop();
     for (const auto& front : fronts_) front->LeaveLoop();
     const bool saved = engine_.WriteLastSnapshot();
@@ -365,9 +320,6 @@ class Process : public ServerProcess {
   follow::Mappings mappings_;
   follow::Users users_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
-  std::string announced_;  // its addresses, one a line
-  std::string listen_error_;
-  std::string_view listen_hint_;
 };
 
 }  // namespace

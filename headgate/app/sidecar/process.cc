@@ -37,14 +37,11 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
       pool_(pool),
       admission_(pool),
       session_options_(SessionOptionsOf(settings, system_clock_)),
-      access_({.credential = settings.values.credential}),
       upstreams_(
           settings.upstream, proxy::upstream::Live::SystemsLookUp(control_), control_,
-          engine_.clock(), log_,
-          [this](const auto& addresses, const auto& tls) {
+          engine_.clock(), log_, [this](const auto& addresses, const auto& tls) {
             OnLoops([addresses, tls](SidecarLoop& loop) { loop.SetUpstreams(addresses, tls); });
-          }),
-      listeners_(settings.values.handover, *server_, certificates_, console, log_) {
+          }) {
   if (settings.has_rules()) {
     rules_.emplace(settings.values,
                    SidecarRulesOptions{.client_field = settings.proxy.application.client_field,
@@ -69,10 +66,8 @@ SidecarProcess::SidecarProcess(const SidecarSettings& settings, share::SharePool
 
 SidecarProcess::~SidecarProcess() {
   server_->Stop();
-  access_.End();
   for (const auto& loop : loops_) loop->LeaveLoop();
   if (fleet_) fleet_->LeaveLoop();
-  listeners_.EndHandover();
   EndLoops();
 }
 
@@ -86,8 +81,10 @@ int SidecarProcess::Run() {
   if (!settings_.file.empty()) log_.Info("settings.loaded", {{"file", settings_.file}});
   upstreams_.Begin();
   if (!ListenOnAll()) return kExitUnreachable;
+  if (listeners_.has_predecessor()) listeners_.Announce();
   AwaitStore();
   server_->Start();
+  listeners_.Announce();
   const auto state = [this] { return StateForSuccessor(); };
   const auto take_over = [this](const handover::SidecarState& taken) { TakeOver(taken); };
   if (!listeners_.AwaitSuccessor(control_, state, take_over)) return kExitUnreachable;
@@ -173,15 +170,17 @@ bool SidecarProcess::ListenOnAll() {
     const auto sessions = [this, &address](uint32_t loop) {
       return loops_[loop]->sessions().Chooser(address.tls);
     };
-    if (!listeners_.Listen(address, "listening on", sessions, {})) return false;
+    if (!listeners_.Listen(address, Listeners::Reveals::kNothing, sessions)) return false;
   }
   const auto admin = [this](uint32_t loop) -> net::SessionChooser {
     return loops_[loop]->AdminChooser();
   };
   return !settings_.admin ||
-         listeners_.Listen(
-             *settings_.admin, "admin on", admin,
-             {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
+         listeners_.ListenForAdmin(
+             {.address = *settings_.admin,
+              .connections_max = static_cast<uint32_t>(files_.admin_connections_max),
+              .is_default = settings_.admin_is_default},
+             admin);
 }
 
 void SidecarProcess::AddAdminRoutes(http::Router& router) {

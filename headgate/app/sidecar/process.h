@@ -7,12 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "headgate/access/access.h"
 #include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/runtime/server_process.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/sidecar/fleet.h"
-#include "headgate/app/sidecar/listeners.h"
 #include "headgate/app/sidecar/loop.h"
 #include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rules.h"
@@ -81,13 +79,11 @@ class SidecarProcess : public ServerProcess {
   const front::mux::HandlerSessionOptions admin_http_{
       {.hosts = http::KnownHosts(settings_.values.known_host), .clock = &system_clock_},
       net::ServerOptions{}.request_timeout};
-  access::Access access_;
   proxy::upstream::Live upstreams_;
   std::optional<SidecarRules> rules_;  // absent: there are none
   // Confirms deletions of rules in ZooKeeper; absent if the rules come from elsewhere.
   std::optional<EditorThread> editor_;
   std::vector<std::unique_ptr<SidecarLoop>> loops_;
-  SidecarListeners listeners_;
 };
 
 }  // namespace headgate::app

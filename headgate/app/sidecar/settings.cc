@@ -121,6 +121,7 @@ class SidecarReader {
       }
     }
     if (!values_.admin_listen.empty()) settings_.admin = read(values_.admin_listen);
+    settings_.admin_is_default = !configuration_.origins.contains("admin_listen");
     ReadCredential(configuration_);
     auto upstreams = proxy::upstream::ParseList(values_.upstream);
     if (upstreams.ok()) {

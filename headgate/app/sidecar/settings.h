@@ -35,6 +35,7 @@ struct SidecarSettings {
   Settings values{};                     // as they are given, and read by all other parts
   std::vector<ListenAddress> listen{};
   std::optional<ListenAddress> admin{};  // absent: none
+  bool admin_is_default = false;
   proxy::upstream::LiveOptions upstream{};
   share::ShareOptions share{};
   std::string fleet_pool{};     // the pool that the fleet shares; empty: this replica has its own

@@ -1,7 +1,8 @@
-// The listening addresses of a sidecar: opened, or taken over from the process that runs, and
+// The listening addresses of a server: opened, or taken over from the process that runs, and
 // handed over to the next one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/access/access.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/listen_address.h"
 #include "headgate/follow/certificates.h"
@@ -21,18 +23,28 @@ namespace headgate::app {
 // Logs that the new process serves without the state of the old one, or without a part of it.
 void LogNoState(observe::Log& log, const absl::Status& why);
 
-class SidecarListeners {
+class Listeners {
  public:
   using Sessions = std::function<net::SessionChooser(uint32_t loop)>;
 
+  // Whether clients of an address can read or change state, if their rights allow it.
+  enum class Reveals : uint8_t { kNothing, kState };
+
+  struct Admin {
+    ListenAddress address;
+    uint32_t connections_max = 0;  // reserved for it
+    // Nobody has asked for this address, so the server also starts without it.
+    bool is_default = false;
+  };
+
   // `handover` is the Unix socket of the processes that follow each other; empty: there is none.
   // Everything must outlive this object.
-  SidecarListeners(std::string handover, net::Server& server,
-                   const follow::Certificates& certificates, const Console& console,
-                   observe::Log& log)
+  Listeners(std::string handover, net::Server& server, const follow::Certificates& certificates,
+            const access::Access& access, const Console& console, observe::Log& log)
       : handover_(std::move(handover)),
         server_(server),
         certificates_(certificates),
+        access_(access),
         console_(console),
         log_(log) {}
 
@@ -40,8 +52,12 @@ class SidecarListeners {
   // console. `Listen` is called for each address, before the server starts.
   bool FindPredecessor();
   bool has_predecessor() const { return predecessor_.has_value(); }
-  bool Listen(const ListenAddress& address, std::string_view announced, const Sessions& sessions,
-              net::ListenOptions options);
+  bool Listen(const ListenAddress& address, Reveals reveals, const Sessions& sessions);
+  bool ListenForAdmin(const Admin& admin, const Sessions& sessions);
+  // Prints the addresses that are not printed yet, one a line. Programs that read these lines take
+  // the first one to mean that the addresses are served, so call it when the server has started, or
+  // while a predecessor serves them.
+  void Announce();
   // Makes the predecessor leave, if there is one, and waits for a successor on `loop`. When one
   // comes, it gets the result of `state`. `take_over` gets the state of the predecessor.
   bool AwaitSuccessor(net::EventLoop& loop, std::function<handover::SidecarState()> state,
@@ -54,6 +70,8 @@ class SidecarListeners {
  private:
   // Returns false.
   bool Refuse(const absl::Status& problem) const;
+  absl::Status Open(const ListenAddress& address, std::string_view announced, Reveals reveals,
+                    const Sessions& sessions, net::ListenOptions options);
   absl::StatusOr<net::Endpoint> TakeOrListen(std::string_view name, const net::Endpoint& endpoint,
                                              const Sessions& sessions,
                                              const net::ListenOptions& options);
@@ -61,8 +79,10 @@ class SidecarListeners {
   const std::string handover_;
   net::Server& server_;
   const follow::Certificates& certificates_;
+  const access::Access& access_;
   const Console& console_;
   observe::Log& log_;
+  std::string announced_;
   std::optional<handover::Predecessor> predecessor_;  // until this process is ready
   std::vector<handover::HandoverPoint::Address> addresses_;
   bool has_successor_ = false;

@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/listeners.h"
+#include "headgate/app/runtime/listeners.h"
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ void LogNoState(observe::Log& log, const absl::Status& why) {
        {"effect", std::string_view("the clients begin with even shares and a whole cycle")}});
 }
 
-bool SidecarListeners::FindPredecessor() {
+bool Listeners::FindPredecessor() {
   if (handover_.empty()) return true;
   auto found = handover::Predecessor::Find(handover_, kHandoverTimeout);
   if (found.ok()) {
@@ -46,13 +46,13 @@ bool SidecarListeners::FindPredecessor() {
   return Refuse(found.status());
 }
 
-bool SidecarListeners::Refuse(const absl::Status& problem) const {
+bool Listeners::Refuse(const absl::Status& problem) const {
   console_.Error(fmt::format("--handover: {}", std::string(problem.message())),
                  HintOnHandover(problem));
   return false;
 }
 
-bool SidecarListeners::AwaitSuccessor(
+bool Listeners::AwaitSuccessor(
     net::EventLoop& loop, std::function<handover::SidecarState()> state,
     const std::function<void(const handover::SidecarState&)>& take_over) {
   if (handover_.empty()) return true;
@@ -78,27 +78,59 @@ bool SidecarListeners::AwaitSuccessor(
   return true;
 }
 
-bool SidecarListeners::Listen(const ListenAddress& address, std::string_view announced,
-                              const Sessions& sessions, net::ListenOptions options) {
+bool Listeners::Listen(const ListenAddress& address, Reveals reveals, const Sessions& sessions) {
+  const absl::Status status = Open(address, "listening on", reveals, sessions, {});
+  if (status.ok()) return true;
+  console_.Error(std::string(status.message()), HintOnListening(address.endpoint));
+  return false;
+}
+
+bool Listeners::ListenForAdmin(const Admin& admin, const Sessions& sessions) {
+  const absl::Status status = Open(admin.address, "admin on", Reveals::kState, sessions,
+                                   {.reserved_connections_max = admin.connections_max});
+  if (status.ok()) return true;
+  const std::string reason(status.message());
+  if (!admin.is_default) {
+    console_.Error(reason, "--admin-listen 127.0.0.1:0 takes a free port, none turns it off");
+    return false;
+  }
+  // A second server on the same machine starts without one.
+  log_.Warning("admin.listen_failed",
+               {{"reason", reason},
+                {"effect", std::string_view("the server runs without an admin address")},
+                {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
+  return true;
+}
+
+void Listeners::Announce() { console_.out << std::exchange(announced_, {}) << std::flush; }
+
+absl::Status Listeners::Open(const ListenAddress& address, std::string_view announced,
+                             Reveals reveals, const Sessions& sessions,
+                             net::ListenOptions options) {
   options.unix_mode = address.mode;
   options.proxies = address.proxies;
   if (address.tls) options.tls = certificates_.server();
   const std::string name = fmt::format("{} {}", announced, address.endpoint.ToString());
-  const auto bound = TakeOrListen(name, address.endpoint, sessions, options);
-  if (!bound.ok()) {
-    console_.Error(std::string(bound.status().message()), HintOnListening(address.endpoint));
-    return false;
-  }
-  console_.out << announced << (address.tls ? " tls:" : " ") << bound->ToString() << std::endl;
+  HEADGATE_ASSIGN_OR_RETURN(const net::Endpoint bound,
+                            TakeOrListen(name, address.endpoint, sessions, options));
+  announced_ += fmt::format("{}{}{}\n", announced, address.tls ? " tls:" : " ", bound.ToString());
   addresses_.push_back(
-      {.name = name, .bound = *bound, .sockets = server_.listening_sockets().back()});
-  return true;
+      {.name = name, .bound = bound, .sockets = server_.listening_sockets().back()});
+  if (reveals == Reveals::kState && !address.endpoint.loopback() && !access_.has_logins()) {
+    log_.Warning(
+        "credential.not_set",
+        {{"address", bound.ToString()},
+         {"effect",
+          std::string_view("refund, reset, rules and metrics are refused from other machines")},
+         {"hint", std::string_view("set credential_file")}});
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<net::Endpoint> SidecarListeners::TakeOrListen(std::string_view name,
-                                                             const net::Endpoint& endpoint,
-                                                             const Sessions& sessions,
-                                                             const net::ListenOptions& options) {
+absl::StatusOr<net::Endpoint> Listeners::TakeOrListen(std::string_view name,
+                                                      const net::Endpoint& endpoint,
+                                                      const Sessions& sessions,
+                                                      const net::ListenOptions& options) {
   auto taken = predecessor_ ? predecessor_->Take(name) : std::nullopt;
   if (!taken) return server_.Listen(endpoint, sessions, options);
   server_.Adopt(endpoint, std::move(taken->sockets), sessions, options);
