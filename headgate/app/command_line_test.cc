@@ -347,9 +347,10 @@ TEST_F(CommandLine, AsksAServer) {
                   .OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now())
                   .ok());
   access::Access access;
-  FrontOptions options(settings, engine, access);
+  limiter::Checker checker(engine.limiter(), 0);
+  FrontOptions options(settings, {}, engine, access);
   net::Server server({}, engine.clock(), spare_files);
-  Fronts fronts(options, nullptr, server.loop(0), 0);
+  Fronts fronts(options, checker, server.loop(0), 0);
   ASSERT_TRUE(
       server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All({}); }).ok());
   server.Start();

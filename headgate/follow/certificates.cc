@@ -45,7 +45,7 @@ void Certificates::WarnOfDates() const {
   }
 }
 
-void CollectCertificates(std::initializer_list<const TlsFiles*> followed, observe::Sink& sink) {
+void CollectCertificates(std::span<const TlsFiles* const> followed, observe::Sink& sink) {
   uint64_t loaded = 0;
   uint64_t refused = 0;
   for (const TlsFiles* files : followed) {

@@ -2,8 +2,8 @@
 // when one of their files changes.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
+#include <span>
 
 #include "headgate/base/status.h"
 #include "headgate/follow/tls_files.h"
@@ -37,6 +37,6 @@ class Certificates {
 };
 
 // Reports the reloads of all of them. From any thread.
-void CollectCertificates(std::initializer_list<const TlsFiles*> followed, observe::Sink& sink);
+void CollectCertificates(std::span<const TlsFiles* const> followed, observe::Sink& sink);
 
 }  // namespace headgate::follow

@@ -155,10 +155,16 @@ void Mappings::Refuse(std::vector<rule::Problem> problems) {
   observe::LogProblems("mappings.problem_found", problems, log_);
 }
 
-void Mappings::Collect(observe::Sink& sink) const {
+void CollectMappings(std::span<const Mappings* const> followed, observe::Sink& sink) {
   using observe::Metric;
-  sink.Set(Metric::kMappingReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
-  sink.Set(Metric::kMappingReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
+  uint64_t loaded = 0;
+  uint64_t refused = 0;
+  for (const Mappings* mappings : followed) {
+    loaded += mappings->loaded();
+    refused += mappings->refused();
+  }
+  sink.Set(Metric::kMappingReloads, {"loaded"}, loaded);
+  sink.Set(Metric::kMappingReloads, {"refused"}, refused);
 }
 
 }  // namespace headgate::follow

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,7 +39,8 @@ class Mappings {
   void Reload();
 
   // From any thread.
-  void Collect(observe::Sink& sink) const;
+  uint64_t loaded() const { return loaded_.load(std::memory_order_relaxed); }
+  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   void Follow(std::vector<std::string> paths);
@@ -59,5 +62,8 @@ class Mappings {
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};
 };
+
+// Reports the reloads of all of them. From any thread.
+void CollectMappings(std::span<const Mappings* const> followed, observe::Sink& sink);
 
 }  // namespace headgate::follow

@@ -457,8 +457,8 @@ class AdminOfSidecar(AdminTest):
             self.start(*more)
             self.address.assert_is_well_formed()
             self.address.assert_describes_exactly_what_it_serves()
-            self.assertEqual("/v1/rules" in self.address.api["paths"], bool(more))
-            self.assertEqual("/v1/confirm" in self.address.api["paths"], "--watch" in more)
+            for path in ("/v1/rules", DOCUMENT, RULE_PATH, "/v1/confirm", "/v1/passthrough"):
+                self.assertEqual(path in self.address.api["paths"], bool(more), path)
             self.address.drive_broken_requests()
 
     def test_bodies_are_taken_if_the_description_allows_them(self):

@@ -317,6 +317,28 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.sidecar.metric('headgate_share_requests_total{client="ann",outcome="allowed"}'), 2)
         self.assertEqual(self.sidecar.metric("headgate_share_counted_only_total"), 0)
 
+    def test_the_admin_address_changes_rules_as_that_of_serve(self):
+        path = self.write(RULE.format(requests=1))
+        log = os.path.join(self.folder, "audit.jsonl")
+        password = run(BINARY, "hash-password", input="apple\n").stdout.strip()
+        users = self.write(f"ann admin {password}\nbob read {password}\n", "users")
+        sidecar = self.start("--rules", path, "--audit-log", log, "--users-file", users)
+        self.assertEqual([self.get()[0] for _ in range(2)], [200, 429])
+
+        address = ("--server", f"127.0.0.1:{sidecar.admin_port}")
+        changed = self.write("rate_limit: {requests_per_unit: 3, period: 1h, algorithm: fixed_window}\n", "one.yaml")
+        for user, code in (("bob", 2), ("ann", 0)):
+            login = self.write(f"{user}:apple\n", "login")
+            result = run(BINARY, "rules", "put", *address, "--credential-file", login, "--yes", "default", "client=", changed)
+            self.assertEqual(result.returncode, code, (user, result.stderr))
+        until(lambda: self.get()[0] == 200, 10, "the new limit is in force")
+        with open(log, encoding="utf-8") as notes:
+            self.assertIn('"user":"ann"', notes.read())
+        login = {"Authorization": "Basic YW5uOmFwcGxl", "Content-Type": "application/json"}
+        began = sidecar.request("PUT", "/v1/passthrough", "{}", headers=login, port=sidecar.admin_port)
+        self.assertEqual(began[0], 200, began)
+        self.assertEqual([self.get()[0] for _ in range(5)], [200] * 5)
+
     def test_wrong_settings_are_reported_at_the_start(self):
         words = (BINARY, "sidecar", "--upstream", "http://127.0.0.1:1", "--capacity", "1", "--listen", "127.0.0.1:0")
         path = self.write(MAPPINGS, "map.yaml")

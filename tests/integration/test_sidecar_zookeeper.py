@@ -207,16 +207,24 @@ class RulesInZooKeeper(unittest.TestCase):
         self.assertNotIn("sesame", sidecar.errors())
         self.assertNotIn("sesame", str(sidecar.args))
 
-    def test_other_changes_are_not_taken(self):
+    def test_changes_are_taken_and_all_replicas_follow_them(self):
         self.put("rules/edge", RULE % 300)
-        followed = self.start()
-        listed = self.rules(followed, "list")
-        self.assertEqual(listed.returncode, 2)
-        self.assertIn("the admin address of `headgate serve`, not of a sidecar", listed.stderr)
-        alone = self.enterContext(Sidecar(self.upstream.port, args=("--rule", "client: 5/minute")))
-        confirmed = self.rules(alone, "confirm")
-        self.assertEqual(confirmed.returncode, 2)
-        self.assertIn("or of a sidecar with --watch", confirmed.stderr)
+        replicas = [self.start(), self.start()]
+        self.assertIn("/rate-limiter/rules/edge", self.rules(replicas[0], "list").stdout)
+        wanted = os.path.join(self.folder, "edge.yaml")
+        with open(wanted, "wb") as file:
+            file.write(RULE % 500)
+        done = self.rules(replicas[0], "put", "/rate-limiter/rules/edge", wanted, "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for replica in replicas:
+            until(lambda replica=replica: self.quota(replica) == (200, '"client";q=500'), 5, "the new limit is in force")
+
+    def test_without_rules_there_is_nothing_to_change(self):
+        without = self.enterContext(Sidecar(self.upstream.port))
+        for verb in ("list", "confirm"):
+            refused = self.rules(without, verb)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("or of a sidecar with rules", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -1,38 +1,22 @@
 #include "headgate/app/serve/fronts.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "headgate/app/runtime/verdict_metrics.h"
 #include "headgate/app/settings/version.h"
-#include "headgate/front/admin/document_routes.h"
-#include "headgate/front/admin/figure_routes.h"
-#include "headgate/front/admin/passthrough_route.h"
-#include "headgate/front/admin/routes.h"
-#include "headgate/front/admin/rule_routes.h"
 #include "headgate/front/resp/session.h"
 
 namespace headgate::app {
-namespace {
 
-// The longest document that the admin address takes.
-constexpr uint64_t kDocumentBytesMax = uint64_t{8} << 20;
-
-}  // namespace
-
-FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine,
-                           access::Access& shared_access)
-    : engine(shared_engine),
+FrontOptions::FrontOptions(const Settings& settings, front::admin::AdminSources its_admin,
+                           Engine& shared_engine, access::Access& shared_access)
+    : admin(std::move(its_admin)),
+      engine(shared_engine),
       access(shared_access),
       http({.body_bytes_max = settings.max_body_bytes,
             .hosts = http::KnownHosts(settings.known_host),
             .clock = &engine.clock().source()},
            settings.request_timeout),
-      admin_http({.body_bytes_max = std::max(settings.max_body_bytes, kDocumentBytesMax),
-                  .hosts = http::KnownHosts(settings.known_host),
-                  .clock = &engine.clock().source()},
-                 settings.request_timeout),
-      // Shorter than request_timeout, so that the answer comes before the connection is closed.
-      edits_answer_within(settings.request_timeout * 3 / 4),
       resp_name(engine.metrics().AddFront("resp")),
       http_name(engine.metrics().AddFront("http")),
       spoe_name(engine.metrics().AddFront("spoe")),
@@ -53,7 +37,7 @@ Fronts::HttpFront::HttpFront(Fronts& fronts, const answer::LimitAnswerOptions& a
     router.TurnOff("/auth", "this server has no mappings for forward-auth",
                    "start it with --auth FILE or --auth-header NAME");
   }
-  fronts.AddAdminRoutes(router);
+  front::admin::AddRoutes(fronts.options_.admin, router);
 }
 
 Fronts::SpoeFront::SpoeFront(Fronts& fronts, const answer::LimitAnswerOptions& options)
@@ -91,11 +75,10 @@ Fronts::SpoeFront::SpoeFront(Fronts& fronts, const answer::LimitAnswerOptions& o
   };
 }
 
-Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& events, uint32_t loop)
+Fronts::Fronts(FrontOptions& options, limiter::Checker& checker, net::EventLoop& events,
+               uint32_t loop)
     : options_(options),
-      checker_(shared == nullptr ? limiter::Checker(options.engine.limiter(), loop)
-                                 : limiter::Checker(options.engine.limiter(), loop,
-                                                    shared->decider(loop), shared->naming())),
+      checker_(checker),
       events_(events),
       resp_({.checker = checker_,
              .access = options.access,
@@ -106,24 +89,9 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
              .scripts = &options.scripts,
              .figures = options.figures,
              .clock = &options.engine.clock().source()}),
-      admin_router_("Headgate, the admin address", options.access, PostToLoop()),
-      admin_sessions_(admin_router_, options.admin_http, http2_counters_),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),
       http_meter_(options.engine.metrics(), options.http_name, loop),
-      spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
-  AddAdminRoutes(admin_router_);
-  front::admin::AddFigureRoutes(options.engine.metrics(), &options.engine.top_keys(),
-                                admin_router_);
-  front::admin::AddPassthroughRoute(
-      {.is_on = [&engine = options.engine] { return engine.limiter().passthrough(); },
-       .set = [&engine = options.engine](
-                  bool on, const rule::Author& author) { engine.SetPassthrough(on, author); }},
-      admin_router_);
-  if (options.editor == nullptr) return;
-  editor_.emplace(*options.editor, events, options.edits_answer_within);
-  front::admin::AddDocumentRoutes(*editor_, admin_router_);
-  front::admin::AddRuleRoutes(*editor_, admin_router_);
-}
+      spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {}
 
 access::Post Fronts::PostToLoop() const {
   return [&events = events_](std::function<void()> work) { events.Post(std::move(work)); };
@@ -180,43 +148,6 @@ front::mux::Sessions::Factory Fronts::Resp() {
   return [this](const net::Peer& peer) {
     return std::make_unique<front::resp::RespSession>(resp_, peer);
   };
-}
-
-void Fronts::AddAdminRoutes(http::Router& router) {
-  Engine& engine = options_.engine;
-  front::admin::AddRoutes(
-      {.rules = [&engine] { return engine.limiter().rules(); },
-       .metrics = [&engine] { return engine.metrics().Render(); },
-       .readiness =
-           [&options = options_] {
-             if (options.draining.load(std::memory_order_relaxed))
-               return absl::UnavailableError("draining: the server is going down");
-             return options.store_problem ? options.store_problem() : absl::OkStatus();
-           },
-       .passthrough = [&engine] { return engine.limiter().passthrough(); }},
-      router);
-}
-
-void CollectSessions(std::span<const std::unique_ptr<Fronts>> fronts, observe::Sink& sink) {
-  uint64_t resp = 0;
-  uint64_t http = 0;
-  uint64_t spoe = 0;
-  for (const auto& front : fronts) {
-    resp += front->sessions().resp.value();
-    http += front->sessions().http.value();
-    spoe += front->sessions().spoe.value();
-  }
-  sink.Set(observe::Metric::kSessions, {"resp"}, resp);
-  sink.Set(observe::Metric::kSessions, {"http"}, http);
-  sink.Set(observe::Metric::kSessions, {"spoe"}, spoe);
-}
-
-void CollectAuth(const FrontOptions& options, std::span<const std::unique_ptr<Fronts>> fronts,
-                 observe::Sink& sink) {
-  VerdictSums sums;
-  for (const auto& front : fronts) sums.Add(front->auth_counters());
-  sums.Report(sink);
-  sink.Set(observe::Metric::kAuthForgotten, {}, options.repeats.forgotten());
 }
 
 }  // namespace headgate::app

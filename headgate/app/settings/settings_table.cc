@@ -171,8 +171,7 @@ constexpr std::array kOfServe = {
             .advice =
                 "Set it to change rule files over the admin address; ZooKeeper keeps notes of "
                 "its own.",
-            .paths = Paths::kAll,
-            .of = Command::kServe},
+            .paths = Paths::kAll},
     Setting{.name = "watch_session_timeout",
             .group = kRules,
             .target = &Settings::watch_session_timeout,
@@ -456,8 +455,7 @@ constexpr std::array kOfServe = {
             .target = &Settings::users_file,
             .help = "A file with users, their rights and the hashes of their passwords.",
             .advice = "Set it if not every client may do everything; docs/reference/users.md.",
-            .paths = Paths::kAll,
-            .of = Command::kServe},
+            .paths = Paths::kAll},
     Setting{.name = "known_host",
             .group = kAccess,
             .target = &Settings::known_host,

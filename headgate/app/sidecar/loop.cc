@@ -1,23 +1,17 @@
 #include "headgate/app/sidecar/loop.h"
 
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "headgate/front/admin/document_routes.h"
 #include "headgate/http/http1/client_session.h"
 #include "headgate/http/http2/client_session.h"
-#include "headgate/net/server_options.h"
 
 namespace headgate::app {
 namespace {
 
 const http::http2::ClientOptions kHttp2Client;
-
-// Sooner than the connection of the request ends.
-constexpr base::Duration kConfirmTimeout = net::ServerOptions{}.request_timeout * 3 / 4;
 
 void LogUnannouncedEnd(observe::Log& log, std::string_view reason) {
   log.Warning("upstream.end_unannounced",
@@ -55,7 +49,7 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
          .name = upstream.name,
          .stream = {.tls = tls,
                     .server_name = upstream.tls_name,
-                    .connect_timeout = settings.values.connect_timeout},
+                    .connect_timeout = settings.values().connect_timeout},
          .make_session = make_session,
          .http2 = http2,
          .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
@@ -83,38 +77,16 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
 
 SidecarLoop::SidecarLoop(const SidecarSettings& settings,
                          const std::vector<proxy::upstream::Address>& upstreams,
-                         const SidecarSessionOptions& session_options,
-                         const front::mux::HandlerSessionOptions& admin_options,
-                         proxy::Admission& admission, access::Access& access, net::EventLoop& loop,
-                         const base::DisciplinedClock& clock, observe::Log& log,
-                         proxy::upstream::FailureWatch& upstream_watch)
+                         const SidecarSessionOptions& session_options, proxy::Admission& admission,
+                         net::EventLoop& loop, const base::DisciplinedClock& clock,
+                         observe::Log& log, proxy::upstream::FailureWatch& upstream_watch)
     : settings_(settings),
       log_(log),
       upstream_watch_(upstream_watch),
-      loop_(loop),
       options_(ProxyOptionsOf(settings, upstreams, clock.source(), upstream_http2_, log,
                               upstream_watch)),
       proxy_(options_, admission, loop, clock),
-      sessions_(proxy_.application(), session_options),
-      admin_("Headgate, the admin address of a sidecar", access,
-             [&loop](std::function<void()> work) { loop.Post(std::move(work)); }),
-      admin_sessions_(admin_, admin_options, admin_http2_) {}
-
-net::SessionChooser SidecarLoop::AdminChooser() {
-  return front::mux::Mux(
-      {.resp = {}, .http1 = admin_sessions_.Http1(), .http2 = admin_sessions_.Http2()},
-      admin_counters_);
-}
-
-void SidecarLoop::TakeConfirmations(EditorThread& rules) {
-  editor_.emplace(rules, loop_, kConfirmTimeout);
-  front::admin::AddConfirmRoute(*editor_, admin_);
-}
-
-void SidecarLoop::LeaveLoop() {
-  proxy_.LeaveLoop();
-  if (editor_) editor_->LeaveLoop();
-}
+      sessions_(proxy_.application(), session_options) {}
 
 void SidecarLoop::SetUpstreams(const std::vector<proxy::upstream::Address>& upstreams,
                                const std::shared_ptr<net::TlsContext>& tls) {
@@ -125,13 +97,13 @@ void SidecarLoop::SetUpstreams(const std::vector<proxy::upstream::Address>& upst
 SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock) {
   SidecarSessionOptions options;
   options.clock = options.http1.clock = &clock;
-  options.http1.cancels_abandoned = settings.values.abandoned == "cancel";
+  options.http1.cancels_abandoned = settings.values().abandoned == "cancel";
   const std::string& client_field = settings.proxy.application.client_field;
   if (!client_field.empty()) {
     options.http1.never_nominated.push_back(client_field);
     options.http2.never_in_trailers.push_back(client_field);
   }
-  if (settings.values.client_from_certificate == "yes") options.certificate_field = client_field;
+  if (settings.values().client_from_certificate == "yes") options.certificate_field = client_field;
   return options;
 }
 

@@ -1,19 +1,13 @@
-// The part of a sidecar on one event loop: the sessions of clients, the proxy behind them, and the
-// routes of the admin address.
+// The part of a sidecar on one event loop: the sessions of clients, and the proxy behind them.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "headgate/access/access.h"
-#include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/sidecar/sessions.h"
 #include "headgate/app/sidecar/settings.h"
 #include "headgate/base/clock.h"
-#include "headgate/front/mux/handler_sessions.h"
 #include "headgate/http/http2/flood_guard.h"
-#include "headgate/http/router.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/tls_context.h"
 #include "headgate/observe/log.h"
@@ -29,22 +23,14 @@ class SidecarLoop {
   // Everything must outlive this object. `upstreams` are the first ones; SetUpstreams changes them.
   SidecarLoop(const SidecarSettings& settings,
               const std::vector<proxy::upstream::Address>& upstreams,
-              const SidecarSessionOptions& session_options,
-              const front::mux::HandlerSessionOptions& admin_options, proxy::Admission& admission,
-              access::Access& access, net::EventLoop& loop, const base::DisciplinedClock& clock,
-              observe::Log& log, proxy::upstream::FailureWatch& upstream_watch);
+              const SidecarSessionOptions& session_options, proxy::Admission& admission,
+              net::EventLoop& loop, const base::DisciplinedClock& clock, observe::Log& log,
+              proxy::upstream::FailureWatch& upstream_watch);
 
   SidecarSessions& sessions() { return sessions_; }
   proxy::ProxyLoop& proxy() { return proxy_; }
-  http::Router& admin() { return admin_; }
-  // For the admin address.
-  net::SessionChooser AdminChooser();
-  const http::http2::Counters& admin_http2_counters() const { return admin_http2_; }
-  // Lets the admin address confirm deletions of rules. Call it before the loop runs; `rules` must
-  // outlive this object.
-  void TakeConfirmations(EditorThread& rules);
   // While the loop does not run.
-  void LeaveLoop();
+  void LeaveLoop() { proxy_.LeaveLoop(); }
   // Changes the upstreams of the requests that follow, and the TLS of new connections to them
   // (null: plain). Call it on the loop.
   void SetUpstreams(const std::vector<proxy::upstream::Address>& upstreams,
@@ -54,16 +40,10 @@ class SidecarLoop {
   const SidecarSettings& settings_;
   observe::Log& log_;
   proxy::upstream::FailureWatch& upstream_watch_;
-  net::EventLoop& loop_;
   http::http2::Counters upstream_http2_;
   const proxy::ProxyOptions options_;
   proxy::ProxyLoop proxy_;
   SidecarSessions sessions_;
-  std::optional<PostedEditor> editor_;
-  http::Router admin_;
-  front::mux::HandlerSessions admin_sessions_;
-  http::http2::Counters admin_http2_;
-  front::mux::Counters admin_counters_;
 };
 
 // The settings that the sessions of all loops share.

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "headgate/app/runtime/file_checks.h"
 #include "headgate/app/settings/process_settings.h"
 #include "headgate/app/settings/refusal_file.h"
 #include "headgate/app/settings/setting_arguments.h"
@@ -77,8 +78,6 @@ class SidecarReader {
       ReadRules();
       ReadSizes();
     }
-    settings_.values = values_;
-    settings_.file = configuration_.file;
     return std::move(settings_);
   }
 
@@ -121,7 +120,6 @@ class SidecarReader {
       }
     }
     if (!values_.admin_listen.empty()) settings_.admin = read(values_.admin_listen);
-    settings_.admin_is_default = !configuration_.origins.contains("admin_listen");
     ReadCredential(configuration_);
     auto upstreams = proxy::upstream::ParseList(values_.upstream);
     if (upstreams.ok()) {
@@ -281,6 +279,8 @@ class SidecarReader {
   }
 
   void ReadRules() {
+    CheckAuditLog(configuration_);
+    CheckUsers(configuration_);
     if (values_.watch.empty()) {
       CheckUnused(IsOfWatch, "watch", "--watch zk://HOST:PORT/path");
     } else {
@@ -349,6 +349,7 @@ std::optional<SidecarSettings> ReadSidecarSettings(const std::vector<std::string
     settings = SidecarReader(configuration).Read(plan);
   }
   if (SayProblems(configuration, console)) return std::nullopt;
+  settings.configuration = std::move(configuration);
   return settings;
 }
 

@@ -29,13 +29,11 @@ inline bool HasRules(const Settings& values) {
 }
 
 struct SidecarSettings {
-  std::optional<std::string> printed{};  // for --print-config, in place of serving
-  std::optional<PlanSettings> plan{};    // if present, only `share` has a meaning
-  std::string file{};                    // the settings file that was read; empty: none
-  Settings values{};                     // as they are given, and read by all other parts
+  std::optional<std::string> printed{};            // for --print-config, in place of serving
+  std::optional<PlanSettings> plan{};              // if present, only `share` has a meaning
+  Configuration configuration{Command::kSidecar};  // read by all other parts
   std::vector<ListenAddress> listen{};
   std::optional<ListenAddress> admin{};  // absent: none
-  bool admin_is_default = false;
   proxy::upstream::LiveOptions upstream{};
   share::ShareOptions share{};
   std::string fleet_pool{};     // the pool that the fleet shares; empty: this replica has its own
@@ -44,7 +42,8 @@ struct SidecarSettings {
   std::optional<StoreSettings> store{};
   uint32_t threads = 1;
 
-  bool has_rules() const { return HasRules(values); }
+  const Settings& values() const { return configuration.settings; }
+  bool has_rules() const { return HasRules(values()); }
 };
 
 // Reads the settings file, the environment and the flags. Nothing if a value is wrong; all errors,

@@ -122,7 +122,7 @@ TEST(SidecarSettings, FlagsAreRead) {
   EXPECT_EQ(settings->proxy.application.forwarded.forwarded, proxy::Forwarding::kAppend);
   EXPECT_EQ(settings->proxy.application.forwarded.via, "edge-1");
   EXPECT_FALSE(settings->proxy.relay.says_reason);
-  EXPECT_EQ(settings->values.abandoned, "finish");
+  EXPECT_EQ(settings->values().abandoned, "finish");
   EXPECT_EQ(settings->proxy.upstreams.connections_max, 25u) << "of each loop";
   EXPECT_EQ(settings->proxy.application.preflights_max, 12u) << "half of them";
 }
@@ -257,16 +257,16 @@ TEST(SidecarSettings, Rules) {
   const auto without = WithFlags({});
   ASSERT_TRUE(without.settings) << without.err;
   EXPECT_FALSE(without.settings->has_rules());
-  EXPECT_EQ(without.settings->values.max_buckets, 1u) << "no memory for what is not counted";
+  EXPECT_EQ(without.settings->values().max_buckets, 1u) << "no memory for what is not counted";
   const auto [settings, err] =
       WithFlags({"--rules", "a.yaml", "--rules", "b", "--rule", "client: 1/second", "--mappings",
                  "map.yaml", "--max-buckets", "5000"});
   ASSERT_TRUE(settings) << err;
   EXPECT_TRUE(settings->has_rules());
-  EXPECT_EQ(settings->values.rules, (std::vector<std::string>{"a.yaml", "b"}));
-  EXPECT_EQ(settings->values.rule, std::vector<std::string>{"client: 1/second"});
-  EXPECT_EQ(settings->values.auth, "map.yaml");
-  EXPECT_EQ(settings->values.max_buckets, 5000u);
+  EXPECT_EQ(settings->values().rules, (std::vector<std::string>{"a.yaml", "b"}));
+  EXPECT_EQ(settings->values().rule, std::vector<std::string>{"client: 1/second"});
+  EXPECT_EQ(settings->values().auth, "map.yaml");
+  EXPECT_EQ(settings->values().max_buckets, 5000u);
   EXPECT_FALSE(settings->store);
   EXPECT_THAT(WithFlags({"--mappings", "map.yaml"}).err, HasSubstr("--mappings without rules"));
 }
@@ -276,12 +276,12 @@ TEST(SidecarSettings, RulesInZooKeeper) {
       WithFlags({"--watch", "zk://127.0.0.1:2181/a", "--watch", "zk://127.0.0.1:2181/b",
                  "--watch-session-timeout", "10s", "--mappings", "map.yaml", "--merge-domains"});
   ASSERT_TRUE(settings) << err;
-  EXPECT_EQ(settings->values.merge_domains, "yes");
+  EXPECT_EQ(settings->values().merge_domains, "yes");
   EXPECT_TRUE(settings->has_rules());
-  EXPECT_EQ(settings->values.watch,
+  EXPECT_EQ(settings->values().watch,
             (std::vector<std::string>{"zk://127.0.0.1:2181/a", "zk://127.0.0.1:2181/b"}));
-  EXPECT_EQ(settings->values.watch_session_timeout, std::chrono::seconds(10));
-  EXPECT_EQ(settings->values.max_buckets, Settings().max_buckets);
+  EXPECT_EQ(settings->values().watch_session_timeout, std::chrono::seconds(10));
+  EXPECT_EQ(settings->values().max_buckets, Settings().max_buckets);
   EXPECT_THAT(WithFlags({"--watch", "rules.yaml"}).err,
               AllOf(HasSubstr("error: --watch: "), HasSubstr("files belong to --rules")));
   EXPECT_THAT(WithFlags({"--watch-copy", "copy.yaml"}).err,
@@ -314,12 +314,12 @@ TEST(SidecarSettings, StoreOfRules) {
   };
   const Read leased = with({"--store-timeout", "20ms"})("redis://127.0.0.1:6379");
   ASSERT_TRUE(leased.settings && leased.settings->store) << leased.err;
-  EXPECT_EQ(leased.settings->values.store, "redis://127.0.0.1:6379");
-  EXPECT_EQ(leased.settings->values.store_timeout, std::chrono::milliseconds(20));
-  EXPECT_EQ(leased.settings->values.on_store_failure, "local");
+  EXPECT_EQ(leased.settings->values().store, "redis://127.0.0.1:6379");
+  EXPECT_EQ(leased.settings->values().store_timeout, std::chrono::milliseconds(20));
+  EXPECT_EQ(leased.settings->values().on_store_failure, "local");
   const Read strict = with({})("zk://127.0.0.1:2181/x");
   ASSERT_TRUE(strict.settings && strict.settings->store) << strict.err;
-  EXPECT_EQ(strict.settings->values.on_store_failure, "deny");
+  EXPECT_EQ(strict.settings->values().on_store_failure, "deny");
   EXPECT_THAT(with({})("http://x").err, AllOf(HasSubstr("error: --store: "), HasSubstr("hint: ")));
   EXPECT_THAT(with({"--store-password-file", "/nowhere/x"})("redis://a").err,
               HasSubstr("error: --store-password-file: "));
@@ -372,7 +372,7 @@ TEST(SidecarSettings, TheStoreHasTheSettingsOfAServer) {
   EXPECT_EQ(read.settings->store->backend.calls.breaker.open_max, seconds(7));
   EXPECT_EQ(read.settings->store->backend.calls.retry_percent, 3u);
   EXPECT_EQ(read.settings->store->backend.server_name, "b");
-  EXPECT_EQ(read.settings->values.sharing, "exact");
+  EXPECT_EQ(read.settings->values().sharing, "exact");
   EXPECT_THAT(with({"--store", "rediss://a", "--store-ca-file", "/nowhere/x"}).err,
               HasSubstr("error: --store-ca-file: "));
   EXPECT_THAT(with({"--store", "redis://a", "--sharing", "some"}).err,

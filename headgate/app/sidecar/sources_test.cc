@@ -68,7 +68,7 @@ TEST_F(SidecarSources, AFileGivesThemAll) {
       << "relative to the file";
   EXPECT_FALSE(settings->proxy.relay.says_reason);
   EXPECT_EQ(settings->threads, 2u);
-  EXPECT_THAT(settings->values.known_host, ElementsAre("sidecar.default.svc"));
+  EXPECT_THAT(settings->values().known_host, ElementsAre("sidecar.default.svc"));
   EXPECT_EQ(settings->share.weights.size(), 2u);
 }
 

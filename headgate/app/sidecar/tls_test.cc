@@ -41,7 +41,7 @@ class SidecarTls : public ::testing::Test {
 TEST_F(SidecarTls, WithoutFlagsThereIsNone) {
   const auto settings = Read({});
   ASSERT_TRUE(settings) << problem_;
-  EXPECT_TRUE(TlsServerOptionsOf(settings->values).certificates.empty());
+  EXPECT_TRUE(TlsServerOptionsOf(settings->values()).certificates.empty());
   EXPECT_EQ(settings->upstream.tls, nullptr);
 }
 
@@ -49,11 +49,11 @@ TEST_F(SidecarTls, ServesHttp2WithTheCertificates) {
   const auto settings =
       Read({listen_, file_, key_, ca_, "--tls-client-name=ann", "--client-from-certificate"});
   ASSERT_TRUE(settings) << problem_;
-  const net::TlsServerOptions clients = TlsServerOptionsOf(settings->values);
+  const net::TlsServerOptions clients = TlsServerOptionsOf(settings->values());
   EXPECT_EQ(clients.certificates.at(0).key_file, certificate_.key_file());
   EXPECT_EQ(clients.client_ca_file, certificate_.certificate_file());
   EXPECT_TRUE(clients.http2);
-  EXPECT_EQ(settings->values.client_from_certificate, "yes");
+  EXPECT_EQ(settings->values().client_from_certificate, "yes");
 }
 
 TEST_F(SidecarTls, EachFlagNeedsItsOthers) {
@@ -77,7 +77,7 @@ TEST_F(SidecarTls, TheUpstreamIsAlwaysVerified) {
   const auto settings = Read({"--upstream-tls-name=service"}, over_tls);
   ASSERT_TRUE(settings) << problem_;
   EXPECT_NE(settings->upstream.tls, nullptr);
-  EXPECT_EQ(settings->values.upstream_tls_name, "service");
+  EXPECT_EQ(settings->values().upstream_tls_name, "service");
   const std::string ca = "--upstream-ca-file=" + certificate_.certificate_file();
   EXPECT_EQ(ProblemOf({ca}, "h2://service:1"), "");
   EXPECT_THAT(ProblemOf({ca}), HasSubstr("https:// or h2://"));

@@ -200,14 +200,10 @@ class RulesCommand {
     }
   }
 
-  // The address is not an admin address, or it is that of a sidecar. A sidecar has none of these
-  // paths, except the confirmation of deletions if its rules come from ZooKeeper.
-  std::string HintOnNoPath() const {
-    if (arguments_.verb != "confirm")
-      return "rules are changed over the admin address of `headgate serve`, not of a sidecar; give "
-             "it with --server";
-    return "deletions are confirmed at the admin address of `headgate serve`, or of a sidecar with "
-           "--watch; give it with --server";
+  // The address is not an admin address, or it is that of a sidecar without rules.
+  static std::string HintOnNoPath() {
+    return "rules are changed over the admin address of `headgate serve`, or of a sidecar with "
+           "rules; give it with --server";
   }
 
   // Prints the raw JSON, or the text for people. Without a text (the answer was not Headgate's), an

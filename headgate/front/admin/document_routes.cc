@@ -244,15 +244,11 @@ void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
               .what = "back to an earlier text of a document",
               .needs = access::Right::kAdmin,
               .handle = OnAll(handlers, &DocumentHandlers::RollBack)});
-  AddConfirmRoute(editor, router);
-}
-
-void AddConfirmRoute(rule::Editor& editor, http::Router& router) {
   router.Add({.methods = {"POST"},
               .path = "/v1/confirm",
               .what = "deletions that were taken for an accident were meant",
               .needs = access::Right::kAdmin,
-              .handle = OnAll(DocumentHandlers(editor), &DocumentHandlers::Confirm)});
+              .handle = OnAll(handlers, &DocumentHandlers::Confirm)});
 }
 
 }  // namespace headgate::front::admin

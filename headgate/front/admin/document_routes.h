@@ -21,7 +21,4 @@ namespace headgate::front::admin {
 // Adds the routes. `editor` calls back on the router's thread, and must outlive the router.
 void AddDocumentRoutes(rule::Editor& editor, http::Router& router);
 
-// Adds only /v1/confirm, in the same way.
-void AddConfirmRoute(rule::Editor& editor, http::Router& router);
-
 }  // namespace headgate::front::admin
