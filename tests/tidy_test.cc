@@ -119,9 +119,10 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
          (folder.starts_with("rule/") && (lower == "rule" || lower == "rule/read")) ||
          // Decisions with the buckets that all instances share.
          (folder == "limiter/shared" && (lower == "limiter" || lower == "limiter/lease")) ||
-         // Files with certificates and mappings are followed as rule files are.
-         (folder == "follow" && (lower == "gate" || lower == "watch/file")) ||
+         // Rules, and files with certificates and mappings, are followed.
+         (folder == "follow" && (lower == "gate" || lower == "watch" || lower == "watch/file")) ||
          (folder == "store/open" && lower.starts_with("store/")) ||
+         (folder == "shared_store" && (lower == "store/open" || lower == "store/cas")) ||
          // Adapters to services that can only compare and set.
          ((folder.starts_with("store/") || folder == "share/fleet") && lower == "store/cas") ||
          // The upstreams of a running proxy follow their files, and are handed over.

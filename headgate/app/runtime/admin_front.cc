@@ -30,7 +30,8 @@ AdminOptions::AdminOptions(const Settings& settings, std::string its_title,
       // Shorter than request_timeout, so that the answer comes before the connection is closed.
       edits_answer_within(settings.request_timeout * 3 / 4) {}
 
-AdminFront::AdminFront(const AdminOptions& options, EditorThread* editor, net::EventLoop& loop)
+AdminFront::AdminFront(const AdminOptions& options, watch::EditorThread* editor,
+                       net::EventLoop& loop)
     : router_(options.title, options.access,
               [&loop](std::function<void()> work) { loop.Post(std::move(work)); }),
       sessions_(router_, options.http, http2_counters_) {

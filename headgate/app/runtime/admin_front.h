@@ -9,13 +9,13 @@
 
 #include "headgate/access/access.h"
 #include "headgate/app/runtime/engine.h"
-#include "headgate/app/runtime/posted_editor.h"
 #include "headgate/app/settings/settings.h"
 #include "headgate/front/admin/routes.h"
 #include "headgate/front/mux/handler_sessions.h"
 #include "headgate/front/mux/mux.h"
 #include "headgate/http/router.h"
 #include "headgate/net/event_loop.h"
+#include "headgate/watch/posted_editor.h"
 
 namespace headgate::app {
 
@@ -35,7 +35,7 @@ struct AdminOptions {
 class AdminFront {
  public:
   // `editor` is null if the process has no rules. All must outlive this object.
-  AdminFront(const AdminOptions& options, EditorThread* editor, net::EventLoop& loop);
+  AdminFront(const AdminOptions& options, watch::EditorThread* editor, net::EventLoop& loop);
   AdminFront(const AdminFront&) = delete;
 
   http::Router& router() { return router_; }
@@ -57,7 +57,7 @@ class AdminFront {
   net::RequestMeter* http_meter_ = nullptr;
   http::http2::Counters http2_counters_;
   front::mux::Counters counters_;
-  std::optional<PostedEditor> editor_;
+  std::optional<watch::PostedEditor> editor_;
   http::Router router_;
   front::mux::HandlerSessions sessions_;
 };

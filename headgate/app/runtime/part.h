@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "headgate/app/runtime/verdict_metrics.h"
 #include "headgate/base/time.h"
 #include "headgate/follow/mappings.h"
 #include "headgate/follow/tls_files.h"
+#include "headgate/gate/verdict_metrics.h"
 #include "headgate/handover/messages.h"
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/http/router.h"
@@ -19,7 +19,7 @@ namespace headgate::app {
 // The figures that several parts count, which are reported as sums.
 struct PartSums {
   bool judges = false;  // a part judges requests by mappings; else the next two have no meaning
-  VerdictSums verdicts{};
+  gate::VerdictSums verdicts{};
   uint64_t repeats_forgotten = 0;
   std::vector<const follow::Mappings*> mappings{};
   std::vector<const follow::TlsFiles*> certificates{};

@@ -15,6 +15,7 @@
 #include "headgate/app/settings/rule_files.h"
 #include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/settings/version.h"
+#include "headgate/store/open/open_backend.h"
 
 namespace headgate::app {
 namespace {
@@ -35,6 +36,32 @@ net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& fil
       .idle_timeout = settings.idle_timeout,
       .write_timeout = settings.write_timeout,
       .buffer_bytes_max = settings.max_buffer_bytes};
+}
+
+follow::RulesOptions RulesOptionsOf(const Settings& settings, const std::string& instance,
+                                    Engine& engine) {
+  follow::RulesOptions options{
+      .places = settings.rules,
+      .sources = {.copy = settings.watch_copy,
+                  .password = settings.watch_password,
+                  .session_timeout = settings.watch_session_timeout,
+                  .instance = instance,
+                  .version = std::string(kVersion),
+                  .started = engine.clock().source().WallNow(),
+                  .store = settings.store},
+      .one_liners = settings.rule,
+      .merge_domains = settings.merge_domains == "yes",
+      .audit_log = settings.audit_log,
+      .limits = settings.store.empty() ? &engine.store().limits() : nullptr,
+      .log_requests_max = store::open::LogRequestsMax(settings.store)};
+  options.places.insert(options.places.end(), settings.watch.begin(), settings.watch.end());
+  return options;
+}
+
+rule::OnStoreFailure OnStoreFailureOf(const Settings& settings) {
+  if (settings.on_store_failure == "allow") return rule::OnStoreFailure::kAllow;
+  if (settings.on_store_failure == "deny") return rule::OnStoreFailure::kDeny;
+  return rule::OnStoreFailure::kLocal;
 }
 
 std::string_view NameOfProcess(Command command) {
@@ -61,14 +88,16 @@ Process::Process(const Options& options)
                .users =
                    settings_.users_file.empty() ? nullptr : std::make_shared<access::UserTable>()}),
       users_(settings_.users_file, access_, control_, log_),
-      instance_{.name = RandomInstanceName(),
+      instance_{.name = shared_store::RandomInstanceName(),
                 .counted_elsewhere = [this] { return rules_ ? rules_->instances() : 0; }},
       admin_(settings_, std::string(TitleOf(options.configuration.command)), AdminSourcesOf(),
              access_, engine_),
       server_(std::in_place, ServerOptionsOf(settings_, options.files), engine_.clock(),
               spare_files_),
       listeners_(settings_.handover, *server_, certificates_, access_, options.console, log_) {
-  if (options.has_rules) rules_.emplace(settings_, instance_.name, engine_, control_, log_);
+  if (options.has_rules)
+    rules_.emplace(RulesOptionsOf(settings_, instance_.name, engine_), engine_.limiter(),
+                   engine_.clock(), control_, log_);
   engine_.metrics().AddCollector([this](observe::Sink& sink) { Collect(sink); });
 }
 
@@ -159,8 +188,15 @@ bool Process::OpenStore() {
     }
     return true;
   }
-  auto shared = SharedStores::Make(*options_.store, settings_, instance_, engine_, *server_,
-                                   loop_count_, log_);
+  auto shared = shared_store::SharedStores::Make(
+      {.backend = options_.store->backend,
+       .naming = options_.store->naming,
+       .on_store_failure = OnStoreFailureOf(settings_),
+       .sharing = settings_.sharing == "leased" ? rule::Sharing::kLeased : rule::Sharing::kExact,
+       .instance = instance_,
+       .version = std::string(kVersion)},
+      {.store = engine_.store(), .limiter = engine_.limiter(), .clock = engine_.clock()}, *server_,
+      loop_count_, log_);
   if (!shared.ok()) {
     console().Error(std::string(shared.status().message()));
     return false;

@@ -21,24 +21,25 @@
 #include "headgate/app/runtime/connection_watch.h"
 #include "headgate/app/runtime/engine.h"
 #include "headgate/app/runtime/file_plan.h"
-#include "headgate/app/runtime/instance.h"
 #include "headgate/app/runtime/listeners.h"
-#include "headgate/app/runtime/live_rules.h"
 #include "headgate/app/runtime/part.h"
 #include "headgate/app/runtime/returned_memory.h"
-#include "headgate/app/runtime/shared_stores.h"
 #include "headgate/app/runtime/signals.h"
 #include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/base/clock.h"
 #include "headgate/follow/certificates.h"
+#include "headgate/follow/rules.h"
 #include "headgate/follow/users.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server.h"
 #include "headgate/net/spare_files.h"
 #include "headgate/observe/log.h"
+#include "headgate/shared_store/instance.h"
+#include "headgate/shared_store/shared_stores.h"
+#include "headgate/watch/posted_editor.h"
 
 namespace headgate::app {
 
@@ -85,7 +86,7 @@ class Process {
   const front::admin::AdminSources& admin_sources() const { return admin_.sources; }
 
   // From Begin on. The store is null without a shared one.
-  SharedStores* shared() { return shared_.get(); }
+  shared_store::SharedStores* shared() { return shared_.get(); }
   limiter::Checker& checker(uint32_t loop) { return *checkers_.at(loop); }
   AdminFront& admin(uint32_t loop) { return *admin_fronts_.at(loop); }
 
@@ -123,22 +124,22 @@ class Process {
   base::SystemClock system_clock_;
   observe::Log log_;
   ConnectionWatch connection_watch_;
-  InstanceWatch instance_watch_{log_};
+  shared_store::InstanceWatch instance_watch_{log_};
   ReturnedMemory returned_memory_;
   Engine engine_;
   net::EventLoop control_{system_clock_};
   follow::Certificates certificates_;
   access::Access access_;
   follow::Users users_;
-  const Instance instance_;
-  std::optional<LiveRules> rules_;
-  std::optional<EditorThread> editor_;
+  const shared_store::Instance instance_;
+  std::optional<follow::Rules> rules_;
+  std::optional<watch::EditorThread> editor_;
   std::atomic<bool> draining_{false};
   const AdminOptions admin_;
   std::optional<net::Server> server_;  // until the destructor
   Listeners listeners_;
   // They live on the loops. Null: each process counts by itself.
-  std::unique_ptr<SharedStores> shared_;
+  std::unique_ptr<shared_store::SharedStores> shared_;
   std::vector<std::unique_ptr<limiter::Checker>> checkers_;
   std::vector<std::unique_ptr<AdminFront>> admin_fronts_;
   std::vector<std::unique_ptr<Part>> parts_;

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "headgate/app/runtime/verdict_metrics.h"
 #include "headgate/app/settings/version.h"
 #include "headgate/front/resp/session.h"
+#include "headgate/gate/verdict_metrics.h"
 
 namespace headgate::app {
 
@@ -112,8 +112,8 @@ gate::JudgeOptions Fronts::JudgeOptionsOf() const {
           .repeats = options_.repeats,
           .secret = options_.repeats_secret,
           .clock = options_.engine.clock().source(),
-          .on_token_refused = LogTokensRefused(options_.log),
-          .on_invalid = LogInvalidRequests(options_.log)};
+          .on_token_refused = gate::LogTokensRefused(options_.log),
+          .on_invalid = gate::LogInvalidRequests(options_.log)};
 }
 
 Fronts::HttpFront& Fronts::HttpIn(const Form& form) {

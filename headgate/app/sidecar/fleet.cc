@@ -47,7 +47,8 @@ SidecarFleet::SidecarFleet(std::string pool, const share::ShareOptions& share,
   pool_->OnNeed([this] { Need(); });
 }
 
-SidecarFleet::OnLoop::OnLoop(SidecarFleet& fleet, SharedStores& stores, net::EventLoop& event_loop)
+SidecarFleet::OnLoop::OnLoop(SidecarFleet& fleet, shared_store::SharedStores& stores,
+                             net::EventLoop& event_loop)
     : loop(event_loop),
       rounds(*fleet.pool_, stores.values(0), fleet.clock_,
              {.pool = fleet.name_,
@@ -61,7 +62,8 @@ SidecarFleet::OnLoop::OnLoop(SidecarFleet& fleet, SharedStores& stores, net::Eve
              }),
       timer(event_loop, [this] { rounds.Step(); }) {}
 
-void SidecarFleet::Begin(SharedStores& stores, uint32_t instances, net::EventLoop& loop) {
+void SidecarFleet::Begin(shared_store::SharedStores& stores, uint32_t instances,
+                         net::EventLoop& loop) {
   count_.emplace(instances, [&stores] { return stores.instances(); });
   on_loop_.emplace(*this, stores, loop);
 }

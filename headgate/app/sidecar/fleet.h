@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "headgate/app/runtime/shared_stores.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
 #include "headgate/net/event_loop.h"
@@ -19,6 +18,7 @@
 #include "headgate/share/fleet/fleet_count.h"
 #include "headgate/share/fleet/fleet_rounds.h"
 #include "headgate/share/fleet_pool.h"
+#include "headgate/shared_store/shared_stores.h"
 
 namespace headgate::app {
 
@@ -37,7 +37,7 @@ class SidecarFleet {
 
   // Before the loops run. `stores` and the loop, its first one, must not end before LeaveLoop.
   // `instances`: as given by --store-instances; 0: they are counted.
-  void Begin(SharedStores& stores, uint32_t instances, net::EventLoop& loop);
+  void Begin(shared_store::SharedStores& stores, uint32_t instances, net::EventLoop& loop);
   // When the loop does not run any more.
   void LeaveLoop() { on_loop_.reset(); }
 
@@ -51,7 +51,7 @@ class SidecarFleet {
 
  private:
   struct OnLoop {
-    OnLoop(SidecarFleet& fleet, SharedStores& stores, net::EventLoop& event_loop);
+    OnLoop(SidecarFleet& fleet, shared_store::SharedStores& stores, net::EventLoop& event_loop);
 
     net::EventLoop& loop;
     share::fleet::FleetRounds rounds;

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "headgate/app/sidecar/routes.h"
+#include "headgate/proxy/upstream/control_routes.h"
 
 namespace headgate::app {
 namespace {
@@ -68,7 +68,7 @@ bool ProxyPart::Listen() {
 }
 
 void ProxyPart::AddRoutes(http::Router& router, uint32_t /*loop*/) {
-  AddSidecarRoutes(
+  proxy::upstream::AddControlRoutes(
       {.mode = [this] { return pool_.mode(); },
        .set_mode = [this](share::Mode mode) { SetMode(mode); },
        .upstreams = [this] { return upstreams_.list(); },
@@ -133,14 +133,14 @@ void ProxyPart::Collect(observe::Sink& sink, PartSums& sums) {
     sums.http2.push_back(&loop->sessions().http2_counters());
     misnamed += loop->sessions().misnamed();
   }
-  CollectProxy(proxies, sink);
+  proxy::CollectProxy(proxies, sink);
   sink.Set(observe::Metric::kProxyRequests, {"misnamed"}, misnamed);
   upstreams_.Collect(sink);
   upstream_health_.Collect(sink);
   const base::Instant now = clock_.Now();
   fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
   if (fleet_) fleet_->Collect(sink);
-  CollectShare(snapshot_, client_series_, sink);
+  proxy::CollectShare(snapshot_, client_series_, sink);
   if (rules_) rules_->Collect(sink, sums);
   sums.certificates.push_back(&upstreams_.files());
 }

@@ -11,9 +11,9 @@
 #include "headgate/app/runtime/process.h"
 #include "headgate/app/sidecar/fleet.h"
 #include "headgate/app/sidecar/loop.h"
-#include "headgate/app/sidecar/metrics.h"
 #include "headgate/app/sidecar/rule_gates.h"
 #include "headgate/app/sidecar/settings.h"
+#include "headgate/proxy/metrics.h"
 #include "headgate/proxy/pool_admission.h"
 #include "headgate/proxy/upstream/failure_watch.h"
 #include "headgate/proxy/upstream/health.h"
@@ -55,7 +55,7 @@ class ProxyPart final : public Part {
   proxy::upstream::Health upstream_health_{log_};
   share::SharePool& pool_;
   share::PoolSnapshot snapshot_;
-  share::ClientSeries client_series_{kClientSeriesMax};
+  share::ClientSeries client_series_{proxy::kClientSeriesMax};
   proxy::PoolAdmission admission_;
   std::optional<SidecarFleet> fleet_;  // decides in place of pool_, if the scope is the fleet
   const SidecarSessionOptions session_options_;

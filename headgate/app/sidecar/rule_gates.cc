@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "headgate/app/settings/rule_files.h"
+#include "headgate/gate/verdict_metrics.h"
 #include "headgate/mapping/mapping_file.h"
 
 namespace headgate::app {
@@ -30,8 +31,8 @@ RuleGates::OnLoop::OnLoop(RuleGates& rules, limiter::Checker& checker, proxy::Pr
              .repeats = rules.repeats_,
              .secret = rules.repeats_secret_,
              .clock = rules.process_.engine().clock().source(),
-             .on_token_refused = LogTokensRefused(&rules.process_.log()),
-             .on_invalid = LogInvalidRequests(&rules.process_.log()),
+             .on_token_refused = gate::LogTokensRefused(&rules.process_.log()),
+             .on_invalid = gate::LogInvalidRequests(&rules.process_.log()),
              .is_own_proxy = true},
             counters.verdicts),
       settler(checker, proxy.wheel(), proxy.deferred(), settled),

@@ -65,7 +65,7 @@ TEST_F(SidecarSessionsTest, TheCertificateReplacesWhatTheClientClaims) {
 TEST_F(SidecarSessionsTest, ANameMayHaveWhatAFieldMayHave) {
   options.certificate_field = "X-Client-Id";
   for (const std::string& name : {std::string("Alice Smith"), std::string("Jos\xc3\xa9"),
-                                  std::string(kCertificateNameBytesMax, 'a')}) {
+                                  std::string(proxy::kCertificateNameBytesMax, 'a')}) {
     peer.certificate_name = name;
     application.requests.clear();
     EXPECT_EQ(Receive(true, kRequest).fields.Find("X-Client-Id"), name);
@@ -85,7 +85,8 @@ TEST_F(SidecarSessionsTest, ANameThatNoFieldMayHaveIsRefused) {
   uint64_t refused = 0;
   for (const std::string& name :
        {std::string("a\r\nB: c"), std::string("a\0b", 3), std::string("a\tb"), std::string(" a"),
-        std::string("a "), std::string("a\x7f"), std::string(kCertificateNameBytesMax + 1, 'a')}) {
+        std::string("a "), std::string("a\x7f"),
+        std::string(proxy::kCertificateNameBytesMax + 1, 'a')}) {
     peer.certificate_name = name;
     const net::SessionChoice choice = Choose(true, kRequest);
     std::string output;

@@ -1,11 +1,11 @@
-#include "headgate/app/runtime/instance.h"
+#include "headgate/shared_store/instance.h"
 
 #include <utility>
 
 #include "headgate/base/random_secret.h"
 #include "headgate/base/text.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 
 std::string RandomInstanceName() {
   const base::HashSecret secret = base::RandomHashSecret();
@@ -30,4 +30,4 @@ void InstanceWatch::Step(uint32_t instances, std::string_view error) {
                                  "or set store_instances")}});
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

@@ -8,7 +8,7 @@
 
 #include "headgate/observe/log.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 
 struct Instance {
   std::string name;  // no other process has it
@@ -34,4 +34,4 @@ class InstanceWatch {
   std::string error_;
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

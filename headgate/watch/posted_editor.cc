@@ -1,6 +1,6 @@
-#include "headgate/app/runtime/posted_editor.h"
+#include "headgate/watch/posted_editor.h"
 
-namespace headgate::app {
+namespace headgate::watch {
 
 void EditorThread::End() {
   closed.store(true);
@@ -91,4 +91,4 @@ void PostedEditor::Confirm(const rule::Author& author, std::function<void(absl::
   });
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::watch

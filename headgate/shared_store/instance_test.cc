@@ -1,4 +1,4 @@
-#include "headgate/app/runtime/instance.h"
+#include "headgate/shared_store/instance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 namespace instance_test {
 
 using ::testing::HasSubstr;
@@ -46,4 +46,4 @@ TEST(InstanceName, IsAnotherForEachProcess) {
 }
 
 }  // namespace instance_test
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

@@ -16,20 +16,20 @@
 #include "headgate/proxy/upstream/names.h"
 #include "headgate/share/share_options.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 
 // Each function may be called on any loop.
-struct SidecarControl {
+struct ProxyControl {
   std::function<share::Mode()> mode;
   std::function<void(share::Mode)> set_mode;
-  std::function<proxy::upstream::List()> upstreams;
+  std::function<List()> upstreams;
   // The list has the scheme that the sidecar was started with.
-  std::function<void(proxy::upstream::List)> set_upstreams;
+  std::function<void(List)> set_upstreams;
   // The upstreams that are names, with the addresses behind them.
-  std::function<std::vector<proxy::upstream::Names::State>()> names;
-  std::function<std::vector<proxy::upstream::Health::Address>()> addresses;
+  std::function<std::vector<Names::State>()> names;
+  std::function<std::vector<Health::Address>()> addresses;
 };
 
-void AddSidecarRoutes(SidecarControl control, http::Router& router);
+void AddControlRoutes(ProxyControl control, http::Router& router);
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

@@ -8,15 +8,15 @@
 #include "headgate/share/client_series.h"
 #include "headgate/share/pool_snapshot.h"
 
-namespace headgate::app {
+namespace headgate::proxy {
 
 // The clients with series of their own: those with the largest demands. The others are summed under
 // an empty name.
 inline constexpr size_t kClientSeriesMax = 100;
 
 // Reports the exchanges and upstreams of all loops.
-void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink);
+void CollectProxy(std::span<const ProxyCounters* const> loops, observe::Sink& sink);
 // Reports the pool. Keeps only clients with series of their own in `snapshot`.
 void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, observe::Sink& sink);
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy

@@ -9,25 +9,35 @@
 #include <string>
 #include <vector>
 
-#include "headgate/app/runtime/engine.h"
-#include "headgate/app/settings/settings.h"
 #include "headgate/base/clock.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/observe/log.h"
 #include "headgate/observe/metrics.h"
+#include "headgate/store/limit_table.h"
 #include "headgate/watch/open_sources.h"
 #include "headgate/watch/rule_editor.h"
 #include "headgate/watch/rule_follower.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 
-class LiveRules {
+struct RulesOptions {
+  std::vector<std::string> places{};  // as watch::OpenSources takes them
+  watch::SourceSettings sources{};
+  std::vector<std::string> one_liners{};  // rules as text; they do not change
+  bool merge_domains = false;
+  std::string audit_log{};  // empty: rule files are not changed
+  // The limits of the buckets, to count those of a rule; null: the buckets are not in this process.
+  const store::LimitTable* limits = nullptr;
+  // A bucket holds at most this many hits of a sliding_window_log.
+  uint64_t log_requests_max = ~uint64_t{0};
+};
+
+class Rules {
  public:
   // All arguments must outlive this object. It and its sources live on `loop`.
-  // `instance` is the name of this process.
-  LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
-            net::EventLoop& loop, observe::Log& log);
+  Rules(RulesOptions options, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
+        net::EventLoop& loop, observe::Log& log);
 
   // Loads the rules for the first time, running the loop meanwhile, and returns all problems. If
   // there are none, the rules are in force. If a directory has no rule file yet, the rules are
@@ -67,14 +77,7 @@ class LiveRules {
   void CountLive(std::vector<rule::RuleDifference>& differences) const;
   void OnEdited(const rule::PastChange& change, const absl::Status& status);
 
-  const std::vector<std::string> places_;
-  const watch::SourceSettings sources_;
-  const std::vector<std::string> one_liners_;
-  const bool merge_domains_;
-  const std::string audit_log_;
-  const bool counts_alone_;  // without a shared store
-  const uint64_t log_requests_max_;
-  Engine& engine_;
+  const RulesOptions options_;
   limiter::Limiter& limiter_;
   const base::DisciplinedClock& clock_;
   net::EventLoop& loop_;
@@ -92,4 +95,4 @@ class LiveRules {
   std::atomic<uint64_t> edits_failed_{0};
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

@@ -1,9 +1,7 @@
-#include "headgate/app/runtime/live_rules.h"
+#include "headgate/follow/rules.h"
 
 #include <fmt/format.h>
 
-#include "headgate/app/settings/rule_files.h"
-#include "headgate/app/settings/version.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/host_name.h"
 #include "headgate/observe/problem_log.h"
@@ -11,10 +9,9 @@
 #include "headgate/rule/limit_text.h"
 #include "headgate/rule/quote.h"
 #include "headgate/rule/rule_difference.h"
-#include "headgate/store/open/open_backend.h"
 #include "headgate/watch/file/file_journal.h"
 
-namespace headgate::app {
+namespace headgate::follow {
 
 namespace {
 
@@ -24,12 +21,6 @@ constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
 // At most this many rules of one change are named in the log, all in one line, because the log has
 // a bound on lines.
 constexpr size_t kDifferencesLoggedMax = 10;
-
-std::vector<std::string> PlacesOf(const Settings& settings) {
-  std::vector<std::string> places = settings.rules;
-  places.insert(places.end(), settings.watch.begin(), settings.watch.end());
-  return places;
-}
 
 // The same on all machines for the same texts in the same order. The names of files do not count.
 std::string FingerprintOf(std::span<const rule::read::RuleFile> files,
@@ -63,29 +54,12 @@ std::string LimitsOf(const std::optional<rule::Rule>& rule) {
 
 }  // namespace
 
-LiveRules::LiveRules(const Settings& settings, const std::string& instance, Engine& engine,
-                     net::EventLoop& loop, observe::Log& log)
-    : places_(PlacesOf(settings)),
-      sources_{.copy = settings.watch_copy,
-               .password = settings.watch_password,
-               .session_timeout = settings.watch_session_timeout,
-               .instance = instance,
-               .version = std::string(kVersion),
-               .started = engine.clock().source().WallNow(),
-               .store = settings.store},
-      one_liners_(settings.rule),
-      merge_domains_(settings.merge_domains == "yes"),
-      audit_log_(settings.audit_log),
-      counts_alone_(settings.store.empty()),
-      log_requests_max_(store::open::LogRequestsMax(settings.store)),
-      engine_(engine),
-      limiter_(engine.limiter()),
-      clock_(engine.clock()),
-      loop_(loop),
-      log_(log) {}
+Rules::Rules(RulesOptions options, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
+             net::EventLoop& loop, observe::Log& log)
+    : options_(std::move(options)), limiter_(limiter), clock_(clock), loop_(loop), log_(log) {}
 
-std::vector<rule::Problem> LiveRules::LoadFirst() {
-  auto sources = watch::OpenSources(places_, sources_, loop_);
+std::vector<rule::Problem> Rules::LoadFirst() {
+  auto sources = watch::OpenSources(options_.places, options_.sources, loop_);
   if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
   follower_ = std::make_unique<watch::RuleFollower>(
       *std::move(sources),
@@ -99,7 +73,7 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
   follower_->Start();
   loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
   loaded_first_ = true;
-  if (places_.empty() && one_liners_.empty() && first_problems_.empty()) {
+  if (options_.places.empty() && options_.one_liners.empty() && first_problems_.empty()) {
     log_.Info(
         "rules.not_configured",
         {{"reason", std::string_view("no rule source is configured")},
@@ -110,39 +84,42 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
   return std::move(first_problems_);
 }
 
-void LiveRules::Reload() {
-  if (places_.empty()) return;
+void Rules::Reload() {
+  if (options_.places.empty()) return;
   log_.Info("rules.reload_requested");
   follower_->Refresh();
 }
 
-watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::read::RuleFile> files) const {
-  rule::read::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
+watch::RuleFollower::Loaded Rules::Load(std::span<const rule::read::RuleFile> files) const {
+  using rule::read::MergeDomains;
+  rule::read::LoadResult result = rule::read::LoadRules(
+      files, {.merge_domains = options_.merge_domains ? MergeDomains::kYes : MergeDomains::kNo,
+              .one_liners = options_.one_liners});
   return {.rules = std::move(result.rules),
           .problems = std::move(result.problems),
           .warnings = std::move(result.warnings)};
 }
 
 // The store refuses further hits with an error, so every instance refuses these requests.
-void LiveRules::WarnOfLargeLogs(const rule::RuleSet& rules) const {
+void Rules::WarnOfLargeLogs(const rule::RuleSet& rules) const {
   for (const rule::Rule& rule : rules.rules()) {
     for (const rule::RuleLimit& limit : rule.limits) {
       const algorithm::LimitSpec& spec = limit.limit.spec();
-      if (!KeepsHits(spec.algorithm) || spec.requests <= log_requests_max_) continue;
-      log_.Warning(
-          "rules.log_too_large",
-          {{"domain", std::string_view(rule.domain)},
-           {"rule", rule.label()},
-           {"requests", uint64_t{spec.requests}},
-           {"reason", fmt::format("a bucket in the store holds {} hits", log_requests_max_)},
-           {"effect", std::string_view("requests beyond them fail, as without the store")},
-           {"hint", std::string_view("lower the limit, or use sliding_window_counter")}});
+      if (!KeepsHits(spec.algorithm) || spec.requests <= options_.log_requests_max) continue;
+      log_.Warning("rules.log_too_large",
+                   {{"domain", std::string_view(rule.domain)},
+                    {"rule", rule.label()},
+                    {"requests", uint64_t{spec.requests}},
+                    {"reason",
+                     fmt::format("a bucket in the store holds {} hits", options_.log_requests_max)},
+                    {"effect", std::string_view("requests beyond them fail, as without the store")},
+                    {"hint", std::string_view("lower the limit, or use sliding_window_counter")}});
     }
   }
 }
 
-absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
-                                std::span<const rule::read::RuleFile> files) {
+absl::Status Rules::Publish(const watch::RuleFollower::Loaded& loaded,
+                            std::span<const rule::read::RuleFile> files) {
   for (const rule::Problem& warning : loaded.warnings) {
     log_.Warning("rules.warning_found",
                  {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
@@ -155,7 +132,7 @@ absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
   loaded_.fetch_add(1, std::memory_order_relaxed);
   loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
   in_force_ = {.generation = in_force_.generation + 1,
-               .fingerprint = FingerprintOf(files, one_liners_, merge_domains_)};
+               .fingerprint = FingerprintOf(files, options_.one_liners, options_.merge_domains)};
   log_.Info("rules.loaded", {{"rules", uint64_t{count}}, {"fingerprint", in_force_.fingerprint}});
   if (before != nullptr) LogDifferences(*before, *loaded.rules);
   follower_->Show(in_force_);
@@ -163,7 +140,7 @@ absl::Status LiveRules::Publish(const watch::RuleFollower::Loaded& loaded,
   return absl::OkStatus();
 }
 
-void LiveRules::LogDifferences(const rule::RuleSet& before, const rule::RuleSet& after) const {
+void Rules::LogDifferences(const rule::RuleSet& before, const rule::RuleSet& after) const {
   const std::vector<rule::RuleDifference> differences = rule::DifferencesOf(before, after);
   if (differences.empty()) return;
   const size_t named = std::min(differences.size(), kDifferencesLoggedMax);
@@ -182,7 +159,7 @@ void LiveRules::LogDifferences(const rule::RuleSet& before, const rule::RuleSet&
                               {"changes", text}});
 }
 
-void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
+void Rules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   const std::span<const rule::Problem> problems = refusal.problems;
   refused_.fetch_add(1, std::memory_order_relaxed);
   const bool none_in_force = limiter_.rules() == nullptr;
@@ -210,7 +187,7 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   observe::LogProblems("rules.problem_found", problems, log_);
 }
 
-void LiveRules::OnNews(const rule::Source::News& news) {
+void Rules::OnNews(const rule::Source::News& news) {
   using Kind = rule::Source::News::Kind;
   switch (news.kind) {
     case Kind::kFollowed:
@@ -251,10 +228,11 @@ void LiveRules::OnNews(const rule::Source::News& news) {
   }
 }
 
-void LiveRules::MakeEditor() {
+void Rules::MakeEditor() {
   watch::RuleEditor::Options options{
-      .journal =
-          audit_log_.empty() ? nullptr : std::make_unique<watch::file::FileJournal>(audit_log_),
+      .journal = options_.audit_log.empty()
+                     ? nullptr
+                     : std::make_unique<watch::file::FileJournal>(options_.audit_log),
       .instance = base::HostName(),
       .rules = [this] { return limiter_.rules(); },
       .count_live = {},
@@ -270,20 +248,20 @@ void LiveRules::MakeEditor() {
                  {"reason", std::string(status.message())},
                  {"effect", "the change counts, and its note in the audit log stays \"begun\""}});
           }};
-  if (counts_alone_) options.count_live = [this](auto& differences) { CountLive(differences); };
+  if (options_.limits != nullptr)
+    options.count_live = [this](auto& differences) { CountLive(differences); };
   editor_ =
       std::make_unique<watch::RuleEditor>(*follower_, loop_, clock_.source(), std::move(options));
 }
 
-void LiveRules::CountLive(std::vector<rule::RuleDifference>& differences) const {
+void Rules::CountLive(std::vector<rule::RuleDifference>& differences) const {
   for (rule::RuleDifference& difference : differences) {
     const rule::Rule& rule = difference.before ? *difference.before : *difference.after;
-    difference.live_buckets =
-        engine_.store().limits().BucketsOf(store::LimitOwner::Rule(rule.identity));
+    difference.live_buckets = options_.limits->BucketsOf(store::LimitOwner::Rule(rule.identity));
   }
 }
 
-void LiveRules::OnEdited(const rule::PastChange& change, const absl::Status& status) {
+void Rules::OnEdited(const rule::PastChange& change, const absl::Status& status) {
   (status.ok() ? edits_done_ : edits_failed_).fetch_add(1, std::memory_order_relaxed);
   const std::string user = change.user.empty() ? "nobody logged in" : change.user;
   if (status.ok()) {
@@ -301,7 +279,7 @@ void LiveRules::OnEdited(const rule::PastChange& change, const absl::Status& sta
                                      {"reason", std::string(status.message())}});
 }
 
-void LiveRules::Collect(observe::Sink& sink) const {
+void Rules::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
@@ -321,4 +299,4 @@ void LiveRules::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kWatchInstances, {}, uint64_t{follower_->instances()});
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::follow

@@ -16,7 +16,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/rule/editor.h"
 
-namespace headgate::app {
+namespace headgate::watch {
 
 // The thread that the sources of rules live on, and the calls in progress there.
 struct EditorThread {
@@ -80,4 +80,4 @@ class PostedEditor final : public rule::Editor {
   std::optional<net::Timer> late_timer_;  // until LeaveLoop
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::watch

@@ -1,16 +1,15 @@
-#include "headgate/app/runtime/shared_stores.h"
+#include "headgate/shared_store/shared_stores.h"
 
 #include <atomic>
 #include <cstring>
 #include <latch>
 
-#include "headgate/app/runtime/store_log.h"
-#include "headgate/app/runtime/store_wait.h"
-#include "headgate/app/settings/version.h"
 #include "headgate/base/random_secret.h"
+#include "headgate/shared_store/store_log.h"
+#include "headgate/shared_store/store_wait.h"
 #include "headgate/store/open/open_backend.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 namespace {
 
 using observe::Metric;
@@ -25,22 +24,6 @@ uint64_t RandomSeed() {
   uint64_t seed;
   std::memcpy(&seed, secret.bytes.data(), sizeof seed);
   return seed;
-}
-
-// The options that the deciders of all loops have in common.
-limiter::shared::SharedDeciderOptions SharedOptionsOf(const Settings& settings,
-                                                      limiter::lease::LeaseBooks& leases,
-                                                      limiter::shared::SharedRests& rests) {
-  using rule::OnStoreFailure;
-  const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
-                                    : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
-                                                                          : OnStoreFailure::kLocal;
-  const bool leased = settings.sharing == "leased";
-  return {.on_store_failure = on_failure,
-          .sharing = leased ? rule::Sharing::kLeased : rule::Sharing::kExact,
-          .timeout = settings.store_timeout,
-          .leases = &leases,
-          .rests = &rests};
 }
 
 std::string_view EffectOf(limiter::Mode mode) {
@@ -82,11 +65,13 @@ struct SharedStores::Loop {
 SharedStores::SharedStores(observe::Log& log) : log_(log) {}
 SharedStores::~SharedStores() = default;
 
-absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
-    const StoreSettings& store, const Settings& settings, const Instance& instance, Engine& engine,
-    net::Server& server, uint32_t loops, observe::Log& log) {
+absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const SharedStoresOptions& options,
+                                                                 const OwnBuckets& own,
+                                                                 net::Server& server,
+                                                                 uint32_t loops,
+                                                                 observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
-  shared->naming_ = store.naming;
+  shared->naming_ = options.naming;
   std::vector<net::EventLoop*> event_loops;
   for (uint32_t i = 0; i < loops; ++i) {
     event_loops.push_back(&server.loop(i));
@@ -96,27 +81,31 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
     return LogStore(log, loop, [&loop = *shared->loops_[loop]] { loop.DropLeases(); });
   };
   HEADGATE_ASSIGN_OR_RETURN(
-      shared->backend_, store::open::OpenBackend(store.backend, event_loops,
-                                                 {.limits = engine.store().limits(),
-                                                  .clock = engine.clock(),
-                                                  .instance = instance.name,
-                                                  .version = std::string(kVersion),
-                                                  .seed = RandomSeed(),
-                                                  .instances_elsewhere = instance.counted_elsewhere,
-                                                  .listener_of = listener_of}));
+      shared->backend_,
+      store::open::OpenBackend(options.backend, event_loops,
+                               {.limits = own.store.limits(),
+                                .clock = own.clock,
+                                .instance = options.instance.name,
+                                .version = options.version,
+                                .seed = RandomSeed(),
+                                .instances_elsewhere = options.instance.counted_elsewhere,
+                                .listener_of = listener_of}));
   shared->leases_ = std::make_unique<limiter::lease::LeaseBooks>(limiter::lease::LeaseBookOptions{
       .node = RandomSeed(),
       .keys_max = kLeaseKeys,
       .ttl = store::kLeaseTtl,
       .instances = [backend = shared->backend_.get()] { return backend->store(0).instances(); }});
-  limiter::shared::SharedDeciderOptions options =
-      SharedOptionsOf(settings, *shared->leases_, shared->rests_);
-  options.permits = &engine.limiter().permits();
-  options.loops = loops;
+  limiter::shared::SharedDeciderOptions decider{.on_store_failure = options.on_store_failure,
+                                                .sharing = options.sharing,
+                                                .timeout = options.backend.calls.timeout,
+                                                .leases = shared->leases_.get(),
+                                                .rests = &shared->rests_,
+                                                .permits = &own.limiter.permits(),
+                                                .loops = loops};
   for (uint32_t i = 0; i < loops; ++i) {
-    options.loop = i;
+    decider.loop = i;
     shared->loops_[i]->Start(std::make_unique<limiter::shared::SharedDecider>(
-        shared->backend_->store(i), engine.store(), options));
+        shared->backend_->store(i), own.store, decider));
   }
   log.Info("store.configured", {{"store", shared->backend_->name()}});
   return shared;
@@ -130,7 +119,7 @@ absl::Status SharedStores::AwaitStore(base::Duration timeout) {
   std::vector<LoopOfStore> loops;
   for (uint32_t i = 0; i < loops_.size(); ++i)
     loops.push_back({.loop = loops_[i]->events, .values = backend_->values(i)});
-  return app::AwaitStore(loops, timeout);
+  return shared_store::AwaitStore(loops, timeout);
 }
 
 void SharedStores::LeaveCount() {
@@ -272,4 +261,4 @@ void SharedStores::CollectStore(observe::Sink& sink) const {
   sink.Set(Metric::kStoreBucketEvents, {"removed"}, counters.buckets_removed);
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

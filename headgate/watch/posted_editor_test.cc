@@ -1,10 +1,10 @@
-#include "headgate/app/runtime/posted_editor.h"
+#include "headgate/watch/posted_editor.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace headgate::app {
+namespace headgate::watch {
 namespace posted_editor_test {
 
 using namespace std::chrono_literals;
@@ -110,4 +110,4 @@ TEST_F(PostedEditorTest, TheEndWaitsForCallsThatAreUnderWay) {
 }
 
 }  // namespace posted_editor_test
-}  // namespace headgate::app
+}  // namespace headgate::watch

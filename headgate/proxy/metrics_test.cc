@@ -1,11 +1,11 @@
-#include "headgate/app/sidecar/metrics.h"
+#include "headgate/proxy/metrics.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
-namespace headgate::app {
+namespace headgate::proxy {
 namespace metrics_test {
 
 // The demands that were reported, by the label of the client.
@@ -93,4 +93,4 @@ TEST(SidecarMetrics, ThereAreNoSharesUntilACapacityIsFound) {
 }
 
 }  // namespace metrics_test
-}  // namespace headgate::app
+}  // namespace headgate::proxy

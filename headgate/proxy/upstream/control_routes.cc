@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/routes.h"
+#include "headgate/proxy/upstream/control_routes.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "headgate/rule/quote.h"
 #include "headgate/wire/json.h"
 
-namespace headgate::app {
+namespace headgate::proxy::upstream {
 namespace {
 
 using wire::Json;
@@ -23,16 +23,16 @@ std::string_view Name(share::Mode mode) {
   return mode == share::Mode::kEnforce ? "enforce" : "passthrough";
 }
 
-void AnswerState(const SidecarControl& control, http::Response& response) {
+void AnswerState(const ProxyControl& control, http::Response& response) {
   Json state =
       Json::Object({{"mode", Name(control.mode())}, {"upstream", ToString(control.upstreams())}});
-  for (const proxy::upstream::Names::State& name : control.names()) {
+  for (const Names::State& name : control.names()) {
     Json& addresses = state["names"][name.name.ToString()] = Json::Array();
     for (const net::StreamTarget& address : name.addresses) addresses.Append(address.ToString());
   }
-  const std::vector<proxy::upstream::Health::Address> all = control.addresses();
+  const std::vector<Health::Address> all = control.addresses();
   if (!all.empty()) state["addresses"] = Json::Array();
-  for (const proxy::upstream::Health::Address& address : all) {
+  for (const Health::Address& address : all) {
     const bool is_well = address.loops_aside == 0;
     Json described = Json::Object({{"address", address.name},
                                    {"health", is_well ? "well" : "set_aside"},
@@ -47,10 +47,10 @@ void AnswerState(const SidecarControl& control, http::Response& response) {
 // The wanted changes, or what is wrong with them.
 struct Change {
   std::optional<share::Mode> mode{};
-  std::optional<proxy::upstream::List> upstreams{};
+  std::optional<List> upstreams{};
 };
 
-absl::StatusOr<Change> ReadChange(std::string_view body, const proxy::upstream::List& now) {
+absl::StatusOr<Change> ReadChange(std::string_view body, const List& now) {
   const Json read = Json::Parse(body, Json::kRequestValuesMax).value_or(nullptr);
   if (!read.is_object()) return absl::InvalidArgumentError("the body is not a JSON object");
   for (const auto& [name, value] : read.members()) {
@@ -71,7 +71,7 @@ absl::StatusOr<Change> ReadChange(std::string_view body, const proxy::upstream::
     } else if (name == "mode") {
       return absl::InvalidArgumentError("the mode is neither enforce nor passthrough");
     } else {
-      HEADGATE_ASSIGN_OR_RETURN(change.upstreams, proxy::upstream::ParseList(text));
+      HEADGATE_ASSIGN_OR_RETURN(change.upstreams, ParseList(text));
       if (!change.upstreams->SameScheme(now))
         return absl::InvalidArgumentError("another scheme needs a restart");
     }
@@ -81,8 +81,8 @@ absl::StatusOr<Change> ReadChange(std::string_view body, const proxy::upstream::
 
 }  // namespace
 
-void AddSidecarRoutes(SidecarControl control, http::Router& router) {
-  const auto shared = std::make_shared<const SidecarControl>(std::move(control));
+void AddControlRoutes(ProxyControl control, http::Router& router) {
+  const auto shared = std::make_shared<const ProxyControl>(std::move(control));
   router.Add({.methods = {"GET"},
               .path = std::string(kPath),
               .what = "the mode and the upstream",
@@ -107,4 +107,4 @@ void AddSidecarRoutes(SidecarControl control, http::Router& router) {
        }});
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy::upstream

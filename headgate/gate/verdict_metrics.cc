@@ -1,10 +1,10 @@
-#include "headgate/app/runtime/verdict_metrics.h"
+#include "headgate/gate/verdict_metrics.h"
 
-namespace headgate::app {
+namespace headgate::gate {
 
 using observe::Metric;
 
-void VerdictSums::Add(const gate::Counters& counters) {
+void VerdictSums::Add(const Counters& counters) {
   for (size_t i = 0; i < outcomes_.size(); ++i) outcomes_[i] += counters.outcomes[i].value();
   for (size_t i = 0; i < token_refusals_.size(); ++i)
     token_refusals_[i] += counters.token_refusals[i].value();
@@ -14,10 +14,10 @@ void VerdictSums::Add(const gate::Counters& counters) {
 
 void VerdictSums::Report(observe::Sink& sink) const {
   for (size_t i = 0; i < outcomes_.size(); ++i) {
-    const auto outcome = static_cast<gate::RequestOutcome>(i);
-    if (outcome == gate::RequestOutcome::kPassthrough)
+    const auto outcome = static_cast<RequestOutcome>(i);
+    if (outcome == RequestOutcome::kPassthrough)
       continue;  // counted under the outcome that was decided
-    sink.Set(Metric::kAuthRequests, {gate::Name(outcome)}, outcomes_[i]);
+    sink.Set(Metric::kAuthRequests, {Name(outcome)}, outcomes_[i]);
   }
   for (size_t i = 0; i < token_refusals_.size(); ++i) {
     const auto refusal = static_cast<jwt::Refusal>(i);
@@ -44,4 +44,4 @@ std::function<void(jwt::Refusal reason, std::string_view mapping)> LogTokensRefu
   };
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::gate

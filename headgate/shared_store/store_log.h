@@ -7,10 +7,10 @@
 #include "headgate/observe/log.h"
 #include "headgate/store/store_listener.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 
 // A listener for the event loop with this index. `drop_leases` is called when leases held on that
 // loop must not be spent any more. The log must outlive the listener.
 store::StoreListener LogStore(observe::Log& log, uint64_t loop, std::function<void()> drop_leases);
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

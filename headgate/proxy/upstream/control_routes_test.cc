@@ -1,23 +1,22 @@
-#include "headgate/app/sidecar/routes.h"
+#include "headgate/proxy/upstream/control_routes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace headgate::app {
-namespace routes_test {
+namespace headgate::proxy::upstream {
+namespace control_routes_test {
 
 using ::testing::HasSubstr;
 
-struct SidecarRoutes : ::testing::Test {
-  SidecarRoutes() {
-    AddSidecarRoutes(
-        {.mode = [this] { return mode; },
-         .set_mode = [this](share::Mode to) { mode = to; },
-         .upstreams = [this] { return upstreams; },
-         .set_upstreams = [this](proxy::upstream::List to) { upstreams = std::move(to); },
-         .names = [this] { return names; },
-         .addresses = [this] { return addresses; }},
-        router);
+struct ControlRoutes : ::testing::Test {
+  ControlRoutes() {
+    AddControlRoutes({.mode = [this] { return mode; },
+                      .set_mode = [this](share::Mode to) { mode = to; },
+                      .upstreams = [this] { return upstreams; },
+                      .set_upstreams = [this](List to) { upstreams = std::move(to); },
+                      .names = [this] { return names; },
+                      .addresses = [this] { return addresses; }},
+                     router);
   }
   http::Response Ask(std::string_view method, std::string_view body = "") {
     http::Request request;
@@ -31,21 +30,20 @@ struct SidecarRoutes : ::testing::Test {
   }
 
   share::Mode mode = share::Mode::kEnforce;
-  proxy::upstream::List upstreams =
-      *proxy::upstream::ParseList("http://127.0.0.1:9000,unix:/run/s");
-  std::vector<proxy::upstream::Names::State> names;
-  std::vector<proxy::upstream::Health::Address> addresses;
+  List upstreams = *ParseList("http://127.0.0.1:9000,unix:/run/s");
+  std::vector<Names::State> names;
+  std::vector<Health::Address> addresses;
   access::Access access;
   http::Router router{"test", access};
 };
 
-TEST_F(SidecarRoutes, ShowTheState) {
+TEST_F(ControlRoutes, ShowTheState) {
   EXPECT_EQ(Ask("GET").body,
             "{\"mode\":\"enforce\",\"upstream\":\"http://127.0.0.1:9000,unix:/run/s\"}\n");
 }
 
-TEST_F(SidecarRoutes, ShowTheAddressesBehindNames) {
-  upstreams = *proxy::upstream::ParseList("http://app:9000,http://b");
+TEST_F(ControlRoutes, ShowTheAddressesBehindNames) {
+  upstreams = *ParseList("http://app:9000,http://b");
   names = {{.name = {.host = "app", .port = 9000},
             .addresses = {{.host = "10.0.0.7", .port = 9000}, {.host = "fd00::7", .port = 9000}}},
            {.name = {.host = "b", .port = 80}}};
@@ -54,7 +52,7 @@ TEST_F(SidecarRoutes, ShowTheAddressesBehindNames) {
             "{\"app:9000\":[\"10.0.0.7:9000\",\"[fd00::7]:9000\"],\"b:80\":[]}}\n");
 }
 
-TEST_F(SidecarRoutes, ShowTheHealthOfEachAddress) {
+TEST_F(ControlRoutes, ShowTheHealthOfEachAddress) {
   addresses = {{.name = "10.0.0.7:9000", .in_progress = 3},
                {.name = "10.0.0.8:9000", .loops_aside = 1, .reason = "it failed active checks"}};
   EXPECT_THAT(Ask("GET").body,
@@ -64,14 +62,14 @@ TEST_F(SidecarRoutes, ShowTheHealthOfEachAddress) {
                         R"("reason":"it failed active checks"}])"));
 }
 
-TEST_F(SidecarRoutes, ChangeWhatTheBodyHas) {
+TEST_F(ControlRoutes, ChangeWhatTheBodyHas) {
   EXPECT_EQ(Ask("PATCH", R"({"mode":"passthrough"})").body,
             "{\"mode\":\"passthrough\",\"upstream\":\"http://127.0.0.1:9000,unix:/run/s\"}\n");
   EXPECT_EQ(Ask("PATCH", R"({"upstream":"http://[::1]:9001"})").body,
             "{\"mode\":\"passthrough\",\"upstream\":\"http://[::1]:9001\"}\n");
 }
 
-TEST_F(SidecarRoutes, InvalidChangeChangesNothing) {
+TEST_F(ControlRoutes, InvalidChangeChangesNothing) {
   for (const auto* body :
        {"", "[]", "{", R"({"mode":"shadow"})", R"({"mode":1})", R"({"upstream":"h2c://a"})",
         R"({"upstream":""})", R"({"capacity":"1"})", R"({"mode":"passthrough","upstream":"x"})"}) {
@@ -83,7 +81,7 @@ TEST_F(SidecarRoutes, InvalidChangeChangesNothing) {
   EXPECT_EQ(upstreams.targets.size(), 2u);
 }
 
-TEST_F(SidecarRoutes, AnUnknownMemberIsNamedWhateverElseIsWrong) {
+TEST_F(ControlRoutes, AnUnknownMemberIsNamedWhateverElseIsWrong) {
   for (const auto* body : {R"({"capacity":3})", R"({"capacity":"3"})",
                            R"({"mode":"shadow","capacity":3})", R"({"mode":1,"capacity":[]})"}) {
     EXPECT_THAT(Ask("PATCH", body).body,
@@ -93,5 +91,5 @@ TEST_F(SidecarRoutes, AnUnknownMemberIsNamedWhateverElseIsWrong) {
   }
 }
 
-}  // namespace routes_test
-}  // namespace headgate::app
+}  // namespace control_routes_test
+}  // namespace headgate::proxy::upstream

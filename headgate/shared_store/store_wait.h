@@ -9,7 +9,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/store/cas/versioned_store.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 
 struct LoopOfStore {
   net::EventLoop& loop;
@@ -21,4 +21,4 @@ struct LoopOfStore {
 // refusal is an answer, too. Returns why the store has not answered, after about `timeout`.
 absl::Status AwaitStore(std::span<const LoopOfStore> loops, base::Duration timeout);
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

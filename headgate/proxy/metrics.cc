@@ -1,4 +1,4 @@
-#include "headgate/app/sidecar/metrics.h"
+#include "headgate/proxy/metrics.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "headgate/rule/quote.h"
 
-namespace headgate::app {
+namespace headgate::proxy {
 namespace {
 
 using observe::Metric;
@@ -49,7 +49,7 @@ void CollectRequests(std::string_view name, const algorithm::FairShareCounts& co
 
 }  // namespace
 
-void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::Sink& sink) {
+void CollectProxy(std::span<const ProxyCounters* const> loops, observe::Sink& sink) {
   std::array<uint64_t, proxy::kRelayOutcomeCount> outcomes{};
   uint64_t refused = 0;
   uint64_t looping = 0;
@@ -72,8 +72,8 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   uint64_t out = 0;
   uint64_t checks_passed = 0;
   uint64_t checks_failed = 0;
-  for (const proxy::ProxyCounters* loop : loops) {
-    const proxy::ProxyCounters& counters = *loop;
+  for (const ProxyCounters* loop : loops) {
+    const ProxyCounters& counters = *loop;
     for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += counters.relays.outcomes[i].value();
     refused += counters.application.refused.value();
     looping += counters.application.loops.value();
@@ -100,8 +100,7 @@ void CollectProxy(std::span<const proxy::ProxyCounters* const> loops, observe::S
   uint64_t ended = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     ended += outcomes[i];
-    sink.Set(Metric::kProxyRequests, {proxy::Name(static_cast<proxy::RelayOutcome>(i))},
-             outcomes[i]);
+    sink.Set(Metric::kProxyRequests, {Name(static_cast<RelayOutcome>(i))}, outcomes[i]);
   }
   sink.Set(Metric::kProxyRequests, {"refused"}, refused);
   sink.Set(Metric::kProxyRequests, {"looping"}, looping);
@@ -165,4 +164,4 @@ void CollectShare(share::PoolSnapshot& snapshot, share::ClientSeries& series, ob
     sink.Set(Metric::kUpstreamBaseSeconds, {}, *snapshot.upstream->latency_base);
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::proxy

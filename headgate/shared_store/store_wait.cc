@@ -1,4 +1,4 @@
-#include "headgate/app/runtime/store_wait.h"
+#include "headgate/shared_store/store_wait.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "headgate/base/monotonic_time.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 namespace {
 
 // With three servers, one of them has none of 16 keys in 1 of 200 cases.
@@ -86,4 +86,4 @@ absl::Status AwaitStore(std::span<const LoopOfStore> loops, base::Duration timeo
   }
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

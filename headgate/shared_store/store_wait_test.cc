@@ -1,4 +1,4 @@
-#include "headgate/app/runtime/store_wait.h"
+#include "headgate/shared_store/store_wait.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "headgate/base/clock.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
 namespace store_wait_test {
 
 using namespace std::chrono_literals;
@@ -111,4 +111,4 @@ TEST_F(StoreWaitTest, AnswersThatComeAfterTheWaitDoNothing) {
 }
 
 }  // namespace store_wait_test
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

@@ -1,10 +1,10 @@
-#include "headgate/app/runtime/store_log.h"
+#include "headgate/shared_store/store_log.h"
 
 #include <string>
 #include <string_view>
 #include <utility>
 
-namespace headgate::app {
+namespace headgate::shared_store {
 namespace {
 
 std::string_view ReasonOf(store::HistoryChange change) {
@@ -129,4 +129,4 @@ store::StoreListener LogStore(observe::Log& log, uint64_t loop, std::function<vo
   return listener;
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store

@@ -8,31 +8,47 @@
 #include <string>
 #include <vector>
 
-#include "headgate/app/runtime/engine.h"
-#include "headgate/app/runtime/instance.h"
-#include "headgate/app/settings/settings.h"
-#include "headgate/app/settings/store_settings.h"
+#include "headgate/base/clock.h"
 #include "headgate/base/status.h"
 #include "headgate/limiter/bucket_name.h"
+#include "headgate/limiter/limiter.h"
 #include "headgate/limiter/shared/shared_decider.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/degraded_watch.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/rule/source.h"
+#include "headgate/shared_store/instance.h"
 #include "headgate/store/backend.h"
+#include "headgate/store/backend_options.h"
+#include "headgate/store/memory.h"
 
-namespace headgate::app {
+namespace headgate::shared_store {
+
+struct SharedStoresOptions {
+  store::BackendOptions backend{};
+  limiter::BucketNaming naming{};
+  // For rules that do not say it themselves.
+  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
+  rule::Sharing sharing = rule::Sharing::kLeased;
+  Instance instance{};  // this process
+  std::string version{};
+};
+
+// The parts of the process that decide without the store, too.
+struct OwnBuckets {
+  store::MemoryStore& store;
+  limiter::Limiter& limiter;
+  const base::DisciplinedClock& clock;
+};
 
 class SharedStores {
  public:
-  // InvalidArgument if the settings in `store` cannot be used. The server's `loops` must not run
-  // yet, and must have ended when the result is destroyed. The result refers to the engine, the
-  // server and the log.
-  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const StoreSettings& store,
-                                                            const Settings& settings,
-                                                            const Instance& instance,
-                                                            Engine& engine, net::Server& server,
-                                                            uint32_t loops, observe::Log& log);
+  // InvalidArgument if the options cannot be used. The server's `loops` must not run yet, and must
+  // have ended when the result is destroyed. The result refers to `own`, the server and the log.
+  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const SharedStoresOptions& options,
+                                                            const OwnBuckets& own,
+                                                            net::Server& server, uint32_t loops,
+                                                            observe::Log& log);
   ~SharedStores();
   SharedStores(const SharedStores&) = delete;
 
@@ -88,4 +104,4 @@ class SharedStores {
   std::array<observe::DegradedWatch, limiter::kModeCount> alone_;  // of the degraded modes
 };
 
-}  // namespace headgate::app
+}  // namespace headgate::shared_store
