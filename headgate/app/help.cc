@@ -43,6 +43,7 @@ constexpr std::string_view kServe = R"(headgate serve: answer whether requests m
   headgate serve --rule 'api_key: 100/minute burst 20'
   headgate serve --rules rules.yaml --store redis://127.0.0.1:6379
   headgate serve --listen :8080 --credential-file /run/secrets/headgate
+  headgate serve --listen-proxy :8000 --upstream http://127.0.0.1:9000 --capacity 40      also a proxy, as a sidecar
 
 Settings come from headgate.yaml (--config PATH, HEADGATE_CONFIG, else ./headgate.yaml if it exists), the environment
 (HEADGATE_IDLE_TIMEOUT=1m; separate the values of a list by ";") and flags. Flags override the environment, which

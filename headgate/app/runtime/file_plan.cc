@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "headgate/net/spare_files.h"
 
@@ -26,9 +28,9 @@ constexpr uint64_t kShare = 8;
 }  // namespace
 
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs) {
-  const uint64_t fixed =
-      kProcess + net::SpareFiles::kCount +
-      needs.threads * (kPerLoop + kPerAddress * needs.addresses + needs.store_connections);
+  const uint64_t fixed = kProcess + net::SpareFiles::kCount +
+                         needs.threads * (kPerLoop + kPerAddress * needs.addresses +
+                                          needs.store_connections + needs.upstream_connections);
   const uint64_t refusals_min = needs.threads;
   const uint64_t needed = (fixed + refusals_min + kConnectionsMin) * kShare / (kShare - 2) + 1;
   if (open_files_max < needed) {
@@ -59,11 +61,12 @@ void LogLoweredConnections(const FilePlan& plan, uint64_t wanted, std::string_vi
 }
 
 std::string HintOnFewFiles(const FileNeeds& needs) {
-  const bool threads = needs.threads > 1;
-  const bool connections = needs.store_connections > needs.store_connections_min;
-  return fmt::format("raise `ulimit -n`{}{}{}{}", threads || connections ? ", or lower " : "",
-                     threads ? "threads" : "", threads && connections ? " or " : "",
-                     connections ? "store_connections" : "");
+  std::vector<std::string_view> lowered;
+  if (needs.threads > 1) lowered.push_back("threads");
+  if (needs.store_connections > needs.store_connections_min) lowered.push_back("store_connections");
+  if (needs.upstream_connections > 1) lowered.push_back("upstream_connections");
+  return fmt::format("raise `ulimit -n`{}{}", lowered.empty() ? "" : ", or lower ",
+                     fmt::join(lowered, " or "));
 }
 
 uint64_t OpenFilesMax() {

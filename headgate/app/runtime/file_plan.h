@@ -16,6 +16,7 @@ struct FileNeeds {
   uint64_t addresses = 1;              // listening addresses
   uint64_t store_connections = 0;      // per thread
   uint64_t store_connections_min = 0;  // per thread, at the lowest setting
+  uint64_t upstream_connections = 0;   // per thread
   // Per thread, and seldom in use: at most a quarter of the descriptors for clients is kept for
   // them.
   uint64_t draining_connections = 0;

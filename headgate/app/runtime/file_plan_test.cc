@@ -97,6 +97,8 @@ TEST(FilePlan, HintsOnlyAtWhatCanBeLowered) {
             "raise `ulimit -n`, or lower store_connections");
   EXPECT_EQ(HintOnFewFiles({.threads = 2, .store_connections = 16, .store_connections_min = 8}),
             "raise `ulimit -n`, or lower threads or store_connections");
+  EXPECT_EQ(HintOnFewFiles({.threads = 1, .upstream_connections = 512}),
+            "raise `ulimit -n`, or lower upstream_connections");
 }
 
 }  // namespace file_plan_test

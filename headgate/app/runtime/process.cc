@@ -20,6 +20,8 @@
 namespace headgate::app {
 namespace {
 
+// Connections are reserved for this many servers of a store.
+constexpr uint64_t kStoreServers = 8;
 // How long a process that takes over waits for its store. The old process waits three times as long
 // for it.
 constexpr base::Duration kStoreWaitMax = std::chrono::seconds(5);
@@ -126,7 +128,10 @@ front::admin::AdminSources Process::AdminSourcesOf() {
 }
 
 int Process::Run() {
-  LogLoweredConnections(options_.files, settings_.max_connections, options_.hint_on_connections,
+  LogLoweredConnections(options_.files, settings_.max_connections,
+                        settings_.listen_proxy.empty()
+                            ? "raise `ulimit -n`, or lower max_connections"
+                            : "raise `ulimit -n`, or lower max_connections or upstream_connections",
                         log_);
   if (!Load() || !OpenStore()) return kExitUsage;
   if (!FindPredecessor()) return kExitUnreachable;
@@ -348,8 +353,22 @@ void Process::Collect(observe::Sink& sink) {
   sink.Set(observe::Metric::kAuthForgotten, {}, sums.repeats_forgotten);
 }
 
-int RunServer(const FileNeeds& needs, std::string_view hint, const Console& console,
+FileNeeds FileNeedsOf(const Settings& settings) {
+  const uint64_t store_servers = settings.store.empty() ? 0 : kStoreServers;
+  return {
+      .threads = ThreadsOf(settings),
+      .addresses = settings.listen.size() + settings.listen_resp.size() +
+                   settings.listen_http.size() + settings.listen_spoe.size() +
+                   settings.listen_proxy.size() + 1,
+      .store_connections = store_servers * settings.store_connections,
+      .store_connections_min = store_servers,
+      .connections_max = settings.max_connections,
+      .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
+}
+
+int RunServer(const FileNeeds& needs, const Console& console,
               absl::FunctionRef<int(const FilePlan&, const Signals&)> run) {
+  const std::string hint = HintOnFewFiles(needs);
   const auto files = AllowFiles(needs);
   if (!files.ok()) {
     console.Error(std::string(files.status().message()), hint);

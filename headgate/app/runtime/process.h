@@ -51,8 +51,6 @@ class Process {
     const std::optional<StoreSettings>& store;  // empty: each instance counts by itself
     // False: no rule can ever apply, so the admin address has none, and nobody waits for them.
     bool has_rules = true;
-    // A hint on allowing more connections, if the system allows fewer than the settings.
-    std::string_view hint_on_connections{};
     const FilePlan& files;
     const Console& console;
     const Signals& signals;
@@ -145,9 +143,12 @@ class Process {
   std::vector<std::unique_ptr<Part>> parts_;
 };
 
+// The open files of a process with these settings, without those of its parts alone.
+FileNeeds FileNeedsOf(const Settings& settings);
+
 // Divides the open files, and calls `run`. Returns the exit status. If the system allows too few
-// files or too little memory, the error is on the console; `hint` is on files.
-int RunServer(const FileNeeds& needs, std::string_view hint, const Console& console,
+// files or too little memory, the error is on the console.
+int RunServer(const FileNeeds& needs, const Console& console,
               absl::FunctionRef<int(const FilePlan&, const Signals&)> run);
 
 }  // namespace headgate::app

@@ -18,6 +18,7 @@
 #include "headgate/app/settings/store_settings.h"
 #include "headgate/app/settings/tls_settings.h"
 #include "headgate/app/settings/watch_settings.h"
+#include "headgate/app/sidecar/proxy_part.h"
 #include "headgate/files/file_hint.h"
 #include "headgate/files/files.h"
 #include "headgate/follow/mappings.h"
@@ -25,9 +26,6 @@
 
 namespace headgate::app {
 namespace {
-
-// Connections are reserved for this many servers of a store.
-constexpr uint64_t kStoreServers = 8;
 
 FrontFiles ReadFrontFiles(Configuration& configuration) {
   const Settings& settings = configuration.settings;
@@ -78,18 +76,6 @@ void CheckSnapshot(Configuration& configuration) {
               : "name a file in a directory that this user may write: --snapshot PATH");
 }
 
-FileNeeds FileNeedsOf(const Settings& settings) {
-  const uint64_t store_servers = settings.store.empty() ? 0 : kStoreServers;
-  return {
-      .threads = ThreadsOf(settings),
-      .addresses = settings.listen.size() + settings.listen_resp.size() +
-                   settings.listen_http.size() + settings.listen_spoe.size() + 1,
-      .store_connections = store_servers * settings.store_connections,
-      .store_connections_min = store_servers,
-      .connections_max = settings.max_connections,
-      .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
-}
-
 // Says what is wrong with the files of rules and mappings, so that people who must correct settings
 // learn of it at once. A server reads these files when its settings are right.
 void SayProblemsOfFiles(const Configuration& configuration, const Console& console) {
@@ -110,6 +96,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   UseDefaultsOfStore(configuration);
   std::optional<StoreSettings> store;
   FrontFiles front_files;
+  std::optional<ProxySettings> proxy;
   if (!parsed->print_config) {
     ReadCredential(configuration);
     front_files = ReadFrontFiles(configuration);
@@ -119,6 +106,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     store = ReadStoreSettings(configuration);
     CheckCertificates(configuration);
     CheckUsers(configuration);
+    if (!configuration.settings.listen_proxy.empty()) proxy = ReadProxySettings(configuration);
   }
   if (SayProblems(configuration, console)) {
     if (!parsed->print_config) SayProblemsOfFiles(configuration, console);
@@ -130,18 +118,18 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     return console.Finish(kExitOk);
   }
   MapLargeBuffers();
-  const FileNeeds needs = FileNeedsOf(configuration.settings);
-  return RunServer(
-      needs, HintOnFewFiles(needs), console, [&](const FilePlan& files, const Signals& signals) {
-        Process process({.configuration = configuration,
-                         .store = store,
-                         .hint_on_connections = "raise `ulimit -n`, or lower max_connections",
-                         .files = files,
-                         .console = console,
-                         .signals = signals});
-        process.Add(std::make_unique<FrontsPart>(process, std::move(front_files)));
-        return process.Run();
-      });
+  FileNeeds needs = FileNeedsOf(configuration.settings);
+  if (proxy) AddFileNeeds(*proxy, needs);
+  return RunServer(needs, console, [&](const FilePlan& files, const Signals& signals) {
+    Process process({.configuration = configuration,
+                     .store = store,
+                     .files = files,
+                     .console = console,
+                     .signals = signals});
+    process.Add(std::make_unique<FrontsPart>(process, std::move(front_files)));
+    if (proxy) process.Add(std::make_unique<ProxyPart>(process, *proxy));
+    return process.Run();
+  });
 }
 
 }  // namespace headgate::app

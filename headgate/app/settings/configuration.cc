@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "headgate/app/settings/listen_address.h"
+#include "headgate/app/settings/store_settings.h"
 #include "headgate/files/files.h"
 #include "headgate/http/known_hosts.h"
 #include "headgate/http/token.h"
@@ -200,7 +201,13 @@ void Configuration::AddProblem(std::string_view setting, std::string_view what,
   const Origin origin = found == origins.end() ? Origin{} : found->second;
   // The name of a flag or a variable already contains the setting's name.
   const bool named = !origin.place.empty() && origin.mark.line == 0;
-  problems.push_back({origin, named ? std::string(what) : fmt::format("{}: {}", setting, what),
+  const std::string text = named ? std::string(what) : fmt::format("{}: {}", setting, what);
+  // The fronts and the proxy may read the same file.
+  const auto is_same = [&](const ConfigurationProblem& known) {
+    return known.what == text && known.where.place == origin.place;
+  };
+  if (std::ranges::any_of(problems, is_same)) return;
+  problems.push_back({origin, text,
                       hint.empty()
                           ? fmt::format("{}: {}", setting, FindSetting(setting, command)->help)
                           : std::string(hint)});
@@ -339,7 +346,9 @@ void CheckTogether(Configuration& configuration) {
       configuration.origins[std::string(name)] = {"off: only listen_resp or listen_http is set"};
     }
   }
-  if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
+  for (std::vector<std::string>* const addresses : {&settings.listen, &settings.listen_proxy}) {
+    if (*addresses == std::vector<std::string>{"none"}) addresses->clear();
+  }
   if (settings.admin_listen == "none") settings.admin_listen.clear();
   bool any_tls = false;
   const auto check_address = [&](std::string_view name, const std::string& text) {
@@ -356,6 +365,9 @@ void CheckTogether(Configuration& configuration) {
   for (const std::string& text : settings.listen_resp) check_address("listen_resp", text);
   for (const std::string& text : settings.listen_http) check_address("listen_http", text);
   for (const std::string& text : settings.listen_spoe) check_address("listen_spoe", text);
+  const bool is_sidecar = configuration.command == Command::kSidecar;
+  for (const std::string& text : settings.listen_proxy)
+    check_address(is_sidecar ? "listen" : "listen_proxy", text);
   const bool has_auth = !settings.auth.empty() || !settings.auth_header.empty();
   if (!settings.listen_spoe.empty() && !has_auth) {
     configuration.AddProblem("listen_spoe", "there is nothing to ask here without mappings",
@@ -373,9 +385,18 @@ void CheckTogether(Configuration& configuration) {
     configuration.AddProblem("tls_certificate_file", "no address speaks TLS",
                              "write tls: before an address, as in listen: tls:127.0.0.1:8443");
   }
-  if (settings.listen.empty() && settings.listen_resp.empty() && settings.listen_http.empty()) {
-    configuration.AddProblem("listen", "there is no address to listen on",
-                             "set listen, listen_resp or listen_http");
+  if (settings.listen.empty() && settings.listen_resp.empty() && settings.listen_http.empty() &&
+      settings.listen_proxy.empty()) {
+    configuration.AddProblem(
+        "listen", "there is no address to listen on",
+        is_sidecar ? "set listen" : "set listen, listen_resp, listen_http or listen_proxy");
+  }
+  if (!is_sidecar && settings.listen_proxy.empty()) {
+    if (const std::string unused = ChangedSettings(configuration, IsOfProxy); !unused.empty()) {
+      configuration.AddProblem(
+          unused.substr(0, unused.find(',')), "there is no address of a proxy",
+          "set listen_proxy, or run `headgate sidecar`; without them, remove it");
+    }
   }
   if (!settings.credential.empty() && !settings.credential_file.empty()) {
     configuration.AddProblem("credential_file", "credential is set too", "remove one of them");

@@ -247,22 +247,43 @@ std::string WithSingleSpaces(const std::string& text) {
   return out;
 }
 
-// The page contains the text of each setting as the table has it; line breaks may differ. Only the
-// words between them are the page's own.
+// The page contains the text of a setting as the table has it; line breaks may differ. Only the
+// words between them are the page's own. Or the page only names the setting.
+std::string OnPage(const Setting& setting, bool is_described) {
+  return is_described ? WithSingleSpaces(DescribeForPage(setting))
+                      : "`" + std::string(setting.name) + "`";
+}
+
+// It describes all settings but those of the proxy.
 TEST(ConfigurationPage, ListsEverySettingAsTheTableHasIt) {
   const std::string page = WithSingleSpaces(Source("docs/reference/configuration.md"));
   for (const Setting& setting : AllSettings())
-    EXPECT_THAT(page, HasSubstr(WithSingleSpaces(DescribeForPage(setting))));
+    EXPECT_THAT(page, HasSubstr(OnPage(setting, !IsOfProxy(setting))));
 }
 
-// It describes those of the sidecar alone, and names the others.
+// It describes those of the proxy, and of the sidecar alone.
 TEST(SidecarSettingsPage, ListsEverySettingAsTheTableHasIt) {
   const std::string page = WithSingleSpaces(Source("docs/reference/sidecar-settings.md"));
   for (const Setting& setting : AllSettings(Command::kSidecar)) {
-    EXPECT_THAT(
-        page, HasSubstr(setting.of == Command::kSidecar ? WithSingleSpaces(DescribeForPage(setting))
-                                                        : "`" + std::string(setting.name) + "`"));
+    const bool is_described = setting.of == Command::kSidecar || IsOfProxy(setting);
+    EXPECT_THAT(page, HasSubstr(OnPage(setting, is_described)));
   }
+}
+
+TEST(Configuration, TheSettingsOfTheProxyNeedAnAddressOfIt) {
+  const auto together = [](std::string_view text) {
+    Configuration configuration = FromFile(text);
+    CheckTogether(configuration);
+    return configuration;
+  };
+  const auto without = together("threads: 2\ncapacity: 40\n").problems;
+  ASSERT_EQ(without.size(), 1u);
+  EXPECT_EQ(without[0].where.place, "headgate.yaml:2:11");
+  EXPECT_EQ(without[0].what, "capacity: there is no address of a proxy");
+  const Configuration with = together("listen_proxy: \":8000\"\ncapacity: 40\n");
+  EXPECT_THAT(with.problems, IsEmpty());
+  EXPECT_THAT(with.settings.listen, ElementsAre("127.0.0.1:8080")) << "beside its own fronts";
+  EXPECT_THAT(together("listen: none\nlisten_proxy: \":8000\"\n").problems, IsEmpty());
 }
 
 }  // namespace configuration_test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "headgate/app/settings/table.h"
 #include "headgate/rule/duration.h"
@@ -103,14 +104,16 @@ std::string HideLogin(const std::string& url) {
 std::vector<Setting> Gather(Command command) {
   std::vector<Setting> settings;
   std::vector<std::string_view> groups;
-  const auto add = [&](const Setting& setting, Command of) {
-    if ((static_cast<uint8_t>(of) & static_cast<uint8_t>(command)) == 0) return;
-    settings.push_back(setting);
-    settings.back().of = of;
-    groups.push_back(setting.group);
+  const auto add = [&](std::span<const Setting> table) {
+    for (const Setting& setting : table) {
+      if ((static_cast<uint8_t>(setting.of) & static_cast<uint8_t>(command)) == 0) continue;
+      settings.push_back(setting);
+      groups.push_back(setting.group);
+    }
   };
-  for (const Setting& setting : SettingsOfSidecarAlone()) add(setting, Command::kSidecar);
-  for (const Setting& setting : SettingsOfServe()) add(setting, setting.of);
+  if (command == Command::kServe) add(SettingsOfServe());
+  add(SettingsOfProxy());
+  if (command == Command::kSidecar) add(SettingsOfServe());
   std::ranges::stable_sort(settings, {}, [&](const Setting& setting) {
     return std::ranges::find(groups, setting.group) - groups.begin();
   });
@@ -126,6 +129,7 @@ std::string_view NameOf(Command command) {
 Settings DefaultsOf(Command command) {
   Settings settings;
   if (command == Command::kServe) return settings;
+  settings.listen_proxy = std::exchange(settings.listen, {});
   settings.rate_limit_fields = "draft";
   settings.idle_timeout = std::chrono::minutes(5);
   return settings;
@@ -139,6 +143,10 @@ std::span<const Setting> AllSettings(Command command) {
 
 bool IsOfStore(const Setting& setting) { return setting.group == kStore; }
 bool IsOfWatch(const Setting& setting) { return setting.name.starts_with("watch"); }
+bool IsOfProxy(const Setting& setting) {
+  const auto is_same = [&](const Setting& other) { return other.name == setting.name; };
+  return setting.of == Command::kBoth && std::ranges::any_of(SettingsOfProxy(), is_same);
+}
 
 const Setting* FindSetting(std::string_view name, Command command) {
   const std::span<const Setting> all = AllSettings(command);

@@ -37,6 +37,7 @@ struct Settings {
   std::vector<std::string> listen_resp;
   std::vector<std::string> listen_http;
   std::vector<std::string> listen_spoe;
+  std::vector<std::string> listen_proxy;  // a sidecar calls it `listen`
   std::string admin_listen = "127.0.0.1:8081";
   std::string rate_limit_fields = "all";
   std::string refusal_file;
@@ -45,7 +46,7 @@ struct Settings {
   std::string partition_key_secret_file;
   std::string reservation_secret_file;
 
-  std::string auth;  // a sidecar calls it `mappings`
+  std::string auth;
   std::string auth_header;
 
   std::vector<std::string> rules;
@@ -117,7 +118,8 @@ struct Settings {
   std::string log_format = "text";
   std::string log_client_keys = "hashed";
 
-  // Only for a sidecar.
+  // Only for the proxy.
+  std::string mappings;
   std::string upstream;
   base::Duration upstream_resolve = std::chrono::seconds(5);
   std::string upstream_ca_file;
@@ -203,9 +205,11 @@ inline constexpr std::string_view kNoOrYes = "no|yes";
 
 // The settings of one command, a group after the other.
 std::span<const Setting> AllSettings(Command command = Command::kServe);
-// Whether a setting is about the store that instances share, or about rules in ZooKeeper.
+// Whether a setting is about the store that instances share, about rules in ZooKeeper, or about the
+// proxy alone.
 bool IsOfStore(const Setting& setting);
 bool IsOfWatch(const Setting& setting);
+bool IsOfProxy(const Setting& setting);
 // Null if the command has no setting of this name.
 const Setting* FindSetting(std::string_view name, Command command = Command::kServe);
 // The name of the setting that the user probably meant, or empty.

@@ -61,8 +61,13 @@ TEST(Settings, SayWhichCommandsTheyBelongTo) {
   EXPECT_EQ(FindSetting("store")->of, Command::kBoth);
   EXPECT_NE(FindSetting("store", Command::kSidecar), nullptr);
   EXPECT_EQ(FindSetting("snapshot", Command::kSidecar), nullptr);
-  EXPECT_EQ(FindSetting("capacity"), nullptr);
-  EXPECT_EQ(FindSetting("capacity", Command::kSidecar)->of, Command::kSidecar);
+  EXPECT_EQ(FindSetting("handover"), nullptr);
+  EXPECT_EQ(FindSetting("handover", Command::kSidecar)->of, Command::kSidecar);
+  EXPECT_EQ(FindSetting("capacity")->of, Command::kBoth);
+  EXPECT_TRUE(IsOfProxy(*FindSetting("capacity")));
+  EXPECT_TRUE(IsOfProxy(*FindSetting("capacity", Command::kSidecar)));
+  for (const std::string_view name : {"listen", "listen_proxy", "store", "threads"})
+    EXPECT_FALSE(IsOfProxy(*FindSetting(name))) << name;
   EXPECT_EQ(FindSetting("threads")->max, 1024u);
   EXPECT_EQ(FindSetting("threads", Command::kSidecar)->max, 256u);
   EXPECT_EQ(DefaultsOf(Command::kServe).rate_limit_fields, "all");
@@ -157,7 +162,8 @@ TEST(Settings, ResolveWhatIsAPath) {
 TEST(Settings, KnowWhatWasProbablyMeant) {
   EXPECT_EQ(NearestSetting("max_bucket"), "max_buckets");
   EXPECT_EQ(NearestSetting("lisen"), "listen");
-  EXPECT_EQ(NearestSetting("capaccity"), "");
+  EXPECT_EQ(NearestSetting("handovver"), "");
+  EXPECT_EQ(NearestSetting("handovver", Command::kSidecar), "handover");
   EXPECT_EQ(NearestSetting("capaccity", Command::kSidecar), "capacity");
   EXPECT_EQ(NearestSetting("completely_different"), "");
 }

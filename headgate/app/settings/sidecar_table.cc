@@ -1,5 +1,5 @@
-// The table of the settings that a sidecar alone has. Their places in the help and in
-// --print-config are those of their groups.
+// The table of the settings of the proxy, which `serve` has too, and of the settings that a sidecar
+// alone has. Their places in the help and in --print-config are those of their groups.
 #include <array>
 
 #include "headgate/algorithm/fair_share.h"
@@ -15,27 +15,30 @@ constexpr std::string_view kForwarding = "Forwarding";
 
 constexpr uint64_t kCountMax = 1'000'000;
 
-constexpr std::array kOfSidecarAlone = {
+constexpr std::array kOfProxy = {
     Setting{.name = "listen",
             .group = kListening,
-            .target = &Settings::listen,
+            .target = &Settings::listen_proxy,
             .help = "An address for clients: HOST:PORT, :PORT (all interfaces), [v6]:PORT or "
                     "unix:PATH.",
             .advice = "With tls: before it, it speaks TLS. Give several for several addresses.",
-            .paths = Paths::kAddresses},
+            .paths = Paths::kAddresses,
+            .of = Command::kSidecar},
     Setting{.name = "rate_limit_fields",
             .group = kListening,
             .target = &Settings::rate_limit_fields,
             .help = "The fields of answers that describe a share.",
             .advice = "Choose the form that your clients read.",
-            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|openai|anthropic|none"},
+            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|openai|anthropic|none",
+            .of = Command::kSidecar},
     Setting{.name = "refusal_file",
             .group = kListening,
             .target = &Settings::refusal_file,
             .help = "A file with the content type and the body of refusals.",
             .advice = "Set it if clients expect errors in a form of their own; without it, they "
                       "are application/problem+json. Read at the start.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kSidecar},
     Setting{.name = "handover",
             .group = kListening,
             .target = &Settings::handover,
@@ -43,7 +46,8 @@ constexpr std::array kOfSidecarAlone = {
                     "the shares.",
             .advice = "Give both processes the same path; the old one then leaves, and a restart "
                       "fails no request.",
-            .paths = Paths::kAll},
+            .paths = Paths::kAll,
+            .of = Command::kSidecar},
 
     Setting{.name = "upstream",
             .group = kUpstream,
@@ -277,8 +281,9 @@ constexpr std::array kOfSidecarAlone = {
 
     Setting{.name = "mappings",
             .group = kRules,
-            .target = &Settings::auth,
-            .help = "A file that says which rules a request meets, as auth of serve; followed.",
+            .target = &Settings::mappings,
+            .help = "A file that says which rules a proxied request meets, as auth of serve; "
+                    "followed.",
             .advice = "Without it each request has one descriptor: client=ID. See "
                       "docs/guides/sidecar.md.",
             .paths = Paths::kAll},
@@ -288,7 +293,8 @@ constexpr std::array kOfSidecarAlone = {
             .target = &Settings::threads,
             .help = "Event loops; 0 is one per core.",
             .advice = "Lower it if other programs share the machine.",
-            .max = 256},
+            .max = 256,
+            .of = Command::kSidecar},
     Setting{.name = "max_connections",
             .group = kConnections,
             .target = &Settings::max_connections,
@@ -296,14 +302,16 @@ constexpr std::array kOfSidecarAlone = {
             .advice = "Raise it with the limit on open files (ulimit -n); if that is too low, "
                       "max_connections is lowered.",
             .min = 1,
-            .max = kCountMax},
+            .max = kCountMax,
+            .of = Command::kSidecar},
     Setting{.name = "max_connections_per_address",
             .group = kConnections,
             .target = &Settings::max_connections_per_address,
             .help = "Open connections from one address (IPv6: one /64 network); 0 is "
                     "max_connections.",
             .advice = "Set it if no load balancer, which has one address, is in front.",
-            .max = kCountMax},
+            .max = kCountMax,
+            .of = Command::kSidecar},
     Setting{.name = "connect_timeout",
             .group = kConnections,
             .target = &Settings::connect_timeout,
@@ -324,11 +332,12 @@ constexpr std::array kOfSidecarAlone = {
             .help = "The time without a byte in either direction, in a request or between two.",
             .advice = "Raise it for answers with long pauses.",
             .min = kMillisecond,
-            .max = kYear},
+            .max = kYear,
+            .of = Command::kSidecar},
     Setting{.name = "tunnel_idle_timeout",
             .group = kConnections,
             .target = &Settings::tunnel_idle_timeout,
-            .help = "The same for tunnels, such as WebSocket.",
+            .help = "The time without a byte in either direction of a tunnel, such as WebSocket.",
             .advice = "Raise it for tunnels that are silent for longer.",
             .min = kMillisecond,
             .max = kYear},
@@ -343,6 +352,6 @@ constexpr std::array kOfSidecarAlone = {
 
 }  // namespace
 
-std::span<const Setting> SettingsOfSidecarAlone() { return kOfSidecarAlone; }
+std::span<const Setting> SettingsOfProxy() { return kOfProxy; }
 
 }  // namespace headgate::app

@@ -24,8 +24,8 @@ inline constexpr std::string_view kConnections = "Connections";
 
 // Includes the settings that a sidecar has too.
 std::span<const Setting> SettingsOfServe();
-// They belong to Command::kSidecar, whatever their rows say. The ones with the name of a setting of
-// `serve` differ from it in their meaning, their default or their bounds.
-std::span<const Setting> SettingsOfSidecarAlone();
+// The proxy's, and those of a sidecar alone. The ones with the name of a setting of `serve` differ
+// from it in their meaning, their default or their bounds.
+std::span<const Setting> SettingsOfProxy();
 
 }  // namespace headgate::app

@@ -35,7 +35,7 @@ void LogTlsFailure(observe::Log& log, proxy::UpstreamConnection::End end, std::s
 // The addresses for one loop, which counts in `counters`.
 std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
     const std::vector<proxy::upstream::Address>& upstreams,
-    const std::shared_ptr<net::TlsContext>& tls, const SidecarSettings& settings,
+    const std::shared_ptr<net::TlsContext>& tls, const ProxySettings& settings,
     http::http2::Counters& counters, observe::Log& log, proxy::upstream::FailureWatch& watch) {
   const bool http2 = settings.upstream.list.http2;
   const auto make_session = [http2, &counters]() -> std::unique_ptr<http::ClientSession> {
@@ -49,7 +49,7 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
          .name = upstream.name,
          .stream = {.tls = tls,
                     .server_name = upstream.tls_name,
-                    .connect_timeout = settings.values().connect_timeout},
+                    .connect_timeout = settings.connect_timeout},
          .make_session = make_session,
          .http2 = http2,
          .on_unannounced_end = [&log](std::string_view reason) { LogUnannouncedEnd(log, reason); },
@@ -60,7 +60,7 @@ std::vector<proxy::StreamConnectionOptions> ConnectionsTo(
   return addresses;
 }
 
-proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
+proxy::ProxyOptions ProxyOptionsOf(const ProxySettings& settings,
                                    const std::vector<proxy::upstream::Address>& upstreams,
                                    const base::Clock& clock, http::http2::Counters& counters,
                                    observe::Log& log, proxy::upstream::FailureWatch& watch) {
@@ -75,7 +75,7 @@ proxy::ProxyOptions ProxyOptionsOf(const SidecarSettings& settings,
 
 }  // namespace
 
-SidecarLoop::SidecarLoop(const SidecarSettings& settings,
+SidecarLoop::SidecarLoop(const ProxySettings& settings,
                          const std::vector<proxy::upstream::Address>& upstreams,
                          const SidecarSessionOptions& session_options, proxy::Admission& admission,
                          net::EventLoop& loop, const base::DisciplinedClock& clock,
@@ -94,16 +94,16 @@ void SidecarLoop::SetUpstreams(const std::vector<proxy::upstream::Address>& upst
       ConnectionsTo(upstreams, tls, settings_, upstream_http2_, log_, upstream_watch_));
 }
 
-SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock) {
+SidecarSessionOptions SessionOptionsOf(const ProxySettings& settings, const base::Clock& clock) {
   SidecarSessionOptions options;
   options.clock = options.http1.clock = &clock;
-  options.http1.cancels_abandoned = settings.values().abandoned == "cancel";
+  options.http1.cancels_abandoned = settings.cancels_abandoned;
   const std::string& client_field = settings.proxy.application.client_field;
   if (!client_field.empty()) {
     options.http1.never_nominated.push_back(client_field);
     options.http2.never_in_trailers.push_back(client_field);
   }
-  if (settings.values().client_from_certificate == "yes") options.certificate_field = client_field;
+  if (settings.client_from_certificate) options.certificate_field = client_field;
   return options;
 }
 

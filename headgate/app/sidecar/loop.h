@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "headgate/app/sidecar/proxy_settings.h"
 #include "headgate/app/sidecar/sessions.h"
-#include "headgate/app/sidecar/settings.h"
 #include "headgate/base/clock.h"
 #include "headgate/http/http2/flood_guard.h"
 #include "headgate/net/event_loop.h"
@@ -21,8 +21,7 @@ namespace headgate::app {
 class SidecarLoop {
  public:
   // Everything must outlive this object. `upstreams` are the first ones; SetUpstreams changes them.
-  SidecarLoop(const SidecarSettings& settings,
-              const std::vector<proxy::upstream::Address>& upstreams,
+  SidecarLoop(const ProxySettings& settings, const std::vector<proxy::upstream::Address>& upstreams,
               const SidecarSessionOptions& session_options, proxy::Admission& admission,
               net::EventLoop& loop, const base::DisciplinedClock& clock, observe::Log& log,
               proxy::upstream::FailureWatch& upstream_watch);
@@ -37,7 +36,7 @@ class SidecarLoop {
                     const std::shared_ptr<net::TlsContext>& tls);
 
  private:
-  const SidecarSettings& settings_;
+  const ProxySettings& settings_;
   observe::Log& log_;
   proxy::upstream::FailureWatch& upstream_watch_;
   http::http2::Counters upstream_http2_;
@@ -47,6 +46,6 @@ class SidecarLoop {
 };
 
 // The settings that the sessions of all loops share.
-SidecarSessionOptions SessionOptionsOf(const SidecarSettings& settings, const base::Clock& clock);
+SidecarSessionOptions SessionOptionsOf(const ProxySettings& settings, const base::Clock& clock);
 
 }  // namespace headgate::app

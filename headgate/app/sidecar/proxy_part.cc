@@ -16,20 +16,27 @@ constexpr uint64_t kIdleConnectionBytes = uint64_t{10} << 10;
 
 }  // namespace
 
-ProxyPart::ProxyPart(Process& process, const SidecarSettings& settings, share::SharePool& pool)
+void AddFileNeeds(const ProxySettings& settings, FileNeeds& needs) {
+  // A name counts as one address: how many there are shows only later.
+  needs.upstream_connections =
+      settings.proxy.upstreams.connections_max * settings.upstream.list.targets.size();
+  if (settings.upstream.list.http2) needs.draining_connections = needs.upstream_connections;
+}
+
+ProxyPart::ProxyPart(Process& process, const ProxySettings& settings)
     : process_(process),
       settings_(settings),
       clock_(process.engine().clock()),
       log_(process.log()),
-      pool_(pool),
-      admission_(pool),
+      pool_(*share::SharePool::Make(settings.share)),
+      admission_(*pool_),
       session_options_(SessionOptionsOf(settings, process.system_clock())),
       upstreams_(
           settings.upstream, proxy::upstream::Live::SystemsLookUp(process.control()),
           process.control(), clock_, log_, [this](const auto& addresses, const auto& tls) {
             OnLoops([addresses, tls](SidecarLoop& loop) { loop.SetUpstreams(addresses, tls); });
           }) {
-  if (process.has_rules()) rules_.emplace(process, settings.proxy.application);
+  if (HasRules(process.settings())) rules_.emplace(process, settings.proxy.application);
   if (!settings.fleet_pool.empty())
     fleet_.emplace(settings.fleet_pool, settings.share, clock_, log_);
 }
@@ -69,7 +76,7 @@ bool ProxyPart::Listen() {
 
 void ProxyPart::AddRoutes(http::Router& router, uint32_t /*loop*/) {
   proxy::upstream::AddControlRoutes(
-      {.mode = [this] { return pool_.mode(); },
+      {.mode = [this] { return pool_->mode(); },
        .set_mode = [this](share::Mode mode) { SetMode(mode); },
        .upstreams = [this] { return upstreams_.list(); },
        .set_upstreams = [this](proxy::upstream::List to) { upstreams_.Set(std::move(to)); },
@@ -89,17 +96,18 @@ void ProxyPart::EndWaiting(base::Instant end) {
 
 void ProxyPart::HandOver(handover::SidecarState& state) {
   state = {
-      .mode = handover::LiveSetting<share::Mode>{.now = pool_.mode(), .flag = settings_.share.mode},
+      .mode =
+          handover::LiveSetting<share::Mode>{.now = pool_->mode(), .flag = settings_.share.mode},
       .upstream = handover::LiveSetting<std::string>{.now = ToString(upstreams_.list()),
                                                      .flag = ToString(settings_.upstream.list)},
       .addresses = upstreams_.HandOver(),
       .instances = fleet_ ? fleet_->HandOverCount() : 0,
-      .pool = pool_.HandOver(clock_.Now())};
+      .pool = pool_->HandOver(clock_.Now())};
 }
 
 // A change that was made while the old process ran stays, unless the flag has changed, too.
 void ProxyPart::TakeOver(const handover::SidecarState& state) {
-  if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_.mode())
+  if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_->mode())
     SetMode(state.mode->now);
   if (state.upstream && state.upstream->flag == ToString(settings_.upstream.list) &&
       state.upstream->now != state.upstream->flag) {
@@ -108,12 +116,12 @@ void ProxyPart::TakeOver(const handover::SidecarState& state) {
   }
   upstreams_.TakeOver(state.addresses);
   if (fleet_) fleet_->TakeOverCount(state.instances);
-  if (const absl::Status status = pool_.TakeOver(state.pool, clock_.Now()); !status.ok())
+  if (const absl::Status status = pool_->TakeOver(state.pool, clock_.Now()); !status.ok())
     LogNoState(log_, status);
 }
 
 void ProxyPart::SetMode(share::Mode mode) {
-  pool_.SetMode(mode);
+  pool_->SetMode(mode);
   if (fleet_) fleet_->pool().SetMode(mode);
   const bool holds = mode != share::Mode::kPassthrough;
   OnLoops([holds](SidecarLoop& loop) { loop.proxy().SetHolds(holds); });
@@ -138,7 +146,7 @@ void ProxyPart::Collect(observe::Sink& sink, PartSums& sums) {
   upstreams_.Collect(sink);
   upstream_health_.Collect(sink);
   const base::Instant now = clock_.Now();
-  fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_.TakeSnapshot(now, snapshot_);
+  fleet_ ? fleet_->pool().TakeSnapshot(now, snapshot_) : pool_->TakeSnapshot(now, snapshot_);
   if (fleet_) fleet_->Collect(sink);
   proxy::CollectShare(snapshot_, client_series_, sink);
   if (rules_) rules_->Collect(sink, sums);

@@ -11,8 +11,8 @@
 #include "headgate/app/runtime/process.h"
 #include "headgate/app/sidecar/fleet.h"
 #include "headgate/app/sidecar/loop.h"
+#include "headgate/app/sidecar/proxy_settings.h"
 #include "headgate/app/sidecar/rule_gates.h"
-#include "headgate/app/sidecar/settings.h"
 #include "headgate/proxy/metrics.h"
 #include "headgate/proxy/pool_admission.h"
 #include "headgate/proxy/upstream/failure_watch.h"
@@ -22,10 +22,13 @@
 
 namespace headgate::app {
 
+// Adds the open files that the proxy needs.
+void AddFileNeeds(const ProxySettings& settings, FileNeeds& needs);
+
 class ProxyPart final : public Part {
  public:
   // All arguments must outlive this object.
-  ProxyPart(Process& process, const SidecarSettings& settings, share::SharePool& pool);
+  ProxyPart(Process& process, const ProxySettings& settings);
 
   bool Load() override { return !rules_ || rules_->Load(); }
   void Begin() override;
@@ -48,12 +51,12 @@ class ProxyPart final : public Part {
   proxy::upstream::FailureWatch::Counts CountEnds() const;
 
   Process& process_;
-  const SidecarSettings& settings_;
+  const ProxySettings& settings_;
   const base::DisciplinedClock& clock_;
   observe::Log& log_;
   proxy::upstream::FailureWatch upstream_watch_{log_};
   proxy::upstream::Health upstream_health_{log_};
-  share::SharePool& pool_;
+  const std::unique_ptr<share::SharePool> pool_;
   share::PoolSnapshot snapshot_;
   share::ClientSeries client_series_{proxy::kClientSeriesMax};
   proxy::PoolAdmission admission_;

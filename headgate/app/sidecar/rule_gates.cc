@@ -12,9 +12,9 @@ namespace headgate::app {
 RuleGates::RuleGates(Process& process, const proxy::ApplicationOptions& options)
     : process_(process),
       options_(options),
-      mappings_(process.settings().auth, "", live_mappings_, process.control(), process.log(),
+      mappings_(process.settings().mappings, "", live_mappings_, process.control(), process.log(),
                 mapping::Asker::kOwnProxy) {
-  if (process.settings().auth.empty())
+  if (process.settings().mappings.empty())
     live_mappings_.Publish(mapping::MappingOfClient(options.client_field));
 }
 

@@ -9,12 +9,9 @@
 #include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/console.h"
 #include "headgate/app/settings/listen_address.h"
-#include "headgate/app/settings/settings.h"
 #include "headgate/app/settings/store_settings.h"
-#include "headgate/proxy/proxy_loop.h"
-#include "headgate/proxy/upstream/live.h"
+#include "headgate/app/sidecar/proxy_settings.h"
 #include "headgate/replay/access_log.h"
-#include "headgate/share/share_options.h"
 
 namespace headgate::app {
 
@@ -24,20 +21,11 @@ struct PlanSettings {
   replay::ClientPlace client{};
 };
 
-inline bool HasRules(const Settings& values) {
-  return !values.rules.empty() || !values.rule.empty() || !values.watch.empty();
-}
-
-struct SidecarSettings {
+struct SidecarSettings : ProxySettings {
   std::optional<std::string> printed{};            // for --print-config, in place of serving
   std::optional<PlanSettings> plan{};              // if present, only `share` has a meaning
   Configuration configuration{Command::kSidecar};  // read by all other parts
-  std::vector<ListenAddress> listen{};
-  std::optional<ListenAddress> admin{};  // absent: none
-  proxy::upstream::LiveOptions upstream{};
-  share::ShareOptions share{};
-  std::string fleet_pool{};     // the pool that the fleet shares; empty: this replica has its own
-  proxy::ProxyOptions proxy{};  // without addresses
+  std::optional<ListenAddress> admin{};            // absent: none
   // That the rules, and a fleet's pool, count in; absent: in this process.
   std::optional<StoreSettings> store{};
   uint32_t threads = 1;

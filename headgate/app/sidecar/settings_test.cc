@@ -265,7 +265,7 @@ TEST(SidecarSettings, Rules) {
   EXPECT_TRUE(settings->has_rules());
   EXPECT_EQ(settings->values().rules, (std::vector<std::string>{"a.yaml", "b"}));
   EXPECT_EQ(settings->values().rule, std::vector<std::string>{"client: 1/second"});
-  EXPECT_EQ(settings->values().auth, "map.yaml");
+  EXPECT_EQ(settings->values().mappings, "map.yaml");
   EXPECT_EQ(settings->values().max_buckets, 5000u);
   EXPECT_FALSE(settings->store);
   EXPECT_THAT(WithFlags({"--mappings", "map.yaml"}).err, HasSubstr("--mappings without rules"));
@@ -351,6 +351,8 @@ TEST(SidecarSettings, AFleetSharesAPoolInAStore) {
   EXPECT_THAT(WithFlags({"--scope", "fleet"}).err, HasSubstr("--scope fleet without --store"));
   EXPECT_THAT(WithFlags({"--scope", "planet"}).err, HasSubstr("--scope: "));
   EXPECT_THAT(WithFlags({"--pool", "x"}).err, HasSubstr("--pool without --scope fleet"));
+  EXPECT_THAT(WithFlags({"--plan", "a.log", "--pool", "x"}).err,
+              HasSubstr("--pool without --scope fleet"));
   const auto fleet = [](std::vector<std::string> flags) {
     flags.insert(flags.end(), {"--scope", "fleet", "--store", "redis://a"});
     return WithFlags(flags).err;
