@@ -344,7 +344,7 @@ TEST_F(CommandLine, AsksAServer) {
   net::SpareFiles spare_files;
   Engine engine(settings, 1, system_clock, log, spare_files);
   ASSERT_TRUE(engine.limiter()
-                  .OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now())
+                  .OnRules(watch::LoadPaths({rules}, {}, false).result.rules, engine.clock().Now())
                   .ok());
   access::Access access;
   limiter::Checker checker(engine.limiter(), 0);

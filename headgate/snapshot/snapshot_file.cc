@@ -57,6 +57,17 @@ absl::Status SnapshotFile::Check(const std::string& path) {
   return files::CheckReplaceable(path);
 }
 
+void SnapshotFile::Collect(observe::Sink& sink, base::Instant now) const {
+  using observe::Metric;
+  if (!enabled()) return;
+  sink.Set(Metric::kSnapshotWrites, {"written"}, writes_done());
+  sink.Set(Metric::kSnapshotWrites, {"failed"}, writes_failed());
+  for (const RestoreResult result : kRestoreResults)
+    sink.Set(Metric::kSnapshotRestores, {Name(result)}, uint64_t{restored_ == result});
+  if (const base::Instant at = written_at(); at.ns != 0)
+    sink.Set(Metric::kSnapshotAge, {}, now - at);
+}
+
 std::string_view Name(RestoreResult result) {
   switch (result) {
     case RestoreResult::kRestored:

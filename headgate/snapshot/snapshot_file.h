@@ -12,6 +12,7 @@
 #include "headgate/base/time.h"
 #include "headgate/net/spare_files.h"
 #include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::snapshot {
@@ -43,7 +44,8 @@ class SnapshotFile {
 
   bool enabled() const { return !path_.empty(); }
 
-  // For the metrics; from any thread.
+  // From any thread.
+  void Collect(observe::Sink& sink, base::Instant now) const;
   RestoreResult restored() const { return restored_; }
   uint64_t writes_done() const { return writes_done_.load(std::memory_order_relaxed); }
   uint64_t writes_failed() const { return writes_failed_.load(std::memory_order_relaxed); }

@@ -1,6 +1,6 @@
 #include "headgate/app/runtime/engine.h"
 
-#include "headgate/app/runtime/process_metrics.h"
+#include "headgate/app/settings/version.h"
 #include "headgate/base/random_secret.h"
 
 namespace headgate::app {
@@ -29,8 +29,7 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
       snapshot_(settings.snapshot, store_, log, &spare_files),
       // Restore first: it replaces the store's hash secret by the snapshot's, before any request.
       limiter_((snapshot_.Restore(clock_.Now()), store_), {&metrics_, &top_keys_}),
-      snapshot_interval_(settings.snapshot_interval),
-      snapshot_due_ns_((clock_.Now() + snapshot_interval_).ns),
+      snapshots_(snapshot_, clock_, settings.snapshot_interval),
       sweep_due_(clock_.Now() + kSweepInterval) {
   metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
 }
@@ -43,30 +42,8 @@ void Engine::Tick() {
     sweep_due_ = now + kSweepInterval;
   }
   top_keys_.Tick(now);
-  if (snapshot_.enabled() && now.ns >= snapshot_due_ns_.load(std::memory_order_acquire))
-    WriteSnapshotSoon();
+  snapshots_.Tick();
   log_.Tick();
-}
-
-void Engine::WriteSnapshotSoon() {
-  if (snapshot_under_way_.exchange(true)) return;
-  if (snapshot_thread_.joinable()) snapshot_thread_.join();
-  snapshot_thread_ = std::thread([this] {
-    snapshot_.Write(clock_.Now());
-    // The interval begins when the write ends, so that there are pauses between writes to a slow
-    // disk.
-    snapshot_due_ns_.store((clock_.Now() + snapshot_interval_).ns, std::memory_order_release);
-    snapshot_under_way_.store(false);
-  });
-}
-
-bool Engine::WriteLastSnapshot() {
-  if (snapshot_thread_.joinable()) snapshot_thread_.join();
-  return snapshot_.Write(clock_.Now());
-}
-
-Engine::~Engine() {
-  if (snapshot_thread_.joinable()) snapshot_thread_.join();
 }
 
 void Engine::SetPassthrough(bool on, const rule::Author& author) {
@@ -99,24 +76,14 @@ void Engine::Collect(observe::Sink& sink) {
   sink.Set(Metric::kPermitsHere, {}, limiter_.permits().CountAt(clock_.Now()));
   sink.Set(Metric::kPermitsNoRoom, {}, limiter_.permits().refused());
 
-  if (snapshot_.enabled()) {
-    sink.Set(Metric::kSnapshotWrites, {"written"}, snapshot_.writes_done());
-    sink.Set(Metric::kSnapshotWrites, {"failed"}, snapshot_.writes_failed());
-    for (const snapshot::SnapshotFile::RestoreResult result :
-         snapshot::SnapshotFile::kRestoreResults) {
-      sink.Set(Metric::kSnapshotRestores, {Name(result)}, uint64_t{snapshot_.restored() == result});
-    }
-    if (const base::Instant at = snapshot_.written_at(); at.ns != 0) {
-      sink.Set(Metric::kSnapshotAge, {}, clock_.Now() - at);
-    }
-  }
-
+  snapshot_.Collect(sink, clock_.Now());
   const auto rules = limiter_.rules();
   sink.Set(Metric::kRules, {}, rules == nullptr ? 0 : rules->rules().size());
-  CollectProcess({.log_lines_dropped = log_.lines_dropped(),
-                  .clock_ahead = base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)),
-                  .uptime = system_clock_.BootNow() - started_at_},
-                 sink);
+  sink.Set(Metric::kLogLinesDropped, {}, log_.lines_dropped());
+  sink.Set(Metric::kClockAhead, {},
+           base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)));
+  sink.Set(Metric::kUptime, {}, system_clock_.BootNow() - started_at_);
+  sink.Set(Metric::kBuildInfo, {kVersion}, uint64_t{1});
 }
 
 }  // namespace headgate::app

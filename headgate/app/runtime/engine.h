@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
 
 #include "headgate/app/settings/settings.h"
 #include "headgate/base/clock.h"
@@ -12,6 +11,7 @@
 #include "headgate/observe/metrics.h"
 #include "headgate/observe/top_keys.h"
 #include "headgate/rule/editor.h"
+#include "headgate/snapshot/periodic_snapshot.h"
 #include "headgate/snapshot/snapshot_file.h"
 #include "headgate/store/memory.h"
 
@@ -24,14 +24,12 @@ class Engine {
   Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock,
          observe::Log& log, net::SpareFiles& spare_files);
 
-  ~Engine();
-
   // Adjusts the clock towards the wall clock, sweeps expired buckets, brings the lists of top keys
-  // up to date, and starts writing the snapshot when it is due, on a thread of its own because a
-  // large one takes seconds. Call it about every second, from one thread.
+  // up to date, and begins to write the snapshot when it is due. Call it about every second, from
+  // one thread.
   void Tick();
   // Call it at the end, after the last decision.
-  bool WriteLastSnapshot();
+  bool WriteLastSnapshot() { return snapshots_.WriteLast(); }
 
   // Begins or ends passthrough (limiter.h), and logs it if that changes something. `author` is
   // empty at start. From any thread.
@@ -44,7 +42,6 @@ class Engine {
   observe::TopKeys& top_keys() { return top_keys_; }
 
  private:
-  void WriteSnapshotSoon();
   void Collect(observe::Sink& sink);
 
   const base::Clock& system_clock_;
@@ -56,10 +53,7 @@ class Engine {
   observe::TopKeys top_keys_;
   snapshot::SnapshotFile snapshot_;
   limiter::Limiter limiter_;
-  const base::Duration snapshot_interval_;
-  std::atomic<int64_t> snapshot_due_ns_;
-  std::atomic<bool> snapshot_under_way_{false};
-  std::thread snapshot_thread_;
+  snapshot::PeriodicSnapshot snapshots_;
   base::Instant sweep_due_;
   std::atomic<int64_t> clock_ahead_ns_{0};
 };

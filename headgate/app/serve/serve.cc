@@ -80,8 +80,8 @@ void CheckSnapshot(Configuration& configuration) {
 // learn of it at once. A server reads these files when its settings are right.
 void SayProblemsOfFiles(const Configuration& configuration, const Console& console) {
   const Settings& settings = configuration.settings;
-  const RulesFromPaths rules =
-      LoadPaths(settings.rules, settings.rule, settings.merge_domains == "yes");
+  const watch::RulesOfPaths rules =
+      watch::LoadPaths(settings.rules, settings.rule, settings.merge_domains == "yes");
   if (!rules.awaited) SayProblems(rules.result.problems, configuration, console);
   SayProblems(follow::ProblemsOfMappings(settings.auth), configuration, "auth", console);
 }

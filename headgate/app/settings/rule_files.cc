@@ -8,9 +8,7 @@
 
 #include "headgate/app/settings/progress.h"
 #include "headgate/rule/quote.h"
-#include "headgate/rule/read/document.h"
 #include "headgate/rule/read/one_liner.h"
-#include "headgate/watch/file/file_text.h"
 
 namespace headgate::app {
 namespace {
@@ -24,37 +22,6 @@ bool Names(const fs::path& path, const fs::path& file) {
   return path == file || path / file.filename() == file;
 }
 
-bool IsFileOfMappings(std::string_view text) {
-  const rule::read::Document::Parsed parsed = rule::read::Document::Parse(text);
-  if (parsed.error || parsed.document->root() == nullptr) return false;
-  const rule::read::DocumentNode& root = *parsed.document->root();
-  if (root.kind != rule::read::NodeKind::kMapping) return false;
-  const auto has = [&](std::string_view word) {
-    for (size_t i = 0; i + 1 < root.children.size(); i += 2) {
-      const rule::read::DocumentNode& key = *root.children[i];
-      if (key.kind == rule::read::NodeKind::kScalar && key.text == word) return true;
-    }
-    return false;
-  };
-  return has("mappings") && !has("descriptors");
-}
-
-// If a file of rules is really a file of mappings, replaces its problems by one that says so.
-void NameFilesOfMappings(std::span<const rule::read::RuleFile> files,
-                         std::vector<rule::Problem>& problems) {
-  for (const rule::read::RuleFile& file : files) {
-    const auto is_of_file = [&](const rule::Problem& problem) { return problem.file == file.name; };
-    const auto first = std::find_if(problems.begin(), problems.end(), is_of_file);
-    if (first == problems.end() || !IsFileOfMappings(file.text)) continue;
-    *first = rule::WholeFileProblem(
-        file.name, "this is a file of mappings, not of rules",
-        fmt::format("`headgate validate --auth {}` checks it; serve takes it with --auth, sidecar "
-                    "with --mappings",
-                    file.name));
-    problems.erase(std::remove_if(first + 1, problems.end(), is_of_file), problems.end());
-  }
-}
-
 template <typename Names>
 std::string_view PlaceOfItem(const Configuration& configuration, std::string_view setting,
                              const std::vector<std::string>& items, const Names& names) {
@@ -65,38 +32,11 @@ std::string_view PlaceOfItem(const Configuration& configuration, std::string_vie
 
 }  // namespace
 
-rule::read::LoadResult LoadNamed(std::span<const rule::read::RuleFile> files,
-                                 const std::vector<std::string>& one_liners, bool merge_domains) {
-  return rule::read::LoadRules(
-      files, {.merge_domains =
-                  merge_domains ? rule::read::MergeDomains::kYes : rule::read::MergeDomains::kNo,
-              .one_liners = one_liners});
-}
-
-RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
-                         const std::vector<std::string>& one_liners, bool merge_domains) {
-  RulesFromPaths loaded;
-  watch::file::FilesRead read = watch::file::ReadFiles(paths);
-  if (!read.problems.empty()) {
-    loaded.result.problems = std::move(read.problems);
-    loaded.awaited = read.awaited;
-    return loaded;
-  }
-  std::vector<rule::read::RuleFile> files;
-  for (watch::file::FileText& file : read.files) {
-    files.push_back({.name = std::move(file.path), .text = std::move(file.text)});
-  }
-  loaded.file_count = files.size();
-  loaded.result = LoadNamed(files, one_liners, merge_domains);
-  NameFilesOfMappings(files, loaded.result.problems);
-  return loaded;
-}
-
-RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
-                         const std::vector<std::string>& one_liners, bool merge_domains,
-                         const Console& console) {
+watch::RulesOfPaths LoadPaths(const std::vector<std::string>& paths,
+                              const std::vector<std::string>& one_liners, bool merge_domains,
+                              const Console& console) {
   const Progress progress(console, "reading the rules");
-  return LoadPaths(paths, one_liners, merge_domains);
+  return watch::LoadPaths(paths, one_liners, merge_domains);
 }
 
 void SayProblems(std::span<const rule::Problem> problems, const Console& console) {

@@ -1,4 +1,4 @@
-// Loads the rules that commands name: files, directories, and rules given as text.
+// Loads the rules that commands name, and says their problems.
 #pragma once
 
 #include <span>
@@ -8,27 +8,15 @@
 
 #include "headgate/app/settings/configuration.h"
 #include "headgate/app/settings/console.h"
-#include "headgate/rule/read/load.h"
+#include "headgate/rule/problem.h"
+#include "headgate/watch/load_paths.h"
 
 namespace headgate::app {
 
-rule::read::LoadResult LoadNamed(std::span<const rule::read::RuleFile> files,
-                                 const std::vector<std::string>& one_liners, bool merge_domains);
-
-struct RulesFromPaths {
-  rule::read::LoadResult result;
-  size_t file_count = 0;  // 0 if one of them could not be read; then nothing was loaded
-  bool awaited = false;   // the only problems are directories without a rule file, which a server
-                          // waits for
-};
-
-// Reads and loads the rules of `paths`, once. A file of mappings is one problem that says so.
-RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
-                         const std::vector<std::string>& one_liners, bool merge_domains);
-// The same, with progress on the console.
-RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
-                         const std::vector<std::string>& one_liners, bool merge_domains,
-                         const Console& console);
+// Loads the rules of `paths` (watch/load_paths.h), with progress on the console.
+watch::RulesOfPaths LoadPaths(const std::vector<std::string>& paths,
+                              const std::vector<std::string>& one_liners, bool merge_domains,
+                              const Console& console);
 
 // Prints one error for each problem.
 void SayProblems(std::span<const rule::Problem> problems, const Console& console);

@@ -44,7 +44,6 @@ class SidecarReader {
     CheckCertificates(configuration_);
     ReadHandover();
     ReadRules();
-    settings_.threads = ThreadsOf(values_);
     // The clients may all come through one proxy.
     if (values_.max_connections_per_address == 0)
       values_.max_connections_per_address = values_.max_connections;

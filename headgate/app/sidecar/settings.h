@@ -28,7 +28,6 @@ struct SidecarSettings : ProxySettings {
   std::optional<ListenAddress> admin{};            // absent: none
   // That the rules, and a fleet's pool, count in; absent: in this process.
   std::optional<StoreSettings> store{};
-  uint32_t threads = 1;
 
   const Settings& values() const { return configuration.settings; }
   bool has_rules() const { return HasRules(values()); }

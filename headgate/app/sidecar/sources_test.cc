@@ -67,7 +67,7 @@ TEST_F(SidecarSources, AFileGivesThemAll) {
   EXPECT_EQ(settings->listen[1].endpoint.ToString(), "unix:" + (folder_ / "h.sock").string())
       << "relative to the file";
   EXPECT_FALSE(settings->proxy.relay.says_reason);
-  EXPECT_EQ(settings->threads, 2u);
+  EXPECT_EQ(settings->values().threads, 2u);
   EXPECT_THAT(settings->values().known_host, ElementsAre("sidecar.default.svc"));
   EXPECT_EQ(settings->share.weights.size(), 2u);
 }
@@ -90,7 +90,7 @@ TEST_F(SidecarSources, TheEnvironmentNamesTheFileToo) {
   std::ofstream(path) << kFile;
   const auto [settings, err] = From({.environment = {{"HEADGATE_CONFIG", path}}});
   ASSERT_TRUE(settings) << err;
-  EXPECT_EQ(settings->threads, 2u);
+  EXPECT_EQ(settings->values().threads, 2u);
 }
 
 TEST_F(SidecarSources, AMistakeIsToldWithItsPlace) {

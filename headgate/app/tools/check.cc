@@ -245,7 +245,7 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
 
 int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descriptors,
                const Console& console) {
-  const RulesFromPaths loaded =
+  const watch::RulesOfPaths loaded =
       LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains, console);
   if (!loaded.result.ok()) {
     SayProblems(loaded.result.problems, console);

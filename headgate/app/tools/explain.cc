@@ -323,7 +323,8 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     descriptors = *std::move(from_words);
   }
   if (!FindRules(parsed, console)) return kExitUsage;
-  const RulesFromPaths loaded = LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains, console);
+  const watch::RulesOfPaths loaded =
+      LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains, console);
   if (!loaded.result.ok()) {
     SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;

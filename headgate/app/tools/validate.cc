@@ -27,7 +27,7 @@ Json AsJson(const std::vector<rule::Problem>& problems) {
   return list;
 }
 
-void PrintJson(const RulesFromPaths& loaded, const Console& console) {
+void PrintJson(const watch::RulesOfPaths& loaded, const Console& console) {
   const Json answer =
       Json::Object({{"valid", loaded.result.ok()},
                     {"files", loaded.file_count},
@@ -44,7 +44,7 @@ std::string Count(size_t n, std::string_view what) {
 
 // " in 2 files", " given as text" or " in 2 files and given as text"; empty if the files could not
 // be read.
-std::string Sources(const RulesFromPaths& loaded, bool any_paths, bool any_text) {
+std::string Sources(const watch::RulesOfPaths& loaded, bool any_paths, bool any_text) {
   if (any_paths && loaded.file_count == 0) return {};
   const std::string files =
       any_paths ? fmt::format(" in {}", Count(loaded.file_count, "file")) : "";
@@ -57,7 +57,8 @@ void PrintWarnings(const std::vector<rule::Problem>& warnings, const Console& co
     console.err << "warning: " << Describe(warning) << '\n';
 }
 
-void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Console& console) {
+void PrintWords(const watch::RulesOfPaths& loaded, std::string_view sources,
+                const Console& console) {
   SayProblems(loaded.result.problems, console);
   PrintWarnings(loaded.result.warnings, console);
   if (loaded.result.ok()) {
@@ -128,7 +129,7 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
                   "headgate validate rules.yaml, or a directory of rule files");
     return kExitUsage;
   }
-  const RulesFromPaths loaded = LoadPaths(paths, one_liners, merge_domains, console);
+  const watch::RulesOfPaths loaded = LoadPaths(paths, one_liners, merge_domains, console);
   as_json ? PrintJson(loaded, console)
           : PrintWords(loaded, Sources(loaded, !paths.empty(), !one_liners.empty()), console);
   return loaded.result.ok() ? kExitOk : kExitUsage;
