@@ -117,8 +117,8 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
                                    const net::Peer& peer, base::Instant now, const Post& post,
                                    PendingLogin& pending) {
   if (!has_logins()) return Count({.result = Login::Result::kWrong});
-  // Without users all names lead to the credential. With a key for each name, a client could fill
-  // the table and so push out the count of its guesses.
+  // If there are no users, all names lead to the credential. With a key for each name, a client
+  // could fill the table and so push out the count of its guesses.
   const bool is_default = user.empty() || user == kDefaultUser || !has_users_;
   const FailureKeys keys{.of_user = FailuresKey(is_default ? kDefaultUser : user, peer),
                          .of_address = FailuresKey(std::nullopt, peer)};
@@ -126,8 +126,8 @@ std::optional<Login> Access::LogIn(std::string_view user, std::string_view passw
   if (by_credential && IsCredential(password))
     return Accept(keys, {.user = std::string(kDefaultUser), .rights = Rights::All()}, now);
   if (!has_users_ || user.empty()) {
-    // The limit of an address bounds computations of hashes. This password needs none, so only the
-    // user's limit counts.
+    // The limit of an address bounds computations of hashes. This password needs no hash, so only
+    // the user's limit counts.
     const auto decision = AskFailures(store::Operation::kTake, keys.of_user, user_limit_, now);
     if (!decision.allowed)
       return Count({.result = Login::Result::kLimited, .retry_after = decision.retry_after});

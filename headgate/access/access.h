@@ -38,7 +38,7 @@
 
 namespace headgate::access {
 
-// The user that a client has shown to be. Without a user the client has not logged in.
+// The user as which a client has logged in; empty if it has not logged in.
 struct Identity {
   std::string user{};
   Rights rights{};
@@ -80,7 +80,7 @@ class PendingLogin {
  private:
   friend class Access;
   struct State {
-    std::function<void()> wake;  // null: nobody waits any more
+    std::function<void()> wake;  // null: the client no longer waits
     std::optional<Login> result;
   };
   std::shared_ptr<State> state_;
@@ -200,7 +200,7 @@ class Access {
   // Refuses a guess that was not compared. It stays counted against the address: else a crowd of
   // connections that are refused costs nothing.
   Login Busy(const Guess& guess);
-  // Refuses all who wait for the job, in the same way.
+  // Refuses all clients that wait for the job, as Busy does.
   void GiveUp(const Job& job);
   Digest DigestOf(std::string_view user, std::string_view password) const;
   bool IsCredential(std::string_view password) const;

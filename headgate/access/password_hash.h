@@ -35,7 +35,7 @@ PasswordHash DefaultCost();
 // A hash of this cost that no password matches.
 PasswordHash HashOfNobody(const PasswordHash& cost);
 
-// With a new salt.
+// Hashes the password with a new salt.
 std::string HashPassword(std::string_view password);
 
 // InvalidArgument if the text is not such a hash, or if the hash needs more than 256 MiB or eight

@@ -36,7 +36,7 @@ struct UserTable {
 // InvalidArgument names every line that is wrong, up to a bound; no message has a hash in it.
 absl::StatusOr<UserTable> ParseUsers(std::string_view text);
 
-// A hash of no password for each cost: at least one.
+// For each cost, a hash that no password matches; at least one hash.
 std::vector<PasswordHash> CostsOf(const UserTable& table);
 
 // The hashes to compute in addition to the user's own (null: there is no such user). Together with

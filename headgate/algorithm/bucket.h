@@ -31,11 +31,11 @@ struct BucketState {
   bool operator==(const BucketState&) const = default;
 };
 
-// When a bucket would be full under each limit that it had earlier, as it stood when that limit was
-// replaced; 0 if none of them matters any more.
+// The instant at which the bucket would be full under all of its earlier limits, each from the
+// state that the bucket had when the limit was replaced. 0 if no earlier limit matters any more.
 struct RememberedUntil : base::Instant {
-  // One of these limits was of another kind or held more, so the state does not show all earlier
-  // use. Until this instant, raising the limit adds nothing.
+  // An earlier limit was of another kind or had a larger capacity, so the state does not show all
+  // earlier use. Until this instant, raising the limit adds nothing.
   bool hides_use = false;
 
   bool operator==(const RememberedUntil&) const = default;

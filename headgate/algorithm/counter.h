@@ -87,9 +87,10 @@ CounterAnswer Increment(const CounterChange& change, std::optional<Counter>& cou
 
 // ---- A counter in the place of a bucket
 
-// In the state of a token bucket that is full when the counter expires: edge is the expiry, `seen`
-// the units of the value, and count its scale. So the counter is fresh, and may be forgotten, from
-// its expiry on (FreshAt may return one nanosecond more).
+// Stores a counter as the state of a token bucket that is full when the counter expires: `edge` is
+// the expiry, `seen` the units of the value, and `count` its scale. So the store may forget the
+// counter from its expiry on, as it does with a fresh bucket (FreshAt may return one nanosecond
+// more).
 BucketState StateOf(const Counter& counter);
 Counter CounterOf(const BucketState& state);
 

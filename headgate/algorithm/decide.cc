@@ -22,7 +22,7 @@ void UndoTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant
                  is_paid ? ExactSpan{} : Difference(price, refilled, limit.requests()), now);
 }
 
-// Also for a queue: charged requests wait for their turns before the next one.
+// This includes a queue: charged requests wait for their turns before the next request.
 void ChargeTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
   if (cost == 0) return;
   const ExactSpan debt = Sum(Ahead(state, now), PriceOfAny(limit, cost), limit.requests());
@@ -102,7 +102,8 @@ void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, 
   if (used > 0) DecideUnblocked(limit, state, hits, used, now);
 }
 
-// During a block a request takes nothing. It still has to fit when the block is over.
+// During a block a request takes nothing. It can pass when the block is over and the algorithm
+// alone would allow it.
 Decision DecideBlocked(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
                        base::Instant now) {
   Decision decision = DecideUnblocked(limit, state, hits, 0, now);
@@ -189,8 +190,9 @@ Decision DecideBlocking(const Limit& limit, BucketState& state, HitLog& hits, Co
     block.used = block.exists();
     return decision;
   }
-  // A request that can never fit is a mistake, and one that finds no room for its hit is not the
-  // client's fault. Until something is taken, further denials belong to the same violation.
+  // Two kinds of denial begin no block: a request that can never fit is a mistake, and a log
+  // without room for another hit is not the client's fault. After a block, denials belong to the
+  // same violation until a request takes something.
   if (decision.never_fits() || cost <= decision.remaining || (block.exists() && !block.used))
     return decision;
   block = NextBlock(limit.spec().block, block, now);

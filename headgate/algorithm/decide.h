@@ -50,11 +50,12 @@ inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cos
 }
 
 // The answer to a request that only asks whether it would pass: as Decide, but no block begins. The
-// caller undoes what it takes.
+// caller must undo the take.
 Decision Peek(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now);
 
-// Gives back at most what is still consumed, and returns the decision that a request of cost 0
-// would get afterwards. Returns RefundRefused() unless TakesRefunds(limit.algorithm()).
+// Gives back `cost`, but at most the amount that is still consumed. Returns the decision that a
+// request of cost 0 would get afterwards. Returns RefundRefused() unless
+// TakesRefunds(limit.algorithm()).
 absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
                                 base::Instant now);
 

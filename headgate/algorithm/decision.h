@@ -24,7 +24,7 @@ struct Decision {
   // Sliding windows only: until more than `remaining` is available, rounded up to 1 ns. 0 if all is
   // available, or if that is not known.
   base::Duration more_after{0};
-  base::Duration wait{0};  // only the queue: how long to hold the request before letting it go
+  base::Duration wait{0};  // queue only: how long to hold the request before it passes
   // More was charged than the limit can hold, so the excess has to be refilled first.
   bool overdrawn = false;
   // For how long the key is denied because of an earlier denial (LimitSpec::block); 0: it is not.

@@ -11,14 +11,15 @@ namespace {
 
 using base::uint128;
 
-// A share during the division. All fields except `whole` and `fraction` are in units of 1/unit.
+// A share during the division: whole + (rest + rest_part/parts)/unit. `even`, `want` and `rest` are
+// in units of 1/unit.
 struct Share {
   uint64_t even = 0;  // D
   uint64_t want = 0;
-  uint64_t whole = 0;     // the share, rounded down
-  uint64_t rest = 0;      // lost by rounding down, in units of 1/unit …
-  uint128 rest_part = 0;  // … plus this part of that unit …
-  uint128 parts = 1;      // … in units of 1/parts; the same for all whose rest_part is not 0
+  uint64_t whole = 0;     // the share, rounded down to a whole number
+  uint64_t rest = 0;      // the fraction that is cut off, rounded down
+  uint128 rest_part = 0;  // the rest of the fraction, in units of 1/parts
+  uint128 parts = 1;      // the same for all shares whose rest_part is not 0
 
   bool gives() const { return want < even; }
   uint64_t gap() const { return gives() ? even - want : want - even; }
@@ -64,8 +65,9 @@ Balance Weigh(std::span<const Share> shares) {
   return balance;
 }
 
-// Lends the surplus, which is less than all lack, in equal parts: to each λ·weight, at most what it
-// lacks. The clients that lack least for their weight come first, and what they leave raises λ.
+// Lends the surplus, which is smaller than the sum of all gaps, in equal parts: each client gets
+// λ·weight, but at most its gap. The clients with the smallest gap for their weight come first; the
+// surplus that they do not need raises λ for the others.
 void LendEqually(uint128 surplus, std::span<const ClientDemand> clients, uint64_t unit,
                  std::span<Share> shares) {
   std::vector<size_t> takers;
@@ -99,20 +101,21 @@ void LendEqually(uint128 surplus, std::span<const ClientDemand> clients, uint64_
   }
 }
 
-// The part that rounding down has taken, in units of 1/kFairCreditUnit. The parts of a unit are
-// below 2^76, so nothing overflows.
+// The fraction of the share that rounding down has cut off, in units of 1/kFairCreditUnit. `parts`
+// is below 2^76, so nothing overflows.
 FairCredit FractionOf(const Share& share, uint64_t unit) {
   const auto scale = static_cast<uint128>(kFairCreditUnit);
   const uint128 scaled = share.rest * scale + share.rest_part * scale / share.parts;
   return static_cast<FairCredit>(scaled / unit);
 }
 
-// Credits are sums of fractions that are cut off, so equal ones may differ in their last bits.
+// A credit is a sum of truncated fractions, so credits that should be equal may differ in their
+// last bits. Differences below this step are ignored.
 constexpr FairCredit kCreditStep = FairCredit{1} << 20;
 
 // Gives the remaining whole units to the clients that lost most by rounding down; among equals, to
-// the name that sorts first. If there are more clients than units, what they lost before counts
-// too.
+// the name that sorts first. If there are more clients than units, the losses of earlier divisions
+// count too.
 void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients, uint64_t unit,
                     std::span<Share> shares, std::vector<FairCredit>* credits) {
   uint64_t left = capacity;

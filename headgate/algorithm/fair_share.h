@@ -4,10 +4,11 @@
 //   D = capacity·weight/Σweights
 //   want = max(min(demand, capacity), D·reservation)      gap = D − want
 //
-// A client that wants less than D gives, and a client that wants more takes. Whatever nobody wants
-// goes back to the givers, in proportion to what they gave. Example: four clients share 40 (D = 10)
-// and asked for 3, 15, 40 and 10. The first gives 7. The second and third lack 5 and 30, so they
-// take 1 and 6 of it. The result is 3, 11, 16 and 10. With Lending::kMaxMin both take 3.5.
+// A client that wants less than D gives, and a client that wants more takes. The part that no
+// client wants goes back to the givers, in proportion to their gifts. Example: four clients share
+// 40 (D = 10) and asked for 3, 15, 40 and 10. The first gives 7. The second and third lack 5 and
+// 30, so they take 1 and 6 of it. The result is 3, 11, 16 and 10. With Lending::kMaxMin both take
+// 3.5.
 //
 // Pure and exact: shares are fractions until the largest-remainder method makes them whole, so they
 // always sum to the capacity. Definition: docs/reference/algorithms.md.
@@ -42,10 +43,10 @@ struct Ratio {
   bool operator==(const Ratio&) const = default;
 };
 
-// How clients that want more than D divide what the others leave.
+// How clients that want more than D divide the surplus of the others.
 enum class Lending : uint8_t {
-  kProportional,  // in proportion to what they lack
-  kMaxMin,        // equally (by weight), each at most what it lacks
+  kProportional,  // in proportion to their gaps
+  kMaxMin,        // equally (by weight), but no client gets more than its gap
 };
 
 // The part of its shares that a client has lost by rounding so far, in units of 1/kFairCreditUnit,
@@ -55,7 +56,7 @@ inline constexpr FairCredit kFairCreditUnit = FairCredit{1} << 44;
 
 struct ClientDemand {
   std::string_view name;             // unique; decides which client gets the last whole unit
-  std::optional<uint64_t> demand{};  // a new client has none, and is treated as if it wanted D
+  std::optional<uint64_t> demand{};  // absent for a new client, which is treated as if it wanted D
   uint32_t weight = 1;               // at least 1
   // From the last division. Counts only if there are more clients than the capacity has units.
   FairCredit credit = 0;

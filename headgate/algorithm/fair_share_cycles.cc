@@ -30,7 +30,7 @@ Instant FairSharePool::Advance(Instant now) {
   }
   EndFull(CycleEnd::kDue, due_);
   if (const int64_t more = (now - cycle_.start) / options_.cycle; more > 0) SkipCycles(more);
-  // All clients may have left.
+  // All clients may have left; then the next cycle begins at `now`.
   if (clients_.empty()) return Advance(now);
   FollowTime(now);
   Redivide();
@@ -62,7 +62,7 @@ void FairSharePool::BeginAnew(uint64_t capacity, Instant now) {
     Advance(now);
     return;
   }
-  // At most tenfold: a shorter time says too little.
+  // Demands are scaled up at most tenfold, because a shorter time says too little.
   const Duration elapsed = std::max(now - (due_ - options_.cycle), options_.cycle / 10);
   for (Client& client : clients_) {
     const auto scaled =
@@ -76,8 +76,8 @@ void FairSharePool::BeginAnew(uint64_t capacity, Instant now) {
   Redivide();
 }
 
-// The demands of a cycle that is cut short for a new client are not scaled to a full cycle: what
-// was asked for is known, and the rest would be a guess.
+// The demands of a cycle that is cut short for a new client are not scaled to a full cycle: the
+// demand for the rest of the cycle would be a guess.
 void FairSharePool::EndFull(CycleEnd reason, Instant end) {
   CountIdle(end - (due_ - options_.cycle));
   Refill(kSteps - step_);
@@ -105,10 +105,11 @@ void FairSharePool::BeginFull() {
   BeginBudget(options_.capacity);
 }
 
-// A part of a cycle says little about what a steady client wants: it seems to be idle, and if its
-// share were lent out for it, it would reclaim it too, and so on. So each client counts with what
-// it asked for in the last full cycle, or in this one if that is more, but at most its even share:
-// if a borrower's demand counted, borrowers could take turns in using the same surplus.
+// The demand so far in a cycle that ends early is too small for a steady client: it would look
+// idle, its share would be lent out, and it would reclaim that share in turn. So each client counts
+// with its demand of the last full cycle, or of this cycle if that is larger, but at most with its
+// even share. If the whole demand of a borrower counted, borrowers could take turns in using the
+// same surplus.
 void FairSharePool::EndEarly() {
   CountEnd(CycleEnd::kReclaim, cycle_.end, 1);
   cycle_.end = due_;
@@ -124,7 +125,8 @@ void FairSharePool::EndEarly() {
   before.reserve(clients_.size());
   for (const Client& client : clients_) before.push_back(client.capacity);
   Redivide();
-  // Whoever gained has room for it, even if others have used it already.
+  // A client whose capacity has grown may use the difference, even if other clients have used it
+  // already.
   uint64_t room = Room();
   for (size_t i = 0; i < clients_.size(); ++i) {
     const Client& client = clients_[i];

@@ -3,10 +3,10 @@
 //   its own   up to its even share, while the pool has room
 //   more      if the rest of the pool is enough for what the pool keeps for the others
 //
-// The pool keeps what a client is likely to ask for in the rest of the cycle: what it asked for in
-// this part of earlier cycles, and three times the root of that, because the deviation of requests
-// at random times is a root. As time passes this falls to nothing. So the pool lends what nobody
-// uses, to any client that asks. Two kinds of demand are kept apart:
+// The pool keeps the likely demand of each client for the rest of the cycle: its demand in this
+// part of earlier cycles, plus three times the root of that, because the number of requests at
+// random times deviates by its root. This amount falls to 0 until the cycle ends. So capacity that
+// nobody uses is lent to any client that asks. Two kinds of demand are kept apart:
 //
 //   at the beginning   in the first half of the cycle: kept up to the client's capacity as divided,
 //                      so clients that all ask then get exactly that
@@ -14,20 +14,21 @@
 //                      claim. So a client that comes back finds its own, and a storm cannot take
 //                      at the beginning what others will ask for later
 //
-// Late demands at random times deviate by twice the root of their sum, so clients have that margin
-// together. A client that was silent for a cycle may have gone: its margin falls faster.
+// The sum of the late demands, at random times, deviates by twice its root. The clients share that
+// margin. A client that was silent for a cycle may have gone, so its margin falls faster.
 //
 // A client that waits when it is told to does not show how much it wants. If it comes back when its
 // wait is over, it counts as if it wanted the whole pool, until it waits for the next cycle.
 //
-// A claim is what a client would have in this cycle if all had the same, but no more than they are
-// likely to want. It is found in each step. So what falls free late is lent in equal parts, to a
-// client that comes at times as to one that asks all the time.
+// A claim is a client's capacity in this cycle if all clients got the same, but none got more than
+// it is likely to want. Claims are computed again in each step. So capacity that becomes free late
+// in the cycle is lent in equal parts, whether a client asks now and then or all the time.
 //
-// The pace is one rule for the pool and for each client: what is left of the capacity, or of the
-// part, is for the time that is left. An eighth may come at once (or what there is for a second, at
-// least 64), and then at most twice the rate. A client passes if its own pace or that of the pool
-// allows it. So a storm is slowed down, and does not slow others that have not used their part.
+// The pace is one rule for the pool and for each client: the rest of the capacity, or of the
+// client's part, is spread over the rest of the cycle. An eighth may be used at once (or the amount
+// for one second, at least 64), and then at most twice the even rate. A client passes if its own
+// pace or that of the pool allows it. So a storm is slowed down, and does not slow down clients
+// that have not used their part.
 //
 // Example: four clients share 40 in 10 s. Three of them usually ask for 4 each, at even times, and
 // the fourth for more than it can get. At the beginning the pool keeps the 12 that the three are
@@ -50,14 +51,14 @@ constexpr uint32_t kStepsOfBeginning = FairSharePool::kSteps / 2;
 constexpr uint32_t kStepsOfLatePart = 4;
 // A client that waits a tenth of the cycle when it is told to asks at least once in the last steps.
 constexpr uint32_t kStepsOfLastLook = FairSharePool::kSteps / 8;
-constexpr uint64_t kUnit = FairSharePool::kSteps;  // of amounts that are not whole
+constexpr uint64_t kUnit = FairSharePool::kSteps;  // amounts with fractions are in units of 1/kUnit
 constexpr uint64_t kAll = kFairCapacityMax * kUnit;
-constexpr uint64_t kOpen = kAll + 1;  // a claim that is not found yet
-constexpr int kClaimPasses = 16;      // more would change little
+constexpr uint64_t kOpen = kAll + 1;  // a claim that is not computed yet
+constexpr int kClaimPasses = 16;      // more passes would change little
 constexpr uint64_t kPaceLeast = 64;
 constexpr uint64_t kPacePart = 8;
 
-// Rounded down, of a number below 2^62. Amounts are below 2^52.
+// The square root of a number below 2^62, rounded down. Amounts are below 2^52.
 uint64_t Root(uint64_t square) {
   uint64_t root = 0;
   for (uint64_t bit = uint64_t{1} << ((std::bit_width(square) + 1) / 2); bit > 0; bit >>= 1) {
@@ -70,7 +71,7 @@ uint64_t Root(uint64_t square) {
 // An amount and three times its root, in units of 1/kUnit.
 uint64_t WithRoots(uint64_t amount) { return amount + 3 * Root(amount * kUnit); }
 
-// Small numbers deviate more than roots say: up to two more.
+// Small numbers deviate by up to two more than three times their root.
 uint64_t SmallMargin(uint64_t amount) { return std::min(2 * kUnit, 3 * amount); }
 
 // The deviation of a late demand.
@@ -105,7 +106,7 @@ uint64_t FairSharePool::PartOf(const Client& client) const {
   return std::max(OwnOf(client) * kUnit, client.claim);
 }
 
-// A second's worth, or an eighth.
+// The amount for one second, or an eighth; at least kPaceLeast.
 uint64_t FairSharePool::AtOnce(uint64_t amount) const {
   const auto second = static_cast<uint64_t>(Duration(std::chrono::seconds(1)).count());
   const auto cycle = static_cast<uint64_t>(options_.cycle.count());
@@ -114,13 +115,13 @@ uint64_t FairSharePool::AtOnce(uint64_t amount) const {
   return std::max({kPaceLeast, amount / kPacePart, in_a_second});
 }
 
-// The rest of its usual late demand, at any time, in units of 1/kUnit.
+// The part of the client's usual late demand that is still to come, in units of 1/kUnit.
 uint64_t FairSharePool::LateRest(const Client& client) const {
   return client.late * (kSteps - step_) / (kSteps - kStepsOfBeginning);
 }
 
-// Requests of several clients at random times deviate by the root of their sum. One that wanted
-// more than its part has no part in that.
+// Clients whose requests come at random times share one margin, because their sum deviates by its
+// root. A client that wanted more than its part does not share it.
 bool FairSharePool::SharesMargin(const Client& client) const {
   return !client.obeys && client.demand_last * kUnit < PartOf(client);
 }
@@ -139,9 +140,9 @@ uint64_t FairSharePool::LateFor(const Client& client) const {
   uint64_t margin = MarginOf(rest);
   if (SharesMargin(client) && late_sum_ > 0)
     margin = static_cast<uint64_t>(base::WideMul(MarginOf(late_sum_), rest) / late_sum_);
-  // Nobody knows whether a client comes back that has been silent for a cycle.
+  // A client that has been silent for a cycle may not come back.
   if (client.demand == 0 && client.idle > Duration(0)) margin = margin * (kSteps - step_) / kSteps;
-  // It may ask at the same time in each cycle.
+  // The client may ask at the same time in each cycle.
   uint64_t same = 0;
   for (uint32_t part = 0; part < kLateParts; ++part) {
     if (step_ < kStepsOfBeginning + (part + 1) * kStepsOfLatePart) same += client.late_at[part];
@@ -149,7 +150,7 @@ uint64_t FairSharePool::LateFor(const Client& client) const {
   return std::max(rest + margin, same);
 }
 
-// It waits for the next cycle.
+// Whether the client waits for the next cycle.
 bool FairSharePool::HasLeft(const Client& client) const {
   return client.obeys && client.told != Told::kNothing && client.told_until >= due_;
 }
@@ -166,8 +167,9 @@ uint64_t FairSharePool::WantOf(const Client& client) const {
   return std::min(std::max(client.demand * kUnit, used + likely), kAll);
 }
 
-// Equal parts of what all have used and may still use. A client that wants less leaves more to the
-// others, so each pass finds further ones that have all they want.
+// Divides the amount that all clients have used and may still use into equal parts. A client that
+// wants less than its part leaves more to the others, so each pass finds further clients that get
+// all they want.
 void FairSharePool::FindClaims() {
   uint64_t rest = Room() * kUnit;
   uint64_t weights = 0;
@@ -196,11 +198,11 @@ void FairSharePool::FindClaims() {
   }
 }
 
-// Roots take time, so they are found once in each step.
+// Roots take time, so they are computed once in each step.
 void FairSharePool::Expect(Client& client) {
   const uint64_t left = kSteps - step_;  // at least 1
   client.pace_max = static_cast<int64_t>(AtOnce(PartOf(client) / kUnit) * kUnit);
-  // Rounded down, so that nothing is kept at the end.
+  // Rounded down, so that the pool keeps nothing at the end of the cycle.
   client.early = std::min(client.capacity, client.even * options_.reservation.numerator /
                                                options_.reservation.denominator);
   if (!client.asked_once) {
@@ -270,14 +272,15 @@ void FairSharePool::FollowTime(Instant now) {
   needs_division_ ? Redivide() : ExpectAll();
 }
 
-// A pool that may be used at once has no pace.
+// A pool whose whole capacity may be used at once has no pace.
 void FairSharePool::FindPace() {
   const uint64_t most = AtOnce(options_.capacity);
   pace_max_ = static_cast<int64_t>(most);
   is_paced_ = options_.is_paced && options_.capacity > most;
 }
 
-// A client's part is for the time until it may look for the last time.
+// A client's part is spread over the cycle except its last kStepsOfLastLook steps. When these
+// begin, a client that waits as it is told asks for the last time.
 void FairSharePool::Refill(uint32_t steps) {
   if (!is_paced_) {
     pace_ = pace_max_;
@@ -315,8 +318,8 @@ void FairSharePool::CountLate(Client& client, Cost cost) {
   }
 }
 
-// The times of its requests are forgotten by half in each cycle. Its demand counts at most as its
-// part could have used, and half of that if the time does not matter.
+// Each cycle halves the weight of the earlier times of requests. A late demand counts up to the
+// client's part, or up to half of the part if its time in the cycle does not matter (LearnLate).
 void FairSharePool::EndLate(Client& client) {
   uint64_t left = PartOf(client);
   for (uint32_t part = 0; part < kLateParts; ++part) {
@@ -330,7 +333,8 @@ void FairSharePool::EndLate(Client& client) {
   client.came_back = client.insisted = false;
 }
 
-// A cycle without a request says nothing of the next one.
+// Call it only for a cycle with requests: a cycle without a request says nothing about the next
+// one.
 void FairSharePool::LearnLate(Client& client) {
   const uint64_t part = PartOf(client);
   uint64_t late = 0;
@@ -341,7 +345,7 @@ void FairSharePool::LearnLate(Client& client) {
   client.late = (client.late * (client.cycles - 1) + late) / client.cycles;
 }
 
-// A client is told whole seconds, so it may come back a second later.
+// A client learns its wait in whole seconds, so it may come back up to a second late.
 void FairSharePool::HearFrom(Client& client, Instant now) {
   client.asked = now;
   if (client.told == Told::kNothing) return;
@@ -350,15 +354,17 @@ void FairSharePool::HearFrom(Client& client, Instant now) {
     Keep(client);
   };
   if (now < client.told_until) {
-    // A client that does not look at what is left does not insist.
+    // A client that was told that nothing remains (kNoneLeft) may ignore that; only asking again
+    // after a denial is insisting.
     if (client.told == Told::kDenied) client.insisted = true;
     keep();
     return;
   }
   const Duration wait = client.told_until - client.told_at;
   const Duration late = now - client.told_until;
-  // A client that asks at the beginning of each cycle comes back in the next one without being
-  // told. If it has used the last of the pool, it was told to, and comes then.
+  // A client that asks at the beginning of each cycle would come back in the next cycle without
+  // being told, so coming back then proves nothing. After kNoneLeft, coming back counts only if the
+  // answer was given in this cycle, or if the client came soon after its wait.
   const bool is_for_wait =
       client.told == Told::kDenied || client.told_at >= due_ - options_.cycle || late <= wait / 8;
   if (is_for_wait && late <= wait + std::chrono::seconds(1)) client.came_back = true;

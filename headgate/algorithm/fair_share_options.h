@@ -11,7 +11,7 @@ namespace headgate::algorithm {
 
 // The effect of a client that first appears in the middle of a cycle.
 enum class OnNewClient : uint8_t {
-  kRedivide,  // the shares change; what was used stays counted, and the cycle still ends at its
+  kRedivide,  // the shares change; use so far stays counted, and the cycle still ends at its
               // original time
   kRestart,   // a new cycle begins. Trusts its clients: each new name renews everyone's allowance
 };
@@ -38,8 +38,8 @@ struct FairShareOptions {
   // even share is counted, although others borrow it. 0: clients never leave.
   uint32_t leave_after_cycles = 10;
   uint32_t clients_max = 1024;  // a further client replaces the one with the longest silence
-  // Whether the pool spreads its capacity over the cycle (fair_share_lending.cc). Not needed if
-  // something else bounds what is in flight.
+  // Whether the pool spreads its capacity over the cycle (fair_share_lending.cc). This is not
+  // needed if something else bounds the requests in flight.
   bool is_paced = true;
 
   bool operator==(const FairShareOptions&) const = default;

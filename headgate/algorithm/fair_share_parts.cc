@@ -1,5 +1,5 @@
-// A pool that several instances share: each of them takes parts, spends them, and says what its
-// clients asked for.
+// A pool that several instances share: each of them takes parts, spends them, and reports the
+// demands of its clients.
 #include <algorithm>
 #include <iterator>
 

@@ -9,13 +9,13 @@ namespace {
 // any cost.
 Cost Bounded(Cost cost) { return std::min<Cost>(cost, kFairCapacityMax); }
 
-// A client may have this many requests at once before it is no longer behind, and is never further
-// ahead than twice as many.
+// A client that sends this many requests at once is no longer behind. Its turn is never further
+// ahead than by kTurnLead requests.
 constexpr uint64_t kTurnBurst = 8;
 constexpr uint64_t kTurnLead = 2 * kTurnBurst;
 constexpr uint64_t kTurnUnit = 1024;
 
-// With more clients, a new one does not divide the pool at once.
+// If the pool has more clients, a new client does not cause a division at once.
 constexpr size_t kDividedAtOnce = 256;
 
 uint32_t ClampWeight(uint32_t weight) { return std::clamp<uint32_t>(weight, 1, kFairWeightMax); }
@@ -93,19 +93,20 @@ bool FairSharePool::IsOnPace(std::string_view name, Cost cost, base::Instant now
 
 bool FairSharePool::IsBehind(std::string_view name, Cost cost) const {
   const Client* client = Find(name);
-  // A pool that was read from bytes (FairShareState) has no turns before its first division.
+  // A pool that was read from bytes (FairShareState) has no weights, and so no turns, before its
+  // first division.
   if (client == nullptr || weights_ == 0 || cost > kTurnBurst) return false;
   return std::max(client->turn, turn_) + cost * TurnLength(*client) <=
          turn_ + kTurnBurst * TurnLength(*client);
 }
 
-// The progress of turn_ after which a client may have another request. It is a third longer than
-// that of clients with equal turns, so that nobody is behind if all of them ask for too much.
+// The progress of turn_ after which a client may have another request. It is a third longer than an
+// even turn, so that no client counts as behind if all of them ask for too much.
 uint64_t FairSharePool::TurnLength(const Client& client) const {
   return weights_ * kTurnUnit * 4 / (uint64_t{client.weight} * 3);
 }
 
-// The bounds exclude overflow: turn_ begins anew in each full cycle.
+// The sums cannot overflow, because turn_ starts at 0 in each full cycle.
 void FairSharePool::CountTurn(Client& client, Cost cost) {
   const uint64_t length = TurnLength(client);
   const uint64_t next = std::max(client.turn, turn_) + std::min<Cost>(cost, kTurnLead) * length;
@@ -116,7 +117,8 @@ void FairSharePool::CountTurn(Client& client, Cost cost) {
 
 ClientView FairSharePool::client(size_t index) const {
   const Client& client = clients_[index];
-  // A client whose even share is 10/3 has borrowed nothing if it has 3 or 4.
+  // Neither bound counts rounding as a loan: a client with an even share of 10/3 and a capacity of
+  // 3 or 4 has borrowed nothing.
   const uint64_t own_least = std::min(client.capacity, client.even);
   const uint64_t own_most = std::max(client.capacity, client.even_up);
   return {.name = client.name,
@@ -157,12 +159,14 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
   }
   Expect(client);
   client.pace = client.pace_max;
-  // An invented name is worth one request.
+  // A new name gets one request before others in the order of turns, so inventing names gains
+  // little.
   client.turn = turn_ + (kTurnBurst - 1) * TurnLength(client);
   return &client;
 }
 
-// Until the next division it has its own: a flood of names divides the pool once in a while only.
+// Gives the client its even share without dividing the pool, so that a flood of new names does not
+// cause a division for each name. The next step divides.
 void FairSharePool::JoinUndivided(Client& client) {
   FindWeights();
   client.even = options_.capacity * client.weight / weights_;
@@ -170,8 +174,9 @@ void FairSharePool::JoinUndivided(Client& client) {
   needs_division_ = true;
 }
 
-// The client with the longest silence makes way, unless even that one asks at this moment. The new
-// one takes its capacity. Requests that were admitted stay counted.
+// Replaces the client that has been silent for longest, unless its last request is as recent as
+// this one; then returns null. The new client takes over its capacity. Admitted requests stay
+// counted.
 FairSharePool::Client* FairSharePool::Replace(Client joining) {
   const auto silent = std::min_element(
       clients_.begin(), clients_.end(),
@@ -198,8 +203,9 @@ Decision FairSharePool::PeekUnregistered(base::Instant now) const {
   return {.limit = even, .remaining = std::min(even, Room()), .reset_after = Left(now)};
 }
 
-// Its own is lent out, and the request is within it. Whole numbers: a client with 3 of 10/3 lacks
-// nothing, so it cannot reclaim in cycle after cycle.
+// Whether a part of the client's even share is lent out and the request is within that share.
+// Shares are compared as whole numbers: a client that has 3 of 10/3 lacks nothing, so it cannot
+// reclaim in every cycle.
 bool FairSharePool::MayReclaim(const Client& client, Cost cost) const {
   return options_.reclaim == Reclaim::kAtOnce && client.capacity < client.even &&
          client.used <= client.even && cost <= client.even - client.used;

@@ -15,7 +15,8 @@ constexpr uint8_t kVersion = 4;
 constexpr uint8_t kVersionFirst = 1;
 constexpr uint8_t kVersionOfRoots = 2;
 constexpr uint8_t kVersionOfWholeClaims = 3;
-// 64 times the largest share, and in the second version beyond three roots of that.
+// The largest pace of a client: 64 times the largest share; in the second version, three roots of
+// that.
 constexpr int64_t kPaceOwnMax = int64_t{1} << 38;
 constexpr int64_t kPaceOwnMaxOfRoots = int64_t{1} << 32;
 // Twice the largest share of each client, in units of 1/kSteps.
@@ -203,7 +204,7 @@ std::optional<FairSharePool> FairShareState::Parse(std::string_view bytes) {
   for (size_t i = 0; i < count && reader.complete(); ++i) {
     Client& client = pool.clients_.emplace_back();
     CodeClient(reader, client, version);
-    // It said whether the client was new.
+    // In this version the field said whether the client was new.
     if (version == kVersionOfRoots)
       client.cycles = client.cycles > 0 ? 0 : FairSharePool::kLateCycles;
     if (version <= kVersionOfWholeClaims) {

@@ -5,9 +5,9 @@
 //
 // Numbers are LEB128: seven bits per byte, the lowest first. Each pool has one form only. There is
 // no checksum; the envelope of a value has one. A pool of four clients takes about 300 bytes, one
-// of 1,024 clients whose names have 20 bytes about 90 KiB. Versions 1 to 3 are read, too: the
-// first had nothing of what is kept for clients (fair_share_lending.cc), in the second a client
-// had three roots of its even share at once, and in the third a claim was a whole number.
+// of 1,024 clients whose names have 20 bytes about 90 KiB. Versions 1 to 3 are read, too. The first
+// had no amounts kept for clients (fair_share_lending.cc). In the second a client had three roots
+// of its even share at once. In the third a claim was a whole number.
 #pragma once
 
 #include <cstddef>

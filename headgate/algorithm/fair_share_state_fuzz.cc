@@ -1,4 +1,4 @@
-// Any bytes: those that are a pool have one form in each version, and the pool can decide.
+// Reads any bytes as a pool. A pool that can be read has one form in each version, and can decide.
 #include "headgate/algorithm/fair_share_state.h"
 
 #include <algorithm>

@@ -41,7 +41,7 @@ struct FairShareCounts {
 
 struct ClientFigures {
   uint32_t weight = 1;
-  uint64_t demand = 0;    // in the last full cycle; what the capacity was computed from
+  uint64_t demand = 0;    // in the last full cycle; the basis of the capacity
   uint64_t capacity = 0;  // in this cycle
   // The difference between the capacity and the even share D, without the effect of rounding: at
   // most one of them is not 0.

@@ -19,7 +19,8 @@ void ChargeFixedWindow(const Limit& limit, BucketState& state, Cost cost, base::
 void UndoFixedWindow(const Limit& limit, BucketState& state, Cost cost, base::Instant taken_at,
                      base::Instant now);
 
-// The hits of a window must not overflow the counter and so empty the window.
+// The counter of a window stops at its largest value: if it overflowed, the window would look
+// empty.
 inline uint32_t SaturatingSum(uint32_t count, Cost cost) {
   constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
   return cost > kMax - count ? kMax : count + static_cast<uint32_t>(cost);

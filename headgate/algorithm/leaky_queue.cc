@@ -5,7 +5,8 @@
 namespace headgate::algorithm {
 namespace {
 
-// The number of single requests that the queue would still accept while it is `wait` long.
+// The number of requests of cost 1 that the queue still accepts if the next one has to wait for
+// `wait`.
 uint64_t RoomFor(const Limit& limit, ExactSpan wait) {
   const ExactSpan span = SpanOf(limit);
   if (wait > span) return 0;

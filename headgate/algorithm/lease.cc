@@ -22,7 +22,7 @@ uint64_t OutstandingOf(const Leases& leases) {
   return sum;
 }
 
-// The end of the window that holds `now`, which is also that of a window that would open now.
+// The end of the window that contains `now`; if no window is open, of the one that would open now.
 Instant EndOfWindow(const Limit& limit, const BucketState& state, Instant now) {
   if (limit.algorithm() == Algorithm::kFixedWindow) {
     const bool open = state.edge > static_cast<uint64_t>(now.ns);
@@ -70,9 +70,10 @@ void ForgetEndedLeases(const Limit& limit, const BucketState& state, Leases& lea
   });
 }
 
-// Gives back `unspent` requests of a lease that ended at `ended_at`, when they were counted as
-// spent. The first instant of a window belongs to the one before, with which its leases ended. A
-// fixed window forgets ended leases when it is over.
+// Gives back `unspent` requests of a lease that ended at `ended_at`; they were counted as spent at
+// that instant. If the lease ended with its window, `ended_at` is the first instant of the next
+// window, so the requests count one nanosecond earlier. A fixed window forgets ended leases when it
+// is over.
 void GiveBackLate(const Limit& limit, BucketState& state, uint64_t unspent, Instant ended_at,
                   Instant now) {
   if (limit.algorithm() == Algorithm::kFixedWindow) {
@@ -115,8 +116,8 @@ void TakeReports(const Limit& limit, BucketState& state, Leases& leases, const L
 
 uint64_t Microseconds(Duration time) { return static_cast<uint64_t>(time.count() / 1000); }
 
-// How much may be granted of `left`. All leases together stay below 2^32, which is the overflow
-// argument here and in the scripts.
+// The part of `left` that may be granted. All leases together stay below 2^32, so no sum overflows
+// here or in the scripts.
 uint32_t Grantable(const LeaseAsk& ask, uint64_t left, const Leases& leases,
                    std::optional<Duration> window_left) {
   uint64_t mine = 0;
@@ -157,8 +158,8 @@ HeldByOthers OthersOf(const Leases& leases, uint64_t node) {
   return held;
 }
 
-// Whether a request that the bucket denies would pass if nothing were out on lease. Costs that no
-// lease can have are skipped.
+// Whether a request that the bucket denies would pass if no requests were leased. A cost that no
+// lease can hold never counts as withheld.
 bool IsWithheld(const Limit& limit, Cost cost, uint64_t left, uint64_t others) {
   return others > 0 && cost <= std::min({limit.capacity(), left + others, kLeaseRequestsMax});
 }
@@ -181,8 +182,9 @@ void DropLeases(const Limit& limit, Leases& leases, Instant now) {
 void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, Instant now) {
   if (limit.denies_all()) return;
   now = std::max(now, state.seen);
-  // Nothing comes back into a window after the one in which a lease ended, not even if a lease of
-  // an earlier limit opens the next one.
+  // The unspent part of a lease comes back only into the window in which the lease ended. Remember
+  // now whether the window is over: HoldLeases can open the next window, for a lease of an earlier
+  // limit.
   const uint64_t edge = state.edge;
   const bool window_is_over =
       limit.algorithm() == Algorithm::kFixedWindow && edge <= static_cast<uint64_t>(now.ns);
@@ -205,7 +207,7 @@ void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, Instan
   std::erase_if(leases, [&](const Lease& lease) {
     return !lease.IsLive(now) && (!lease.has_ended() || is_of_the_past(lease));
   });
-  // A bucket that is never full would remember all of them.
+  // A bucket that is never full would otherwise remember all ended leases.
   if (some_end && IsTokenBucket(limit.algorithm())) {
     std::erase_if(leases, [&](const Lease& lease) {
       return lease.has_ended() && HasRefilled(limit, lease.granted, now - lease.expires_at);
@@ -301,7 +303,7 @@ Duration NextAfter(const Limit& limit, BucketState state, Cost cost, uint64_t ot
                    Instant others_until, Instant now) {
   NoHits no_hits;
   cost = std::max<Cost>(1, cost);
-  // The request does not come before that moment, so it is not counted.
+  // The request comes only at the computed time, so it is not counted as a denied request before.
   LimitSpec spec = limit.spec();
   const bool counts_denied = std::exchange(spec.count_denied, false);
   const Decision decision =
@@ -338,7 +340,7 @@ void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases,
     if (state.edge < back_ns) state.count = 0;
     state.edge -= std::min(state.edge, back_ns);
   }
-  // The counts of a sliding counter become those of the window of now.
+  // The two counts of a sliding counter move to the window that contains `now`.
   state.seen = now;
   if (!IsWindow(limit.algorithm()) || !open) return;
   const Instant end = EndOfWindow(limit, state, now);

@@ -51,8 +51,8 @@ inline constexpr uint64_t kSmallShare = 32;
 // lease would be one request.
 inline constexpr uint64_t kFewLeft = 64;
 
-// How long no lease is granted after the last one has ended that withheld a request: the request
-// comes again in the first half of it.
+// After the last lease that withheld a request has ended, no lease is granted for this long. The
+// request is repeated in the first half of this time.
 inline constexpr base::Duration kWithheldLonger = std::chrono::milliseconds(500);
 
 // Names a lease. A node never uses a number twice for the same bucket; a process that restarts is
@@ -74,7 +74,7 @@ struct Lease {
   base::Instant expires_at{
       0};  // on the store's clock; from this instant on the whole lease counts as spent
 
-  // Granted and not reported; of an ended lease, nothing.
+  // The requests that are granted and not reported as spent; 0 for an ended lease.
   uint32_t outstanding() const { return granted > reported ? granted - reported : 0; }
   bool has_ended() const { return reported == kEnded; }
   bool IsLive(base::Instant now) const { return expires_at > now; }
@@ -104,7 +104,7 @@ struct LeaseAsk {
   Cost cost = 0;       // of the request; 0: none
   uint64_t want = 0;   // the node's demand for as long as a lease lives; 0: no lease
   uint64_t brief = 0;  // its demand for about 100 ms
-  // A brief lease is at most one of this many parts of the rest. 1: of an overloaded key.
+  // A brief lease is at most 1/parts of the bucket's rest. 1: the key is overloaded.
   uint32_t parts = 1;
   base::Duration ttl{0};  // the longest that it may live at the store
   std::span<const LeaseReport> reports{};
@@ -122,20 +122,20 @@ struct LeaseGrant {
   bool operator==(const LeaseGrant&) const = default;
 };
 
-// When the request of an ask was taken, if the answer at `at` has a lease of at most `ttl`. An ask
-// that arrives twice takes once, and the second answer names the lease of the first: its shorter
-// rest shows when the first answer was given. A lease that ends with its window does not show that,
-// but then both answers are in the same window.
+// A node has asked for a lease of `ttl`, and got the answer `grant` at the time `at`: when the
+// store took the cost of the request. If an ask arrives twice, it takes once, and the second answer
+// names the same lease with a shorter ttl, which shows the time of the first answer. The ttl of a
+// lease that ends with its window does not show this, but then both answers are in the same window.
 inline base::Instant TakenAt(const Limit& limit, const LeaseGrant& grant, base::Duration ttl,
                              base::Instant at) {
   if (grant.granted == 0 || IsWindow(limit.algorithm())) return at;
   return base::Clamp(at - std::max(base::Duration(0), ttl - grant.ttl));
 }
 
-// Whether leases are granted under this limit. Not if the limit lets requests overdraw it, since
-// only the store knows whether it is overdrawn. Not if a denial begins a block, which has to hold
-// at once for all nodes. Not of a sliding counter that counts denied
-// requests: a denial weighs on the next window, so every denial has to reach the store. In a fixed
+// Whether leases are granted under this limit. Three kinds of limits grant no leases. If requests
+// may overdraw the limit, only the store knows whether the bucket is overdrawn. If a denial begins
+// a block, the block has to hold at once for all nodes. If a sliding counter counts denied
+// requests, a denial weighs on the next window, so every denial has to reach the store. In a fixed
 // window the first counted denial uses up the rest, so a node may deny until the window ends by
 // itself: no more than `requests` pass in it either way.
 inline bool CanLease(const Limit& limit) {
@@ -157,12 +157,13 @@ void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, base::
 Decision DecideLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
                       base::Instant now);
 
-// As Refund, for a bucket with leases: gives back at most what is consumed and not out on lease.
+// As Refund, for a bucket with leases: gives back at most the amount that is consumed and not out
+// on lease.
 Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
                       base::Instant now);
 
-// As Charge and Undo, for a bucket with leases. An undo gives back at most what is consumed and not
-// out on lease.
+// As Charge and Undo, for a bucket with leases. An undo gives back at most the amount that is
+// consumed and not out on lease.
 Decision ChargeLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
                       base::Instant now);
 Decision UndoLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
@@ -175,27 +176,28 @@ Decision UndoLeased(const Limit& limit, BucketState& state, Leases& leases, Cost
 //   holds = max(min(want, (left + mine) / 32), min(brief, (left + mine) / parts))
 //   granted = min(left, holds − mine)
 //
-// but nothing if left + mine < kFewLeft and parts > 1. In a window that ends before kBrief is over,
+// but 0 if left + mine < kFewLeft and parts > 1. In a window that ends before kBrief is over,
 // `brief` is the part for the time that is left.
 //
 // If a request is denied only because of the leases of others, although at least kFewLeft are left,
-// it leaves a mark: a lease of nothing. While a mark lives, leases are granted only to nodes for
-// which the key is overloaded. Otherwise requests of large costs would never pass beside small ones
-// that are always leased.
+// it leaves a mark, which is a lease of 0 requests. While a mark lives, leases are granted only to
+// nodes for which the key is overloaded. Otherwise requests with large costs would never pass while
+// small requests keep everything leased.
 //
-// Returns the decision, whose `remaining` is the rest after the grant. An ask that comes twice
-// while its lease lives is answered with that lease, and takes nothing again. Nothing is granted
-// while kLeasesMax leases live. A lease of a window ends with it.
+// Returns the decision, whose `remaining` is the rest after the grant. If an ask arrives a second
+// time while its lease lives, the answer is that lease, and nothing is taken again. Nothing is
+// granted while kLeasesMax leases live. In a window, a lease ends at the latest when the window
+// ends.
 //
-// A report of a lease that has ended gives back its unspent part, as far as it is certainly still
-// missing. In a token bucket, that is the part that has not refilled since the end. In a window, it
-// is the part that counts in the window of that end, if this window is still open (in a sliding
-// counter: or is the previous one).
+// A late report of an ended lease gives back the unspent part, as far as the bucket certainly still
+// lacks it. A token bucket lacks the part that has not refilled since the lease ended. A fixed
+// window lacks it while the window in which the lease ended is open, and a sliding counter also
+// while that window is the previous one.
 Decision AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
                   base::Instant now, LeaseGrant& grant);
 
-// LeaseGrant::next_after of a bucket in this state, while others hold `others` requests on leases
-// of which the last ends at `others_until`.
+// Computes LeaseGrant::next_after for a bucket in this state, while other nodes hold `others`
+// leased requests, whose last lease ends at `others_until`.
 base::Duration NextAfter(const Limit& limit, BucketState state, Cost cost, uint64_t others,
                          base::Instant others_until, base::Instant now);
 

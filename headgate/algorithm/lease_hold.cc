@@ -13,8 +13,8 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-// Requests that are granted and not reported. 64 bits hold the sum of more leases than any bucket
-// has bytes for.
+// Leased requests that are granted and not reported. A bucket has too few leases to overflow a sum
+// of 64 bits.
 struct Outstanding {
   uint64_t all = 0;
   uint64_t live = 0;
@@ -87,7 +87,7 @@ void HoldQueue(const Limit& limit, const Outstanding& out, BucketState& state, I
   // Nothing drains before the store's clock has reached the bucket's time.
   if (state.edge > static_cast<uint64_t>(now.ns))
     state.edge += static_cast<uint64_t>((out.live_until - now).count());
-  // With burst + 1 turns taken nobody may wait.
+  // With burst + 1 turns taken, no further request may wait.
   HoldEdge(limit, out.live_until, out.live, limit.capacity() + 1, state);
   state.seen = out.live_until;
 }

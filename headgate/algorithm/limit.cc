@@ -136,7 +136,7 @@ Problem Limit::SetBucket(const LimitSpec& spec) {
     }
   }
   const uint128 span_numerator = uint128{capacity_} * period_;
-  // A queue promises turns up to one interval beyond its span.
+  // The last turn of a queue is up to one interval beyond its span.
   const uint64_t beyond = IsQueue(spec.algorithm) ? period_ : 0;
   if (base::CeilDiv(span_numerator + beyond, requests) >= kSpanMax) {
     return LimitProblem{

@@ -51,11 +51,11 @@ struct LimitSpec {
   Align align = Align::kEpoch;  // fixed windows only
   base::TimeZone zone{};        // calendar alignments only
   bool count_denied = false;    // fixed window and sliding counter only: denied requests count too
-  // Not the queue: a request that does not fit is admitted all the same, unless the bucket is
-  // overdrawn already.
+  // A request that does not fit is admitted nevertheless, unless the bucket is overdrawn already. A
+  // queue cannot be overdrawn.
   bool overdraw = false;
-  // After a denial the key stays denied for this long. Not together with count_denied or overdraw,
-  // which handle excess requests in other ways.
+  // After a denial the key stays denied for this long. It cannot be combined with count_denied or
+  // overdraw, which handle excess requests in other ways.
   BlockLengths block{};
 
   bool operator==(const LimitSpec&) const = default;

@@ -15,7 +15,7 @@ Decision DecideSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& 
                                 base::Instant now);
 
 // The least number of hits that a log keeps when it is charged more than its limit. A log with a
-// larger limit keeps as many hits as its limit has requests, and the charge.
+// larger limit keeps as many hits as its limit has requests, plus the charge.
 inline constexpr uint64_t kChargedHitsMin = 64;
 
 // As Charge and Undo (decide.h). `now` is not before the latest time seen.

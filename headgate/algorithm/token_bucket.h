@@ -102,7 +102,8 @@ inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
 }
 
 // The decision of a limit of 0 requests, whatever its burst: denied forever, except for a cost of
-// 0. The bucket is left unchanged, so what was consumed under another limit stays consumed.
+// 0. The bucket is left unchanged, so requests that were consumed under another limit stay
+// consumed.
 inline Decision DenyAll(const Limit& limit, Cost cost) {
   return {.allowed = cost == 0,
           .limit = limit.denies_all() ? 0 : limit.capacity(),

@@ -114,7 +114,8 @@ HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::s
 const bool kHasAes = __builtin_cpu_supports("aes") != 0;
 #endif
 
-// In moves of 16, 8 or 4 bytes, of which the last overlaps the one before: without a call.
+// Copies in moves of 16, 8 or 4 bytes, the last of which may overlap the one before, so that no
+// function is called.
 void CopyShort(std::string_view from, char* out) {
   const auto move = [&]<size_t kSize>(std::integral_constant<size_t, kSize>) {
     for (size_t i = 0; i + kSize < from.size(); i += kSize)

@@ -6,10 +6,10 @@
 //   count - error <= the weight of a key <= count        error <= N / m
 //   each key with a weight above N / m has a counter
 //
-// A key without a counter takes over the smallest one: its new count begins at the old one, which
-// is then its error.
+// A key without a counter takes over the smallest counter: its count begins at the old count, which
+// becomes its error.
 //
-// Two of them are merged into one (Agarwal et al., "Mergeable Summaries", PODS 2012): a key that
+// Two sketches are merged into one (Agarwal et al., "Mergeable Summaries", PODS 2012): a key that
 // has a counter in only one of them may have come to the other one as often as its smallest counter
 // says. The m largest of all counters are kept. The bounds hold again, with N as the sum of both.
 #pragma once
@@ -53,7 +53,7 @@ class HeavyHitters {
     uint32_t label = 0;  // of the key; its Hitter has the last one
   };
   // Counts a request of a key. `hash` is its keyed hash: with a known secret, a client could make
-  // two keys share a counter. The memory is reserved before.
+  // two keys share a counter. Add allocates nothing: the memory was reserved at the beginning.
   void Add(const Hash128& hash, std::string_view key, const Request& request);
 
   struct Hitter {
@@ -109,7 +109,7 @@ class HeavyHitters {
   By by_;
   Keys keys_;
   uint64_t total_ = 0;
-  std::vector<Counter> counters_;  // with a count of 0: of no key
+  std::vector<Counter> counters_;  // 0 if the counter has no key
   std::vector<uint32_t> heap_;     // of counters, the smallest count first
   struct HashOfKey {
     size_t operator()(const Hash128& key) const { return key.low; }

@@ -44,7 +44,7 @@ IpNetworkMap::IpNetworkMap(std::vector<Item> items) {
   while (!around.empty()) {
     const bool is_end = around.back().last == kLastAddress;
     close();
-    if (is_end) break;  // the networks around it end there too
+    if (is_end) break;  // the networks that contain it end there too
   }
 }
 

@@ -24,7 +24,7 @@ struct Answer {
 class Talk {
  public:
   virtual ~Talk() = default;
-  // Appends what comes before the first request: the login, if it is a message of its own.
+  // Appends the login, if it is a message of its own: it precedes the first request.
   virtual void Greet(std::string& /*output*/) {}
   virtual bool greeted() const { return true; }
   // Appends the request about the key of this number.

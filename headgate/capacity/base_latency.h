@@ -1,8 +1,8 @@
 // The mean latency of an upstream whose requests do not wait for each other.
 //
-// An upstream that is always loaded never shows it, so it is measured on purpose: for a moment the
-// limit is half of the requests that the upstream works on at once, requests that were sent earlier
-// drain, and the next 200 are sampled (up to 600 if their latencies differ much). A sample counts
+// An upstream that is always loaded never shows it, so it is measured on purpose. For a moment the
+// limit is half of the requests that the upstream works on at once. Requests that were sent earlier
+// drain, then the next 200 are sampled (up to 600 if their latencies differ much). A sample counts
 // if it was *sent* in that moment, whenever its answer arrives; otherwise slow answers would be
 // missing from the mean.
 //

@@ -69,7 +69,7 @@ class BurstLimit {
   }
 
  private:
-  // How much the limit may grow: 4 quarters double it.
+  // How much the limit may grow, in quarters: 4 double it.
   static uint64_t QuartersMore(const LoadWindow& window) {
     uint64_t quarters = 4;
     while (quarters > 0 &&

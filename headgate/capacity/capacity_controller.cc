@@ -149,7 +149,7 @@ Instant CapacityController::Advance(Instant now) {
   fall_watch_.window().Advance(now, in_flight_, limit());
   if (base_.is_limiting()) {
     base_.Advance(now);
-    // The load was reduced on purpose, so what was counted says nothing.
+    // The load was reduced on purpose, so the counts of this window say nothing.
     RestartWindows(now);
     return now;
   }
@@ -172,7 +172,7 @@ bool CapacityController::IsWindowOver() const {
   if (elapsed < options_.window) return false;
   const bool is_long = elapsed >= options_.window * kBurstWindow;
   if (window_.IsInBursts()) {
-    // The answers of a whole burst are compared, so it should be over.
+    // The answers of a whole burst are compared, so the burst should be over.
     if (is_long ? window_.answered() >= kAnswersLeast : uint64_t{in_flight_} * 4 > limit())
       return is_long;
   }
@@ -226,8 +226,8 @@ void CapacityController::EndWindow(const LoadWindow& window, Instant now) {
                        is_saturated ? OnSaturated(window, rate, now) : OnUnsaturated(window, rate));
 }
 
-// The limit was too high. It falls to twice what the first answers and the rate suggest, because
-// both are rough.
+// The limit was too high. It falls to twice the value that the first answers and the rate suggest,
+// because both are rough.
 void CapacityController::OnColdQueue() {
   if (base_.is_known() || window_.answered() < kAnswersLeast) return;
   const uint64_t rate = std::min(window_.RateMilli(), kPerSecondMax * kMilli);
@@ -251,11 +251,11 @@ void CapacityController::OnFailing(const LoadWindow& window, uint64_t rate) {
   if (++failing_windows_ < 2 || no_cut_windows_ > 0) return;
   uint32_t limit = limit_ - std::max(limit_ / 4, 1u);
   if (!window.IsSaturated()) {
-    // It seems to shed load before the limit binds: the last request was one too many.
+    // The upstream seems to shed load before the limit binds: its last request was one too many.
     if (!window.IsOftenFailing() || limit_ < window.in_flight_most()) return;
     limit = std::max(window.in_flight_most(), 1u) - 1;
   }
-  // Compared with the first of several cuts.
+  // The rate is compared with the one before the first of several cuts.
   cut_from_ = before > 0 ? before : limit_;
   if (before == 0) cut_rate_ = rate;
   limit_failed_at_ = limit_ - std::max(limit_ / 8, 1u);
@@ -269,15 +269,17 @@ PoolProbe::Result CapacityController::OnUnsaturated(const LoadWindow& window, ui
     const uint64_t most = known_.is_known() ? LimitHigh(KneeMilli(known_.value())) : LimitMost();
     if (limit_ < most) SetLimit(std::min<uint64_t>({limit_ + limit_ / 4 + 1, most, LimitMost()}));
   }
-  // Whatever bound, the upstream has answered this many. Twice, so that it is not luck.
+  // Whether or not the limit bound, the upstream has answered this many requests. Two windows must
+  // show it, so that it is not luck.
   if (known_.IsLessThan(rate)) {
     if (more_rate_ > 0) known_.Raise(std::min(more_rate_, rate));
     more_rate_ = rate;
     return PoolProbe::Result::kFollowed;
   }
   more_rate_ = 0;
-  // The upstream answered what the pool admits, without being saturated. Counting only the unlucky
-  // windows, in which it was, would lower the capacity bit by bit.
+  // The upstream answered all requests that the pool admits, without being saturated. If only
+  // windows of a saturated upstream counted, the unlucky ones among them would lower the capacity
+  // bit by bit.
   if (window.IsRefusedByPool() && rate * 8 >= known_.value() * 7) known_.Take(known_.value());
   return PoolProbe::Result::kOver;
 }
@@ -295,7 +297,7 @@ PoolProbe::Result CapacityController::OnSaturated(const LoadWindow& window, uint
   const bool is_first = !known_.has_windows();
   const bool is_more = known_.IsLessThan(rate);
   const bool has_changed = known_.Take(rate);
-  // A limit for bursts is higher than the upstream needs while it is always busy.
+  // While the upstream is always busy, it does not need the higher limit that bursts need.
   high_windows_ = limit_ > LimitHigh(knee) && window.IsSaturated() ? high_windows_ + 1 : 0;
   // One window may hold a pause of the upstream. And a base latency that is too small would lower
   // the limit without end, so the limit falls only after a fresh measurement.

@@ -8,9 +8,9 @@
 //
 // Both follow Little's law: an upstream that answers X requests per second and needs R for each of
 // them, if they do not wait for each other, works on X·R at once (its knee). X is measured in
-// windows of at least a second in which the limit bound, R with a limit below the knee for a
-// moment (base_latency.h). For example, 10 workers that need 10 ms each: X = 1000/s, R = 10 ms, the
-// knee is 10, and the limit is 18.
+// windows of at least a second in which the limit bound. To measure R, the limit is below the knee
+// for a moment (base_latency.h). For example, 10 workers that need 10 ms each: X = 1000/s, R = 10
+// ms, the knee is 10, and the limit is 18.
 //
 // Idle time teaches nothing: a window in which the limit did not bind changes neither. If a pool
 // admits only the capacity, the limit never binds. So while the pool refuses requests, one window
@@ -131,10 +131,11 @@ class CapacityController {
   // ---- Events
 
   void OnSent(base::Instant now);
-  // A request that was sent at `sent_at` has its first byte, or has failed, or is no longer waited
-  // for. Exactly once for each OnSent. The rest of the body does not count, however long it takes.
+  // A request that was sent at `sent_at` has the first byte of its answer, or has failed, or is no
+  // longer waited for. Call it exactly once for each OnSent. The rest of the body does not count,
+  // however long it takes.
   void OnEnd(RequestEnd outcome, base::Instant sent_at, base::Instant now);
-  // An answer to a request whose end was told before.
+  // An answer has come to a request for which OnEnd was called before.
   void OnLateAnswer(base::Instant sent_at, base::Instant now);
   void OnRefused(RefusedBy by, base::Instant now);
 
@@ -144,7 +145,7 @@ class CapacityController {
   // Counts time and ends a window that is over.
   base::Instant Advance(base::Instant now);
   bool IsWindowOver() const;
-  // Forgets what was counted before `now`.
+  // Forgets the counts from before `now`.
   void RestartWindows(base::Instant now);
   void OnFall(base::Instant now);
   void EndWindow(const LoadWindow& window, base::Instant now);
@@ -172,11 +173,12 @@ class CapacityController {
   // The upstream failed at a higher limit. In force for this many more windows.
   uint32_t limit_failed_at_ = 0;
   uint32_t limit_failed_windows_ = 0;
-  // Before the limit was lowered because of failures, until the next window; 0 if it was not.
+  // The limit and the rate before failures lowered the limit, kept until the next window; 0: it was
+  // not lowered.
   uint32_t cut_from_ = 0;
   uint64_t cut_rate_ = 0;
   uint32_t failing_windows_ = 0;  // in a row
-  uint32_t no_cut_windows_ = 0;   // failures do not come from the limit: it stays for this long
+  uint32_t no_cut_windows_ = 0;   // no failure lowers the limit in these: lowering it did not help
   uint32_t high_windows_ = 0;     // in a row, in which the limit was too high
   ColdStart cold_start_;
   BurstLimit bursts_;

@@ -1,5 +1,6 @@
-// Whether requests wait for each other in an upstream of which nothing is known: the fastest of the
-// last 16 answers took one and a half times as long as the first 16 requests did on average.
+// Detects that requests wait for each other in an upstream of which nothing is known yet. They do
+// if the fastest of the last 16 answers took one and a half times as long as the first 16 requests
+// did on average.
 //
 // A queue delays every request, so the fastest answer shows it, even if latencies differ much.
 // Until it does, more requests in flight do no harm, however many there are. Twelve of

@@ -26,7 +26,7 @@ class KnownRate {
   uint64_t value() const { return value_; }
   bool is_known() const { return value_ > 0; }
   bool has_windows() const { return count_ > 0; }
-  // By more than 5 %.
+  // Whether the known rate is less than `rate` by more than 5 %.
   bool IsLessThan(uint64_t rate) const { return is_known() && rate > value_ + value_ / 20; }
 
   // The rate of a saturated window. Returns true if the upstream has changed.

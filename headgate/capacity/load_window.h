@@ -1,9 +1,10 @@
 // The events at an upstream in one stretch of time, from which the next decision is made.
 //
 // The limit *binds* while requests in flight are at three fifths of it or more: with a limit of 1.6
-// times what the upstream works on at once, it has no idle worker then. A window is *saturated* if
-// the limit bound for seven eighths of its time, and its rate is that of the answers in this time.
-// Otherwise its rate says what the clients asked for, not what the upstream can do.
+// times the number of requests that the upstream works on at once, it has no idle worker then. A
+// window is *saturated* if the limit bound for seven eighths of its time, and its rate is that of
+// the answers in this time. Otherwise its rate is the demand of the clients, not the capacity of
+// the upstream.
 //
 // If requests come in bursts, the limit is higher, and binds only at the beginning of each burst.
 // Then the window is *busy* if requests in flight were always above a mark that the caller chooses:
@@ -24,7 +25,7 @@ namespace headgate::capacity {
 inline constexpr uint64_t kMilli = 1000;
 inline constexpr uint64_t kMilliNanosPerSecond = 1'000'000'000 * kMilli;
 
-// Longer latencies count as this. It excludes overflow: a million of them fit into 63 bits.
+// Longer latencies count as this value. It excludes overflow: a million of them fit into 63 bits.
 inline constexpr base::Duration kLatencyMax = std::chrono::hours(1);
 
 // floor(count / time), in answers per 1000 s; 0 if no time passed.

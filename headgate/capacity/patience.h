@@ -1,7 +1,7 @@
-// How long a request is load for the workers of an upstream: up to 32 times the base latency, or
-// four times as long as the upstream needs for a full limit of requests, and at least 250 ms. One
-// that takes longer waits for something else, as a long poll does, and is not counted among those
-// in flight.
+// How long a request counts as load for the workers of an upstream: up to 32 times the base
+// latency, or four times as long as the upstream needs for a full limit of requests, and at least
+// 250 ms. A request that takes longer waits for something else, as a long poll does, and no longer
+// counts as in flight.
 //
 // Requests of a busy upstream take up to about five times the base latency, and a tenth of them may
 // need ten times as long as the others. If fewer than one of eight answers come in time, the base

@@ -55,20 +55,20 @@ class PoolProbe {
   void Stop() { step_ = 0; }
 
  private:
-  // A probe is due after the time of this many usual windows in which the pool refused. Time
-  // counts, not windows: a small upstream has longer windows, and its growth would otherwise be
-  // noticed only after a minute.
+  // A probe is due when the windows in which the pool refused have taken as long as this many usual
+  // windows. Time counts, not windows: a small upstream has longer windows, and its growth would
+  // otherwise be noticed only after a minute.
   static constexpr int kWindows = 7;
   // 1.5 times the capacity at first, which saturates an upstream that cannot do more, then twice.
   static constexpr uint32_t kStepFirst = 2;
   static constexpr uint32_t kStepMax = 4;
   // Requests of a probe may come this early. A pool refuses only in the last part of each cycle, so
-  // the requests that a probe has not sent before may be sent then.
+  // a probe may then send at once what it could not send before.
   static constexpr base::Duration kBurst = std::chrono::milliseconds(1000);
 
   base::Duration every_;
   base::Duration time_{0};  // of windows in which the pool refused, since the last probe
-  uint32_t step_ = 0;       // what is sent above the pool, in quarters of the capacity; 0: nothing
+  uint32_t step_ = 0;  // the rate that is sent above the pool, in quarters of the capacity; 0: none
   base::Instant next_{0};
 };
 

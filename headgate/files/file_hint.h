@@ -9,12 +9,13 @@
 
 namespace headgate::files {
 
-// The hint for a file that cannot be used: "let this user read it" if the permissions forbid to
-// read it, `otherwise` for any other cause.
+// The hint for a file that cannot be used. If the permissions forbid reading it, the hint is "let
+// this user read it"; for any other cause it is `otherwise`.
 std::string HintOnFile(const std::string& path, std::string_view otherwise);
 
-// The hint for a server that cannot be reached: how to let this user in if it is a Unix socket
-// whose permissions forbid to connect, `otherwise` for any other cause.
+// The hint for a server that cannot be reached. If it is a Unix socket whose permissions forbid
+// this user to connect, the hint says how to let the user in; for any other cause it is
+// `otherwise`.
 std::string HintOnServer(const net::Endpoint& server, std::string_view otherwise);
 
 }  // namespace headgate::files

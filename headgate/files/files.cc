@@ -175,7 +175,7 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   for (int links = 0; links <= kLinksMax; ++links) {
     std::error_code error;
     const fs::path next = fs::read_symlink(target, error);
-    // Not a link, or opening it will report the error.
+    // An error means that it is not a link, or that opening it will report the same error.
     if (error || IsOfProc(target)) return target.string();
     target = target.parent_path() / next;
   }

@@ -42,10 +42,10 @@ class MappedFile {
   size_t size_;
 };
 
-// Resolves `path` through all symbolic links that `path` itself is, whether or not the target
-// exists. Returns `path` if it is not a link. Stops at a link of the proc file system, such as the
-// one that /dev/stdout leads to: it stands for an open file, which need not have a name.
-// InvalidArgument if the links form a loop.
+// Follows `path` for as long as it is a symbolic link, whether or not the last target exists.
+// Returns `path` if it is not a link. Stops at a link of the proc file system, such as the one that
+// /dev/stdout leads to: it stands for an open file, which need not have a name. InvalidArgument if
+// the links form a loop.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
 // Locks an open file or directory (flock) against other processes. Waits for the lock for at most a

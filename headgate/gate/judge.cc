@@ -24,7 +24,7 @@ base::Duration WaitOf(const limiter::Response& decided) {
   return wait;
 }
 
-// The request that peeks at what this one would take, and back.
+// Turns a request into a peek that is decided as this take would be; TakeOf turns it back.
 limiter::Request PeekOf(limiter::Request request) {
   request.operation = limiter::Operation::kPeek;
   request.peeks_as_take = true;
@@ -233,8 +233,8 @@ wire::Lookup Judge::FindId(const mapping::DescribedRequest& request, std::string
 }
 
 base::Hash128 Judge::IdOf(std::string_view text, const mapping::MappedRequest& mapped) const {
-  // An id counts once for each bucket. At most kPartsMax parts: longer requests hash their entries
-  // one descriptor at a time.
+  // An id counts once for each set of buckets, so the descriptors are part of the hash. Each
+  // descriptor has a hasher of its own, because one hasher takes at most kPartsMax parts.
   base::KeyHasher hasher(options_.secret, base::KeyKind::kRaw);
   hasher.Add(text);
   hasher.Add(mapped.mapping->domain);
@@ -269,7 +269,8 @@ bool Judge::MayQueue(const limiter::Request& request) {
       });
 }
 
-// A denial or a failed peek is not the answer: the take finds and counts it.
+// A peek that is denied or fails is not the answer: the take that follows is denied too, and
+// counted.
 bool Judge::EndsAtPeek(const absl::Status& status, const limiter::Request& peek,
                        const mapping::Mapping& mapping, base::Duration wait_max, base::Instant now,
                        Verdict& verdict) {

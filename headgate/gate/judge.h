@@ -55,7 +55,7 @@ struct JudgeOptions {
   const LiveMappings& mappings;
   Repeats& repeats;
   const base::HashSecret& secret;  // for idempotency ids
-  // For the validity of tokens: its wall time follows when somebody sets the system's clock; the
+  // Tells whether tokens are valid: its wall time follows the system's clock at once, which the
   // time of decisions does not.
   const base::Clock& clock;
   // A request has a token that is refused. May be null.
@@ -103,9 +103,9 @@ class Judge {
   bool Continue(Asked& asked, base::Instant now, Verdict& verdict,
                 base::Duration wait_max = base::kDurationMax);
   base::WallTime time_of_day() const { return options_.clock.WallNow(); }
-  // The permits of the last request, if it passes. Only for the judge of its own proxy. Other
-  // judges cannot give permits back, so they take none: a rule that limits concurrency then only
-  // peeks.
+  // The permits of the last request, if it passes. Only the proxy that owns this judge may call it.
+  // Other judges cannot give permits back, so they take none: a rule that limits concurrency then
+  // only peeks.
   limiter::PermitHold TakePermits() { return std::move(permits_); }
   // The charges of the last request by limits with a cost by size, even if it is denied. The proxy
   // of the request corrects them when the size is known; for other fronts the reserve is the cost.
@@ -130,17 +130,17 @@ class Judge {
   void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
                 Verdict& verdict);
   void Judged(const mapping::MappedRequest& mapped, Verdict& verdict);
-  // Which origin may read the answer. Tokens and keys of the request do not matter.
+  // Sets which origin may read the answer. This does not depend on tokens or keys of the request.
   void SetCors(const mapping::DescribedRequest& request, Verdict& verdict) const;
-  // Whether the request lacks a token that belongs into Authorization.
+  // Whether the request lacks a token that belongs in Authorization.
   bool LacksBearer(const mapping::MappedRequest& mapped) const;
   // The request's value of `idempotency_header`.
   wire::Lookup FindId(const mapping::DescribedRequest& request, std::string_view& id) const;
   base::Hash128 IdOf(std::string_view text, const mapping::MappedRequest& mapped) const;
-  // Counts the verdict, and lets the request pass in passthrough.
   // The body for the denial in decided_: of its rule, or else of the mapping, or else of the
   // listener.
   std::shared_ptr<const rule::Refusal> RefusalOf(const mapping::Mapping& mapping) const;
+  // Counts the verdict, and lets the request pass in passthrough.
   void Close(Verdict& verdict);
   void LetPass(Verdict& verdict) const;
 

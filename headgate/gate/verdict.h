@@ -56,7 +56,7 @@ struct Verdict {
   std::shared_ptr<const rule::Refusal> refusal{};
   // For people: what is wrong with the request, or the error.
   std::string detail{};
-  // Whether a token is missing that belongs into Authorization.
+  // Whether a token is missing that belongs in Authorization.
   bool lacks_bearer = false;
   // The origin whose pages may read a refusal; empty: none. wire::AllowedOrigin has the meaning.
   std::string cors_origin{};
@@ -85,7 +85,8 @@ struct alignas(64) Counters {
   std::array<base::Counter, jwt::kRefusals> token_refusals;
   // Verdicts that repeated an earlier one because the request had the same idempotency id.
   base::Counter repeated;
-  // Requests whose answer was held for a queue. Less `held_ended`, the number of requests held now.
+  // Requests whose answer was held for a queue. held_begun − held_ended is the number of requests
+  // held now.
   base::Counter held_begun;
   base::Counter held_ended;
 };

@@ -121,7 +121,7 @@ std::optional<Predecessor::Address> Predecessor::Take(std::string_view name) {
   return taken;
 }
 
-// A process that has gone does not wait either, but nobody else serves then.
+// OK, too, if the old process has gone: it does not wait any more, but nobody else serves then.
 absl::Status Predecessor::StillWaits() const {
   std::array<char, kLate.size()> text{};
   const ssize_t size = ::recv(connection_.get(), text.data(), text.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -212,7 +212,7 @@ void HandoverPoint::OnConnection() {
   const std::optional<pid_t> process = socket ? ProcessOfThisUser(socket.get()) : std::nullopt;
   if (!process) return;
   if (peers_.size() == kPeersMax) {
-    // At most one of them has said hello.
+    // At most one of these processes has said hello, and that one is kept.
     const auto oldest = std::find_if(peers_.begin(), peers_.end(),
                                      [this](const auto& peer) { return peer.get() != successor_; });
     DropSilent(**oldest, base::Duration(0));

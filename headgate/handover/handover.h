@@ -7,10 +7,10 @@
 //   stops accepting, answers what has begun, leaves
 //
 // Each side checks that the other one runs as the same user. If the new process ends before it is
-// ready, the old one continues to serve. A process that connects and says nothing holds up nobody.
-// A process that has said hello may take over within a bounded time, and others are told to wait
-// for it. messages.h has the text of the messages. The state is a file in memory, because
-// it may be larger than a message.
+// ready, the old one continues to serve. A process that connects and says nothing does not delay
+// others. A process that has said hello may take over within a bounded time, and others are told to
+// wait for it. messages.h has the text of the messages. The state is a file in memory, because it
+// may be larger than a message.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@
 
 namespace headgate::handover {
 
-// The longest path of a handover: ".new" is appended to it for a moment.
+// The longest path of the socket. ".new" is appended to it for a moment, and must fit too.
 inline constexpr size_t kPathBytesMax = 103;
 
 // The old process, as the new one sees it.
@@ -72,12 +72,12 @@ class HandoverPoint {
  public:
   struct Options {
     std::string path;
-    // The socket of the process before: replaced if it is still at the path.
+    // The socket file of the old process, which is replaced if it is still at the path.
     std::optional<net::SocketFile> before{};
-    // A process that connects says hello at once.
+    // A process that connects has to say hello within this time.
     base::Duration hello_timeout = std::chrono::seconds(1);
-    // From hello to ready. A successor has read its rules before that, and waits for its store for
-    // a third of it, so this is plenty.
+    // The longest time from hello to ready. This is plenty: a successor reads its rules before
+    // hello, and waits for its store for a third of this time.
     base::Duration ready_timeout = std::chrono::seconds(15);
   };
 

@@ -17,9 +17,9 @@ class BodySource {
  public:
   enum class Next : uint8_t {
     kMore,    // a part was appended, and more follows
-    kLater,   // no more for now, apart from what was appended; call the suspension's `wake` when
-              // there is more
-    kEnd,     // the end, after what was appended
+    kLater,   // no more for now, except the bytes appended; call the suspension's `wake` when there
+              // is more
+    kEnd,     // the end, after the bytes appended
     kBroken,  // the rest is unavailable: the connection closes in the middle so that the client
               // notices
   };

@@ -24,7 +24,7 @@ class ClientSession {
   // Whether the server may soon end the connection, and with it the exchanges of others, because
   // many were cancelled.
   virtual bool worn() const { return false; }
-  // Begins no more exchanges: then it is finished(). Those that are open go on.
+  // Begins no more exchanges, so it is finished(). Open exchanges continue.
   virtual void Retire() {}
 
   // Begins an exchange; requires free_places() > 0. SendEnd must follow, also if there is no body.
@@ -45,7 +45,8 @@ class ClientSession {
   virtual void OnUnsent(size_t bytes, base::Instant now) = 0;
   // False while the receivers have not consumed enough: the owner does not read meanwhile.
   virtual bool wants_input() const = 0;
-  // Whether the owner closes its direction once the output is sent (the end of a tunnel).
+  // Whether the owner must close its direction of the connection once the output is sent, because a
+  // tunnel has ended.
   virtual bool output_ended() const = 0;
   virtual void SetWaker(std::function<void()> wake) = 0;
 };

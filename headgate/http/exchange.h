@@ -89,7 +89,7 @@ struct Patience {
     kAnswer,      // the answer, or the next part of it: the request timeout, from `since` on
     kHeldAnswer,  // likewise. The answer is held back on purpose until `since`, and nobody wants it
                   // any more once the client has closed its direction
-    kNothing,     // the answer has no end, and goes with its client
+    kNothing,     // the answer has no end; it ends when the client leaves
   };
   For what = For::kReceiver;
   base::Instant since{};
@@ -107,7 +107,7 @@ class RequestReceiver {
   // The client has gone, has reset the stream, or has sent a body that is invalid. Nothing more can
   // be sent. Called at most once, before the destruction.
   virtual void OnAbort(base::Instant now) = 0;
-  // unsent_bytes() has fallen below kWindowBytes after it was not.
+  // unsent_bytes() has fallen below kWindowBytes again.
   virtual void OnWritable(base::Instant now) = 0;
   // The memory that the consumed data of this request still takes, for example on its way to an
   // upstream. Counts against the buffers of the client's connection.

@@ -69,7 +69,7 @@ struct Request {
   std::vector<std::pair<std::string_view, std::string_view>> fields;
   std::string_view body;
   net::Peer peer;
-  // Null if nobody can ask again: then the handler must answer at once.
+  // Null if the handler cannot be called again: then it must answer at once.
   Suspension* suspension = nullptr;
   // The state that handlers keep for all requests of the connection. Null: there is no place for
   // it.

@@ -22,7 +22,8 @@
 namespace headgate::http {
 
 struct HandlerOptions {
-  // The content of a request. A session of HTTP/1 that knows the bound refuses a body by its head.
+  // The most bytes of content in a request. A session of HTTP/1 that has the same bound refuses a
+  // larger body as soon as it has read the head.
   uint64_t body_bytes_max = Bounds{}.body_bytes_max;
   KnownHosts hosts{};
   // For Date, which is the time of day, also after that has been set; null: the time of decisions.
@@ -45,7 +46,7 @@ class HandlerApplication final : public Application {
 
  private:
   class HandledRequest;
-  // More of them are not kept for later requests.
+  // At most this many ended requests are kept, with their memory, for later ones.
   static constexpr size_t kKeptMax = 64;
 
   // `request` has ended.

@@ -4,9 +4,10 @@
 //   Authorization: Bearer <user:password>             if users are stated
 //   Authorization: Bearer <credential>                also the password of Basic
 //
-// For more than the right `check`, a login that is presented is verified even if the client could
-// do without: a wrong one is refused and counts, and a right one names the user. For `check` it is
-// not: there the field may be meant for the server behind a proxy.
+// If a request needs more than the right `check`, a login that it presents is verified even if the
+// client would have the right without it: a wrong login is refused and counted, and a right one
+// names the user. If it needs only `check`, the login is not verified then, because the field may
+// be meant for the server behind a proxy.
 #pragma once
 
 #include <memory>
@@ -19,8 +20,8 @@
 
 namespace headgate::http {
 
-// The login of a connection: whose Authorization field was verified last. The connection's next
-// requests with the same field need no comparison of passwords.
+// The login that a connection verified last, with its Authorization field. Later requests of the
+// connection with the same field need no comparison of passwords.
 struct ConnectionLogin final : ConnectionState {
   std::string field{};  // empty: none was verified
   access::Identity identity{};

@@ -3,7 +3,7 @@
 // A head says what a message means, not how it was framed. Readers validate strictly, and take out
 // everything that belongs to one connection: Connection and the fields that it names, Keep-Alive,
 // Proxy-Connection, TE, Transfer-Encoding, Upgrade, Content-Length, Host and Expect. Writers add
-// what the version needs. So nothing that is ambiguous in one version reaches another.
+// the fields that the version needs. So nothing that is ambiguous in one version reaches another.
 #pragma once
 
 #include <cstdint>

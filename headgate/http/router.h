@@ -31,12 +31,12 @@ struct Route {
   std::optional<access::Right> needs{};  // absent: anybody may use the route
   // The accepted media types, for methods that have a body. Empty: any.
   std::vector<std::string> content_types = {"application/json"};
-  // Whether requests may name any host. Only for routes that a web page cannot misuse.
+  // Whether requests may name any host. Set it only for routes that a web page cannot misuse.
   bool any_host = false;
 
   // Called after all checks; `response` is cleared.
   std::function<void(const Request& request, Response& response, base::Instant now)> handle{};
-  // See Handler::AnswerRefusedHead. Nothing is checked before. May be null.
+  // See Handler::AnswerRefusedHead. It is called before any check. May be null.
   std::function<bool(const Request& head, const Refusal& refusal, Response& response,
                      base::Instant now)>
       answer_refused_head{};
@@ -53,8 +53,8 @@ class Router final : public Handler {
   // the routes that win determine which methods the path accepts.
   void Add(Route route);
 
-  // The answer 404 at this path, and below it, says why there is no route and what to do: people
-  // may expect one. It takes any host.
+  // Answers 404 at this path and below it, with a reason and a hint, whatever the host: for routes
+  // that people may expect but that are turned off.
   void TurnOff(std::string path, std::string detail, std::string hint);
 
   // The most specific first. GET / has no route of its own.

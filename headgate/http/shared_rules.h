@@ -23,8 +23,9 @@ bool IsFramingField(std::string_view name);
 // two as equal.
 bool LooksLikeFramingField(std::string_view name);
 
-// Whether a field is for every recipient: whoever removes it, or adds it late, changes the
-// request's meaning, its origin or its rights. `more` are further names. `_` counts as `-`.
+// Whether a field is meant for every recipient, so that removing it, or adding it in a trailer,
+// would change the meaning, the origin or the rights of the request. `more` are further such names.
+// `_` counts as `-`.
 bool IsEndToEnd(std::string_view name, std::span<const std::string> more);
 
 // Whether a field with this name may be in trailers: neither end-to-end, as above, nor one that

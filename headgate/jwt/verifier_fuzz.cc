@@ -1,5 +1,5 @@
-// No bytes are a token that a key verifies, unless they are one that the key's owner signed; any
-// bytes as a key set are read or refused.
+// No bytes pass as a token except a token that the owner of the key signed. Any bytes are read or
+// refused as a key set.
 #include <string>
 #include <string_view>
 

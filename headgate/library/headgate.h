@@ -110,15 +110,15 @@ HEADGATE_API int headgate_check_all(headgate_limiter* limiter, const char* domai
 HEADGATE_API int headgate_peek(headgate_limiter* limiter, const char* domain,
                                const headgate_entry* entries, size_t count, uint64_t cost,
                                headgate_verdict* verdict);
-// Gives back what a check took.
+// Gives back the cost that a check took.
 HEADGATE_API int headgate_refund(headgate_limiter* limiter, const char* domain,
                                  const headgate_entry* entries, size_t count, uint64_t cost);
 // Makes the bucket full, and forgets its past.
 HEADGATE_API int headgate_reset(headgate_limiter* limiter, const char* domain,
                                 const headgate_entry* entries, size_t count);
 
-// Replaces the rules; what was taken under the old ones stays taken. After an error the old rules
-// stay in force. Either text may be NULL.
+// Replaces the rules. Costs that were taken under the old rules stay taken. After an error the old
+// rules stay in force. Either text may be NULL.
 HEADGATE_API int headgate_set_rules(headgate_limiter* limiter, const char* rules,
                                     const char* rule_file, char* error, size_t error_size);
 

@@ -103,7 +103,8 @@ class Limiter {
   absl::StatusOr<std::vector<Verdict>> CheckAll(std::span<const rule::Descriptor> descriptors,
                                                 std::string_view domain = rule::kDefaultDomain);
 
-  // Gives back what a check took. NotFound if no rule applies; FailedPrecondition for a queue.
+  // Gives back the cost that a check took. NotFound if no rule applies; FailedPrecondition for a
+  // queue.
   absl::Status Refund(std::span<const rule::Entry> entries, uint64_t cost = 1,
                       std::string_view domain = rule::kDefaultDomain);
   absl::Status Refund(std::initializer_list<rule::Entry> entries, uint64_t cost = 1,
@@ -118,8 +119,8 @@ class Limiter {
     return Reset(std::span(entries.begin(), entries.size()), domain);
   }
 
-  // Replaces the rules; what was taken under the old ones stays taken. InvalidArgument with every
-  // problem, and then the old rules stay in force.
+  // Replaces the rules. Costs that were taken under the old rules stay taken. InvalidArgument with
+  // every problem, and then the old rules stay in force.
   absl::Status SetRules(const std::vector<std::string>& rules,
                         const std::vector<RuleText>& files = {});
 
@@ -127,8 +128,8 @@ class Limiter {
   // few seconds from one thread.
   void Maintain();
 
-  // The buckets as bytes, for the `snapshot` of a later limiter. Keep them private. Empty with a
-  // store of your own.
+  // The buckets as bytes, for the `snapshot` of a later limiter. Keep them private. If you have
+  // given the limiter a store of your own, the result is empty.
   std::string Snapshot();
 
  private:

@@ -14,7 +14,7 @@
 namespace headgate {
 namespace {
 
-// `range(0)` keys in turns, under a rate that one process never exhausts.
+// Checks `range(0)` keys in turn, under a limit that one process never exhausts.
 void BM_Check(benchmark::State& state) {
   auto limiter = Limiter::Make({.rules = {"api_key: 1000000000/second"}});
   std::vector<std::string> keys;

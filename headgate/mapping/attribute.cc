@@ -161,7 +161,7 @@ Problem Attributes::Path(std::string_view& path) {
     if (request_->target.empty()) {
       path_state_ = Problem::kMissing;
     } else if (request_->target == "*" && request_->method == "OPTIONS") {
-      // It asks the server as a whole (RFC 9110, 7.1).
+      // `OPTIONS *` asks about the server as a whole (RFC 9110, 7.1).
       path_ = request_->target;
       path_state_ = Problem::kNone;
     } else {

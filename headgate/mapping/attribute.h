@@ -58,8 +58,8 @@ struct AttributeOptions {
   // The network that stands for an IPv6 address in keys: providers give each customer a network,
   // and a client may use all of its addresses.
   uint8_t ipv6_prefix_bits = 64;
-  // Whether the proxy may have joined two fields of a header with a comma, as Envoy does. A comma
-  // with a space behind it is the client's own.
+  // Whether the proxy may have joined two fields of a header with a comma, as Envoy does. Envoy
+  // adds no space, so a comma with a space behind it comes from the client.
   bool may_join_fields = false;
   wire::PathParameters path_parameters = wire::PathParameters::kRefuse;
   std::vector<NetworkTable> networks{};
@@ -96,8 +96,8 @@ class Attributes {
   // for a server that resolves them. With any other problem, `value` is empty.
   AttributeProblem Read(const Attribute& attribute, std::string& text, std::string_view& value);
 
-  // The limit that the request brings. kMissing if it brings none: also in a header that does not
-  // come from a trusted proxy. An invalid token does not count as a missing one.
+  // The limit that the request brings. kMissing if it brings none, or brings it in a header that
+  // does not come from a trusted proxy. An invalid token does not count as a missing one.
   AttributeProblem GivenLimit(const Attribute& attribute, std::string& text,
                               std::string_view& value);
 
@@ -110,10 +110,10 @@ class Attributes {
   // The path for a server that does not resolve dot segments. Empty if both paths are the same, or
   // if the application gets the resolved one. Valid after Path().
   std::string_view unresolved_path() const { return unresolved_path_; }
-  // Whether the path fits for a server that runs a script in it. False for a path that is not
-  // valid.
+  // Whether `fits` holds for a path that a server would use if it ran a script named in the path.
+  // False for a path that is not valid.
   bool FitsBehindScript(absl::FunctionRef<bool(std::string_view)> fits) const;
-  // The same for the part of the path that the attribute names.
+  // The same for the part of such a path that the attribute names.
   bool IsInBehindScript(const Attribute& attribute,
                         absl::FunctionRef<bool(std::string_view)> is_in) const;
   // kInvalid if it has lower-case letters: methods are case-sensitive (RFC 9110, 9.1), but many

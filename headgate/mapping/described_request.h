@@ -50,8 +50,8 @@ struct DescribedRequest {
   // The value of the only field of this name (case-insensitive). Proxies and applications differ
   // in which of two they take.
   wire::Lookup FindField(std::string_view name, std::string_view& value) const;
-  // The same of a header that the client has sent. kInvalid if there is a field that applications
-  // could take for it (wire/alike_names.h), also if that one is alone.
+  // The same of a header that the client has sent. kInvalid if there is another field that
+  // applications could take for it (wire/alike_names.h), even if the header itself is absent.
   wire::Lookup FindHeader(std::string_view name, std::string_view& value,
                           wire::Why* why = nullptr) const;
   // The decoded value of the only cookie of this name (case-sensitive). It is appended to `text` if

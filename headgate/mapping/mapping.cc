@@ -70,8 +70,8 @@ bool Mapper::Fits(const Mapping& mapping, Problem& problem) {
                      [&](const std::string& m) { return MethodFits(m, method); });
 }
 
-// A server that does not resolve dot segments must find the same, and so must one that runs a
-// script in the path.
+// The mapping must fit, or not fit, in the same way for a server that does not resolve dot
+// segments, and for a server that runs a script in the path. Otherwise the request is invalid.
 bool Mapper::FitsPath(const Mapping& mapping, Problem& problem) {
   const auto fits = [&](std::string_view path) {
     return std::any_of(mapping.paths.begin(), mapping.paths.end(),

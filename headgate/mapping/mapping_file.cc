@@ -210,7 +210,8 @@ class Loader {
       problems_.Add(mark, PlaceOf(line) + impossible->message, std::move(impossible->hint));
   }
 
-  // Reports a path with a `;`, which no request has unless it is a character.
+  // Reports a path with a `;`. No request has such a path, unless `;` counts as an ordinary
+  // character.
   void CheckParameter(const PlacedText& path, size_t line = 0) {
     if (path.text.find(';') == path.text.npos ||
         set_.attributes.path_parameters == wire::PathParameters::kKeep) {
@@ -366,7 +367,7 @@ class Loader {
     }
   }
 
-  // A name that no client gets.
+  // Reports a name that the tables of networks give to no client.
   void CheckNetworkName(const Attribute& attribute, const PlacedText& name, size_t line) {
     if (networks_.empty() || name.text == attribute.name ||
         networks_.HasName(attribute.table, name.text)) {

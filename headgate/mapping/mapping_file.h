@@ -25,7 +25,7 @@ namespace headgate::mapping {
 struct LoadedMappings {
   std::shared_ptr<const MappingSet> set;  // null if there are problems
   std::vector<rule::Problem> problems;
-  // Valid, but perhaps not as intended. Only if there are no problems.
+  // Valid, but perhaps not as intended. There are warnings only if there are no problems.
   std::vector<rule::Problem> warnings{};
   // The files that the mappings name: lists, key sets and secrets. Complete even if there are
   // problems, as far as the names could be read.
@@ -37,7 +37,8 @@ using ReadText = absl::FunctionRef<absl::StatusOr<std::string>(const std::string
 
 // Whose requests are mapped.
 enum class Asker : uint8_t {
-  kOtherProxy,  // it describes the requests as the file says, and must be one of trusted_proxies
+  kOtherProxy,  // another proxy, which describes its requests as the file says and must be one of
+                // trusted_proxies
   // This process is the proxy. Requests are at hand, whatever original_request says, and
   // trusted_proxies, which may be absent, only says whose forwarding headers are believed.
   kOwnProxy,

@@ -37,7 +37,7 @@ std::optional<Impossible> CheckReached(const Mapping& mapping, std::span<const M
 
 inline constexpr size_t kComparedPathsMax = 16;
 
-// Whether the mapping has no conditions, or only such that every request meets.
+// Whether the mapping has no conditions, or only conditions that every request meets.
 bool FitsEveryRequest(const Mapping& mapping);
 
 }  // namespace headgate::mapping

@@ -83,7 +83,8 @@ void WarnOfAttribute(const Attribute& attribute, const Add& add) {
   }
 }
 
-// Clients can lend each other tokens, but hardly their names.
+// Warns if a token brings the limit but does not name the client: clients can lend each other such
+// a token.
 void WarnOfLentTokens(const MappedDescriptor& descriptor, const Add& add) {
   const std::optional<Attribute>& from = descriptor.limit_from;
   if (!from || from->kind != AttributeKind::kClaim) return;

@@ -12,7 +12,7 @@ constexpr std::string_view kBearer = "Bearer";
 constexpr std::string_view kSpaces = " \t";
 
 // Whether credentials of another scheme cannot hold a token, which has two dots. Some applications
-// take what follows any scheme.
+// accept the text behind any scheme as a token.
 bool IsOtherScheme(std::string_view value) {
   const size_t end = value.find_first_of(kSpaces);
   return end != value.npos && std::count(value.begin(), value.end(), '.') < 2;

@@ -10,7 +10,7 @@
 
 namespace headgate::mapping {
 
-// The normalized path that is written this way; empty if none is.
+// The normalized path that `text` stands for; empty if `text` is not a path in this notation.
 std::optional<std::string> ReadPath(std::string_view text);
 
 // Suggests the spelling of a path that ReadPath refuses: normalized, and with the escapes that

@@ -1,4 +1,4 @@
-// Any bytes, cut anywhere, are judged as they are in one piece.
+// The judgement of any bytes does not depend on how they are cut into pieces.
 #include <algorithm>
 #include <span>
 

@@ -258,14 +258,14 @@ void Connection::NoteSent(const Transport::Io& io, base::Instant now) {
 
 void Connection::SendThen(State next, base::Instant now) {
   // A duplex session continues to read while its output waits. Only its last output, before the
-  // connection lingers, blocks like that of other sessions.
+  // connection lingers, stops reading, as all output of other sessions does.
   if (duplex_ && state_ != State::kWriting && next != State::kLingering) {
     SendAlongside(now);
     if (state_ != State::kClosed) Enter(next, now);
     return;
   }
   if (!unsent_.empty() && state_ != State::kWriting) {
-    // The last output of a duplex session follows what is unsent.
+    // The last output of a duplex session is sent behind the unsent output.
     unsent_.append(loop_.output());
     loop_.ReleaseOutput();
   }
@@ -296,8 +296,8 @@ void Connection::SendThen(State next, base::Instant now) {
     state_ = State::kWriting;
     return transport_->AwaitWrite();
   }
-  // Do not count the time that the peer took for reading against its next request. An answer may
-  // have become ready meanwhile.
+  // The peer has spent time on reading; its next request must not have less time for that. An
+  // answer may have become ready meanwhile.
   if (!is_first && next != State::kLingering) {
     wrote_slowly_at_ = now;
     if (request_began_) request_began_ = now;

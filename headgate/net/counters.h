@@ -11,8 +11,8 @@ namespace headgate::net {
 struct Counters {
   uint64_t connections_open = 0;
   uint64_t connections_accepted = 0;
-  // Refused: accepted, told the reason in the client's protocol if the client sends something soon,
-  // and closed.
+  // A refused connection is accepted and closed. If the client sends something soon, it is told the
+  // reason in its protocol.
   uint64_t refused_total_limit = 0;     // connections_max reached
   uint64_t refused_address_limit = 0;   // connections_per_address_max reached
   uint64_t refused_reserved_limit = 0;  // the reserved places of an address are all taken

@@ -177,7 +177,7 @@ void Loop::Bury(Connection& connection) {
 }
 
 void Loop::DestroyClosed() {
-  // No destructor closes another connection.
+  // closed_ does not grow meanwhile: no destructor closes another connection.
   for (Connection* const connection : closed_) delete connection;
   closed_.clear();
 }

@@ -45,7 +45,7 @@ struct Shared {
 struct Listener {
   SessionChooser choose_session;
   std::shared_ptr<const TlsServer> tls;  // null: plain
-  // For the next connection; null: plain.
+  // The TLS context of the next connection; null: plain.
   std::shared_ptr<const TlsContext> tls_context() const {
     return tls == nullptr ? nullptr : tls->current();
   }
@@ -125,7 +125,8 @@ class Loop {
   void DestroyClosed();
   void Refuse(FileDescriptor socket, const Peer& peer, const Listener& listener);
   void AwaitProxyHeader(FileDescriptor socket, const Peer& proxy, const Listener& listener);
-  // Closes it: its header did not come in time, or too many wait for theirs.
+  // Closes an arrival whose PROXY header did not come in time, or because too many arrivals wait
+  // for theirs.
   void GiveUp(ProxiedArrival& arrival);
   void MakeWayForRefusal();
   void ShedBuffers();

@@ -27,7 +27,7 @@ ProxiedArrival::ProxiedArrival(Loop& loop, FileDescriptor socket, Peer proxy,
       listener_(listener),
       deadline_(deadline),
       counted_(Counted(loop.shared().arriving, proxy_)) {
-  // Without room for the registration, the deadline ends the arrival.
+  // If the socket cannot be registered for lack of room, the arrival ends at its deadline.
   (void)loop_.events().sockets().Add(socket_.get(), *this);
 }
 

@@ -26,8 +26,8 @@ class ProxiedArrival final : private SocketPoller::Socket {
   ~ProxiedArrival();
   ProxiedArrival(const ProxiedArrival&) = delete;
 
-  // Reads what has arrived of the header, but nothing behind it. When the header is complete, or
-  // cannot become valid, the loop forgets the arrival, which ends with it.
+  // Reads the bytes of the header that have arrived, but nothing behind the header. When the header
+  // is complete, or cannot become valid, the loop forgets the arrival, which ends with it.
   void Read();
 
   base::Instant deadline() const { return deadline_; }

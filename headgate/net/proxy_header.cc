@@ -85,7 +85,7 @@ std::optional<size_t> AddressBytes(uint8_t family) {
   }
 }
 
-// The checksum of the header with its checksum's field set to 0.
+// The checksum of the header, computed as if the field of the checksum were 0.
 uint32_t Crc32cWithoutField(std::string_view header, size_t field) {
   constexpr std::array<char, 4> kZeros{};
   const uint32_t before = base::Crc32c(header.substr(0, field));

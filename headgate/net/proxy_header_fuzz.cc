@@ -1,5 +1,5 @@
-// Any bytes, cut anywhere, are read as they are read in one piece, and no byte behind the header is
-// taken.
+// The result for any bytes does not depend on how they are cut into pieces, and no byte behind the
+// header is taken.
 #include <algorithm>
 #include <string_view>
 

@@ -25,7 +25,7 @@
 
 namespace headgate::net {
 
-// The peers that are believed about the address of a connection's client.
+// The peers whose PROXY header is trusted to name the client of a connection.
 struct ProxyTrust {
   base::IpNetworkSet networks{};
   bool unix_sockets = false;

@@ -66,9 +66,9 @@ class Session {
 
   virtual ~Session() = default;
 
-  // After this much output in one call, a session reports `more` and returns, so that small
-  // requests with large answers neither fill the memory nor hold up the other connections of the
-  // loop: it takes some 30 µs to write this much.
+  // After this much output in one call, a session reports `more` and returns. So small requests
+  // with large answers neither fill the memory nor hold up the other connections of the loop. It
+  // takes some 30 µs to write this much.
   static constexpr size_t kOutputPauseBytes = size_t{64} << 10;
 
   // Handles every complete request in `input`, in order, and appends the replies to `output`,

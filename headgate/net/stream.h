@@ -65,8 +65,8 @@ class Stream final : private Transport::Owner {
   // Bytes of the other end wait in the system until ResumeReading. Connect resumes.
   void PauseReading() { paused_ = true; }
   void ResumeReading();
-  // Reads what has arrived, without waiting until the loop finds out, and passes it to the owner.
-  // Returns whether there was anything.
+  // Reads the bytes that have arrived, without waiting for an event of the loop, and passes them to
+  // the owner. Returns whether there was anything.
   bool ReadNow();
   // Whether the last connection ended because the server's certificate is not trusted, or has
   // another name.

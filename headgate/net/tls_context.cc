@@ -139,8 +139,8 @@ std::vector<TlsProblem> LoadFiles(const TlsOptions& options, SSL_CTX* context) {
           [&](const char* path) { return SSL_CTX_use_certificate_chain_file(context, path); })) {
     use(TlsProblem::File::kKey, "the key file", options.key_file, [&](const char* path) {
       const bool is_key = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1;
-      // SSL_CTX_check_private_key is needed for a key of another kind than the certificate's:
-      // OpenSSL loads such a key without an error.
+      // If the key has another type than the certificate's key (RSA and EC, for example), OpenSSL
+      // loads it without an error, so SSL_CTX_check_private_key is needed to find that out.
       is_of_another = is_key ? SSL_CTX_check_private_key(context) != 1
                              : Is(ERR_peek_error(), ERR_LIB_X509, X509_R_KEY_VALUES_MISMATCH);
       return is_key && !is_of_another ? 1 : 0;

@@ -22,8 +22,8 @@ constexpr std::string_view kEndedUnannounced =
     "the other end closed the connection without a TLS close_notify; what it sent may be "
     "incomplete";
 
-// One call receives at most this much, so that a client whose records carry no data holds up
-// nobody.
+// One call receives at most this much, so that a client whose records carry no data does not delay
+// other connections.
 constexpr size_t kReceivedPerCall = size_t{64} << 10;
 // Changes of the keys without data between them. A client needs none before it has sent gigabytes.
 constexpr int kKeyUpdatesMax = 32;

@@ -35,7 +35,8 @@ class TlsTransport final : public Transport {
   bool has_received() const override;
 
  private:
-  // OpenSSL's access to the socket. OpenSSL's own would raise SIGPIPE if the peer is gone.
+  // OpenSSL's access to the socket. OpenSSL's own socket functions would raise SIGPIPE if the peer
+  // is gone.
   struct Socket;
 
   // Whether OpenSSL may read. A server waits for the client's first byte, because OpenSSL allocates
@@ -59,7 +60,7 @@ class TlsTransport final : public Transport {
   bool input_ended_ = false;
   bool close_notified_ = false;
   bool ended_unannounced_ = false;
-  bool wants_input_ = false;  // the last call used up what was received
+  bool wants_input_ = false;  // the last call used up all received bytes
   bool is_over_ = false;      // the next read returns the end, or why the connection failed
   Ready read_needs_ = Ready::kToRead;
   Ready write_needs_ = Ready::kToWrite;

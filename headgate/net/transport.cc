@@ -80,10 +80,10 @@ Transport::~Transport() {
   if (gone_ != nullptr) *gone_ = true;
 }
 
-// If less than the buffer was received, then the socket was empty, and an event will announce what
-// arrives later. (A Unix socket also stops where a message with descriptors begins or ends.) But no
-// event announces the end of the input if it came together with the input, or the bytes behind an
-// error.
+// If less than the buffer was received, then the socket was empty, and an event will announce later
+// bytes. (A Unix socket also stops where a message with descriptors begins or ends.) But if the end
+// of the input came together with the input, or bytes are behind an error, no further event
+// announces them.
 ssize_t Transport::Receive(std::span<char> buffer, int flags) {
   const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), flags);
   if (count < 0) {

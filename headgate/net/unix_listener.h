@@ -1,4 +1,4 @@
-// Listens at a path, on a Unix socket of any type, without harm to what other programs have there.
+// Listens at a path, on a Unix socket of any type, without harm to the files of other programs.
 #pragma once
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct UnixListenOptions {
 };
 
 // A non-blocking socket that listens. A socket file on which nobody answers is replaced; any other
-// file stays as it is, and is an error that says what is there. No file is left after an error.
+// file stays as it is, and is an error that names the kind of file. No file is left after an error.
 absl::StatusOr<FileDescriptor> ListenOnUnix(const std::string& path,
                                             const UnixListenOptions& options);
 

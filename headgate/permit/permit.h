@@ -7,7 +7,7 @@
 //   release a                         → released, 1 in flight
 //   acquire c                         → granted, 2 in flight
 //
-// Permits are not buckets: nothing refills, and each is given back by itself.
+// Permits are not buckets: nothing refills, and each permit is given back separately.
 #pragma once
 
 #include <chrono>

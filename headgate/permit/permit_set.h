@@ -25,9 +25,9 @@ class PermitSet {
   // `permits` in any order, each id once.
   explicit PermitSet(std::vector<Permit> permits);
 
-  // Drops the permits that have ended, then does what `ask` says. To acquire again with an id that
-  // holds a permit renews its end, but never to an earlier one. So a holder can stay for longer,
-  // and a repeated or late message does no harm.
+  // Drops the permits that have ended, then does what `ask` says. Acquiring again with an id that
+  // holds a permit renews the end of the permit, but never to an earlier time. So a holder can stay
+  // for longer, and a repeated or late message does no harm.
   Answer Do(const Ask& ask, base::Instant now);
 
   // The number of permits that have not ended.
@@ -35,7 +35,8 @@ class PermitSet {
   // In the order of their ends, including permits that have ended since the last call of Do.
   std::span<const Permit> permits() const { return permits_; }
   bool empty() const { return permits_.empty(); }
-  // From then on nothing in it counts. The zero instant if it is empty.
+  // The end of the last permit: from then on no permit of the set counts. The zero instant if the
+  // set is empty.
   base::Instant last_end() const { return empty() ? base::Instant{0} : permits_.back().end; }
 
  private:

@@ -2,9 +2,9 @@
 // counted. A held permit is renewed even if the table is full.
 //
 // Thread-safe: the keys are spread over shards, each with a lock of its own; the bounds are those
-// of all shards together. A key that holds no permit takes no room. One whose permits have all
-// ended, because nobody released them, keeps its room until its shard is swept: when it is asked
-// for again, when the shard has doubled, or when the table is full.
+// of all shards together. A key that holds no permit takes no room. A key whose permits have all
+// ended without a release keeps its room until it is asked for again, or until its shard is swept,
+// which happens when the shard has doubled or the table is full.
 #pragma once
 
 #include <array>

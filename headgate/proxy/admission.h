@@ -23,7 +23,7 @@ struct AdmissionVerdict {
   std::optional<base::Duration> retry_after{};
   // If it was not admitted: one sentence for people. Must have static lifetime.
   std::string_view reason{};
-  // It was not admitted because the request names no client.
+  // The request was not admitted because it names no client.
   bool names_no_client = false;
   // Passthrough: it would have been refused otherwise.
   bool counted_only = false;

@@ -69,7 +69,8 @@ struct ApplicationCounters {
 // The preflights in flight that are not counted, and how many of them each address has sent.
 struct PreflightsInFlight {
   size_t all = 0;
-  absl::flat_hash_map<uint64_t, size_t> by_address{};  // by HashOf; none has 0
+  // By HashOf the address. Addresses without a preflight in flight are removed.
+  absl::flat_hash_map<uint64_t, size_t> by_address{};
 };
 
 // One per loop.

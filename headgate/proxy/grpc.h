@@ -47,7 +47,7 @@ std::optional<base::Duration> GrpcTimeoutOf(const http::RequestHead& head);
 // Takes the time for which the call has waited from its timeout, if it has one.
 void ShortenGrpcTimeout(base::Duration waited, http::RequestHead& head);
 
-// Percent-encoding of grpc-message: printable ASCII but '%' stays.
+// Appends the text in the percent-encoding of grpc-message, which keeps printable ASCII except '%'.
 void AppendGrpcMessage(std::string_view text, std::string& out);
 
 }  // namespace headgate::proxy

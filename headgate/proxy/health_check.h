@@ -15,7 +15,7 @@ struct HealthCheckOptions {
   // Empty: there are no checks.
   std::string path{};
   base::Duration interval = std::chrono::seconds(5);
-  // From the beginning of the connection to the head of the answer.
+  // How long a check may take, from the beginning of the connection to the head of the answer.
   base::Duration timeout = std::chrono::seconds(2);
 };
 

@@ -1,8 +1,8 @@
 // The requests of one loop that wait for a time: their turn in the queue of a rule. In the order of
 // their times, and of their arrival if these are equal.
 //
-// A request that waits for an answer of the shared store has no time, but is registered here too:
-// when the process shuts down, the queue ends, and every request must be answered.
+// A request that waits for an answer of the shared store has no due time, but is registered here
+// too, because every request must be answered when the process shuts down and the queue ends.
 //
 // Timeouts have the coarse wheel (tick_wheel.h). A queue that lets 50 requests per second through
 // needs its times exactly.
@@ -39,7 +39,7 @@ class HeldRequests {
     // The entry's time has come, and it is not held any more. It may be held again, and may destroy
     // itself and others.
     virtual void OnDue(base::Instant now) = 0;
-    // The queue ends before its time would come. It may not be held again.
+    // The queue ends before the entry's time has come. The entry may not be held again.
     virtual void OnQueueEnded(base::Instant now) { OnDue(now); }
 
     HeldRequests* queue_ = nullptr;
@@ -61,7 +61,8 @@ class HeldRequests {
   base::Instant end() const { return end_; }
   // An earlier time is replaced.
   void Hold(Entry& entry, base::Instant due);
-  // Holds it without a time, and without a bound: until Hold, or until the queue ends.
+  // Registers an entry without a due time, and without counting it against the bound, until Hold or
+  // until the queue ends.
   void Await(Entry& entry);
   void Release(Entry& entry);
   // Calls all entries that are due, then `wake` for the first one of the others.

@@ -16,7 +16,7 @@ namespace headgate::proxy {
 // Which pages may read the proxy's own answers.
 struct CorsOptions {
   std::vector<std::string> origins{};  // as wire/origin.h allows them
-  // Pages may also read the fields of this dialect.
+  // Pages may also read the rate limit fields of this dialect.
   wire::RateLimitDialect dialect = wire::RateLimitDialect::kDraft;
 };
 
@@ -35,7 +35,7 @@ struct OwnAnswer {
   // Further fields, for example Retry-After. May be null.
   const http::Fields* fields = nullptr;
   const CorsOptions* cors = nullptr;  // null: no page of another origin
-  // The form of the fields if it is not that of `cors`.
+  // The form of the rate limit fields; absent if it is the one in `cors`.
   std::optional<wire::RateLimitDialect> dialect{};
 };
 

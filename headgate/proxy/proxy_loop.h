@@ -45,7 +45,7 @@ class ProxyLoop {
   ~ProxyLoop();
   ProxyLoop(const ProxyLoop&) = delete;
 
-  // For the sessions of this loop. Their exchanges may outlive LeaveLoop.
+  // The application that the sessions of this loop call. Their exchanges may outlive LeaveLoop.
   http::Application& application() { return application_; }
   const ProxyCounters& counters() const { return counters_; }
 

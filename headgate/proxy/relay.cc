@@ -172,7 +172,7 @@ void Relay::SendBody(std::string_view bytes) {
   CreditClient();
 }
 
-// Sends what was received before the request could be sent.
+// Sends the part of the body that was received before the request could be sent.
 void Relay::ReleaseBody() {
   if (body_sent_ < body_.size()) {
     upstream_->SendData(std::string_view(body_).substr(body_sent_));

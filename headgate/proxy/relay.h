@@ -40,7 +40,7 @@
 namespace headgate::proxy {
 
 struct RelayOptions {
-  // How long the body waits for 100 (Continue). RFC 9110, 10.1.1 forbids to wait forever.
+  // How long the body waits for 100 (Continue). RFC 9110, 10.1.1 forbids waiting forever.
   base::Duration continue_timeout = std::chrono::seconds(1);
   // The time in the queue for a connection, and to make one.
   base::Duration queue_timeout = std::chrono::seconds(5);
@@ -51,7 +51,7 @@ struct RelayOptions {
   base::Duration idle_timeout = std::chrono::minutes(5);
   base::Duration tunnel_idle_timeout = std::chrono::hours(1);
   uint32_t attempts_max = 3;
-  // Whether answers to failures state the reason in Proxy-Status, and the proxy's name in it.
+  // Whether answers to failures state the reason and the proxy's name in Proxy-Status.
   bool says_reason = true;
   std::string name = "headgate";
   CorsOptions cors{};
@@ -78,21 +78,21 @@ class Relay final : public http::RequestReceiver, private Places::Waiter, privat
   // How often the end's listeners are told about the bytes so far.
   static constexpr uint64_t kProgressBytes = uint64_t{1} << 20;
 
-  // `response_fields` are added to the upstream's answer, in which they replace those of the same
-  // name, and to the proxy's own. `client_key` is the client's for Places::Waiter.
+  // `response_fields` are added to the upstream's answer, where they replace fields of the same
+  // name, and to the proxy's own answers. `client_key` identifies the client for Places::Waiter.
   Relay(const RelayContext& context, std::optional<uint64_t> client_key, http::RequestHead head,
         http::Fields response_fields, http::ServerExchange& client, base::Instant now);
   ~Relay() override;
-  // Told about the end of this request, and about its progress. Call it before Begin.
+  // `end` is told about the progress and the end of this request. Call it before Begin.
   void SetEnd(RequestEnd end) {
     end_ = std::move(end);
     if (end_.has_listeners()) tell_at_ = kProgressBytes;
   }
   // The number of the pool's verdict. Call it before Begin.
   void SetAdmitted(uint64_t number) { number_ = number; }
-  // Passes on the head of the answer only, and none of its cookies. For uncounted preflights:
-  // browsers show their answers to no page, and other clients should not get content without being
-  // counted. Call it before Begin.
+  // Passes on only the head of the answer, without its cookies. For uncounted preflights: browsers
+  // show their answers to no page, and other clients should not get content without being counted.
+  // Call it before Begin.
   void LeaveOutContent() { leaves_out_content_ = true; }
   // Call it once, first.
   void Begin(base::Instant now);

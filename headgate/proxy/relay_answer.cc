@@ -83,7 +83,7 @@ void Relay::Answer::OnHead(http::ResponseHead head, base::Instant now) {
   if (relay.head_.protocol.empty()) {
     relay.ReleaseBody();
   } else {
-    // A refused tunnel. Its bytes are dropped.
+    // The upstream refused the tunnel, so the bytes of the tunnel are dropped.
     relay.end_sent_ = true;
     relay.upstream_->SendEnd({});
   }
@@ -120,7 +120,7 @@ void Relay::BeginTunnel() {
   SetTimeout();
 }
 
-// The answer has begun. The request may last as long as it.
+// Once the answer has begun, the request may last as long as the answer.
 void Relay::ForgetRequest() {
   ForgetBody();
   head_.fields = {};

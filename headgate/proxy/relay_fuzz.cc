@@ -1,5 +1,6 @@
 // The fuzzer's bytes choose the steps of a client, of the upstreams and of the clock, in any order
-// that headgate/http/exchange.h allows. In the end everything was given back exactly once.
+// that headgate/http/exchange.h allows. At the end, everything must have been given back exactly
+// once.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -41,7 +42,7 @@ size_t Room(uint64_t delivered, uint64_t credited) {
   return kWindowBytes - (delivered - credited);
 }
 
-// An upstream, and how far its answer is.
+// An upstream that the fuzzer plays, and how much of its answer it has sent.
 struct FuzzedUpstream final : PlayedUpstream {
   void SendEnd(const http::Fields& trailers) override {
     PlayedUpstream::SendEnd(trailers);
@@ -148,7 +149,7 @@ class World final : RelayRig {
         return {.place = &MakePlace()};
     }
   }
-  // The rules that the rig does not know.
+  // Checks that the rig cannot make.
   void Check() const {
     Room(request_sent_, client.credited);
     HEADGATE_CHECK(!is_tunnel() || wants_tunnel_);
@@ -174,7 +175,7 @@ class World final : RelayRig {
       case 2:
         return ClientTakes();
       case 3:
-        // Rare, so that most exchanges get further.
+        // Failures are rare, so that most exchanges get further.
         if (choices_.Next() % 8 == 0) ClientGoes();
         return;
       case 4:

@@ -27,15 +27,16 @@ class EndListener {
   virtual void OnResponseSize(uint64_t /*bytes*/, base::Instant /*now*/) {}
   // The head of the answer has this status. If `grpc_follows`, called again at the answer's end.
   virtual void OnStatus(const rule::AnswerStatus& /*status*/, base::Instant /*now*/) {}
-  // The request was sent to the upstream, and its status will never be known. Without this and
-  // OnStatus, nothing of the request has reached the upstream.
+  // The request was sent to the upstream, and its status will never be known. If neither this nor
+  // OnStatus is called before the end, nothing of the request has reached the upstream.
   virtual void OnUnanswered(base::Instant /*now*/) {}
   // These bytes have passed so far. Called now and then, before the end.
   virtual void OnProgress(const BodySizes& /*sizes*/, base::Instant /*now*/) {}
   virtual void OnEnded(const BodySizes& sizes, base::Instant now) = 0;
 };
 
-// Moves along with the request. Its destruction is the end of a request of which nothing was sent.
+// Moves along with the request. If it is destroyed, the request has ended, and nothing of it was
+// sent.
 class RequestEnd {
  public:
   RequestEnd() = default;

@@ -5,10 +5,10 @@
 //   rules      ├─ shared store ──▶ held until it answers, then as above
 //              └─ denied ──▶ the proxy's own answer
 //
-// Requests are mapped and judged as those of forward-auth (gate/judge.h). A request that need
-// not wait costs no allocation here. A request that waits keeps the beginning of its body, which is
-// at most a window, because it is not credited. It gives up if its client leaves, but its turn in
-// the queue stays taken, as for forward-auth.
+// Requests are mapped and judged as those of forward-auth (gate/judge.h). A request that does not
+// wait costs no allocation here. While a request waits, the beginning of its body is kept. That is
+// at most a window, because the client gets no credit to send more. If its client leaves, the
+// request ends, but its turn in the queue stays taken, as for forward-auth.
 //
 // A turn cannot be given back. So a request that may not be held, or not for long, peeks at the
 // queue before it takes anything (Judge::Decide).
@@ -38,7 +38,7 @@ struct Arrival {
   std::optional<AdmissionVerdict> admitted{};
   // A rule has refused the request, and it passes only because of passthrough.
   bool let_through = false;
-  // It is a preflight of CORS (wire/preflight.h), and passes without being counted.
+  // The request is a preflight of CORS (wire/preflight.h) that passes without being counted.
   bool is_preflight = false;
   // Told when the request has ended, in whatever way.
   RequestEnd end{};
@@ -83,7 +83,7 @@ class RuleGate {
   // For costs by size, which are corrected when a request ends, and permits, which are given back
   // then. Without it, the reserve is the cost, and no permit is kept. It must outlive this object.
   void SetSettler(Settler& settler) { settler_ = &settler; }
-  // Nothing is asked any more, because the loop does not run any more.
+  // Call it when the loop no longer runs: no request is judged afterwards.
   void LeaveLoop() {
     if (settler_ != nullptr) settler_->Close();
   }
@@ -108,7 +108,7 @@ class RuleGate {
   gate::WaitBound BoundOf(const Arrival& arrival, const Entrance& entrance,
                           base::Instant now) const;
   mapping::DescribedRequest Describe(const Arrival& arrival);
-  // Takes over what the judge's last request holds until its end: permits, and charges by size.
+  // Takes over the permits and the charges by size of the judge's last request, until its end.
   void Follow(Arrival& arrival, base::Instant now);
   // Changes the target so that its path is the one that was matched.
   void UseMatchedPath(std::string& target);
@@ -120,7 +120,7 @@ class RuleGate {
   // Answers by verdict_ and refusal_.
   std::unique_ptr<http::RequestReceiver> Refuse(const Arrival& arrival, Entrance& entrance,
                                                 http::ServerExchange& exchange, base::Instant now);
-  // Answers a request that has waited in vain, because the process leaves.
+  // Refuses a request that still waits when the process shuts down.
   std::unique_ptr<http::RequestReceiver> RefuseAtEnd(const Arrival& arrival, Entrance& entrance,
                                                      http::ServerExchange& exchange,
                                                      base::Instant now);

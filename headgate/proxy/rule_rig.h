@@ -79,7 +79,7 @@ struct RuleRig : RelayRig {
     for (const auto& [name, value] : fields) head.fields.Add(name, value);
     return head;
   }
-  // A request over a connection of its own, which records what is sent to the client.
+  // A request over a connection of its own, which records the bytes sent to the client.
   struct Exchange {
     PlayedClient client;
     std::unique_ptr<http::RequestReceiver> receiver;
@@ -95,7 +95,7 @@ struct RuleRig : RelayRig {
     const auto exchange = Ask(std::move(head));
     return exchange->client.got.empty() ? "nothing" : exchange->client.got.front();
   }
-  // Time passes, and the turns of held requests come.
+  // Moves the time, and lets held requests whose turn has come continue.
   void Pass(base::Duration d) {
     now += d;
     held.Advance(now);

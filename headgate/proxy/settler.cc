@@ -11,8 +11,8 @@ using limiter::Mode;
 using limiter::Operation;
 using limiter::SizeStep;
 
-// One charge of one request. It does step after step, and waits for the answer to each; meanwhile
-// the size may change. It may outlive its request.
+// Settles one charge of one request. It takes one step after the other and waits for the answer to
+// each step, while the size may still change. It may outlive its request.
 class Settler::Settlement final : private HeldRequests::Entry {
  public:
   Settlement(Settler& settler, limiter::SizeCharge charge)
@@ -28,7 +28,7 @@ class Settler::Settlement final : private HeldRequests::Entry {
     bytes_ = SizeIn(sizes);
     if (!asking_) Go(now);
   }
-  // A stream may never end. So it pays for the bytes that have passed and are not paid for yet.
+  // A stream may never end, so the bytes that have passed are charged while it lasts.
   void RaiseTo(const BodySizes& sizes, base::Instant now) {
     const uint64_t bytes = SizeIn(sizes);
     if (bytes > bytes_ && charge_.IsLessThan(bytes)) SetTo(sizes, now);
@@ -42,11 +42,12 @@ class Settler::Settlement final : private HeldRequests::Entry {
     counts_ = cost.of == rule::SizeCost::Of::kSent ? true : cost.counted.Counts(status);
     if (counts_ == false) GiveBack(now);
   }
-  // The service may have counted the request as a failure (a login, for example), so it counts.
+  // Without a status, the service may have counted the request as a failure (of a login, for
+  // example), so the request counts.
   void SetUnanswered() {
     if (!counts_) counts_ = true;
   }
-  // Ends, perhaps only when the store has answered.
+  // Ends the settlement, at once or when the store has answered.
   void End(const BodySizes& sizes, base::Instant now) {
     SetTo(sizes, now);
     if (is_by_status() && !counts_) GiveBack(now);

@@ -27,10 +27,13 @@ namespace headgate::proxy {
 
 // In units. The loop writes, any thread reads.
 struct SettleCounters {
-  base::Counter taken{};      // beyond the reserve
-  base::Counter returned{};   // in excess: given back as far as it had not come back by itself
-  base::Counter lapsed{};     // in excess, but the limit has changed, or the store did not answer
-  base::Counter forgotten{};  // not taken: the limit is gone, or the store did not answer
+  base::Counter taken{};     // beyond the reserve
+  base::Counter returned{};  // excess units that were given back, as far as the bucket had not
+                             // refilled by itself
+  base::Counter lapsed{};    // excess units that were not given back: the limit has changed, or the
+                             // store did not answer
+  base::Counter forgotten{};  // missing units that were not taken: the limit is gone, or the store
+                              // did not answer
 };
 
 class Settler {
@@ -49,7 +52,7 @@ class Settler {
   std::unique_ptr<EndListener> Follow(std::vector<limiter::SizeCharge> charges);
   // The wheel of this loop, for other timers until the end of a request.
   TickWheel& wheel() const { return wheel_; }
-  // Gives up the waiting settlements, and settles nothing any more.
+  // Gives up the settlements that wait. Nothing is settled afterwards.
   void Close();
 
  private:

@@ -29,7 +29,7 @@ struct SizeRig : RuleRig {
     SetRuleFile(
         fmt::format("domain: default\ndescriptors:\n- key: client\n  rate_limit: {{{}}}\n", limit));
   }
-  // The same in shadow.
+  // The same rules, in shadow.
   void SetShadowLimit(std::string_view limit) {
     SetRuleFile(
         fmt::format("domain: default\ndescriptors:\n- key: client\n  shadow_mode: true\n"

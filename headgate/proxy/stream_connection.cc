@@ -97,7 +97,7 @@ void StreamConnection::Pump(base::Instant now) {
   if (session_->free_places() > 0 || session_->finished()) owner_.OnChanged(now);
 }
 
-// Waits for unsent output, such as the last bytes of a tunnel.
+// Output that is not sent yet, such as the last bytes of a tunnel, keeps the connection open.
 bool StreamConnection::CloseIfFinished(base::Instant now) {
   if (!session_->finished() || session_->open_exchanges() > 0) return false;
   if (session_->output_ended() && stream_.unsent_bytes() > 0) return true;

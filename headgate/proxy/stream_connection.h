@@ -52,9 +52,10 @@ class StreamConnection final : public UpstreamConnection, private net::Stream::O
 
   // Why no connection could be made.
   UpstreamConnection::End ConnectFailure(base::Instant now) const;
-  // Sends the session's output, and follows its wishes.
+  // Sends the session's output, and reads or closes as the session asks (wants_input,
+  // output_ended).
   void Pump(base::Instant now);
-  // Closes once no exchange can begin or end any more. Returns whether that is so.
+  // Closes the connection if no exchange is open and none can begin. Returns whether it did.
   bool CloseIfFinished(base::Instant now);
   void End(UpstreamConnection::End end, std::string_view why, base::Instant now);
 

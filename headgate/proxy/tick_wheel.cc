@@ -29,7 +29,7 @@ void TickWheel::Set(Entry& entry, base::Instant due) {
 
 void TickWheel::Advance(base::Instant now) {
   const int64_t until = TickOf(now);
-  // After a long pause each slot is visited once.
+  // After a long pause, each slot is visited only once.
   const int64_t first = std::max(tick_ + 1, until - static_cast<int64_t>(kSlots) + 1);
   if (until <= tick_) return;
   tick_ = until;

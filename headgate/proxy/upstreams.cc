@@ -13,8 +13,8 @@
 namespace headgate::proxy {
 namespace {
 
-// An address with fewer places keeps none free, because a single client could then use too few of
-// them.
+// An address with fewer places than this reserves none, because a single client could use too few
+// of them otherwise.
 constexpr uint64_t kPlacesToKeepOne = 4;
 
 }  // namespace
@@ -28,7 +28,7 @@ Upstreams::Upstreams(const UpstreamsOptions& options, Connect connect, Upstreams
 
 Upstreams::~Upstreams() { HEADGATE_CHECK(queue_.empty()); }
 
-// Null if it is not there.
+// Null if `from` does not have it.
 std::unique_ptr<Upstreams::Address> Upstreams::TakeOut(Addresses& from, size_t id) {
   const auto at = std::find_if(from.begin(), from.end(),
                                [&](const auto& address) { return address->id == id; });
@@ -113,8 +113,8 @@ bool Upstreams::NeverAcceptedUnlikeOthers(const Address& address) const {
 uint64_t Upstreams::KeptOf(const Address& address) const {
   if (address.places(options_.connections_max) < kPlacesToKeepOne) return 0;
   const uint64_t free = address.free_places(options_.connections_max);
-  // If many connections drain, all free places are kept for clients without one. Otherwise a client
-  // whose requests hold the draining connections could take the last ones too.
+  // If many connections drain, all free places are reserved for clients without a place. Otherwise
+  // a client whose requests keep the draining connections open could take the last places too.
   if (2 * address.drained(options_.connections_max) > options_.connections_max) return free;
   return std::min<uint64_t>(1, free);
 }
@@ -133,8 +133,8 @@ Upstreams::FreePlaces Upstreams::CountFree(base::Instant now) const {
     count += address->free_places(options_.connections_max);
     kept += KeptOf(*address);
   }
-  // At least one of all free places is kept, even if no single address is large enough to keep its
-  // own.
+  // At least one of all free places is reserved, even if no single address is large enough to
+  // reserve one.
   return {.count = count, .kept = std::max<uint64_t>(1, kept)};
 }
 

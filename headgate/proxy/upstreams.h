@@ -6,25 +6,27 @@
 // that waits for a connection that is being made counts as outstanding. On an address a request
 // takes the connection that was used last, so that the others become idle and are closed.
 //
-// A limit on requests per cycle does not limit how long they last: a client with long requests,
+// A limit on requests per cycle does not limit how long requests last: a client with long requests,
 // such as slow uploads, could hold all places. So a client gets another place only within its part
 // (dynamic_threshold.h); its requests beyond that wait, and others pass them (waiter_queue.h). The
-// queue is divided in the same way. The last free place of each address is for a client without
-// one, so that there is one if another address leaves, or has never accepted a connection.
+// queue is divided in the same way. The last free place of each address is reserved for clients
+// without a place. So such a client finds one even if another address leaves, or has never accepted
+// a connection.
 //
 // A connection of HTTP/2 that takes no more exchanges, after GOAWAY for example, drains: it keeps
 // its open exchanges, however long they last. Such connections have a bound of their own, so that
-// they do not take the places of others. Many cancelled requests wear a connection, and it is
-// retired for the sake of the others on it (ClientSession::worn), but only within that bound.
-// Draining connections beyond that bound were ended by the service. If they take more than half of
-// the bound of the others, the rest is for clients without a place.
+// they do not take the places of others. A connection with many cancelled requests is worn: the
+// upstream may end it, so it is retired to protect its other requests (ClientSession::worn), but
+// only within that bound. Only the service itself can make more connections drain. If their number
+// beyond the bound exceeds half of `connections_max`, all free places of the address are reserved
+// for clients without a place.
 //
-// An address may not answer at all. If a connection is not made within 250 ms, the requests that
-// wait get others, at addresses that are not slow (RFC 8305, 5).
+// An address may not answer at all. If a connection is not made within 250 ms, further connections
+// are opened for the requests that wait, at addresses that are not slow (RFC 8305, 5).
 //
 // A name may have addresses at which nobody listens, as one for IPv6 of a service that has only
-// IPv4. So an address that has never accepted a connection, while another of its name has, is out
-// after its first failure, and this is not counted as an event.
+// IPv4. So an address that has never accepted a connection, while another address of its name has,
+// is set aside after its first failure, and this does not count as an event.
 #pragma once
 
 #include <algorithm>

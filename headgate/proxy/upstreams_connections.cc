@@ -85,7 +85,7 @@ void Upstreams::NoteSlow(base::Instant now) {
   if (slow_ > before) OpenForQueue(now);
 }
 
-// The session may be calling, so its places are counted later.
+// This may run within a call of the session, so its places are counted later.
 void Upstreams::NoteFree(Link& link, base::Instant now) {
   link.idle_since = now;
   NoteDraining(link);

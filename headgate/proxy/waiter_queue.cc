@@ -83,7 +83,7 @@ void WaiterQueue::Remove(Waiter& waiter) {
 WaiterQueue::Waiter& WaiterQueue::TakeFirst() {
   PlaceClient& client = *order_.front();
   Waiter& waiter = *client.first;
-  // The client's other requests now wait behind clients with equally many places.
+  // The client's other requests now wait behind the clients that have as many places.
   client.ticket = next_ticket_++;
   Reorder(client);
   Remove(waiter);

@@ -66,8 +66,8 @@ void WaitingRequest::OnAnswer(base::Instant now) {
       return Hold(gate_.verdict_, now);
     case RuleGate::Next::kRefuse: {
       auto refused = gate_.Refuse(arrival_, entrance_, exchange_, now);
-      // Only now: the listeners may ask the checker, and the verdict points to the checker's last
-      // answer.
+      // The listeners are told only now, because they may ask the checker, and the verdict still
+      // refers to the checker's last answer.
       arrival_.end.Tell({}, now);
       return Become(std::move(refused), now);
     }

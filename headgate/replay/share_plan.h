@@ -21,7 +21,7 @@ struct ClientPlan {
   std::string name{};  // empty: the requests without a client's id
   uint64_t requests = 0;
   uint64_t refused = 0;
-  uint64_t most_in_cycle = 0;  // requests, in the client's busiest cycle
+  uint64_t most_in_cycle = 0;  // requests in the client's busiest cycle
 };
 
 struct SharePlan {

@@ -44,7 +44,7 @@ struct Author {
 
 enum class DryRun : bool { kNo, kYes };
 
-// An expected version that stands for any; the document must exist.
+// An expected version that stands for any version; the document must exist.
 inline constexpr std::string_view kAnyVersion = "*";
 
 // A new text of a document, or its removal.
@@ -88,18 +88,18 @@ struct Rollback {
 
 // The result of an edit.
 //
-// OK. InvalidArgument: `problems` say why the document is refused. Aborted: it has another version,
-// or exists (or does not) against what was expected. NotFound: no such document, or no such change.
-// PermissionDenied: no source holds documents of this name, or the source refuses it.
-// FailedPrecondition: changes cannot be noted here, or the document was deleted and its source
-// keeps it in force until somebody confirms. Unavailable: nothing was changed. Unknown: it may have
-// been changed.
+// The status is OK, or: InvalidArgument: `problems` say why the document is refused. Aborted: the
+// document has another version, or it exists although it must not, or does not exist although it
+// must. NotFound: no such document, or no such change. PermissionDenied: no source holds documents
+// of this name, or the source refuses it. FailedPrecondition: changes cannot be noted here, or the
+// document was deleted and its source keeps it in force until somebody confirms. Unavailable:
+// nothing was changed. Unknown: it may have been changed.
 struct EditResult {
   absl::Status status;
   std::string document{};  // its name
   std::vector<Problem> problems{};
   std::string version{};  // the new one; empty if the document was removed, and in a dry run
-  std::string diff{};     // what changes in the text (base/line_diff.h)
+  std::string diff{};     // the changes in the text (base/line_diff.h)
   std::vector<RuleDifference> differences{};
   // Problems that other documents had before and still have. While a source has problems, this
   // change may not come into force.

@@ -29,7 +29,8 @@ struct GivenLimits {
     algorithm::Limit limit;
   };
 
-  // The most requests per period that a number gives. Absent: numbers are not accepted.
+  // The most requests per period that a number can give; a larger number counts as this. Absent:
+  // numbers are not accepted.
   std::optional<uint32_t> max{};
   std::vector<Plan> plans{};  // in the order of their names
 };
@@ -53,8 +54,8 @@ struct GivenChoice {
 // may follow a decimal point.
 GivenChoice ChooseGiven(const GivenLimits& limits, std::string_view text);
 
-// The limit `own` with this many requests per period. A burst of its own keeps its ratio to the
-// requests, rounded up.
+// The limit `own` with this many requests per period. If `own` has a burst, it is scaled with the
+// requests and rounded up.
 algorithm::LimitSpec WithRequests(const algorithm::LimitSpec& own, uint64_t requests);
 
 bool AreAlike(const std::shared_ptr<const GivenLimits>& a,

@@ -68,9 +68,9 @@ class ProblemList {
 // Foreign text for a message: complete unless it would fill a screen, otherwise cut ("…").
 std::string Shown(std::string_view text);
 
-// The one of `words` that was probably meant: a word that differs by at most two typing errors (and
-// at most one per four letters), a word that equals `text` up to a '_' or '-' in it, or a word that
-// starts with `text` (at least four letters). Empty if there is none.
+// Which of `words` was probably meant. It differs by at most two typing errors (and at most one per
+// four letters), or equals `text` up to a '_' or '-' in it, or starts with `text` (at least four
+// letters). Empty if there is none.
 std::string_view NearestWord(std::string_view text, const std::vector<std::string_view>& words);
 
 // "did you mean 'rate_limit'?", or empty.

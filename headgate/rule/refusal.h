@@ -1,4 +1,4 @@
-// The body of one's own for answers that refuse a request because of a limit.
+// A custom body for answers that refuse a request because of a limit.
 //
 //   refusal:
 //     content_type: application/json
@@ -34,7 +34,7 @@ struct Refused {
 // Immutable.
 class Refusal {
  public:
-  // InvalidArgument with a message that says which of both is wrong and how.
+  // InvalidArgument with a message that says which of the two is wrong, and why.
   static absl::StatusOr<Refusal> Make(std::string_view content_type, std::string_view body);
 
   const std::string& content_type() const { return content_type_; }

@@ -1,5 +1,5 @@
-// Whatever the file, reading it is safe, and what is accepted can be rendered. Text that is not in
-// a placeholder is copied.
+// Reading any file is safe, and a body that is accepted can be rendered. Text that is not in a
+// placeholder is copied.
 #include <cstdint>
 #include <string>
 

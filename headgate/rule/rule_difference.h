@@ -23,7 +23,7 @@ struct RuleDifference {
 // a difference.
 std::vector<RuleDifference> DifferencesOf(const RuleSet& before, const RuleSet& after);
 
-// Whether both decide alike.
+// Whether both limits decide in the same way.
 bool AreAlike(const Rule& a, const Rule& b);
 
 // The names of the fields that differ between both, other than their limits.

@@ -155,7 +155,7 @@ class RuleTreeBuilder {
   NodeId Append(NodeId parent, const JoinedText& text);
   void Index(NodeId node);
 
-  std::vector<Node> nodes_;  // the first one stands for kNoNode
+  std::vector<Node> nodes_;  // the first element stands for kNoNode
   std::string texts_;
   std::vector<NodeId> index_;  // open addressing; a power of two
   std::vector<Rule> rules_;

@@ -21,7 +21,7 @@ namespace headgate::rule {
 inline constexpr uint64_t kSizeMax = uint64_t{1} << 50;
 
 struct SizeCost {
-  // kSent: the cost stays as taken once the request is sent. Not a word of rules.
+  // kSent is not a word of rules: the cost stays as it was taken, once the request is sent.
   enum class Of : uint8_t { kRequestBytes, kResponseBytes, kCountedAnswers, kSent };
 
   Of of = Of::kResponseBytes;

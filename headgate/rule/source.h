@@ -78,14 +78,15 @@ class Source {
   };
   using OnNews = std::function<void(const News& news)>;
 
-  // How well it follows changes.
+  // How well the source follows changes.
   struct Figures {
     bool polling = false;   // changes are found by polling, not by notifications
     uint64_t failures = 0;  // times that notifications failed or were lost
-    base::Duration age{0};  // for how long it cannot say whether its documents are current; or 0
-    uint64_t kept = 0;      // documents that stay in force although they were deleted
-    uint64_t reads = 0;     // of documents or lists of them, over a network
-    uint64_t missed = 0;    // changes without a notification, found by a comparison
+    base::Duration age{
+        0};  // for how long the source has not known whether its documents are current; else 0
+    uint64_t kept = 0;    // documents that stay in force although they were deleted
+    uint64_t reads = 0;   // of documents or lists of them, over a network
+    uint64_t missed = 0;  // changes without a notification, found by a comparison
   };
 
   virtual ~Source() = default;

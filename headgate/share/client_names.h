@@ -1,4 +1,4 @@
-// The names and weights of clients in a pool: what becomes of the id of a request.
+// The names and weights of clients in a pool, made from the ids in requests.
 #pragma once
 
 #include <array>

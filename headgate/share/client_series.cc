@@ -8,8 +8,9 @@ void ClientSeries::Follow(PoolSnapshot& snapshot) {
   ++round_;
   OrderByDemand(snapshot);
   const Values total = ValuesOf(snapshot.counts);
-  // The growth that no client has been found for yet. Series get no more than that, so the rest
-  // never goes back, whatever a pool says about its clients.
+  // How much of the growth of the total is not yet assigned to a client. All series together get no
+  // more than this, so the series of the rest never decreases, whatever a pool says about its
+  // clients.
   Values left{};
   for (size_t i = 0; i < left.size(); ++i) left[i] = total[i] - std::min(total_[i], total[i]);
   total_ = total;
@@ -47,7 +48,7 @@ void ClientSeries::FollowKnown(const PoolSnapshot& snapshot, Values& left) {
       continue;
     }
     Client& client = found->second;
-    // It left the pool and came back since the last snapshot.
+    // Smaller counts mean that the client left the pool and came back since the last snapshot.
     if (counts[0] < client.seen[0] || counts[1] < client.seen[1]) {
       for (size_t i = 0; i < counts.size(); ++i) gone_[i] += client.shown[i];
       client = Client();
@@ -64,8 +65,8 @@ void ClientSeries::FollowKnown(const PoolSnapshot& snapshot, Values& left) {
   }
 }
 
-// A client that is new has been counted nowhere. But a pool may also show one again that it had
-// left out for a time, with counts that the rest has shown.
+// A new client has not been counted anywhere yet. But a pool may also show a client again that it
+// left out for a time; then the series of the rest has counted its requests already.
 void ClientSeries::BeginNew(const PoolSnapshot& snapshot, Values& left) {
   for (const size_t at : new_) {
     const Values counts = ValuesOf(snapshot.clients[at].figures.counts);

@@ -1,16 +1,16 @@
 // Which clients of a pool have series of their own in metrics, and what the counters show.
 //
 // The clients with the largest demands change from cycle to cycle, while a counter must not go
-// back. So each request counts in one series for good: in that of its client, if the client has one
-// before and after the request, or else in the rest. The sum over all series grows by what the
-// counts of the pool grow.
+// back. So each request counts in one series forever: in the series of its client, if the client
+// has one before and after the request, or else in the series of the rest. The sum of all series
+// grows as the counts of the pool do.
 //
 //   joins the pool, has a series     the series begins with all its requests
 //   leaves the largest               its series stops; requests count in the rest
 //   comes back to the largest        its series goes on with the value that it had
 //   leaves the pool, and comes back  its series begins anew, as that of a new client
 //
-// It remembers the clients that are in the pool, and no others. Not thread-safe.
+// The class remembers only clients that are in the pool. Not thread-safe.
 #pragma once
 
 #include <array>

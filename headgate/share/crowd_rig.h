@@ -1,5 +1,5 @@
 // Clients of every temper in front of a pool with a fixed capacity, in virtual time. A seed repeats
-// a run. They see what clients of the sidecar see: whole seconds, rounded up.
+// a run. They see times as the clients of a sidecar do: in whole seconds, rounded up.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@ using base::Instant;
 
 namespace {
 
-// After a denial without asking the store.
+// When to retry after a denial for which the store was not asked.
 constexpr Duration kRetryEarly = std::chrono::seconds(1);
 
 uint64_t Sum(uint64_t sum, Cost cost) {
@@ -69,7 +69,7 @@ PoolAnswer FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Ins
                   {.reason = Reason::kTooManyClients, .retry_after = LeftOfCycle(now)});
   }
   if (asking.ticket == 0) client->demand = Sum(client->demand, cost);
-  // Its demand has to be reported sometime.
+  // The demand of this client has to be reported in a round.
   if (std::exchange(is_idle_, false)) needs_round = true;
   if (cost <= client->part) {
     client->part -= cost;
@@ -86,8 +86,8 @@ PoolAnswer FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Ins
     verdict.retry_after = algorithm::kNever;
     return Settle(client, cost, verdict);
   }
-  // If there may be more, the request waits for another round, unless the round that it waits for
-  // has not ended.
+  // If the pool may have more, the request waits for a round: for a new one, unless the round that
+  // it waits for already has not ended.
   if (!IsUsedUp(*client, cost, now)) {
     const bool asks_anew = asking.ticket == 0 || rounds_ended_ >= asking.ticket;
     if (asks_anew) client->need = Sum(client->need, cost);
@@ -101,7 +101,7 @@ PoolAnswer FleetPool::Judge(std::string_view name, Cost cost, Asking asking, Ins
 
 PoolAnswer FleetPool::Defer(Client& client, Cost cost, Asking asking, PoolAnswer verdict) {
   if (mode_ == Mode::kPassthrough) {
-    // It passes now. The round tells whether it would have been refused.
+    // The request passes now. The result of the round tells whether it would have been refused.
     client.owed = Sum(client.owed, cost);
     verdict.reason = Reason::kWithinShare;
     verdict.retry_after = Duration(0);
@@ -143,7 +143,7 @@ PoolAnswer FleetPool::Peek(std::string_view name, Instant now) const {
   const auto found = clients_.find(absl::string_view(name.data(), name.size()));
   PoolAnswer verdict;
   if (found != clients_.end()) verdict = Describe(found->second, now);
-  // Nothing is known: a round would have to tell.
+  // Only a round could tell how much remains, so at least one request may pass.
   if (found == clients_.end() || !found->second.is_told)
     verdict.remaining = std::max<uint64_t>(1, verdict.remaining);
   verdict.has_limit = true;
@@ -198,12 +198,12 @@ void FleetPool::OnEnd(uint64_t number, bool was_sent, Instant now) {
 FleetPool::Client* FleetPool::EnsureClient(std::string_view name) {
   const absl::string_view key(name.data(), name.size());
   if (const auto found = clients_.find(key); found != clients_.end()) return &found->second;
-  // Those that the pool has refused stay here until their cycle ends.
+  // Clients that the pool has refused stay in the table until their cycle ends.
   if (clients_.size() >= size_t{2} * options_.pool.clients_max) return nullptr;
   return &clients_.emplace(key, Client{.weight = names_.WeightOf(name)}).first->second;
 }
 
-// At least a moment, because a round comes first.
+// Never 0, because a round has to come first.
 Duration FleetPool::LeftOfCycle(Instant now) const {
   if (!is_current_) return std::chrono::milliseconds(100);
   return std::max<Duration>(state_.cycle_end - now, std::chrono::milliseconds(1));
@@ -214,8 +214,9 @@ Duration FleetPool::WaitOf(Cost cost, Instant now) const {
   return cost > state_.pool.room() ? left : std::min(left, state_.pool.wait());
 }
 
-// The last round has told whether there is more. While the pool has room, that is true for a part
-// of the cycle only, because what is kept for others is lent as time passes.
+// Whether the last round has shown that the client can get no more. While the pool has room, this
+// holds only for one step of the cycle, because the amounts kept for others are lent out as time
+// passes.
 bool FleetPool::IsUsedUp(const Client& client, Cost cost, Instant now) const {
   if (!client.is_told || client.room + client.part >= cost) return false;
   const Duration step = state_.pool.options().cycle / FairSharePool::kSteps;

@@ -49,9 +49,9 @@ struct Asking {
 
 // Numbers since the instance began.
 struct FleetFigures {
-  uint64_t early_denials = 0;  // of requests for which the pool might have had room
+  uint64_t early_denials = 0;  // denials of requests for which the pool might have had room
   uint64_t waited = 0;         // requests that asked again
-  uint64_t expired = 0;        // of parts, not spent when their cycle ended
+  uint64_t expired = 0;        // units of parts that were not spent when their cycle ended
   uint64_t alone = 0;          // decisions without the store
   bool is_alone = false;
 };
@@ -65,7 +65,8 @@ struct FleetState {
 
 class FleetPool {
  public:
-  // The capacity cannot be found (ShareOptions::find_capacity).
+  // InvalidArgument with ShareOptions::find_capacity, because the pool of a fleet has a fixed
+  // capacity.
   static absl::StatusOr<std::unique_ptr<FleetPool>> Make(const ShareOptions& options);
 
   // Decides about one request, like SharePool::Admit. If the verdict has a ticket, the request
@@ -73,8 +74,8 @@ class FleetPool {
   PoolAnswer Admit(std::string_view client_id, algorithm::Cost cost, Asking asking,
                    base::Instant now);
 
-  // An admitted request has ended, which is not one with the number 0. If it was not sent, its
-  // client may spend what it has taken, as long as the cycle lasts.
+  // An admitted request, whose number is not 0, has ended. If it was not sent, its client gets the
+  // cost back, as long as the cycle lasts.
   void OnEnd(uint64_t number, bool was_sent, base::Instant now);
 
   void SetMode(Mode mode);
@@ -90,20 +91,22 @@ class FleetPool {
   void OnNeed(std::function<void()> call) { on_need_ = std::move(call); }
 
   enum class Urgency : uint8_t { kNone, kPaced, kAtOnce };
-  // How soon a round should begin, and when the cycle ends: then the next one is due.
+  // How soon a round should begin, and when the cycle ends, at which time another round is due.
   struct Plan {
     Urgency urgency = Urgency::kNone;
     std::optional<base::Instant> cycle_end{};
   };
   Plan PlanRound(base::Instant now);
-  // The report of the next round. It counts as reported, until the round is abandoned.
+  // Returns the report of the next round. Its content counts as reported, unless the round is
+  // abandoned.
   FleetReport BeginRound(base::Instant now);
-  // The round was written. `grants` as ApplyRound returned them.
+  // Call it when the round was written. `grants` are the result of ApplyRound.
   void EndRound(const FleetReport& report, const std::vector<ClientGrant>& grants, FleetState state,
                 base::Instant now);
-  // The round was certainly not written.
+  // Call it if the round was certainly not written.
   void AbandonRound(const FleetReport& report);
-  // The store has not answered for too long. The next round that is written ends it.
+  // The store has not answered for too long, so the instance uses a pool of its own, until the next
+  // round is written.
   void GoAlone(uint32_t instances, base::Instant now);
   bool is_alone() const;
 
@@ -118,7 +121,7 @@ class FleetPool {
     bool is_told = false;      // whether `room` and `refused` are of this cycle
     base::Instant told_at{0};  // the time of that round
     bool refused = false;      // the pool has too many clients
-    // Not reported yet (ClientReport).
+    // These are not reported yet (ClientReport).
     uint64_t demand = 0;
     uint64_t late = 0;
     uint64_t need = 0;
@@ -126,8 +129,10 @@ class FleetPool {
     uint64_t charge = 0;
     uint64_t returned = 0;
     uint64_t returned_cycle = 0;
-    uint64_t known = 0;     // of what alone_ has admitted in its first cycle: not to be charged
-    uint64_t owed = 0;      // of `need`: has passed already, in Mode::kPassthrough
+    // The part of the admissions in the first cycle of alone_ that the shared pool has counted.
+    uint64_t known = 0;
+    // The part of `need` for requests that have passed already, in Mode::kPassthrough.
+    uint64_t owed = 0;
     uint64_t expected = 0;  // requests in the time of kHorizon, in units of 1/kExpectedUnit
     algorithm::FairShareCounts counts{};
   };
@@ -144,21 +149,21 @@ class FleetPool {
   PoolAnswer Describe(const Client& client, base::Instant now) const;
   // Counts the decision. A refused request passes nevertheless in Mode::kPassthrough.
   PoolAnswer Settle(Client* client, algorithm::Cost cost, PoolAnswer verdict);
-  // The number of the cycle in which parts are spent. Other numbers than those of the shared pool
-  // while this instance is alone.
+  // The number of the cycle in which parts are spent. While this instance is alone, the number
+  // differs from all numbers of the shared pool.
   uint64_t SpentCycle() const;
   // Null if there are too many.
   Client* EnsureClient(std::string_view name);
   base::Duration LeftOfCycle(base::Instant now) const;
-  // Until a client may find more.
+  // The time until a client may get more.
   base::Duration WaitOf(algorithm::Cost cost, base::Instant now) const;
   bool IsUsedUp(const Client& client, algorithm::Cost cost, base::Instant now) const;
 
   // ---- Cycles and rounds, with the lock
 
-  // The cycle may be over.
+  // Ends the cycle if it is over at `now`.
   void Advance(base::Instant now);
-  // Parts of this cycle are not spent any more.
+  // Drops the parts of this cycle.
   void EndParts();
   // Learns how many requests to expect.
   void Learn(base::Instant now);
@@ -179,7 +184,7 @@ class FleetPool {
   absl::flat_hash_map<std::string, Client> clients_;
   InFlight in_flight_;
   FleetState state_;         // of the last round
-  bool has_state_ = false;   // it is that of a round
+  bool has_state_ = false;   // whether state_ comes from a round
   bool is_current_ = false;  // the cycle of state_ has not ended yet
   uint64_t late_cycle_ = 0;  // of Client::late
   bool is_idle_ = true;      // no round is planned

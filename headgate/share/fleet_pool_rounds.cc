@@ -13,7 +13,7 @@ using base::Instant;
 
 namespace {
 
-// A part lasts for the requests that are expected in this time: about two rounds.
+// A part covers the requests that are expected in this time, which is about two rounds.
 constexpr Duration kHorizon = std::chrono::milliseconds(100);
 constexpr uint64_t kExpectedUnit = 256;
 
@@ -28,7 +28,7 @@ void FleetPool::Advance(Instant now) {
   EndParts();
   late_cycle_ = state_.pool.cycle().number;
   for (auto& [name, client] : clients_) {
-    // Demands of the cycle before are of no use any more.
+    // The late demand of the cycle before is no longer useful.
     client.late = std::exchange(client.demand, 0);
     client.unmet = client.returned = 0;
   }
@@ -59,7 +59,7 @@ FleetPool::Plan FleetPool::PlanRound(Instant now) {
       plan.urgency = Urgency::kPaced;
   }
   is_idle_ = plan.urgency == Urgency::kNone;
-  // A look at the shares of the new cycle, for metrics.
+  // A round without requests reads the shares of the new cycle, for metrics.
   const bool looks = has_state_ && !is_current_ && state_.pool.client_count() > 0;
   if (is_idle_ && looks) plan.urgency = Urgency::kPaced;
   if (is_current_ && state_.pool.client_count() == 0) plan.cycle_end.reset();
@@ -94,7 +94,7 @@ FleetReport FleetPool::BeginRound(Instant now) {
   return report;
 }
 
-// An exponential average: a request counts for kHorizon.
+// An exponential average over kHorizon.
 void FleetPool::Learn(Instant now) {
   const Duration passed = std::max(now - last_round_, Duration(1));
   last_round_ = std::max(now, last_round_);
@@ -199,7 +199,7 @@ void FleetPool::EndRound(const FleetReport& report, const std::vector<ClientGran
       client.part += grants[i].part;
       PayOwed(client, report.clients[i].owed);
     } else {
-      // The round came too late. The next one asks again.
+      // The round was written after the end of its cycle, so the next round asks again.
       figures_.expired += grants[i].part;
       client.need += report.clients[i].need;
       client.owed += report.clients[i].owed;
@@ -208,7 +208,8 @@ void FleetPool::EndRound(const FleetReport& report, const std::vector<ClientGran
   FollowPool();
 }
 
-// Requests that have passed already take the part that was taken for them.
+// Settles requests that have passed already: the part that was granted for them is spent, and the
+// others count as refused.
 void FleetPool::PayOwed(Client& client, uint64_t owed) {
   const uint64_t paid = std::min(owed, client.part);
   const uint64_t refused = owed - paid;
@@ -222,8 +223,8 @@ void FleetPool::PayOwed(Client& client, uint64_t owed) {
   counted_only_ += refused;
 }
 
-// The counts of the pool itself may go back: the store can lose the pool, or present one that is
-// older. Those of a pool for this instance alone are others.
+// Counts here, because the counts of the pool itself may decrease: the store can lose the pool, or
+// return an older one.
 void FleetPool::CountCycles(const FairSharePool& pool, bool is_other_pool) {
   clients_left_ += pool.clients_left();
   clients_replaced_ += pool.clients_replaced();
@@ -277,7 +278,7 @@ void FleetPool::GoAlone(uint32_t instances, Instant now) {
       client.returned = client.part;
       client.returned_cycle = state_.pool.cycle().number;
     }
-    // Those who wait are answered by this pool.
+    // Requests that wait are decided by this pool from now on.
     client.demand = client.late = client.need = client.unmet = 0;
     PayOwed(client, std::exchange(client.owed, 0));
   }
@@ -290,7 +291,8 @@ bool FleetPool::is_alone() const {
   return alone_.has_value();
 }
 
-// The requests that were admitted in the running cycle of the pool that will be given up.
+// Reports the requests that this instance's own pool has admitted in its running cycle, so that the
+// shared pool can charge them.
 void FleetPool::ReportAlone(FleetReport& report) {
   const bool is_first = alone_->full_since() == 1;
   for (size_t i = 0; i < alone_->client_count(); ++i) {

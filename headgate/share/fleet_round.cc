@@ -8,15 +8,15 @@ namespace {
 using algorithm::FairSharePool;
 using algorithm::FairShareRequest;
 
-// An instance takes ahead of its requests at most one in this many of its share of what is left:
-// others may need it, and what it does not use comes back only with a later round.
+// In advance of its requests, an instance takes at most this part of its share of the rest: other
+// instances may need the rest, and unused parts come back only with a later round.
 constexpr uint64_t kAheadPart = 8;
-// It takes nothing ahead if that would be less than this, so that nothing is stranded in small
-// pools.
+// If this would be less than kAheadLeast, the instance takes nothing in advance, so that no
+// capacity is stranded in small pools.
 constexpr uint64_t kAheadLeast = 4;
 
-// The demands of a cycle that has ended for the instance. They count for the next shares as if they
-// had been known in time. Older ones mean nothing any more.
+// Adds the demands of a cycle that has already ended for the instance. They count for the next
+// shares as if they had been reported in time. Demands of older cycles are ignored.
 void AddLate(FairSharePool& pool, const FleetReport& report, base::Instant now) {
   if (report.late_cycle < pool.full_before()) return;
   std::vector<FairShareRequest> requests;

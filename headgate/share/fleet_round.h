@@ -1,5 +1,5 @@
-// One round of an instance that shares a pool with others (fleet_pool.h): what it reports, what it
-// takes, and how the pool changes. Pure.
+// One round of an instance that shares a pool with others (fleet_pool.h): its report, the parts
+// that it takes, and the change of the pool. Pure.
 //
 //   report    demands, parts that were not used        the pool of the whole fleet
 //   grant     parts, and what is left          ◀────── decides, at the time of the round
@@ -28,7 +28,7 @@ struct ClientReport {
   uint64_t charge = 0;  // admitted without the pool
   uint64_t returned = 0;
   uint64_t returned_cycle = 0;  // in which it was taken
-  uint64_t owed = 0;            // of `need`: for requests that have passed already
+  uint64_t owed = 0;            // the part of `need` for requests that have passed already
 };
 
 struct FleetReport {
@@ -36,14 +36,14 @@ struct FleetReport {
   uint64_t generation = 0;  // of the pool that the instance last knew
   uint64_t late_cycle = 0;
   bool in_cycle = false;  // the cycle that the instance last knew has not ended
-  // It is that of the instance's own pool, which has admitted while the store did not answer.
+  // The report comes from the instance's own pool, which decided while the store did not answer.
   bool was_alone = false;
   std::vector<ClientReport> clients;
 };
 
 struct ClientGrant {
   uint64_t part = 0;
-  uint64_t room = 0;     // what is left for the client, for all instances
+  uint64_t room = 0;     // the rest that the client may use, over all instances
   bool refused = false;  // the pool has too many clients
 };
 

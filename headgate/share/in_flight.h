@@ -1,14 +1,14 @@
 // The requests that were admitted and have not left the upstream, by client.
 //
-// A limit of requests in flight is divided among the clients that have some, by their weights. For
-// example, of a limit of 18, two clients have a part of 9 each. A client with fewer requests than
-// its part may pass although others have filled the limit. So nobody is locked out by requests that
-// take long.
+// A limit of requests in flight is divided among the clients with requests in flight, by their
+// weights. For example, of a limit of 18, two clients have a part of 9 each. A client with fewer
+// requests than its part may pass although others have filled the limit. So nobody is locked out by
+// requests that take long.
 //
 // A request whose client has hung up keeps its place for as long as the upstream may work on it
-// (SharePool::OnEnd). One that takes much longer than usual waits for something else than a worker:
-// it is a long poll, for example. It is dropped from the count then, and stays in the table until
-// it ends.
+// (SharePool::OnEnd). A request that takes much longer than usual waits for something else than a
+// worker, as a long poll does. Then it is dropped from the count, but stays in the table until it
+// ends.
 //
 // A name is kept while its client has requests here. Memory is used again. Not thread-safe.
 #pragma once
@@ -46,7 +46,7 @@ class InFlight {
 
   // Returns the number of the request, which is not 0. Times must not decrease.
   uint64_t Enter(const Request& request, base::Instant now);
-  // Once for each number.
+  // Call it once for each number.
   Left Leave(uint64_t number);
   // Drops the oldest request from the count if it has entered before `before`. Returns whether it
   // has.
@@ -77,10 +77,10 @@ class InFlight {
     base::Instant since{0};
     algorithm::Cost taken = 0;
     uint64_t cycle = 0;
-    uint32_t reused = 0;  // how often, so that numbers are not
+    uint32_t reused = 0;  // how often the entry was used again, so that no number is used twice
     bool counted = false;
     bool is_above = false;
-    // The list of those that count, or of the free ones.
+    // Neighbours in the list of requests that count, or in the list of free entries.
     uint32_t previous = 0;
     uint32_t next = 0;
   };

@@ -48,7 +48,7 @@ struct PoolSnapshot {
   algorithm::CycleView cycle{};
   algorithm::FairShareCounts counts{};
   Refusals refusals{};
-  uint64_t counted_only = 0;  // of the refusals, those that passed nevertheless
+  uint64_t counted_only = 0;  // refusals of requests that passed nevertheless
   uint64_t clients_left = 0;
   uint64_t clients_replaced = 0;  // by new ones, because the pool was full
   std::optional<UpstreamSnapshot> upstream{};

@@ -33,7 +33,7 @@ void SharePool::TakeOverShares(algorithm::FairSharePool taken, base::Instant now
   algorithm::FairShareOptions options = options_.pool;
   if (controller_) {
     const std::optional<uint64_t> found = controller_->PerCycle(options.cycle);
-    // Nobody is refused for its share before a capacity is found.
+    // No client is refused because of its share before a capacity is found.
     if (!found) return;
     options.capacity = *found;
     options.is_paced = false;

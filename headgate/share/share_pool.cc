@@ -10,11 +10,11 @@ using algorithm::Cost;
 using base::Duration;
 using base::Instant;
 
-// Until the latency of the upstream is known.
+// The retry_after until the latency of the upstream is known.
 constexpr Duration kRetryInFlight = std::chrono::seconds(1);
 
-// This many limits of requests may be let in above the limit for clients that have less than
-// others.
+// Above the limit, up to this many times the usual limit may be let in for clients that have less
+// than others.
 constexpr uint64_t kAboveLimit = 2;
 
 }  // namespace
@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<SharePool>> SharePool::Make(const ShareOptions& o
   if (options.find_capacity) {
     HEADGATE_ASSIGN_OR_RETURN(controller,
                               capacity::CapacityController::Make(*options.find_capacity));
-    // Nobody is refused for its share before a capacity is found.
+    // No client is refused because of its share before a capacity is found.
     pool_options.capacity = algorithm::kFairCapacityMax;
     // The requests in flight are limited.
     pool_options.is_paced = false;
@@ -108,10 +108,10 @@ PoolAnswer SharePool::Judge(std::string_view client, Cost cost, uint32_t weight,
   return verdict;
 }
 
-// Requests on pace come no faster than the capacity, so soon it is the storm that finds no room.
-// But if the upstream can do less than the pool believes, requests on pace come too fast, too.
-// Those of clients that are behind do not, however little the upstream can do. There is room for
-// them while others wait for a limit that has fallen by half.
+// Requests that are on pace come no faster than the capacity, so after a short time only the
+// requests of the storm find no room. But if the upstream can do less than the pool believes,
+// requests on pace come too fast as well. Requests of clients that are behind never do, so there is
+// room for them while the others wait for a limit that has fallen by half.
 SharePool::Room SharePool::RoomFor(std::string_view client, Cost cost, uint32_t weight,
                                    Instant now) {
   if (!controller_ || controller_->HasRoom() || controller_->MakeRoom(now)) return Room::kBelow;
@@ -181,7 +181,8 @@ void SharePool::DropLong(Instant now) {
     controller_->OnEnd(capacity::RequestEnd::kLeft, now, now);
 }
 
-// Clients that hang up would otherwise have any number of requests in work at once.
+// Otherwise a client that hangs up again and again could have any number of requests in work at
+// once.
 void SharePool::EndAbandoned(Instant now) {
   for (; !abandoned_.empty() && abandoned_.front().until <= now; abandoned_.pop_front()) {
     if (in_flight_.Leave(abandoned_.front().number).counted)

@@ -21,10 +21,10 @@
 //
 // A request that takes much longer than usual is no longer counted (capacity/patience.h).
 //
-// A call takes a lock for about 0.1 µs. The first one in a cycle, those of new clients (up to 256
-// clients), and those that find another capacity divide the pool, which takes up to 0.5 µs for each
-// client that it has. The first one in each 1/64 of a cycle finds what is kept for the clients,
-// which takes 0.04 µs for each.
+// A call takes a lock for about 0.1 µs. Some calls divide the pool, which takes up to 0.5 µs for
+// each of its clients: the first one in a cycle, the first one of a new client (up to 256 clients),
+// and a call that finds another capacity. The first call in each 1/64 of a cycle computes the
+// amounts that are kept for the clients, which takes 0.04 µs for each client.
 //
 // Thread-safe.
 #pragma once
@@ -55,33 +55,34 @@ class SharePool {
  public:
   static absl::StatusOr<std::unique_ptr<SharePool>> Make(const ShareOptions& options);
 
-  // Decides about one request. An empty `client_id` means that it has none. With a cost of 0 it
-  // only looks, and must not be sent.
+  // Decides about one request. An empty `client_id` means that it has none. A cost of 0 is a peek:
+  // it takes nothing, and the caller must not forward the request.
   PoolAnswer Admit(std::string_view client_id, algorithm::Cost cost, base::Instant now);
 
-  // A request is sent without being asked about: it is in flight, but no demand of its client.
-  // Returns its number.
+  // Counts a request that is sent without asking the pool: it is in flight, but is not demand of a
+  // client. Returns its number.
   uint64_t LetThrough(base::Instant now);
 
   struct End {
     uint64_t number = 0;  // of an admitted request
     capacity::RequestEnd outcome = capacity::RequestEnd::kLeft;
     base::Instant sent_at{0};
-    // Nothing of it has reached the upstream. Then its client gets back what it has taken.
+    // If nothing of the request has reached the upstream, its client gets the cost back.
     bool was_sent = true;
   };
-  // A request that was admitted has its first byte, or has failed, or is no longer waited for
-  // (Outcome::kLeft). Exactly once for each admitted request. The upstream may go on
-  // with a request whose client has left, so such a request keeps its place among those in flight
-  // until CapacityController::WorkTime has passed since it was sent.
+  // An admitted request has the first byte of its answer, or has failed, or is no longer waited for
+  // (Outcome::kLeft). Call it exactly once for each admitted request. The upstream may continue to
+  // work on a request whose client has left, so such a request stays in flight until
+  // CapacityController::WorkTime has passed since it was sent.
   void OnEnd(const End& end, base::Instant now);
 
   void SetMode(Mode mode);
   Mode mode() const;
 
-  // For the pool of the next process, at a restart: the state, and taking it over. Requests that
-  // the next pool has admitted before count, too. A cycle that has begun goes on with its settings,
-  // but another capacity is in force for the rest of it. InvalidArgument if the state is not one.
+  // HandOver returns the state for the pool of the next process, at a restart; that pool calls
+  // TakeOver. Requests that the next pool admitted before TakeOver count, too. The running cycle
+  // continues with the settings it began with, but the new capacity applies to the rest of it.
+  // InvalidArgument if the state is not valid.
   HandedPool HandOver(base::Instant now);
   absl::Status TakeOver(const HandedPool& handed, base::Instant now);
 
@@ -96,7 +97,8 @@ class SharePool {
   // ---- With the lock
   PoolAnswer Judge(std::string_view client, algorithm::Cost cost, uint32_t weight,
                    base::Instant now);
-  // Room for a request in flight: above the limit only for a client that has less than others.
+  // The room for one more request in flight. Above the limit there is room only for clients that
+  // have less than others.
   enum class Room : uint8_t { kNone, kBelow, kAbove };
   Room RoomFor(std::string_view client, algorithm::Cost cost, uint32_t weight, base::Instant now);
   bool MayExceed(Reason reason, base::Instant now);
@@ -115,7 +117,7 @@ class SharePool {
   algorithm::FairSharePool pool_;
   std::optional<capacity::CapacityController> controller_;
   InFlight in_flight_;
-  // Nobody waits for these any more, but the upstream may work on them.
+  // Requests that no client waits for any more, but that the upstream may still work on.
   struct Abandoned {
     uint64_t number = 0;
     base::Instant until{0};

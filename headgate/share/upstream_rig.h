@@ -34,7 +34,7 @@ class UpstreamRig {
     clients_[name].per_second = per_second;
     PlanArrival(clients_[name]);
   }
-  // It hangs up after this time. The upstream does not notice.
+  // The client hangs up after this time; the upstream does not notice.
   void SetHangsUp(const std::string& name, base::Duration after) {
     clients_[name].hangs_up_after = after;
   }

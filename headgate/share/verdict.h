@@ -26,7 +26,7 @@ struct PoolAnswer {
   bool counted_only = false;
   Reason reason = Reason::kWithinShare;
   bool is_above_limit = false;  // of requests in flight, if it is admitted
-  // The client's capacity in this cycle and what is left of it; they mean nothing unless has_limit.
+  // The client's capacity in this cycle, and the rest of it. Meaningless unless has_limit.
   bool has_limit = false;
   uint64_t limit = 0;
   uint64_t remaining = 0;

@@ -7,9 +7,9 @@
 
 namespace headgate::store {
 
-// The answer to a request that needs no store: a limit of 0 requests, a refund to a queue, a lease
-// of a bucket that gives none. Such a request leaves the bucket unchanged, so that consumed
-// requests stay consumed if the limit is raised again.
+// Answers a request that does not need the store: under a limit of 0 requests, a refund to a queue,
+// or for a lease under a limit that grants none. Such a request leaves the bucket unchanged, so
+// that consumed requests stay consumed if the limit is raised again.
 std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
 }  // namespace headgate::store

@@ -31,13 +31,13 @@ struct BackendContext {
   std::string version;
   // For jitter.
   uint64_t seed;
-  // The number of instances as counted outside of the store; 0 if nobody counts. From any thread.
-  // The larger count is used.
+  // The number of instances as counted outside of the store; 0 if it is not counted. From any
+  // thread. The larger count is used.
   std::function<uint32_t()> instances_elsewhere{};
   // Makes the listener of an event loop. Called while the backend is created.
   std::function<StoreListener(uint32_t loop)> listener_of;
 
-  // The larger of a count of the store and the count elsewhere.
+  // The larger of the store's count and the count made elsewhere.
   uint32_t InstancesOf(uint32_t counted) const {
     return std::max(counted, instances_elsewhere ? instances_elsewhere() : 0);
   }
@@ -52,7 +52,7 @@ class Backend {
   virtual SharedStore& store(uint32_t loop) = 0;
 
   // Values with versions in the same store, for state that is not a bucket (cas/versioned_store.h).
-  // Also only on this loop's thread.
+  // Use them, too, only on that loop's thread.
   virtual cas::VersionedStore& values(uint32_t loop) = 0;
 
   // The store's URL without user and password, for logs.
@@ -63,8 +63,9 @@ class Backend {
   // thread.
   virtual absl::Status problem() const { return absl::OkStatus(); }
 
-  // Another process replaces this one: the store soon counts this instance no longer. It may still
-  // use the store. At most once, on the thread of the first event loop, before Leave.
+  // Call it when another process replaces this one: the store soon stops counting this instance,
+  // which may still use the store. At most once, on the thread of the first event loop, before
+  // Leave.
   virtual void LeaveCount() {}
 
   // Tells the store that this instance is leaving, then calls `done`, even if the store does not

@@ -17,8 +17,8 @@ using base::Instant;
 
 // The first byte of the limit: the algorithm in the lower three bits, align in the next two.
 constexpr int kAlignShift = 3;
-// In place of the algorithm, because align has no more values: a fixed window that ends with the
-// week, or with the day.
+// Stands in place of the algorithm, because `align` has no free value: a fixed window that ends
+// with the calendar's week, or with its day.
 constexpr uint8_t kWeekWindow = 6;
 constexpr uint8_t kDayWindow = 7;
 constexpr uint8_t kCountDenied = 1 << 5;
@@ -32,7 +32,7 @@ constexpr size_t kLengthsBytesMax = 1 + algorithm::BlockLengths::kMost * sizeof(
 // The zone: the length of its name, and the name.
 constexpr size_t kZoneBytesMax = 1 + base::TimeZone::kNameBytesMax;
 constexpr size_t kLimitBytesMax = 2 + 3 * kVarintBytesMax + kLengthsBytesMax + kZoneBytesMax;
-// In the last byte of a block, above the level.
+// A flag in the last byte of a block, in a bit above the level.
 constexpr uint8_t kUsed = 1 << 7;
 // A log that is overdrawn has one hit more than its limit allows. It has no time zone.
 static_assert(kLimitBytesMax - kZoneBytesMax + kBlockBytes + 20 +

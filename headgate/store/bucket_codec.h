@@ -60,7 +60,8 @@ std::optional<StoredBucket> ParseBucket(std::string_view bytes);
 // Omits `remembered_until` if it is not after the bucket's latest time.
 void AppendBucket(const StoredBucket& bucket, std::string& out);
 
-// The bytes of a block, and the block of these bytes; nothing if they are too few or too late.
+// Writes a block as bytes, and reads it back. BlockOf returns nothing if there are too few bytes,
+// or if the end is too late.
 void AppendBlock(const algorithm::Block& block, std::string& out);
 std::optional<algorithm::Block> BlockOf(std::string_view bytes);
 

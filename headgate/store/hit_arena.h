@@ -51,7 +51,7 @@ class HitArena {
 
  private:
   const uint32_t blocks_max_;
-  const Mapped<HitBlock> blocks_;  // resident only where it was used; block 0 is never used
+  const Mapped<HitBlock> blocks_;  // resident only as far as it was used; block 0 is never used
   SpinLock lock_;
   uint32_t free_ = kNone;
   uint32_t untouched_ = 1;

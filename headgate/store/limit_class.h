@@ -29,7 +29,7 @@ class LimitOwner {
 
   static constexpr LimitOwner FromNumber(uint64_t number) { return LimitOwner(number); }
   constexpr uint64_t number() const { return number_; }
-  // Whether it is not a rule.
+  // Whether the class is not that of a rule.
   constexpr bool is_of_clients() const { return *this == Clients() || *this == Counters(); }
 
   constexpr bool operator==(const LimitOwner&) const = default;
@@ -52,7 +52,8 @@ struct alignas(64) LimitClass {
   uint32_t limits = 0;  // interned limits; guarded by the table's mutex
   std::atomic<uint64_t> buckets{0};
   std::atomic<uint64_t> hit_blocks{0};
-  std::atomic<uint64_t> lease_records{0};  // over all event loops, if instances share a store
+  // Summed over all event loops, if instances share a store.
+  std::atomic<uint64_t> lease_records{0};
 };
 
 }  // namespace headgate::store

@@ -61,8 +61,8 @@ template <In kIn>
   if (index == Segment::kNoSlot) return false;
   Slot& slot = segment.slots[index];
   BucketState state = slot.Load();
-  // The decision is made where it belongs: a copy would wait until its parts have been written.
-  // A bucket under another limit must be carried over first.
+  // The decision is constructed in its destination: copying it would have to wait until its parts
+  // have been written. A bucket under another limit must be carried over first.
   if (slot.limit_id() != request.limit->id) return false;
   if (kIn == In::kAnyUnits) {
     new (&decision) Decision(DecideTokenBucket(limit, state, request.cost, now));
@@ -117,7 +117,8 @@ void MemoryStore::TakeOne(const TakeRequest& request, Decision& decision, Instan
   if (unsplit == TableShape::kSplit) [[unlikely]]
     return TakeOneAfterWaiting(request, decision, now);
   Segment& first = segments_[unsplit];
-  // The lock orders all reads behind it, so the bucket would be fetched only after the lock.
+  // The lock delays all later reads, so without this prefetch the bucket would be fetched only
+  // after the lock is taken.
   first.Prefetch(print);
   if (!first.lock.try_lock()) [[unlikely]]
     return TakeOneAfterWaiting(request, decision, now);
@@ -148,7 +149,7 @@ void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<
   now = base::Clamp(now);
   const size_t count = requests.size();
   // Do not prefetch for consecutive requests of one key: their bucket is in this core's cache
-  // already, or in another core's, which uses it and would lose it.
+  // already, or in the cache of another core that uses it and would lose it.
   const auto fetch_ahead = [&](size_t i) {
     const size_t neighbour = i == 0 ? 1 : i - 1;
     if (neighbour >= count || requests[neighbour].key.low != requests[i].key.low)
@@ -261,7 +262,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   }
   decision = Apply(request, print, {held, ref}, state, now);
   decision.at = Later(now, state.seen);
-  // Earlier limits matter no longer: everything is reset, or the time is over.
+  // Earlier limits no longer matter if the bucket is reset, or if their time is over.
   if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen))
     remembered_until = {};
 
@@ -420,7 +421,7 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
       if (counts[i]) TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
       if (!decisions[i].allowed || (counts[i] && group[i].cost <= decisions[i].remaining)) continue;
       // A limit that counted the request peeks with the same cost, because the request may not fit
-      // any more. Other limits peek with cost 0 to report what is left.
+      // any more. Other limits peek with cost 0 to report their rest.
       TakeRequest peek = group[i];
       peek.operation = Operation::kPeek;
       if (!counts[i]) peek.cost = 0;

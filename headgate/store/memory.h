@@ -100,7 +100,7 @@ class MemoryStore final : public Store {
 
   // Loads a snapshot into this store, which must be unused, and adopts its secret. DataLoss if the
   // snapshot is truncated or corrupt, Unimplemented if a newer version wrote it; in both cases
-  // nothing is loaded. Whatever does not fit is left out and counted: buckets beyond max_buckets
+  // nothing is loaded. Buckets that do not fit are left out and counted: buckets beyond max_buckets
   // are evicted as usual, and buckets without room for their limit are skipped.
   absl::Status Restore(std::string_view snapshot, base::Instant now);
 
@@ -113,7 +113,7 @@ class MemoryStore final : public Store {
     Slot& operator*() const { return segment->slots[slot]; }
     Slot* operator->() const { return &segment->slots[slot]; }
   };
-  // The state of a bucket before a request of a group changed it.
+  // The state of a bucket before a request of a group changes it.
   struct Before {
     bool existed = false;
     uint32_t limit_id = 0;
@@ -244,7 +244,7 @@ class MemoryStore final : public Store {
   TableShape shape_;
   SpinLock growth_lock_;            // held while a segment is split
   const Mapped<Segment> segments_;  // resident only where it was used
-  // For all slots that have more. Resident only where such buckets are.
+  // The SlotMore of each slot. Resident only as far as slots have such parts.
   using SegmentMore = std::array<SlotMore, Segment::kSlots>;
   const Mapped<SegmentMore> more_;
   base::HashSecret secret_;

@@ -90,7 +90,8 @@ void MemoryStore::GrowIfCrowded() {
   if (!shape_.grows() ||
       buckets_.load(std::memory_order_relaxed) < shape_.count_before_round() * kGrowFrom) [[likely]]
     return;
-  // A lock that is taken may be held by the caller. Then a later bucket splits the segment.
+  // Only try the locks, because the caller may hold them. If one is taken, a later bucket splits
+  // the segment.
   const std::unique_lock growth(growth_lock_, std::try_to_lock);
   if (!growth.owns_lock() || !shape_.grows()) return;
   const uint64_t split = shape_.next_to_split();
@@ -107,7 +108,7 @@ void MemoryStore::GrowIfCrowded() {
   if (split == 0) MergeTable();
 }
 
-// Precondition: the parts are empty and locked, and the table has its new shape already.
+// Both parts must be empty and locked, and the table must have its new shape already.
 void MemoryStore::MoveToParts(Segment& split) {
   Segment* const parts = &segments_[2 * (&split - segments_)];
   const uint16_t spilled = split.spilled.exchange(0, std::memory_order_relaxed);
@@ -182,7 +183,7 @@ bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
   for (int i = 0; i < kElsewhereSegments; ++i) {
     Segment& segment =
         segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % shape_.count()];
-    if (!segment.lock.try_lock()) continue;  // another thread's, or held by the caller
+    if (!segment.lock.try_lock()) continue;  // another thread or the caller holds it
     std::lock_guard lock(segment.lock, std::adopt_lock);
     FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
     const SlotRef victim = RemoveExpiredAndOffer(segment, choice, now);
@@ -256,7 +257,7 @@ void MemoryStore::ReclaimSomewhere(Instant now) {
   for (int i = 0; i < kReclaimSegments; ++i) {
     Segment& segment =
         segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % shape_.count()];
-    if (!segment.lock.try_lock()) continue;  // another thread's, or held by the caller
+    if (!segment.lock.try_lock()) continue;  // another thread or the caller holds it
     RemoveExpired(segment, now);
     segment.lock.unlock();
   }

@@ -29,7 +29,7 @@ class Patience {
     base::BootTime started{0};
     base::BootTime sent{0};      // if it is not sent yet: when it started
     base::BootTime deadline{0};  // of the whole call
-    base::Duration timeout{0};   // the least silence of the store that the call bears
+    base::Duration timeout{0};   // the call waits for at least this long while the store is silent
   };
 
   explicit Patience(base::Duration silence_max) : silence_max_(silence_max) {}
@@ -47,7 +47,7 @@ class Patience {
     if (took <= Silence(timeout, now)) quick_at_ = now;
   }
 
-  // This process did not run for a time that ends now.
+  // Call it after a time in which this process did not run, and which ends now.
   void OnPause(base::Duration length, base::BootTime now) {
     silent_since_ = std::min(silent_since_ + length, now);
     quick_at_ = std::min(quick_at_ + length, now);
@@ -65,7 +65,7 @@ class Patience {
                  : std::min(call.started + Silence(call.timeout, now), call.deadline);
   }
 
-  // When the call is given up if the store answers nothing until then.
+  // The time at which the call is given up if the store stays silent.
   base::BootTime EndOf(const Waiter& call, base::BootTime now) const {
     return std::min(std::max(call.sent, silent_since_) + Silence(call.timeout, now),
                     WholeEndOf(call, now));

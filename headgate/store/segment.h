@@ -79,7 +79,7 @@ static_assert(sizeof(Slot) == 32);
 
 // The parts that few buckets have.
 struct SlotMore {
-  uint64_t remembered_until;  // a word of RememberedUntil: why the bucket is not fresh
+  uint64_t remembered_until;  // RememberedUntil as one word (ToWord)
   algorithm::Block block;
 };
 static_assert(sizeof(SlotMore) == 24);
@@ -120,7 +120,7 @@ struct alignas(2048) Segment {
     __builtin_prefetch(home + 64, 1);
   }
 
-  // Prefetches all of it. Always inlined, see above.
+  // Prefetches the whole segment. Always inlined, see above.
   [[gnu::always_inline]] void PrefetchAll() const {
     const auto* bytes = reinterpret_cast<const char*>(this);
     for (size_t line = 0; line < sizeof(Segment); line += 64) __builtin_prefetch(bytes + line);
@@ -183,7 +183,7 @@ struct alignas(2048) Segment {
   }
 
  private:
-  // A mask with one bit for each slot that has this tag.
+  // Returns a mask with one bit for each slot that has this tag.
   uint64_t WithTag(uint16_t tag) const {
     uint64_t mask = 0;
 #if defined(__x86_64__)

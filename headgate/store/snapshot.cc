@@ -412,7 +412,7 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
                                 BucketState state, algorithm::RememberedUntil remembered_until,
                                 Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, entry);
-  // A counter has no time but its expiry, which Restore has moved.
+  // The only time of a counter is its expiry, which Restore has moved.
   if (state.seen > now + kAheadOfNowMax && !entry.is_of_counters()) {
     Rebase(entry.limit, state, hits, remembered_until, now);
     rebased_.fetch_add(1, std::memory_order_relaxed);
@@ -424,7 +424,7 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
     return;
   }
   InBothSegments(print, [&] {
-    // The later one of two states of a bucket counts.
+    // If a bucket was written twice, its later state counts.
     if (const SlotRef earlier = Find(print, Held::kBoth); earlier.found()) Remove(earlier);
     const SlotRef ref = Insert(print, Held::kBoth, entry, state, now);
     if (ref.found()) Keep(ref, state, remembered_until);

@@ -28,24 +28,26 @@ enum class Operation : uint8_t {
   kUndo,    // algorithm::Undo; not supported by the queue
 };
 
-// Whether the operation gives back: the queue accepts none of these.
+// Whether the operation gives a cost back. The queue accepts no such operation.
 constexpr bool GivesBack(Operation operation) {
   return operation == Operation::kRefund || operation == Operation::kUndo;
 }
-// Whether it asks if a request may pass. The other operations do something and answer like a peek.
+// Whether the operation asks if a request may pass. The other operations change the bucket and
+// answer like a peek.
 constexpr bool AsksToPass(Operation operation) {
   return operation == Operation::kTake || operation == Operation::kPeek;
 }
-// Whether it changes nothing. A refund of nothing makes the bucket as if it were just used, and a
-// reset has no cost.
+// Whether the operation changes nothing. A refund of cost 0 still counts as a use of the bucket,
+// and a reset has no cost.
 constexpr bool OnlyLooks(Operation operation, algorithm::Cost cost) {
   return operation == Operation::kPeek ||
          (cost == 0 && operation != Operation::kRefund && operation != Operation::kReset);
 }
 
-// A previous limit of a rule and when it was replaced. A bucket that was last used under that limit
-// is carried over as of that time, not of the next request. All entries in a history and its
-// request are different; a limit that comes back is interned as another version.
+// A previous limit of a rule and when it was replaced. A bucket that was last used under the
+// previous limit is carried over as of the time of the replacement, not as of the next request. All
+// entries in a history and its request are different; a limit that comes back is interned as
+// another version.
 struct LimitChange {
   const LimitEntry* before;
   base::Instant at;
@@ -100,7 +102,8 @@ class Store {
   // request would be allowed now. Thread-safe; blocks only on buckets.
   virtual void Take(base::Strided<const TakeRequest> requests,
                     base::Strided<algorithm::Decision> decisions, base::Instant now) = 0;
-  // Answers a request that is alone in its group. Like Take, but faster for one.
+  // Answers a request that is alone in its group. It does the same as Take for one request, but
+  // faster.
   virtual void TakeOne(const TakeRequest& request, algorithm::Decision& decision,
                        base::Instant now) {
     Take({&request, 1}, {&decision, 1}, now);

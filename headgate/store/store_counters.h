@@ -31,14 +31,14 @@ struct StoreCounters {
   uint64_t calls_failed = 0;                 // any other error, caused by Headgate itself
   base::Histogram<kCallTimeBounds> call_ns;  // of answered calls
 
-  uint64_t retries = 0;                              // calls sent a second time
-  uint64_t retries_refused = 0;                      // the retry budget was used up
-  uint64_t locks_taken = 0;                          // of keys, for `strict: lock`
-  uint64_t locks_lost = 0;                           // while they were held
-  uint64_t locks_timed_out = 0;                      // requests that waited in vain
-  uint64_t redirects = 0;                            // to another server
-  uint64_t script_misses = 0;                        // the server did not know the script
-  uint64_t alarms = 0;                               // errors that need an operator
+  uint64_t retries = 0;          // calls sent a second time
+  uint64_t retries_refused = 0;  // the retry budget was used up
+  uint64_t locks_taken = 0;      // of keys, for `strict: lock`
+  uint64_t locks_lost = 0;       // while they were held
+  uint64_t locks_timed_out = 0;  // requests that failed while they waited for a lock
+  uint64_t redirects = 0;        // to another server
+  uint64_t script_misses = 0;    // the server did not know the script
+  uint64_t alarms = 0;           // errors that need an operator
   base::Histogram<kBatchCallsBounds> batched_calls;  // calls per write
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
@@ -56,8 +56,8 @@ struct StoreCounters {
   uint64_t buckets_replaced_corrupt = 0;
   uint64_t buckets_clock_reset = 0;
   uint64_t buckets_carried_over = 0;  // to another limit
-  uint64_t buckets_removed = 0;       // by this instance, because nobody had used them for long
-  uint64_t script_errors = 0;         // a script failed: a missing permission or a bug in Headgate
+  uint64_t buckets_removed = 0;  // removed by this instance, because they were not used for long
+  uint64_t script_errors = 0;    // a script failed: a missing permission or a bug in Headgate
 
   StoreCounters& operator+=(const StoreCounters& other);
 };

@@ -46,8 +46,8 @@ class TableShape {
       return segment;
     return PartOf(bits, now.count);
   }
-  // The same, but kSplit if that segment has been split in the current round. It is faster, and
-  // outside of a round the result is never kSplit.
+  // The same, but kSplit if that segment has been split in the current round. This is faster, and
+  // between rounds the result is never kSplit.
   static constexpr uint64_t kSplit = ~uint64_t{0};
   uint64_t UnsplitSegmentOf(uint64_t bits) const {
     const Now now = now_.load(std::memory_order_acquire);
@@ -55,8 +55,8 @@ class TableShape {
     return segment < now.unsplit ? segment : kSplit;
   }
 
-  // A second number for a key. It belongs to another segment than the first one, however large the
-  // table is, if there are two.
+  // A second hash for a key. It always belongs to another segment than the first hash, however
+  // large the table is, unless there is only one segment.
   uint64_t SecondBits(uint64_t bits) const {
     const uint64_t second = std::rotl(bits, 32);
     if (base::MulHigh(second, count_min_) != base::MulHigh(bits, count_min_)) return second;
@@ -70,11 +70,11 @@ class TableShape {
     --now.unsplit;
     now_.store(now.unsplit > 0 ? now : Whole(2 * uint64_t{now.count}), std::memory_order_release);
   }
-  // A whole round at once, for a table without buckets.
+  // Does a whole round at once, for a table without buckets.
   void Double() { now_.store(Whole(2 * count_before_round()), std::memory_order_release); }
 
  private:
-  // Because a table starts with at least this many segments, at most a 64th is rounded up.
+  // A table starts with at least this many segments, so rounding its size adds at most a 64th.
   static constexpr uint64_t kCountMin = 64;
 
   struct Now {

@@ -1,6 +1,7 @@
-// Whether a store lets this process work, as its event loops have found. A process that has never
-// been able to use its store is not ready: it would decide alone, and each such instance would
-// admit whole limits. Once one loop has used the store, later failures are outages. Thread-safe.
+// Whether a store can be used by this process, as its event loops have found. A process that has
+// never been able to use its store is not ready: it would decide alone, and each such instance
+// would admit whole limits. Once one loop has used the store, later failures are outages.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>

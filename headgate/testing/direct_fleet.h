@@ -60,7 +60,7 @@ struct DirectFleet {
   limiter::lease::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
   limiter::shared::SharedDecider fleet{shared, local, {.leases = &books}};
   limiter::Pending pending{[] {}};
-  store::Operation operation = store::Operation::kTake;  // what is asked from now on
+  store::Operation operation = store::Operation::kTake;  // of the requests from now on
   limiter::Settled settled;
 };
 

@@ -1,5 +1,5 @@
 // The bare arithmetic: algorithm::Decide on one bucket per key and limit, without a store, a lock
-// or a limiter. The answers of all those are compared with this driver's.
+// or a limiter. Tests compare the answers of stores, limiters and fronts with those of this driver.
 #pragma once
 
 #include <map>

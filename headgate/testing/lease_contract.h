@@ -140,7 +140,7 @@ TEST_P(LeaseContract, WhileARequestIsWithheldNoLeaseIsGranted) {
     };
     EXPECT_EQ(Ask({.node = kNode, .number = 1}, 30).granted, 30u);
     EXPECT_FALSE(Send({.id = {.node = kOther, .number = 1}, .cost = 80}).decision.allowed);
-    // All of it is back, as if the bucket had never been used.
+    // Everything has come back, so the bucket is full again.
     EXPECT_EQ(Report({.node = kNode, .number = 2}, {{.number = 1, .returned = true}}), kCapacity);
     EXPECT_EQ(ask_some(3), 0u);
     PassTime(kTtl);
@@ -293,7 +293,7 @@ TEST_P(LeaseContract, WhatIsOutIsOutUnderAnotherLimitToo) {
   });
 }
 
-// Whatever nodes ask for, spend, report and withhold: the leased and the remaining requests
+// Whatever the nodes ask for, spend, report and withhold, the leased and the remaining requests
 // together never exceed one bucket.
 TEST_P(LeaseContract, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
   struct Out {

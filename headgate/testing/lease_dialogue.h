@@ -69,7 +69,7 @@ class LeaseDialogue : public ::testing::Test {
     return book.OnExact(kKey, *limit, cost, answer, now());
   }
 
-  // Nothing, or the action to send at once.
+  // Returns nothing, or the action that has to be sent at once.
   std::string Answer(uint64_t number, const store::SharedAnswer& answer) {
     const limiter::lease::LeaseAction* action = book.OnGrant(kKey, number, answer, now());
     return action != nullptr ? Text(*action) : "";
@@ -96,21 +96,23 @@ class LeaseDialogue : public ::testing::Test {
   // The requests that may be spent.
   uint64_t Held() const { return book.Held(kKey)->left(); }
 
-  // The action that returns one more key when the process ends; or nothing.
+  // Returns the next key as at the end of the process. The result is the action, or empty if no key
+  // is left.
   std::string Return() {
     const limiter::lease::LeaseAction* action = book.ReturnNext(now());
     return action != nullptr ? Text(*action) : "";
   }
 
-  // A first request that is sent alone, with 999 left; and a second one, for which the store
-  // decides and grants a lease of `granted`, with `remaining` left.
+  // Makes two requests. The first one is sent alone, and leaves 999. For the second one the store
+  // decides and grants a lease of `granted`, which leaves `remaining`.
   void Lease(uint64_t granted, uint64_t remaining = 500) {
     ASSERT_EQ(Says(), "ask the store");
     ASSERT_TRUE(Exact(1, Allowed(999)));
     ASSERT_EQ(Says(), "await the answer; ask #1 of k, taking 1, for 40 or 2 of a part of 2");
     ASSERT_EQ(Grant(1, granted, remaining), "");
   }
-  // Eight requests use up the budget of calls, and one more overspends it. Each is answered so.
+  // Eight requests use up the budget of calls, and one more overspends it. The store gives each of
+  // them this answer.
   void Overspend(const store::SharedAnswer& answer, algorithm::Cost cost = 1) {
     for (int i = 0; i <= limiter::lease::AskBudget::kAtOnce; ++i) {
       const limiter::lease::LeaseVerdict verdict = Take(cost);

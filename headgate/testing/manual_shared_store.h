@@ -33,7 +33,8 @@ class ManualSharedStore final : public store::SharedStore {
     std::optional<store::LeaseAsk> lease{};  // without its reports
     std::vector<store::LeaseReport> reports{};
     Done done{};
-    std::function<void()> answer{};  // for a counter or permits; then only the name is set besides
+    std::function<void()>
+        answer{};  // set for a counter or permits; of the other fields, only the name is set then
   };
 
   // Decides in `memory`, at the time in `now`.
@@ -43,7 +44,7 @@ class ManualSharedStore final : public store::SharedStore {
   absl::Status failure;
   // Whether to answer within the call, as a store that is known to be unreachable does.
   bool at_once = false;
-  // Whether the next answer comes too late: the store does what it was asked for.
+  // Whether the next answer comes too late, although the store carries out the request.
   bool answer_is_late = false;
   uint32_t instance_count = 1;
 
@@ -147,7 +148,7 @@ class ManualSharedStore final : public store::SharedStore {
   }
 
   // As algorithm::AskLease, on a bucket that the memory store holds: leases never end by
-  // themselves, and the bucket refills whatever is out on lease.
+  // themselves, and the bucket also refills requests that are out on lease.
   void AskLease(const Asked& asked, store::SharedAnswer& answer) {
     const store::LeaseAsk& ask = *asked.lease;
     std::vector<Lease>& leases = leases_[asked.name];

@@ -48,8 +48,8 @@ int RunFile(const std::string& path, std::ostream& out, const ScenarioErrors& on
     on_error(PlaceAndMessage(path, problem), problem.hint);
   if (!parsed.ok()) return kUnusable;
 
-  // The secret protects only against clients that aim at collisions; the author of a scenario could
-  // harm only himself.
+  // A fixed secret is safe here: it protects only against clients that aim at collisions, and a
+  // scenario has no foreign clients.
   store::MemoryStore store({.max_buckets = kBucketsMax, .secret = {}});
   DirectDriver driver(store);
   const auto differences = RunScenario(parsed.scenario, driver);

@@ -31,8 +31,8 @@ struct StoreUnderTest {
   std::function<uint64_t(store::Store&)> count_buckets{};
   // The most steps of a test. Use fewer if each step is a round trip.
   int steps_max = 4'000;
-  // Whether the store distinguishes the first and second use of a limit that was replaced and came
-  // back, even without a request in between.
+  // If a limit is replaced and then comes back: whether the store sees that it was replaced, even
+  // if no request came in between.
   bool tells_versions_apart = true;
   // Whether a time far before the latest seen counts as the latest seen. A store whose clock may be
   // set back accepts the earlier time instead.

@@ -197,7 +197,7 @@ store::TakeRequest StoreMirror::DrawRequest() {
   } else if (kind == 3 && !queue) {
     request.operation = Operation::kUndo;
     request.cost = Draw(4);
-    // Most were made at the time of an earlier step.
+    // Most undos name a take at the time of an earlier step.
     request.taken_at = earlier_[Draw(earlier_.size())] - Duration(Draw(4) == 0 ? 1 : 0);
   } else if (kind == 4) {
     request.operation = Operation::kCharge;

@@ -35,7 +35,8 @@ class FoldedName {
   }
 
  private:
-  // Spaces of Unicode have bytes that are not ASCII; other such bytes are rare in names.
+  // Counts every byte that is not ASCII as blank, because the spaces of Unicode consist of such
+  // bytes, which are rare in names otherwise.
   static bool IsBlank(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte <= ' ' || byte >= 0x7f;

@@ -13,12 +13,12 @@ enum class NameCoding : uint8_t {
   kPlain,    // as it stands
 };
 
-// Whether some reader takes the name of a parameter or cookie for `wanted`: PHP makes `_` of `.`,
-// of a space and of a `[` that is not closed, and skips spaces in front and all behind a NUL;
-// Django and Node's cookie parsers remove spaces of Unicode behind a name;
-// `wanted[]` and `wanted[x]` are arrays in PHP and Rack; ASP.NET ignores case and decodes `%u0061`.
-// readings.h lists the characters. If `wanted` has brackets itself, other members of its array are
-// other names.
+// Whether some reader takes the name of a parameter or cookie for `wanted`. PHP makes `_` of `.`,
+// of a space and of a `[` that is not closed, and skips spaces in front and all behind a NUL.
+// Django and Node's cookie parsers remove spaces of Unicode behind a name. `wanted[]` and
+// `wanted[x]` are arrays in PHP and Rack. ASP.NET ignores case and decodes `%u0061`. readings.h
+// lists the characters. If `wanted` has brackets itself, other members of its array are other
+// names.
 bool IsAlikeName(std::string_view name, NameCoding coding, std::string_view wanted);
 
 // Whether two names of header fields differ only in characters that are not letters or digits, or

@@ -14,7 +14,7 @@ constexpr std::string_view kBasic = "Basic";
 constexpr std::string_view kBearerScheme = "Bearer";
 constexpr std::string_view kTokenScheme = "Token";
 
-// IANA's register of schemes, and others that APIs use.
+// The schemes of IANA's register, and others that APIs use.
 constexpr std::array<std::string_view, 19> kSchemes = {
     kBasic,       kBearerScheme,      "Digest",      "DPoP",          "GNAP",
     "HOBA",       "Mutual",           "Negotiate",   "OAuth",         "NTLM",
@@ -28,7 +28,7 @@ struct Split {
   bool Is(std::string_view other) const { return base::EqualsIgnoreCase(scheme, other); }
 };
 
-// `Token token="k1"` of Rails is `Token k1`.
+// Rails' form `Token token="k1"` is split like `Token k1`.
 Split SplitCredentials(std::string_view value) {
   constexpr std::string_view kTokenParameter = "token=\"";
   value = base::Trimmed(value);

@@ -23,9 +23,9 @@ bool HasCredentials(std::string_view header);
 //   do not need the padding
 bool CanonicalCredentials(std::string_view value, std::string& out);
 
-// The one word behind a scheme, or alone. Many applications take it whatever the scheme is, so it
-// counts with every scheme. kAbsent if there is none: it is empty, has parameters, or is the user
-// and password of Basic. kInvalid if CanonicalCredentials is false.
+// The one word behind a scheme, or alone. Many applications accept the word whatever the scheme is,
+// so it counts with every scheme. kAbsent if there is none: it is empty, has parameters, or is the
+// user and password of Basic. kInvalid if CanonicalCredentials is false.
 Lookup BearerOf(std::string_view value, std::string_view& token);
 
 }  // namespace headgate::wire

@@ -1,5 +1,4 @@
-// Digests that others can recompute, of a script (as servers name it) and of a key's name, and
-// digests that only the owner of a secret can compute.
+// Digests of texts: plain digests, which everybody can recompute, and digests with a secret key.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// Any lines give a bounded chain whose members can be read. A member that a proxy appends is the
-// last one, whatever the client wrote before it, or the chain is refused.
+// Reads any lines as a chain. The chain is bounded, and its members can be read. If a proxy appends
+// a member to the lines, it is the last member of the chain, whatever the client wrote before it,
+// or the chain is refused.
 #include <string>
 #include <string_view>
 

@@ -80,10 +80,10 @@ bool WritePolicy(const RateLimitState& state, base::WallTime /*now*/, std::strin
   return true;
 }
 
-// `r` is what is available of the quota `q`; it can exceed `q`, because a burst may hold more. `t`
-// is the time until more is available; it is optional and left out if it would be empty. For a
-// denied request that is the time of Retry-After, which must not be earlier than `t`, so both have
-// the same value.
+// `r` is the available part of the quota `q`; it can exceed `q`, because a burst may hold more. `t`
+// is the time until more is available; it is optional and left out if it would be empty.
+// Retry-After must not be earlier than `t`, so for a denied request `t` has the value of
+// Retry-After.
 bool WriteRateLimit(const RateLimitState& state, base::WallTime /*now*/, std::string& out) {
   AppendPolicyName(state, out);
   AppendParameter("r", InUnits(std::min(state.remaining, state.quota), state), out);
@@ -217,7 +217,7 @@ bool WriteResetDate(const RateLimitState& state, base::WallTime now, std::string
 
 using WriteValue = bool (*)(const RateLimitState& state, base::WallTime now, std::string& out);
 struct FieldRow {
-  // The unit that the field is about; absent: any.
+  // The unit that the field describes; absent: any unit.
   std::optional<QuotaUnit> unit{};
   std::string_view name;
   WriteValue write;
@@ -247,7 +247,8 @@ constexpr FieldRow kGithub[] = {{{}, "X-RateLimit-Limit", WriteLimit},
 constexpr FieldRow kTwitter[] = {{{}, "x-rate-limit-limit", WriteLimit},
                                  {{}, "x-rate-limit-remaining", WriteRemaining},
                                  {{}, "x-rate-limit-reset", WriteResetUnix}};
-// These APIs know no limits of bytes or of requests in flight, and OpenAI's one kind of tokens.
+// These APIs have no limits of bytes or of requests in flight, and OpenAI has only one kind of
+// tokens.
 constexpr FieldRow kOpenai[] = {
     {QuotaUnit::kRequests, "x-ratelimit-limit-requests", WriteLimit},
     {QuotaUnit::kRequests, "x-ratelimit-remaining-requests", WriteRemaining},

@@ -33,7 +33,7 @@ using base::RateLimitDialect;
 // A limit and its current state.
 struct RateLimitState {
   std::string_view policy;  // a name for the limit, the same in every answer about it
-  // Behind the name, if the rule of that name has several limits; as static as a literal.
+  // Appended to the name if the rule has several limits. Has static lifetime.
   std::string_view policy_part{};
   QuotaUnit unit = QuotaUnit::kRequests;
   uint64_t unit_size = 1;    // how many of `unit` are one of `quota`, `limit` and `remaining`

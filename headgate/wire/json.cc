@@ -235,7 +235,7 @@ void Json::Write(std::optional<size_t> spaces, size_t level, std::string& out) c
   } else if (Is<int64_t>()) {
     base::AppendJsonNumber(whole(), out);
   } else if (Is<double>()) {
-    // JSON has no other numbers (RFC 8259, section 6).
+    // JSON has no infinities and no NaN (RFC 8259, section 6).
     out += std::isfinite(number()) ? fmt::format("{}", number()) : "null";
   } else if (is_string()) {
     base::AppendJsonString(text(), out);

@@ -1,6 +1,6 @@
 // A JSON value (RFC 8259) as a tree, for documents that are read or built outside of the path of a
-// decision. Boost.JSON parses them; no header shows it, because it costs each source that sees it
-// a second to compile.
+// decision. Boost.JSON parses them. No header includes it, because it adds a second of compile time
+// to each source that does.
 //
 // Reading never fails: a value that is absent or of another type reads as null, or as the caller's
 // default. So the answer of another program needs no check before each step.

@@ -48,7 +48,7 @@ bool EndsCookie(char c) {
 // Whether a reader may find the name inside `part` (the text between two `;`), behind other text.
 bool HidesName(std::string_view part, std::string_view name) {
   part = base::Trimmed(part);
-  size_t begin = 0;  // of the last word
+  size_t begin = 0;  // the range of the last word in `part`
   size_t end = 0;
   bool is_behind = false;  // whether the word follows a character that ends a cookie
   bool ended = true;       // whether such a character, or nothing, precedes the next word

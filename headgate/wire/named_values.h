@@ -1,7 +1,7 @@
 // Looks up one value by its name in a query (application/x-www-form-urlencoded) or in the lines of
-// Cookie (RFC 6265). A name that occurs twice is reported and not answered: readers differ in which
-// of the values they take. Names that some reader takes for this one count as this name
-// (alike_names.h). readings.h has examples.
+// Cookie (RFC 6265). If a name occurs twice, that is reported instead of a value, because readers
+// differ in which of the values they take. Names that some reader takes for this one count as this
+// name (alike_names.h). readings.h has examples.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,8 @@ inline constexpr size_t kPermitIdBytesMax = 128;
 // permit.
 std::string MakePermitId();
 
-// The same on all instances and in all protocols, so that any of them releases what another one has
-// granted.
+// The same on all instances and in all protocols, so that any of them can release a permit that
+// another one has granted.
 base::Hash128 HashOfPermitId(std::string_view id);
 
 }  // namespace headgate::wire

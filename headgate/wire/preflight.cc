@@ -11,8 +11,8 @@ namespace headgate::wire {
 namespace {
 
 // A browser never sends these with a preflight. With credentials, the application might act for the
-// client; a body could be read as input; and some frameworks take the method from the last ones,
-// instead of the request line.
+// client; a body could be read as input; and some frameworks take the method from the last of these
+// fields instead of the request line.
 constexpr std::array<std::string_view, 10> kMore = {
     "Authorization", "Cookie",  "Content-Type",  "Content-Encoding",       "Transfer-Encoding",
     "Expect",        "Upgrade", "X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override"};

@@ -28,7 +28,7 @@ enum class Part : uint8_t {
 };
 std::string_view Name(Part part);
 
-// The use of the characters of a row.
+// The purpose of the characters of a row.
 enum class Use : uint8_t {
   kNone,
   kRefusedInPath,

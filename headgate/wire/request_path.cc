@@ -86,7 +86,8 @@ bool NormalizePath(std::string_view path, std::string& out, PathOptions options,
   out.push_back('/');
   path.remove_prefix(1);
   bool slashes_merged = false;
-  size_t removable = 0;  // segments behind the last slashes that were merged
+  // The number of segments behind the last merged slashes, which `..` may remove.
+  size_t removable = 0;
   while (true) {
     // `out` ends with '/'; append one segment.
     const size_t segment = out.size();
@@ -141,7 +142,7 @@ void AppendMergedPath(std::string_view path, std::string& out) {
     const size_t dots = DotsOf(segment);
     if (dots == 1) continue;
     if (dots == 2) {
-      // To the slash in front of the segment before, if there is one.
+      // Cut back to the slash in front of the previous segment, if there is one.
       if (out.size() - begin > 1) out.resize(out.rfind('/', out.size() - 2) + 1);
       continue;
     }

@@ -16,7 +16,7 @@
 namespace headgate::wire {
 
 // The meaning of a `;` in a segment. Servlet containers begin a parameter there, and route the path
-// without it: `/login;x=1` is /login. Others take it for a character.
+// without it: `/login;x=1` is /login. Other servers take `;` for an ordinary character.
 enum class PathParameters : uint8_t {
   kRefuse,  // readers could differ: refused
   kStrip,   // begins a parameter, which is not a part of the path
@@ -41,8 +41,8 @@ struct PathOptions {
 // - it has a `;`, raw or escaped, unless `options` give it a meaning. Only a raw one begins a
 //   parameter, so an escaped one is refused there too. In front of it, a dot segment is always
 //   refused, and an empty one unless it is a character.
-// `path` has no query. Bytes above 0x7f are kept, because patterns in files have them; a path of a
-// request cannot (IsPlainTarget).
+// `path` has no query. Bytes above 0x7f are kept, because patterns in files have them; the path of
+// a request has none (IsPlainTarget).
 bool NormalizePath(std::string_view path, std::string& out, PathOptions options = {},
                    Why* why = nullptr);
 
@@ -51,8 +51,8 @@ bool NormalizePath(std::string_view path, std::string& out, PathOptions options 
 bool HasDotSegments(std::string_view path);
 
 // Appends the same path with the escapes of its client, but with slashes merged and dot segments
-// removed. Decoded once, this is what NormalizePath appends, so a reader that does not normalize
-// finds the path that was matched. `path` must be one that NormalizePath accepts.
+// removed. Decoded once, the result is the path that NormalizePath appends, so a reader that does
+// not normalize finds the path that was matched. `path` must be one that NormalizePath accepts.
 void AppendMergedPath(std::string_view path, std::string& out);
 
 // Whether a segment with this end is a script: servers run it, and pass it the segments behind it

@@ -1,5 +1,5 @@
-// A normalized path stays the same when it is escaped and normalized again, and holds nothing that
-// a reader could resolve differently. A merged path is the same one with escapes.
+// A normalized path stays the same when it is escaped and normalized again, and contains nothing
+// that a reader could resolve differently. A merged path is the normalized one with escapes.
 #include <string>
 #include <string_view>
 

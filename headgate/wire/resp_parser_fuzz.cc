@@ -14,7 +14,8 @@ using headgate::wire::PiecesOf;
 using headgate::wire::RespBounds;
 using headgate::wire::RespParser;
 
-// The content of the stream as one string; lengths keep the arguments apart.
+// The commands of the stream as one string, in which the length of each argument keeps the
+// arguments apart.
 std::string Read(std::string_view stream, size_t piece) {
   RespParser parser(RespBounds{
       .args_max = 64, .bulk_bytes_max = 4096, .inline_bytes_max = 512, .command_bytes_max = 8192});
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view stream(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string whole = Read(stream, stream.size());
   HEADGATE_CHECK(Read(stream, piece) == whole);
-  // Byte by byte, no command is read in one pass.
+  // Fed byte by byte, no command can be read in one pass.
   HEADGATE_CHECK(Read(stream, 1) == whole);
   return 0;
 }

@@ -74,7 +74,7 @@ class RespReader {
   struct Open {  // an array, map, set, push or attribute whose values have not all arrived
     RespValue value;
     int64_t left;
-    bool attribute;  // belongs to the next value, and is dropped
+    bool attribute;  // describes the next value, and is dropped
   };
 
   enum class Progress : uint8_t { kGoOn, kWhole, kStarved, kFailed };

@@ -36,8 +36,8 @@ std::optional<uint8_t> TakeByte(std::string_view& bytes) {
 
 }  // namespace
 
-// Below 240 one byte. Otherwise the low four bits, then seven bits in each byte, as long as the top
-// bit is set.
+// A number below 240 is one byte. Otherwise the first byte has the low four bits, and each further
+// byte has seven bits; the top bit says that more bytes follow.
 std::optional<uint64_t> TakeSpopVarint(std::string_view& bytes) {
   const auto first = TakeByte(bytes);
   if (!first) return std::nullopt;

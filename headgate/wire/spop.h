@@ -66,8 +66,8 @@ struct SpopValue {
 // as the bytes that it was read from, and `scratch`.
 std::string_view TextOf(const SpopValue& value, std::string& scratch);
 
-// Reads from the front of `bytes` and removes what it read. Each returns nothing if the bytes end
-// too early or are not valid; `bytes` is then unspecified.
+// Each reads from the front of `bytes` and removes the bytes that it has read. Returns nothing if
+// the bytes end too early or are not valid; `bytes` is then unspecified.
 std::optional<uint64_t> TakeSpopVarint(std::string_view& bytes);
 std::optional<std::string_view> TakeSpopText(std::string_view& bytes);
 std::optional<SpopValue> TakeSpopValue(std::string_view& bytes);

@@ -24,7 +24,7 @@ bool HasAddress(const Endpoint& endpoint) {
   return endpoint.kind == Endpoint::Kind::kIpv4 || endpoint.kind == Endpoint::Kind::kIpv6;
 }
 
-// As a URL has it.
+// The host as it is written in a URL.
 std::string Bracketed(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
@@ -39,7 +39,8 @@ absl::Status Distrust(const ServerAccess& server, const Exchange& exchange,
                       const std::string& name) {
   long verified = X509_V_OK;
   curl_easy_getinfo(exchange.easy, CURLINFO_SSL_VERIFYRESULT, &verified);
-  // libcurl compares the name itself, and before it asks OpenSSL for this result.
+  // libcurl itself compares the name, before it asks OpenSSL for this result. So if OpenSSL found
+  // no error, the name was wrong.
   if (verified == X509_V_OK || verified == X509_V_ERR_UNSPECIFIED) {
     verified = net::AddressIn(NameOf(server), 0).empty() ? X509_V_ERR_HOSTNAME_MISMATCH
                                                          : X509_V_ERR_IP_ADDRESS_MISMATCH;
@@ -48,14 +49,15 @@ absl::Status Distrust(const ServerAccess& server, const Exchange& exchange,
                                                 X509_verify_cert_error_string(verified)));
 }
 
-// `reason` as "OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number".
+// Shortens a reason such as "OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number" to
+// its last part.
 std::string HandshakeError(const std::string& reason) {
   if (reason.find("SSL_ERROR_SYSCALL") != reason.npos) return "the other end closed the connection";
   const size_t words = reason.rfind("::");
   return words == reason.npos ? reason : reason.substr(words + 2);
 }
 
-// The time is up.
+// The error for an exchange whose time is over.
 absl::Status Late(const ServerAccess& server, const Exchange& exchange, const std::string& name,
                   long timeout_ms) {
   long connections = 0;  // whether or not a TLS handshake followed

@@ -112,8 +112,8 @@ struct Client::Callbacks {
     return ::close(fd);
   }
 
-  // Before each time that the request is sent. libcurl would send it again if a kept connection
-  // breaks before the first byte of an answer; the server may have read it all the same.
+  // Called before each time that libcurl sends the request. libcurl would send it again if a kept
+  // connection breaks before the first byte of an answer; the server may have read it all the same.
   static int OnSend(void* data, char*, char*, int, int) {
     return ++static_cast<Transfer*>(data)->sends == 1 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
   }

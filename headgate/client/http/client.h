@@ -6,8 +6,8 @@
 //
 // Connections are kept. A request is sent only on a connection that has already carried an answer,
 // so the time of a handshake is not taken from a request: a server whose handshake lasts longer
-// than the deadline of every request still gets its connections. Only if the server has closed an
-// idle connection does a request open its own.
+// than the deadline of every request still gets its connections. A request opens its own connection
+// only if the server has closed an idle one.
 //
 // libcurl sends a request again if a kept connection breaks before the first byte of an answer.
 // This client does not allow that (see OnSend in the source): a request is sent at most once.
@@ -45,7 +45,7 @@ struct ClientOptions {
   // Raise it with the rate of requests times the time of an answer: HTTP/1.1 carries one request
   // per connection at a time.
   uint32_t connections_max = 16;
-  // Requests that wait for a connection or an answer; those beyond fail at once.
+  // The most requests that wait for a connection or an answer; further ones fail at once.
   uint32_t requests_max = 1024;
   // The time within which a connection must be established, including handshakes.
   base::Duration connect_timeout = std::chrono::seconds(1);
@@ -97,7 +97,7 @@ class Client {
   std::unique_ptr<Transfer> MakeTransfer(Request request, base::BootTime deadline, Done done);
   std::unique_ptr<Transfer> MakeWarmUp();
   void Start(std::unique_ptr<Transfer> transfer);
-  // Lets libcurl handle a socket or its time, and ends what has finished.
+  // Lets libcurl handle a socket or its timer, and ends the exchanges that have finished.
   void Act(int fd, int events);
   std::unique_ptr<Transfer> TakeRunning(const Transfer* transfer);
   void End(std::unique_ptr<Transfer> transfer, const absl::Status& outcome);

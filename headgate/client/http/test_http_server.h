@@ -83,7 +83,7 @@ class HttpRig {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
-  // Without the GET / of warm-ups.
+  // Does not count the requests that only warm up a connection (GET /).
   size_t requests_seen() const {
     const std::lock_guard lock(mutex_);
     size_t count = 0;

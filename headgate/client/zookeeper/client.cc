@@ -94,7 +94,7 @@ bool IsOfServer(int code) {
 
 using Finish = std::function<void(Reply reply)>;
 
-// Ends a call with the value that `take` makes of a good reply.
+// Ends a call with the value that `take` reads from a successful reply.
 template <typename Value, typename Take>
 Finish Answering(const std::string& path, Effect effect, Client::Done<Value> done,
                  const Take& take) {

@@ -22,9 +22,9 @@ struct Place {
 
 // The default port is 2181. The path of a URL without one is `default_path`. A user and password
 // ("zk://user:password@HOST") are for ZooKeeper's `digest` scheme; special characters are written
-// as %XX, in the path too. InvalidArgument, with a message without the password, if the URL is not
-// of this form or the path is none that ZooKeeper takes. `password`, unless it is empty, replaces
-// the one of the URL, which then needs only a user.
+// as %XX, in the path too. InvalidArgument, with a message without the password, if the URL does
+// not have this form or ZooKeeper does not accept the path. `password`, unless it is empty,
+// replaces the one of the URL, which then needs only a user.
 absl::StatusOr<Place> ParsePlace(std::string_view url, std::string_view default_path,
                                  const base::Secret& password = {});
 

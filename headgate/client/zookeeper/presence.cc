@@ -81,7 +81,7 @@ void Presence::Compare(base::Instant asked, const NodeStat& stat) const {
   options_.on_offset(ours - leaders, waited / 2 + kHalfMs);
 }
 
-// Makes the node, then counts, or writes its data; one call at a time.
+// Makes the next call, one at a time: makes the node, writes its data, or counts.
 void Presence::Look() {
   if (left_ || !client_.connected()) return;
   if (busy_) {
@@ -172,7 +172,7 @@ void Presence::OnCounted(const absl::StatusOr<Children>& children) {
   busy_ = false;
   Report("");
   const std::vector<std::string>& names = children->names;
-  // Somebody has deleted it.
+  // If the node is missing, somebody has deleted it.
   made_ = std::find(names.begin(), names.end(), options_.name) != names.end();
   const auto counted = static_cast<uint32_t>(std::max<size_t>(names.size(), 1));
   const bool settled = loop_.Now() >= settled_at_;

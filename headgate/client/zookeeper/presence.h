@@ -60,7 +60,7 @@ struct PresenceOptions {
 
 class Presence {
  public:
-  // Both must outlive it, and the client must not call back after its end.
+  // Both must outlive this object, and the client must not call back once it is destroyed.
   Presence(Client& client, net::EventLoop& loop, PresenceOptions options);
 
   // The owner of the client passes on the events of its listener. Events of other paths do nothing.

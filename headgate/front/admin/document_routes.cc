@@ -133,7 +133,8 @@ class DocumentHandlers {
     response.body = "{\"confirmed\":true}\n";
   }
 
-  // The name of the document with the limit of the key in the path. Nothing after a refusal.
+  // The name of the document with the limit of the key in the path. Returns nothing if the request
+  // was refused in `response`.
   std::optional<std::string> LimitIn(const Request& request, Response& response) const {
     const auto key = NameIn(request, kLimits, response);
     if (!key) return std::nullopt;

@@ -7,7 +7,7 @@
 //   POST /v1/rollback                back to an earlier text
 //   POST /v1/confirm                 deletions that were taken for an accident were meant
 //
-// To read needs access to state; to change needs the right `admin`. PUT and DELETE need If-Match
+// Reading needs access to state; changing needs the right `admin`. PUT and DELETE need If-Match
 // with the ETag that was read, or If-None-Match: * for a new document; the second of two concurrent
 // changes gets 412. With ?dry_run=true nothing is changed, and the answer shows the effect that the
 // change would have. See docs/reference/admin-api.md.

@@ -16,7 +16,7 @@ namespace headgate::front::admin {
 
 // The most rules that an answer names as different.
 inline constexpr size_t kDifferencesMax = 1000;
-// Changes in one answer of /v1/history: unless the request says how many, and at most.
+// The number of changes in one answer of /v1/history: the default and the largest.
 inline constexpr size_t kHistoryDefault = 50;
 inline constexpr size_t kHistoryMax = 1000;
 

@@ -74,7 +74,7 @@ class RuleHandlers {
   }
 
  private:
-  // Nothing after a refusal.
+  // The rule that the path names. Returns nothing if the request was refused in `response`.
   std::optional<rule::RulePath> RuleOf(const Request& request, Response& response) const {
     auto rule = RulePathIn(request.path().substr(prefix_.size()));
     if (!rule) {

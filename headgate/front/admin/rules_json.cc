@@ -139,7 +139,7 @@ std::string_view Name(rule::OnStoreFailure failure) {
   __builtin_unreachable();
 }
 
-// The words of the rule about stores; null if the default applies.
+// The fields of the rule about stores; a field is null if its default applies.
 void AppendStoreWords(const rule::Rule& rule, std::string& out) {
   constexpr uint32_t kPpm = 1'000'000;
   const auto append = [&](std::string_view name, std::optional<std::string_view> value) {
@@ -155,7 +155,7 @@ void AppendStoreWords(const rule::Rule& rule, std::string& out) {
                  *rule.fallback_share_ppm / kPpm, *rule.fallback_share_ppm % kPpm);
 }
 
-// The words of the rule about answers; null if the default applies.
+// The fields of the rule about answers; a field is null if its default applies.
 void AppendAnswerWords(const rule::Rule& rule, std::string& out) {
   AppendField("quota_unit", base::Name(rule.quota_unit), out);
   if (rule.rate_limit_fields) {

@@ -51,7 +51,8 @@ class Events {
   bool on_uint64(uint64_t value, json::string_view /*text*/, ErrorCode& code) {
     return Goes(reader_.Number(value), code);
   }
-  // 1.0 and 1e3 are whole numbers (JSON Schema, "integer"), as far as a double tells.
+  // 1.0 and 1e3 are whole numbers too (JSON Schema, "integer"), as far as a double can represent
+  // them.
   bool on_double(double value, json::string_view /*text*/, ErrorCode& code) {
     constexpr double kExactMax = 9'007'199'254'740'992;  // 2^53
     const bool is_whole = value >= 0 && value <= kExactMax && std::trunc(value) == value;

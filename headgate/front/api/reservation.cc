@@ -108,7 +108,7 @@ std::optional<OpenedReservation> OpenReservation(std::string_view token, std::st
   char end = 0;
   OpenedReservation opened;
   Reservation& reservation = opened.reservation;
-  // Otherwise an older version sealed it.
+  // If a member is missing, an older version sealed the reservation.
   const bool is_whole = TakeNumber(rest, expiry_ms, end) && TakeNumber(rest, taken_at_ns, end) &&
                         TakeNumber(rest, reservation.place, end, 16) &&
                         TakeTakes(rest, reservation.takes);

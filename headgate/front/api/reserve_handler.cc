@@ -86,10 +86,10 @@ struct ReserveHandler::Reserving {
 // wait for the store.
 struct ReserveHandler::Settling {
   enum class Step : uint8_t {
-    kUseUp,   // the reservation's id
-    kUndo,    // the excess of the estimate
-    kCharge,  // the shortage of the estimate
-    kPeek,    // at the buckets, for the answer
+    kUseUp,   // uses up the reservation's id
+    kUndo,    // gives back the excess of the estimate
+    kCharge,  // charges the shortage of the estimate
+    kPeek,    // reads the buckets for the answer
     kDone,
   };
 
@@ -104,8 +104,9 @@ struct ReserveHandler::Settling {
   Reservation reservation;
   std::vector<uint64_t> reserved;  // as estimated
   std::vector<uint64_t> used;
-  std::vector<uint64_t> back;     // by descriptor: is given back
-  std::vector<uint64_t> lacking;  // by descriptor: not charged, because the store did not answer
+  std::vector<uint64_t> back;  // by descriptor: the amount that is given back
+  // By descriptor: the amount that was not charged, because the store did not answer.
+  std::vector<uint64_t> lacking;
 };
 
 ReserveHandler::ReserveHandler(limiter::Checker& checker, answer::LimitAnswer& answer,
@@ -314,8 +315,8 @@ bool ReserveHandler::Ask(Operation operation, Settling& settling, base::Instant 
       question.open()
           ? checker_.Continue(question, decided_, now)
           : checker_.Check(check_, decided_, now, checker_.may_wait() ? &question : nullptr);
-  // Once the reservation is used up, the settlement continues without the store, and the answer
-  // says what came of it.
+  // Once the reservation's id is used up, the settlement continues even if the store is
+  // unreachable, and the answer reports the result.
   if (!status.ok() && settling.step == Settling::Step::kUseUp) {
     answer_.AnswerError(status, 503, response);
     return false;
@@ -375,7 +376,7 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
         }
         settling.step = Step::kUndo;
         break;
-      // The store gives back what the buckets still lack then.
+      // The store gives back at most the part that the buckets still lack when this call arrives.
       case Step::kUndo:
         if (with_costs([&](size_t i) {
               return settling.back[i] > 0 ? settling.reserved[i] - settling.used[i] : 0;
@@ -387,7 +388,8 @@ bool ReserveHandler::DoSteps(Settling& settling, base::Instant now, http::Respon
                   {.taken_at = settling.reservation.takes[i].at, .kept = settling.used[i]});
             }
           }
-          // A queue takes nothing back, and refuses the whole request; so do not ask it.
+          // A queue accepts no undo and would refuse the whole request, so its descriptor is left
+          // out.
           std::erase_if(descriptors_, [](const auto& descriptor) { return descriptor.cost == 0u; });
           if (!ask(Operation::kUndo)) return false;
           size_t asked = 0;

@@ -63,7 +63,7 @@ uint64_t MarkOf(const base::Hash128& bucket, const rule::Rule* rule,
   return Finish(hasher);
 }
 
-// Whether the limit has been another one meanwhile.
+// Whether the limit was replaced since `time` by a limit that gives used units back in another way.
 bool HasChangedSince(const limiter::PublishedLimit& limit, base::Instant time) {
   const algorithm::LimitSpec now = ReturnsOf(limit.limit->limit);
   return std::any_of(limit.history.begin(), limit.history.end(),
@@ -72,9 +72,9 @@ bool HasChangedSince(const limiter::PublishedLimit& limit, base::Instant time) {
                      });
 }
 
-// An upper bound on the part that the buckets lack, from the tightest one. If this one is empty,
-// the part is unbounded: after its limit was lowered, a bucket may lack more than its capacity. It
-// is also unbounded for a lease, which does not know how much other instances have taken.
+// An upper bound on the amount that the buckets lack, from the decision of the tightest bucket.
+// There is no bound if that bucket is empty, because a bucket whose limit was lowered may lack more
+// than its capacity, and none for a lease, which does not know how much other instances have taken.
 uint64_t LackingAtMost(const DescriptorAnswer& answer) {
   const algorithm::Decision& decision = answer.decision;
   if (decision.remaining == 0 || answer.mode == limiter::Mode::kLeased)
@@ -143,7 +143,7 @@ uint64_t StillTaken(const ReservedTake& take, const FoundBuckets& found,
     bound(*answer.limit);
     return still;
   }
-  // One cost goes back to all limits, so the limit that has regained most by itself decides.
+  // The same amount goes back to all limits, so the limit that has refilled most by itself decides.
   for (const limiter::PublishedLimit& limit : found.limits) {
     if (HasChangedSince(limit, taken_at)) return 0;
     bound(limit.limit->limit);

@@ -15,7 +15,7 @@
 
 namespace headgate::front::api {
 
-// `descriptors` of the domain that Body asks.
+// A rule set with these descriptors in the domain that Body asks for.
 inline std::shared_ptr<const rule::RuleSet> RulesOf(const std::string& descriptors) {
   const rule::read::RuleFile file{.name = "f.yaml",
                                   .text = "domain: edge\ndescriptors:\n" + descriptors};
@@ -24,7 +24,7 @@ inline std::shared_ptr<const rule::RuleSet> RulesOf(const std::string& descripto
   return loaded.rules;
 }
 
-// The rule of one key, with the limit and further lines behind it.
+// The text of a rule for one key, with this limit and further lines.
 inline std::string RuleOf(std::string_view key, std::string_view limit,
                           std::string_view more = "") {
   std::string rule("- key: ");
@@ -32,12 +32,12 @@ inline std::string RuleOf(std::string_view key, std::string_view limit,
   return rule;
 }
 
-// One of 100 an hour.
+// The text of a rule that allows 100 per hour.
 inline std::string HourOf(std::string_view key, std::string_view more = "") {
   return RuleOf(key, "unit: hour, requests_per_unit: 100, algorithm: fixed_window", more);
 }
 
-// For Body: a descriptor for each of the keys.
+// The descriptors for Body, one for each key.
 inline nlohmann::json Of(std::initializer_list<std::string_view> keys) {
   nlohmann::json descriptors = nlohmann::json::array();
   for (const std::string_view key : keys)

@@ -13,7 +13,7 @@ HandlerSessionOptions::HandlerSessionOptions(http::HandlerOptions handler_option
             .keeps_nominated = true,
             .cancels_abandoned = false,
             .clock = handler.clock},
-      // The four pseudo fields count there.
+      // HTTP/2 counts the four pseudo fields too.
       http2{.bounds = {.fields_max = http::Bounds{}.fields_max + 4},
             .request_timeout = request_timeout,
             .for_handlers = true} {}

@@ -1,7 +1,7 @@
 // Serves all protocols on one port: the first bytes of a connection choose its session
 // (protocol_sniff.h). With TLS they must be of the protocol that ALPN has agreed on. A protocol
-// that the address does not serve is refused in that protocol (refusal_text.h), and so is a
-// connection without a place.
+// that the address does not serve is refused in that protocol (refusal_text.h). So is a connection
+// if the server has no room for it.
 #pragma once
 
 #include <functional>

@@ -34,12 +34,12 @@ class ConnectionVerbs {
   ConnectionVerbs(access::Access& access, access::Post post)
       : access_(access), post_(std::move(post)) {}
 
-  // None after an error, which is written.
+  // Nothing after an error; the error is written to `reply`.
   std::optional<Greeting> ReadHello(const wire::RespParser& command, const ClientState& client,
                                     wire::RespWriter& reply) const;
   std::optional<Greeting> ReadAuth(const wire::RespParser& command, const ClientState& client,
                                    wire::RespWriter& reply) const;
-  // None: `pending` has the result later.
+  // Nothing if the result comes later, in `pending`.
   std::optional<access::Login> LogIn(const Greeting::Login& login, const net::Peer& peer,
                                      base::Instant now, access::PendingLogin& pending) const;
   // Writes the reply. If the login was accepted, or is not needed, changes the client.

@@ -21,19 +21,19 @@ namespace headgate::front::resp {
 
 // One per loop. Its memory is reused for all commands.
 //
-// If answers come later, the commands of a pipeline are sent together: Answer asks for the first,
-// AskAhead for the following ones, and the turn's PendingCounts keeps the answers until Answer is
-// called again, for one command after the other.
+// If an answer comes later, the command is added to the queue of the turn, and the next INCREX of
+// the pipeline can be sent while it waits.
 class CounterVerbs {
  public:
   explicit CounterVerbs(limiter::Checker& checker);
   ~CounterVerbs();
   CounterVerbs(const CounterVerbs&) = delete;
 
-  // An error says what is wrong with the command, or why the counter did not change.
+  // Writes the reply, or an error that says what is wrong with the command or why the counter did
+  // not change.
   Answered Answer(const wire::RespParser& command, wire::RespVersion version, const Turn& turn);
 
-  // Asks to remove the counter of this key. For DEL with a shared store.
+  // Removes the counter of this key from a shared store, for DEL. The answer comes in `counts`.
   void Delete(std::string_view key, limiter::PendingCounts& counts, base::Instant now);
 
  private:

@@ -22,8 +22,8 @@ enum class Answered : uint8_t {
   kLater,  // nothing was written
 };
 
-// Which commands of a pipeline may be sent to the store together: the ones of one kind, as far as
-// ReplyQueue says.
+// Decides which commands of a pipeline may be sent to the store together (ReplyQueue::Admits):
+// mostly commands of the same kind.
 enum class CommandKind : uint8_t {
   kAlone,
   kCount,    // INCREX
@@ -48,7 +48,7 @@ class LateReply {
   LateReply& operator=(const LateReply&) = delete;
 
   CommandKind kind() const { return kind_; }
-  // Appends the reply if it is there. Otherwise it is kLater, and the session is woken.
+  // Appends the reply if it is known. Otherwise returns kLater; Wake follows.
   virtual Answered Write(std::string& output, base::Instant now) = 0;
   // The permit of the reply; null if it has none.
   virtual std::unique_ptr<Acquiring> TakePermit() { return nullptr; }
@@ -57,7 +57,7 @@ class LateReply {
   virtual size_t kept_bytes() const { return 0; }
 
  protected:
-  // The session can write the reply, or continue the command.
+  // Tells the session that Write can append the reply, or continue the command.
   void Wake();
 
  private:

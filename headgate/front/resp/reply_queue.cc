@@ -7,7 +7,7 @@ namespace headgate::front::resp {
 bool ReplyQueue::Admits(CommandKind kind) const {
   if (items_.empty()) return true;
   if (items_.size() >= kItemsMax || kept_bytes() >= net::Session::kOutputPauseBytes) return false;
-  // The first one waits; it decides what may follow.
+  // The first command of the queue waits, and decides which commands may follow.
   const CommandKind first = items_.front().late->kind();
   switch (kind) {
     case CommandKind::kCheck:
@@ -30,7 +30,7 @@ std::string& ReplyQueue::OutputBehind(std::string& output) {
 }
 
 void ReplyQueue::Add(std::unique_ptr<LateReply> reply, uint64_t commands) {
-  // It takes the place that OutputBehind made for its reply.
+  // The reply takes the place that OutputBehind made for it.
   const bool has_place = !items_.empty() && items_.back().late == nullptr;
   Item& item = has_place ? items_.back() : items_.emplace_back();
   added_commands_ += has_place ? commands - 1 : commands;

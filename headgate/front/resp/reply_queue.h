@@ -4,7 +4,7 @@
 //  first call  waits        waits with it     waits        stays in the input
 //  woken       written      written           written      read and answered
 //
-// A reply that is there before its turn is kept as text. A command that asks the store several
+// A reply that is known before its turn is kept as text. A command that asks the store several
 // times continues as soon as it can, before its turn.
 #pragma once
 
@@ -43,14 +43,14 @@ class ReplyQueue {
   // The reply that was just written has this permit.
   void Hold(std::unique_ptr<Acquiring> permit);
 
-  // Appends the replies that are there and have their turn.
+  // Appends the replies that are known, up to the first that is not.
   struct Written {
     uint64_t commands = 0;
     uint64_t errors = 0;
   };
   Written Write(std::string& output, base::Instant now);
-  // Leaves the permits of the written replies to their ids. Until then, the end of the queue gives
-  // them back.
+  // From now on, the permits of the written replies belong to the clients, which release them by
+  // id. Before this call, the destructor of the queue gives them back.
   void KeepPermits();
   // Whether it holds the permit of a reply that is not written, or will hold one that the store
   // grants.

@@ -27,8 +27,8 @@ class RuleVerbs {
   ~RuleVerbs();
   RuleVerbs(const RuleVerbs&) = delete;
 
-  // An error says what is wrong with the command. The queue of the turn gets the permit of
-  // HG.ACQUIRE.
+  // Writes the reply, or an error that says what is wrong with the command. The queue of the turn
+  // gets the permit of HG.ACQUIRE.
   Answered Answer(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                   const Turn& turn);
 

@@ -38,7 +38,7 @@ class ServerVerbs {
               std::function<ServerFigures()> figures)
       : version_(version), clock_(clock), figures_(std::move(figures)) {}
 
-  // Without access to state, only sections that reveal none.
+  // A client that may not use state gets only the sections that reveal none.
   bool Info(const wire::RespParser& command, bool may_use_state, wire::RespWriter& reply) const;
   bool Command(const wire::RespParser& command, wire::RespWriter& reply) const;
   bool Config(const wire::RespParser& command, wire::RespWriter& reply) const;

@@ -8,8 +8,8 @@
 // A call of OnBytes has three steps:
 //
 //   WriteLate   writes the replies that have come
-//   Collect     parses commands, and collects or runs each, up to the first that must not be run
-//   yet Flush       decides the batch
+//   Collect     parses commands, and collects or runs each, up to one that must not be run yet
+//   Flush       decides the batch
 #pragma once
 
 #include <span>
@@ -42,7 +42,7 @@ class RespSession final : public net::Session {
   RespSession(Context& context, const net::Peer& peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
-  // The commands and replies of a transaction, and what waits in the queue.
+  // The bytes of a transaction's commands and replies, and of the replies in the queue.
   size_t BufferedBytes() const override;
   void OnDrain() override { draining_ = true; }
   void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;
@@ -57,8 +57,8 @@ class RespSession final : public net::Session {
     std::string_view rest;  // the input that is not consumed
     size_t output_pause;    // stop at this much output
     base::Instant now;
-    uint64_t commands = 0;  // taken from the input, and EXEC once it is answered
-    uint64_t executed = 0;  // of a transaction, and added to the queue
+    uint64_t commands = 0;  // commands consumed from the input; EXEC counts when it is answered
+    uint64_t executed = 0;  // commands of a transaction that were added to the queue
     bool more = false;      // stopped because of output_pause
     bool protocol_error = false;
   };
@@ -68,13 +68,14 @@ class RespSession final : public net::Session {
   // Collects or runs the command in the parser. Returns false if it must not be run yet.
   bool TakeCommand(Pass& pass);
   void RefuseInput(Pass& pass);
-  // For a command whose reply may belong behind others.
+  // The turn of a command whose reply may have to wait behind others.
   Turn NextTurn(Pass& pass) {
     return {.output = queue_.OutputBehind(pass.output), .queue = queue_, .now = pass.now};
   }
   Turn TurnAtOnce(Pass& pass) { return {.output = pass.output, .queue = queue_, .now = pass.now}; }
 
-  // Adds the command to the batch if it brings its own limit. Waits: the batch before it waits.
+  // Adds the command to the batch if it brings its own limit. kWaits: it was not added, because the
+  // batch before it waits for the store.
   enum class Collected : uint8_t { kNo, kYes, kWaits };
   Collected CollectOne(const CommandSpec* spec, const Turn& turn);
   // Answers a command that is not collected.

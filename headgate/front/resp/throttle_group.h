@@ -22,7 +22,7 @@ class ThrottleGroup {
 
   explicit ThrottleGroup(limiter::Checker& checker) : own_(checker) {}
 
-  // An error says what is wrong with the command; nothing is taken then.
+  // Writes the reply, or an error that says what is wrong with the command; then nothing is taken.
   Answered Answer(const wire::RespParser& command, const Turn& turn);
 
  private:

@@ -18,7 +18,7 @@ namespace headgate::front::spoe {
 
 enum class NotifyContent : uint8_t {
   kRequest,
-  kMalformed,        // or without a message
+  kMalformed,        // invalid, or without a message
   kSeveralMessages,  // HAProxy puts all messages of one event into one frame
 };
 
@@ -43,7 +43,8 @@ class Notify {
   std::string_view query_;
   bool has_no_path_ = false;  // HAProxy says that the request has none
   std::string target_;
-  std::deque<std::string> texts_;  // of other values; a deque keeps places
+  // The texts of numbers, booleans and addresses. A deque, so that they do not move.
+  std::deque<std::string> texts_;
 };
 
 }  // namespace headgate::front::spoe

@@ -54,10 +54,11 @@ struct SpoeSession::Waiting {
 
   uint64_t stream_id = 0;
   uint64_t frame_id = 0;
-  base::Instant since{};  // or until when the answer is held
+  // When the request came; if the answer is held, the time until which it is held.
+  base::Instant since{};
   bool ready = false;
   gate::Asked asked;
-  std::string ack;  // of a request in a queue: sent when its time comes
+  std::string ack;  // the held answer of a request in a queue
   base::BootTime due{0};
   net::Timer timer;
   gate::Counters& counters;

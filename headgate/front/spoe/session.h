@@ -31,12 +31,12 @@ struct Context {
   answer::LimitAnswer& answer;
   net::EventLoop& loop;
   gate::Counters& counters;
-  // For the operator, because HAProxy logs none of it. May be empty. The first is called once at
-  // most.
+  // The next three report problems to the operator, because HAProxy does not log them. Each may be
+  // empty. This one: an answer had no room for a field; called at most once.
   std::function<void(uint32_t frame_bytes_max)> on_left_out{};
-  // A connection ends because of a frame from HAProxy.
+  // A connection ends because a frame from HAProxy is not acceptable.
   std::function<void(wire::SpopStatus status, std::string_view why)> on_refused{};
-  // HAProxy opens connections in vain, and is slowed down.
+  // HAProxy opens useless connections, and is slowed down (hello_pace.h).
   std::function<void(uint32_t frame_bytes_max)> on_vain{};
   HelloPace pace{};
 };

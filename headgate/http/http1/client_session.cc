@@ -103,8 +103,8 @@ void ClientSession::OnUnsent(size_t bytes, base::Instant now) {
 
 void ClientSession::OnBytes(std::string_view bytes, base::Instant now) {
   if (bytes.empty()) return;
-  // Nobody asked for them: an answer to a request that was not made, or an error for a connection
-  // that waited for too long.
+  // These bytes answer no request: an answer to a request that was not made, or an error for a
+  // connection that waited for too long.
   if (!open()) finished_ = true;
   if (open() && nothing_sent())
     return Fail(Failure::kNotSent, "the server answered before it had a request", now);

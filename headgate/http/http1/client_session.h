@@ -42,7 +42,7 @@ class ClientSession final : public http::ClientSession, private ClientExchange {
   bool finished() const override { return finished_; }
   size_t open_exchanges() const override { return open() ? 1 : 0; }
 
-  // The method is not CONNECT.
+  // The method must not be CONNECT.
   ClientExchange& Begin(const RequestHead& head, ResponseReceiver& receiver,
                         base::Instant now) override;
   void OnBytes(std::string_view bytes, base::Instant now) override;
@@ -66,7 +66,7 @@ class ClientSession final : public http::ClientSession, private ClientExchange {
 
   bool open() const { return receiver_ != nullptr; }
   bool nothing_sent() const { return unsent_bytes() >= written_; }
-  // Each takes what it can, and returns false if no more can be taken now.
+  // Consume as much of `bytes` as possible. Return false if nothing more can be consumed now.
   bool TakeHead(std::string_view& bytes, base::Instant now);
   void OnResponseHead(const ResponseBody& body, base::Instant now);
   bool TakeBody(std::string_view& bytes, base::Instant now);

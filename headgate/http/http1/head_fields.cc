@@ -12,7 +12,7 @@ namespace {
 
 using base::EqualsIgnoreCase;
 
-// More names in Connection than any client sends. Each costs a look at every field.
+// More names in Connection than any client sends. Each name costs a search of all fields.
 constexpr size_t kNominatedMax = 16;
 
 constexpr Refusal kMalformed{400, "a field of the head is malformed",

@@ -4,7 +4,7 @@
 //
 // Everything is refused that two readers could understand differently: two lengths, a length with
 // anything but digits, a coding other than chunked, a name that is not a token, control characters,
-// a Connection field that names a field which is not the connection's to remove.
+// and a Connection field that names a field it must not remove.
 #pragma once
 
 #include <cstdint>

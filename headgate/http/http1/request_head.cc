@@ -89,7 +89,8 @@ Refusal SetTarget(std::string_view target, std::string_view scheme,
 }
 
 // The protocol of an Upgrade that is passed on. Any other Upgrade is ignored, as RFC 9110, 7.8
-// allows: a list, HTTP itself, and one that Connection does not name or that comes with content.
+// allows. It is ignored if it is a list or names HTTP, if Connection does not name it, or if the
+// request has content.
 std::string_view Protocol(const RequestHead& request, const ConnectionFields& connection) {
   const std::string_view protocol = connection.upgrade_to;
   const bool usable = connection.upgrade && request.method == "GET" &&

@@ -23,8 +23,8 @@ struct ResponseBody {
   bool keep_alive = false;  // whether the connection can be used again afterwards
 };
 
-// `head` is complete, from the status line to the empty line (HeadScan). Only the detail of the
-// refusal is of use.
+// `head` is complete, from the status line to the empty line (HeadScan). Only `detail` of the
+// refusal is meaningful.
 Refusal ReadResponseHead(std::string_view head, const Answered& request, const Bounds& bounds,
                          ResponseHead& response, ResponseBody& body);
 

@@ -12,7 +12,7 @@ void ServerSession::SendInformational(const ResponseHead& head) {
   if (!open_ || outgoing_ == Outgoing::kAborted || !http11_) return;
   HEADGATE_CHECK(outgoing_ == Outgoing::kHead);
   HEADGATE_CHECK(head.status >= 100 && head.status < 200 && head.status != 101);
-  // A client that does not read gets only the one that it may wait for.
+  // A client that does not read its answers gets only status 100, because it may wait for that.
   if (head.status != 100 && unsent_bytes() >= kWindowBytes) return;
   WriteResponseHead(head.status, head.fields, {}, out());
   NoteOutput();

@@ -74,7 +74,8 @@ ServerSession::Progress ServerSession::Report(std::span<const char> input) {
   progress.ends_with_peer = progress.stop_reading && may_be_abandoned();
   progress.finish_writing =
       open_ && incoming_ == Incoming::kTunnel && outgoing_ == Outgoing::kEnded;
-  // If everything is sent at once, the next call says so to the receiver, or reads on.
+  // If the system takes all output at once, there is no call of OnUnsent; so ask to be called
+  // again, to tell the receiver or to read further.
   progress.more = !closing_ && unsent_ == 0 && (is_full_ || awaits_room_);
   return progress;
 }

@@ -239,7 +239,8 @@ void ClientSession::Refuse(ClientStream& stream, std::string_view detail) {
 }
 
 void ClientSession::Abandon(ClientStream& stream, ErrorCode error) {
-  // If HEADERS are not sent, the server hears of neither.
+  // If HEADERS were not sent yet, the server sees neither them nor the reset, so this stream does
+  // not count.
   if (stream.sent_ && !TakeFrom(kAbandoned, abandoned_full_at_, now_)) worn_ = true;
   endpoint_.Reset(stream.id_, error);
 }
@@ -314,7 +315,7 @@ void ClientSession::FailAll(std::string_view detail) {
 }
 
 void ClientSession::Notify() {
-  // Receivers may add to both lists.
+  // Receivers may add to both lists while they are called.
   while (!closed_.empty() || !ready_.empty()) {
     for (size_t i = 0; i < ready_.size(); ++i) {
       ClientStream* stream = Find(ready_[i]);

@@ -6,9 +6,9 @@
 //       └─ invalid ─▶ RST_STREAM, OnFailed(kInvalid)
 //   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
 //
-// After an invalid response the other exchanges end in peace, but no new one begins. After many
-// cancelled exchanges the session is worn(): a server may take them for a flood, and end those of
-// others. The owner decides whether to retire it.
+// After an invalid response the other exchanges complete normally, but no new one begins. After
+// many cancelled exchanges the session is worn(): a server may take them for a flood and end the
+// connection, with all its exchanges. The owner decides whether to retire it.
 #pragma once
 
 #include <cstddef>
@@ -87,10 +87,10 @@ class ClientSession final : public http::ClientSession, private Endpoint::Events
   void Close(ClientStream& stream, Failure failure, std::string_view detail);
   // Ends all exchanges, because the connection has ended.
   void FailAll(std::string_view detail);
-  // Sends, and tells receivers what has happened, until nothing changes.
+  // Sends, and tells receivers about events, until nothing changes.
   void Settle();
   void Notify();
-  // The receiver is not called again.
+  // Takes the receiver from the stream, so that it is not called again.
   ResponseReceiver* Detach(ClientStream& stream);
   void Wake();
   void NoteBacklog();

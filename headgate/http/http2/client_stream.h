@@ -49,9 +49,9 @@ class ClientStream final : public ClientExchange {
   bool short_request_ = false;  // the request ended before its length
   bool peer_reset_ = false;
   bool has_room_ = false;  // OnWritable is due
-  bool closed_ = false;    // nghttp2 knows it no more
+  bool closed_ = false;    // nghttp2 has forgotten the stream
   Failure failure_ = Failure::kNoAnswer;
-  std::string_view detail_{};  // of the failure; static
+  std::string_view detail_{};  // describes the failure; has static lifetime
 };
 
 }  // namespace headgate::http::http2

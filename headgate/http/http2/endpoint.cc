@@ -12,8 +12,8 @@
 namespace headgate::http::http2 {
 namespace {
 
-// Output beyond which DATA waits. Twice a usual socket buffer's refill, so that the peer never
-// starves; small, because it is not counted for any stream.
+// If more output than this is unsent, DATA waits. It is twice the usual refill of a socket buffer,
+// so that the connection is never idle, and small, because no stream's buffer counts it.
 constexpr size_t kBacklogMax = size_t{128} << 10;
 
 // Refilled on receipt, so its size only has to cover a round trip.
@@ -51,7 +51,7 @@ struct Endpoint::Callbacks {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
-  // nghttp2 would leave the field out and go on.
+  // Otherwise nghttp2 would leave the field out and continue.
   static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame*, const uint8_t*, size_t,
                              const uint8_t*, size_t, uint8_t, void*) {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -210,7 +210,7 @@ Endpoint::Endpoint(Role role, const Options& options, Events& events, Counters& 
   HEADGATE_CHECK(nghttp2_option_new(&option) == 0);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_max_reserved_remote_streams(option, 0);
-  // FloodGuard counts them, by our clock.
+  // FloodGuard counts resets, by our clock.
   nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
   const auto* callbacks = Callbacks::Get();
   const bool server = role == Role::kServer;
@@ -219,7 +219,8 @@ Endpoint::Endpoint(Role role, const Options& options, Events& events, Counters& 
     HEADGATE_CHECK(nghttp2_session_server_new3(&session_, callbacks, this, option, &allocator) ==
                    0);
   } else {
-    // Its buffer holds the preface until the first Send.
+    // A client's session needs a buffer of its own, because the buffer holds the preface until the
+    // first Send.
     HEADGATE_CHECK(nghttp2_session_client_new2(&session_, callbacks, this, option) == 0);
   }
   nghttp2_option_del(option);

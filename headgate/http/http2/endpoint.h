@@ -5,8 +5,8 @@
 //   Submit…, Reset ──▶ nghttp2's queues ──▶ Send ──▶ bytes
 //
 // Flow control. DATA of a stream counts until Consume. The connection's window is refilled at once,
-// so one stream never holds up another; the windows of the streams bound what is buffered. DATA to
-// the peer waits in the bodies while kBacklogMax bytes of output are unsent.
+// so one stream never holds up another; the windows of the streams bound the buffers. DATA to the
+// peer waits in the bodies while kBacklogMax bytes of output are unsent.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,8 @@ class Endpoint {
     size_t head_bytes_max = size_t{64} << 10;  // in SETTINGS; the owner enforces it
   };
 
-  // Called from within Receive and Send, which must not be called from there. Everything else may.
+  // Called from within Receive and Send. These calls may use all functions of the endpoint except
+  // Receive and Send.
   class Events {
    public:
     virtual void OnBlock(int32_t stream) = 0;  // a header block begins
@@ -59,11 +60,12 @@ class Endpoint {
     virtual void OnStreamEnd(int32_t stream) = 0;               // by DATA
     virtual void OnPeerReset(int32_t stream) = 0;               // OnClosed follows
     virtual void OnSent(int32_t stream, bool ends_stream) = 0;  // HEADERS or DATA
-    // A body has less than kWindowBytes again.
+    // The body of the stream has less than kWindowBytes again.
     virtual void OnRoom(int32_t stream) = 0;
     // No call for the stream follows.
     virtual void OnClosed(int32_t stream, ErrorCode error) = 0;
-    // Between the frames of Receive: the time to call anybody.
+    // Called between the frames of Receive. Only here may the owner call code that it does not
+    // control.
     virtual void AfterFrame() = 0;
     virtual void OnSettings() {}
     virtual void OnPingAnswered() {}
@@ -81,7 +83,7 @@ class Endpoint {
   void Receive(std::string_view bytes, base::Instant now);
   // Appends everything that may be sent. Judges provoked resets too.
   void Send(std::string& output, base::Instant now);
-  // This many bytes of all output so far are not sent.
+  // Tells how many bytes of the output so far are not sent yet.
   void SetBacklog(size_t bytes) { backlog_ = bytes; }
   size_t backlog() const { return backlog_; }
   // Whether Send would append something.
@@ -90,7 +92,8 @@ class Endpoint {
   bool finished() const;
   // A GOAWAY with an error has been sent or decided.
   bool failed() const { return failed_; }
-  // In the middle of the preface, a header block, or a frame other than DATA.
+  // Whether the input stops in the middle of the preface, a header block, or a frame other than
+  // DATA.
   bool mid_message() const {
     return in_block_ || (!scan_.between_frames() && scan_.header().type != FrameType::kData);
   }
@@ -102,7 +105,7 @@ class Endpoint {
   void SubmitInformational(int32_t stream, const FieldList& fields);
   // Returns 0 if there are no stream numbers left.
   int32_t SubmitRequest(const FieldList& fields, OutgoingBody* body, void* owner);
-  // After the body has changed.
+  // Call it after the body has changed.
   void Resume(int32_t stream);
   void Reset(int32_t stream, ErrorCode error);
   void Consume(int32_t stream, size_t bytes);

@@ -58,7 +58,7 @@ bool Endpoint::JudgeBlock(const FrameHeader& frame) {
 }
 
 // HEADERS and DATA of a stream that is closed, which nghttp2 would ignore (RFC 9113, 5.1 and
-// 5.1.1). They are only in order if the peer may not know of our reset yet. A peer that may have
+// 5.1.1). They are allowed only while the peer may not know of our reset yet. A peer that may have
 // streams_max streams open can have that many unseen resets, so the ring holds all of them.
 bool Endpoint::JudgeLate(const FrameHeader& frame) {
   if (role_ == Role::kClient || frame.stream % 2 == 0) return true;

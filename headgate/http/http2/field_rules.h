@@ -10,9 +10,9 @@ namespace headgate::http::http2 {
 
 // A token in lower case.
 bool IsFieldName(std::string_view name);
-// No control characters but TAB, and no space or tab at the ends: readers of HTTP/1 differ in what
-// they make of those. Bytes above 0x7f pass as they are, in UTF-8 or not (RFC 9113, 8.2.1; obs-text
-// of RFC 9110, 5.5).
+// No control characters but TAB, and no space or tab at the ends: readers of HTTP/1 treat those
+// differently. Bytes above 0x7f pass as they are, in UTF-8 or not (RFC 9113, 8.2.1; obs-text of RFC
+// 9110, 5.5).
 bool IsFieldValue(std::string_view value);
 
 // The fields that readers and writers treat specially.

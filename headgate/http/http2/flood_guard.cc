@@ -22,7 +22,7 @@ constexpr std::array<Budget, kFloods> kBudgets = {{
 
 constexpr size_t Index(Flood kind) { return static_cast<size_t>(kind); }
 
-// All of a budget is at most 2^40 ns, so sums with an instant fit (base/time.h).
+// A whole budget takes at most 2^40 ns to refill, so its sum with an instant fits (base/time.h).
 static_assert(std::all_of(kBudgets.begin(), kBudgets.end(), [](const Budget& budget) {
   return budget.burst * budget.interval.count() < int64_t{1} << 40;
 }));

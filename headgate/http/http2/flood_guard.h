@@ -21,7 +21,7 @@ enum class Flood : uint8_t {
   kSettings,       // CVE-2019-9515
   kPriorities,     // PRIORITY and PRIORITY_UPDATE: CVE-2019-9513
   kUnknownFrames,  // frame types that we ignore
-  kWindowUpdates,  // more than the data that we sent explains
+  kWindowUpdates,  // more of them than the DATA that we sent explains
   kEmptyData,      // DATA without data that does not end its stream: CVE-2019-9518
   kContinuations,  // a header block in many frames: CVE-2024-28182
   kFields,         // a small header block that decodes to very many fields
@@ -34,7 +34,8 @@ struct Counters {
   base::Counter malformed_heads;              // streams reset because of their head
   base::Counter refused_heads;                // heads answered here: 417, 431 or 501
   base::Counter timeouts;                     // streams reset for request_timeout
-  base::Counter output_stops;  // a connection was not read because it did not take its output
+  // Times that a connection was not read because its output was not taken.
+  base::Counter output_stops;
 };
 
 // This many events may come at once, and one more in each interval.
@@ -54,7 +55,8 @@ class FloodGuard {
   void Earn(Flood kind, int events);
 
  private:
-  // The time at which each budget is full again. Never further ahead than all of it takes.
+  // The time at which each budget is full again. It is ahead of now by at most the time in which
+  // the whole budget refills.
   std::array<base::Instant, kFloods> full_at_{};
 };
 

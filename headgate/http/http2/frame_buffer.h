@@ -25,7 +25,8 @@ class FrameBuffer {
   nghttp2_mem Allocator();
 
  private:
-  // As nghttp2 requests it: a frame of 2^14 bytes, its header, and the length of its padding.
+  // The size that nghttp2 requests: a frame of 2^14 bytes, its header, and the length of its
+  // padding.
   static constexpr size_t kSize = 16384 + 9 + 1;
   struct alignas(std::max_align_t) Bytes : std::array<char, kSize> {};
 
@@ -37,7 +38,8 @@ class FrameBuffer {
   static void* Realloc(void* memory, size_t size, void* user);
 
   std::shared_ptr<Bytes> bytes_;
-  bool given_ = false;  // to the session; further blocks of this size are its own
+  // Whether the session has the buffer; further blocks of this size are allocated.
+  bool given_ = false;
 };
 
 }  // namespace headgate::http::http2

@@ -71,7 +71,8 @@ bool FieldReader::AddRegular(std::string_view name, std::string_view value, Fiel
       expects_continue_ = base::EqualsIgnoreCase(value, "100-continue");
       return true;
     case FieldKind::kCookie:
-      // RFC 9113, 8.2.3: one field in every other version. An empty one would leave a space behind.
+      // RFC 9113, 8.2.3: other versions of HTTP have a single Cookie field. Empty fields are left
+      // out, because they would add a "; ".
       if (!cookies_.empty() && !value.empty()) cookies_ += "; ";
       cookies_ += value;
       return true;

@@ -29,7 +29,7 @@ class FieldReader {
  public:
   explicit FieldReader(const HeadBounds& bounds) : bounds_(bounds) {}
 
-  // Whether the block decodes to several times the bound: an attack.
+  // Whether the block decodes to several times the bound, which only an attack does.
   bool is_bomb() const { return bytes_ / 4 > bounds_.bytes_max; }
   bool too_large() const { return bytes_ > bounds_.bytes_max || count_ > bounds_.fields_max; }
 

@@ -20,7 +20,7 @@ class OutgoingBody {
   void Append(std::string_view bytes);
   // Keeps `trailers` only if the body is unsized. Returns false if a sized body is incomplete.
   bool End(const Fields& trailers);
-  // Drops what is not framed yet.
+  // Drops the bytes that are not framed yet.
   void Discard();
 
   bool empty() const { return taken_ == bytes_.size(); }

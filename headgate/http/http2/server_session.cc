@@ -83,7 +83,8 @@ base::Instant ServerSession::DueOf(ServerStream& stream) const {
   return now_ + timeout;
 }
 
-// Checks all streams, and not again before the next of them can be too slow.
+// Checks all streams, and notes when the next one can become too slow; it need not be called
+// before.
 void ServerSession::GiveUpSlow() {
   next_timeout_ = kNever;
   for (const auto& stream : streams_) {
@@ -113,7 +114,7 @@ void ServerSession::OnUnsent(size_t bytes, base::Instant now) {
   if (resumes || endpoint_.wants_send()) Wake();
 }
 
-// Without its direction the client can neither open windows nor answer a PING.
+// A client that has closed its direction can neither open windows nor answer a PING.
 bool ServerSession::OnInputEnd(base::Instant now) {
   now_ = now;
   AbortAll();
@@ -258,7 +259,7 @@ void ServerSession::OnStreamEnd(int32_t id) {
 
 void ServerSession::OnRequestEnd(ServerStream& stream, const Fields& trailers) {
   stream.request_ended_ = true;
-  // The end of a tunnel's direction comes after the answer.
+  // The receiver of a tunnel is told the end of its input only after the answer.
   if (stream.wants_tunnel_ && (!stream.answered_ || !stream.early_.empty())) return;
   if (!stream.receives() || std::exchange(stream.end_told_, true)) return;
   stream.receiver_->OnEnd(trailers, now_);
@@ -341,7 +342,7 @@ void ServerSession::NotifyReady(ServerStream& stream) {
     const std::string early = std::exchange(stream.early_, {});
     buffered_ -= early.size();
     if (stream.tunnel_ && !early.empty()) OnData(stream.id_, early);
-    // If the answer refuses the tunnel, the request had no body.
+    // If the answer refuses the tunnel, the request ends here, without a body.
     if (stream.request_ended_ || !stream.tunnel_) {
       if (!std::exchange(stream.end_told_, true)) stream.receiver_->OnEnd({}, now_);
     }

@@ -6,9 +6,10 @@
 //   DATA ─▶ OnData … Consumed ─▶ WINDOW_UPDATE
 //   SendHead, SendData, SendEnd ─▶ HEADERS, DATA, END_STREAM
 //
-// If a response ends before its request, the receiver gets OnAbort at once, and the stream lingers:
-// the rest of the request is read and dropped, so that a client that sends all of it first still
-// finds its answer. RST_STREAM(NO_ERROR) ends what is longer or slower than ServerOptions says.
+// If a response ends before its request, the receiver gets OnAbort at once, and the stream lingers.
+// The rest of the request is read and dropped, so that a client that sends all of it first still
+// finds its answer. RST_STREAM(NO_ERROR) ends a request that is longer or slower than ServerOptions
+// allows.
 //
 // A request with `protocol` has no end until it is answered: after 101, its receiver gets the data
 // of the tunnel; after another answer, OnEnd.
@@ -92,12 +93,12 @@ class ServerSession final : public net::Session, private Endpoint::Events {
   void OnRequestEnd(ServerStream& stream, const Fields& trailers);
   // Answers for the application.
   void Answer(ServerStream& stream, const Refusal& refusal);
-  // Sends, and tells receivers what that allows, until nothing changes.
+  // Sends, and tells receivers about new room, until nothing changes.
   void Send(std::string& output);
-  // Tells receivers what has happened since the last call.
+  // Tells receivers about the events since the last call.
   void Notify();
   void NotifyReady(ServerStream& stream);
-  // The receiver's last moment. Returns how much data it has not consumed.
+  // Destroys the receiver of the stream. Returns how much data it has not consumed.
   size_t Part(ServerStream& stream);
   // Data for nobody.
   void Drop(ServerStream& stream, size_t bytes);

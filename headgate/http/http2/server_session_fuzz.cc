@@ -43,7 +43,7 @@ class Receiver final : public RequestReceiver {
  public:
   explicit Receiver(Record& record) : record_(record) {}
   ~Receiver() override {
-    // Ends are told, unless the application aborted.
+    // A receiver is told about the end before it is destroyed, unless the application aborted.
     record_.exchange = nullptr;
   }
   void OnData(std::string_view bytes, base::Instant) override {
@@ -172,7 +172,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
       input.clear();
       unsent += output.size();
-      // DATA stops at 128 KiB and a frame; the rest is small.
+      // The session adds DATA until 128 KiB are unsent, so at most one frame exceeds this; all
+      // other output is small.
       HEADGATE_CHECK(unsent < 300'000);
       for (const std::string& line : log.Read(output))
         HEADGATE_CHECK(!line.starts_with("TYPE") && !line.ends_with(" invalid"));

@@ -35,7 +35,7 @@ class ServerStream final : public ServerExchange {
  private:
   friend class ServerSession;
 
-  // Whether what is sent still has an effect.
+  // Whether sending still has an effect.
   bool writable() const { return !closed_ && !aborted_; }
   bool receives() const { return receiver_ != nullptr && !aborted_ && !closed_; }
 
@@ -66,7 +66,7 @@ class ServerStream final : public ServerExchange {
   bool aborted_ = false;      // by the application
   bool has_room_ = false;     // OnWritable is due
   bool calls_again_ = false;  // OnCalledAgain is due
-  bool closed_ = false;       // nghttp2 knows it no more
+  bool closed_ = false;       // nghttp2 has forgotten the stream
 
   // Bytes of the response that the client had taken at the last check, and the time since which it
   // takes nothing.

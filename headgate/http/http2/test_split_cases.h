@@ -9,7 +9,8 @@
 
 namespace headgate::http::http2 {
 
-// `replay(test, split)` returns what came of the case; it must be `test.expected` for each split.
+// `replay(test, split)` returns the result of the case, which must be `test.expected` for each
+// split.
 template <typename Case, typename Replay>
 void CheckSplitCases(const std::vector<Case>& cases, const Replay& replay) {
   for (const Case& test : cases) {

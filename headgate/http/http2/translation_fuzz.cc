@@ -1,4 +1,5 @@
-// Any head that is valid in HTTP/2 is one request in HTTP/1, and the same, or is refused there.
+// If a head is valid in HTTP/2 and written as HTTP/1, a reader of HTTP/1 finds the same request and
+// no other, or refuses it.
 #include <string>
 #include <string_view>
 

@@ -38,8 +38,8 @@ class Live {
   // one thread at a time.
   using Publish = std::function<void(const std::vector<Address>& addresses,
                                      const std::shared_ptr<net::TlsContext>& tls)>;
-  // Looks a name up, and calls `done` on the loop, never from within this call. `done` is not
-  // called after the result has been destroyed, which `done` may do.
+  // Looks a name up, and calls `done` on the loop, never from within this call. `done` may destroy
+  // the result of LookUp; after that destruction, `done` is not called.
   using LookUp = std::function<std::shared_ptr<void>(const net::StreamTarget& name,
                                                      net::NameLookup::Done done)>;
   static LookUp SystemsLookUp(net::EventLoop& loop);

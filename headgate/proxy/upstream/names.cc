@@ -15,7 +15,8 @@ constexpr base::Duration kFirstAnswerPause = std::chrono::seconds(1);
 
 bool IsName(const net::StreamTarget& target) { return net::KnownAddresses(target).empty(); }
 
-// An address in the spelling of TargetsOf. Other targets stay as they are.
+// Writes a target that is an address in the same way as net::TargetOf does, so that equal addresses
+// compare equal. Returns other targets unchanged.
 net::StreamTarget InOneSpelling(const net::StreamTarget& target) {
   const net::SocketAddresses known = net::KnownAddresses(target);
   return target.unix_path.empty() && known.size() == 1 ? net::TargetOf(known.front()) : target;

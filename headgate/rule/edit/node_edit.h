@@ -15,8 +15,8 @@
 
 namespace headgate::rule::edit {
 
-// The begin of the line that follows a child of a block collection in this column, and the child's
-// comments.
+// The beginning of the line after a child of a block collection in this column and after the
+// child's comments.
 size_t LineBehind(const TextLines& lines, const SourceNode& child, size_t column);
 // The dash of an item. FailedPrecondition if it cannot be found.
 absl::StatusOr<size_t> DashOf(const TextLines& lines, const SourceNode& sequence, size_t item);

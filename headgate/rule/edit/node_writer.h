@@ -43,7 +43,7 @@ std::string BlockItem(const SourceNode& item, size_t column, const WriterStyle& 
 // The pairs of a mapping or the items of a sequence.
 std::string BlockLines(const SourceNode& collection, size_t column, const WriterStyle& style);
 
-// Whether the node takes lines of its own below its key, in this style.
+// Whether, in this style, the node is written on lines of its own below its key.
 bool IsWrittenAsBlock(const SourceNode& key, const SourceNode& value, const WriterStyle& style);
 // The column of such lines.
 size_t ColumnBelow(const SourceNode& value, size_t key_column, const WriterStyle& style);

@@ -30,7 +30,8 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The fields of a rule to be put: begins as those of `from`, and is changed step by step.
+// The fields of the rule for PutRule. They begin as a copy of the fields of `from`, and are changed
+// step by step.
 class FieldList {
  public:
   explicit FieldList(const SourceNode& mapping) {
@@ -74,7 +75,7 @@ const SourceNode* ValueOf(const SourceNode& mapping, std::string_view name) {
   return nullptr;
 }
 
-// The mapping that a text consists of, or that is its only item.
+// The mapping that is the whole text, or the only item of a list that is the whole text.
 const SourceNode* MappingIn(const SourceTree& tree) {
   const SourceNode* node = tree.root();
   if (node != nullptr && node->kind == NodeKind::kSequence && node->children.size() == 1)
@@ -165,7 +166,7 @@ FieldList Promoted(const SourceNode& limit, size_t place, size_t count,
       const std::string& name = one.key(i).target().text;
       const bool about_stores =
           IsOneOf(name, {"sharing", "strict", "on_store_failure", "fallback_share"});
-      // A limit behind the rule's last one has no names to take over.
+      // A limit of the roll-out at a position that the rule does not have takes over no names.
       const bool names = place < own.size() && IsOneOf(name, {"name", "replaces"});
       if (names && name == "replaces") {
         for (const SourceNode* const item : one.value(i).children)

@@ -56,7 +56,7 @@ absl::Status CheckPath(std::span<const RuleEntry> path) {
   return absl::OkStatus();
 }
 
-// A text as both trees.
+// The two trees of one text: as the loader reads it, and as it is written.
 struct Trees {
   std::unique_ptr<const Document> document;
   SourceTree source;
@@ -90,7 +90,7 @@ absl::StatusOr<Trees> ParseDocument(std::string_view text) {
 struct Level {
   const DocumentNode* document = nullptr;  // with aliases and merges applied
   const SourceNode* source = nullptr;
-  // Its `descriptors`; null if it has none. The items of both are the same.
+  // The `descriptors` of the level; null if it has none. Both lists have the same items.
   const DocumentNode* list = nullptr;
   const SourceNode* source_list = nullptr;
 };
@@ -206,7 +206,7 @@ class WantedTree {
     return level;
   }
 
-  // Both nodes are null for a parent that is added.
+  // For a parent that is added, both nodes are null.
   absl::StatusOr<const SourceNode*> PutInto(const DocumentNode* document, const SourceNode* source,
                                             size_t depth, const SourceNode& rule) {
     Level level;
@@ -269,7 +269,8 @@ class WantedTree {
     return &WithList(&source, list);
   }
 
-  // The mapping with this list as its `descriptors`. A mapping without a source has nothing else.
+  // Makes a copy of the mapping `source` with this list as its `descriptors`. If `source` is null,
+  // the result has only this list.
   const SourceNode& WithList(const SourceNode* source, const SourceNode& list) {
     SourceNode& mapping = Make(NodeKind::kMapping);
     bool has_list = false;

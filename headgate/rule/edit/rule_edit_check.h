@@ -20,7 +20,8 @@ std::string_view FieldText(const read::DocumentNode& mapping, std::string_view f
 // Whether a field belongs to the limit of a rule, not to the rules below it.
 bool IsOfLimit(std::string_view field);
 
-// Internal unless `after` is `before` with this rule put, or removed (without `rule`).
+// Checks that `after` differs from `before` only in this rule: it has been put, or removed if
+// `rule` is null. Internal if not.
 absl::Status CheckEdit(const read::DocumentNode& before, const read::DocumentNode& after,
                        std::span<const RuleEntry> path, const read::DocumentNode* rule);
 

@@ -1,5 +1,5 @@
-// Any document, path and rule: an edit is refused, or its result has the rule that was asked for.
-// The input is "PATH\nRULE\0DOCUMENT"; the path is "key=value,key,…".
+// Edits any document at any path with any rule. Each edit is refused, or its result has the rule
+// that was asked for. The input is "PATH\nRULE\0DOCUMENT"; the path is "key=value,key,…".
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -164,7 +164,8 @@ class SourceTreeParser {
     node.kind = kind;
     node.form = flow ? NodeForm::kFlow : NodeForm::kBlock;
     node.has_properties = anchor != nullptr || tag != nullptr;
-    // The event ends behind the bracket, or at the first key, or at or behind the first dash.
+    // The position at which libyaml's event ends: behind the bracket, at the first key, or at or
+    // behind the first dash.
     node.open = offsets_.Of(event.end_mark.index);
     const bool at_dash = kind == NodeKind::kSequence && text_.substr(node.open).starts_with('-');
     if (node.open > node.begin && (flow || (kind == NodeKind::kSequence && !at_dash))) --node.open;

@@ -38,7 +38,7 @@ class TextLines {
   // The beginning of this line, or of the comment lines directly above it in the column of
   // `offset`; not before `floor`.
   size_t CommentsAbove(size_t offset, size_t floor) const;
-  // Behind the comment lines that begin at this line and are indented deeper than `column`.
+  // The end of the comment lines that begin at this line and are indented deeper than `column`.
   size_t CommentsBelow(size_t line_begin, size_t column) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace headgate::rule::read {
 
-// The errors of the other ParseBlock, and InvalidArgument if the value is neither a text nor a list
-// of texts.
+// Has the errors of the other ParseBlock, and InvalidArgument if the value is neither a text nor a
+// list of texts.
 absl::StatusOr<algorithm::BlockLengths> ParseBlock(const DocumentNode& value);
 
 }  // namespace headgate::rule::read

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kConcurrencyFieldsForm =
     "rate_limit: {algorithm: concurrency, requests: 20, ttl: 30s}";
 
-// The words of other limits.
+// The words that only other kinds of limits may have.
 constexpr Word kOtherWords[] = {
     Word::kAlign,       Word::kBlock, Word::kBurst,           Word::kCost,     Word::kCount,
     Word::kCountDenied, Word::kMax,   Word::kMaxDelay,        Word::kOverdraw, Word::kPeriod,

@@ -10,7 +10,7 @@ namespace headgate::rule::read {
 bool SaysConcurrency(const Fields& fields);
 // Adds the limit to the rule, or reports its problems.
 void ReadConcurrency(FieldReader& reader, Fields& fields, Rule& rule);
-// Reports the words that only limits of concurrency have, of another limit.
+// Reports words that only limits of concurrency may have, for a limit of another kind.
 void RefuseConcurrencyWords(FieldReader& reader, Fields& fields);
 
 }  // namespace headgate::rule::read

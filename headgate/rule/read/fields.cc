@@ -197,7 +197,7 @@ bool FieldReader::CheckContext(Fields& fields, const DocumentNode& key, Word wor
 bool FieldReader::CheckValue(const DocumentNode& value, Word word) {
   if (TraitsOf(word).shape == Shape::kFree) return true;
   if (value.kind == NodeKind::kSequence) {
-    // The items of a list of Headgate's own are checked when the list is read.
+    // The items of lists that only Headgate has are checked when the list is read.
     return TraitsOf(word).shape == Shape::kList || CheckItems(value);
   }
   if (value.kind == NodeKind::kMapping) {

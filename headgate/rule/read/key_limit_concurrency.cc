@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kKeyConcurrencyForm =
     R"({"Limit": 20, "Algorithm": "concurrency", "Ttl": "60s"})";
 
-// The words of other limits.
+// The words that only other kinds of limits may have.
 constexpr KeyWord kOtherKeyWords[] = {
     KeyWord::kAlign,    KeyWord::kBlock,        KeyWord::kBurst, KeyWord::kCountDenied,
     KeyWord::kMaxDelay, KeyWord::kOverdraw,     KeyWord::kQueue, KeyWord::kTimezone,

@@ -12,7 +12,7 @@ namespace headgate::rule::read {
 bool SaysConcurrency(const KeyLimitMembers& members);
 // Adds the limit to the rule, or reports its problems.
 void ReadConcurrency(KeyLimitMembers& members, Rule& rule);
-// Reports the word that only limits of concurrency have, of another limit.
+// Reports the word that only limits of concurrency may have, for a limit of another kind.
 void RefuseConcurrencyWords(KeyLimitMembers& members);
 
 }  // namespace headgate::rule::read

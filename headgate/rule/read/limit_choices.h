@@ -31,7 +31,8 @@ inline constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{
     {{"allow", OnStoreFailure::kAllow},
      {"deny", OnStoreFailure::kDeny},
      {"local", OnStoreFailure::kLocal}}};
-// All but the queue, which is a mode of the leaky bucket, and one more name of the token bucket.
+// All algorithms except the queue, which is a mode of the leaky bucket, and a second name of the
+// token bucket.
 inline constexpr auto kAlgorithms = [] {
   std::array<Choice<algorithm::Algorithm>, algorithm::kAlgorithmCount> choices{};
   size_t count = 0;

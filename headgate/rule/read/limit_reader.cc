@@ -216,7 +216,7 @@ class LimitReader {
     rule_.limits.push_back(*limit);
   }
 
-  // One number cannot be meant for two limits.
+  // The number that a request brings cannot be meant for two limits.
   void CheckGivenNumbers(const RuleLimit& limit) {
     const auto takes_numbers = [](const RuleLimit& l) {
       return l.given != nullptr && l.given->max.has_value();

@@ -37,8 +37,8 @@ MaybeProblem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
                            fmt::format("queue belongs to leaky_bucket, not {}", Name(named))};
 }
 
-// The number of requests that can wait such that the last one waits at most `delay`: floor(delay /
-// T), T = period / requests.
+// How many requests can wait so that the last one waits for at most `delay`: floor(delay / T), T =
+// period / requests.
 uint64_t WaitingWithin(base::Duration delay, uint64_t requests, base::Duration period) {
   const base::uint128 count = base::WideMul(static_cast<uint64_t>(delay.count()), requests) /
                               std::max<uint64_t>(1, static_cast<uint64_t>(period.count()));

@@ -30,7 +30,7 @@ std::string_view LengthOfUnit(const Period& period);
 struct LimitWords {
   uint64_t requests = 0;
   Period period;
-  // Whether it is written in Envoy's own words only, with `unit`: Envoy's fixed window.
+  // Whether the limit has only Envoy's own words, with `unit`. Then it is Envoy's fixed window.
   bool envoy = false;
   std::optional<algorithm::Algorithm> algorithm{};
   std::optional<uint64_t> burst{};

@@ -1,4 +1,4 @@
-// Reads the body of one's own for answers that refuse a request (refusal.h).
+// Reads a custom body for answers that refuse a request (refusal.h).
 #pragma once
 
 #include <memory>

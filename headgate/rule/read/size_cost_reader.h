@@ -13,7 +13,7 @@ namespace headgate::rule::read {
 // those of the limit.
 std::optional<SizeCost> ReadLaterCost(FieldReader& reader, Fields& limit_fields);
 
-// Reports it if the limit cannot have its cost.
+// Reports a problem if the limit cannot have the cost that it has.
 void CheckSizeCost(FieldReader& reader, Fields& limit_fields, const RuleLimit& limit);
 
 }  // namespace headgate::rule::read

@@ -6,9 +6,9 @@
 //   as the process before knew it (a handover)
 //   1, and it is not known
 //
-// A process that starts without the store has counted nobody. Then the number from its predecessor
-// holds, but only until the store has had time to count, because the fleet may have been scaled
-// down meanwhile. From any thread.
+// A process that starts while the store is unreachable has not counted the instances. Then it uses
+// the number from its predecessor, but only until the store has had time to count, because the
+// fleet may have been scaled down meanwhile. From any thread.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ namespace headgate::share::fleet {
 
 class FleetCount {
  public:
-  // The store counts an instance at the latest this long after it has begun to answer.
+  // Once the store answers, it has counted all instances within this time.
   static constexpr base::Duration kTimeToCount = std::chrono::seconds(5);
 
-  // `given`: 0 if the setting is absent. `counted` returns 1 if nobody was counted.
+  // `given`: 0 if the setting is absent. `counted` returns 1 if no other instance was counted.
   FleetCount(uint32_t given, std::function<uint32_t()> counted);
 
   void TakeOver(uint32_t handed) { handed_ = handed; }

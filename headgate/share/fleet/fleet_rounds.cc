@@ -34,7 +34,7 @@ bool MayHaveBeenWritten(const absl::Status& status) {
   return absl::IsUnknown(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
 
-// As FairSharePool keeps them.
+// The options with their defaults filled in, as FairSharePool keeps them.
 FairShareOptions Complete(FairShareOptions options) {
   if (options.minimum_cycle.count() == 0) options.minimum_cycle = options.cycle / 10;
   return options;
@@ -123,8 +123,8 @@ void FleetRounds::OnGot(absl::StatusOr<std::optional<Versioned>> answer) {
   BeginRound(*answer, std::move(read), now);
 }
 
-// Finds out about a put without an answer. If it can still be applied, the same bytes are put again
-// under the same condition, so that only one of the two can be.
+// Finds out the result of a put that got no answer. If the put can still be applied, the same bytes
+// are put again under the same condition, so that only one of the two puts can succeed.
 bool FleetRounds::Resolve(const std::optional<Versioned>& found, const ReadValue& read) {
   const bool is_unchanged = found ? put_->version == found->version : !put_->version;
   const bool is_same_pool = read.pool && read.envelope.generation == put_->generation;
@@ -141,7 +141,8 @@ bool FleetRounds::Resolve(const std::optional<Versioned>& found, const ReadValue
   if (is_same_pool && fate == WriteFate::kNotApplied) {
     Abandon();
   } else {
-    // It may have been applied: what it has reported counts, and what it has taken is lost.
+    // The put may have been applied. So its report counts as reported, and the parts that it took
+    // are lost.
     put_.reset();
   }
   return true;
@@ -170,7 +171,7 @@ void FleetRounds::BeginRound(const std::optional<Versioned>& found, ReadValue re
   put.id = {.writer = writer_, .number = ++last_write_};
   AddWrite(put.id, envelope.writes);
   put.generation = put.state.generation = envelope.generation;
-  // A cycle ends for this instance when it does for the store, as far as its clock tells.
+  // Converts the end of the cycle from the store's clock to the clock of this instance.
   put.state.cycle_end = clock_.Now() + (pool.cycle().end - now);
   envelope.expires_at = put.expires_at = ExpiryOf(pool, now);
   put.bytes = Write(pool, std::move(envelope));
@@ -181,7 +182,7 @@ void FleetRounds::BeginRound(const std::optional<Versioned>& found, ReadValue re
 void FleetRounds::FollowSettings(FairSharePool& pool) {
   const FairShareOptions found = pool.options_next();
   if (found == settings_) return;
-  // The first round may be repeated. It is told when it was written.
+  // The first round may have to be repeated, so the log is told only when it was written.
   if (!is_introduced_) {
     pool.SetOptions(settings_);
     replaces_settings_ = true;
@@ -210,7 +211,7 @@ void FleetRounds::OnPut(const absl::StatusOr<Version>& answer) {
   const absl::Status& status = answer.status();
   if (absl::IsAborted(status)) {
     counters_.conflicts.Add();
-    // After an unclear put, this one may have lost against its own first attempt.
+    // If an earlier attempt of this put is unclear, that attempt may be the write that won.
     if (!put_->is_unclear) Abandon();
     return Lose();
   }

@@ -1,5 +1,5 @@
 // The rounds of one instance that shares a pool with others (share/fleet_pool.h): reads the value
-// of the pool, applies what the instance reports, takes parts, and writes the value back if nobody
+// of the pool, applies the report of the instance, takes parts, and writes the value back if nobody
 // has changed it meanwhile.
 //
 //   get           → the pool, version 7
@@ -37,16 +37,16 @@ inline constexpr uint32_t kFleetRoundsPerSecond = 200;
 
 struct FleetOptions {
   std::string pool = "default";
-  // Those of this instance. If they differ from the pool's, they replace them from the next cycle
-  // on when the instance starts; later the pool's apply.
+  // The settings of this instance. When it starts, they replace the settings of the pool, from the
+  // next cycle on; later the settings of the pool apply.
   algorithm::FairShareOptions settings{};
   // The number of instances, as far as known; from any thread.
   std::function<uint32_t()> instances{};
-  // For a call to the store. Raise it for a distant store.
+  // The timeout of a call to the store. Raise it for a distant store.
   base::Duration timeout = std::chrono::milliseconds(250);
-  // Between two rounds if no request waits. Raise it if the store has too many calls.
+  // The pause between two rounds if no request waits. Raise it if the store gets too many calls.
   base::Duration pace = std::chrono::milliseconds(50);
-  // How long the store may fail until the instance has a pool of its own.
+  // After the store has failed for this long, the instance uses a pool of its own.
   base::Duration alone_after = std::chrono::milliseconds(500);
   // Random: differs between instances, and between runs of one.
   uint64_t seed = 0;
@@ -57,7 +57,7 @@ struct FleetCounters {
   base::Counter written;    // rounds
   base::Counter conflicts;  // attempts that lost against another instance
   base::Counter failed;     // attempts that the store did not answer, or refused
-  base::Counter unclear;    // writes of which it is not known whether they were done
+  base::Counter unclear;    // writes that may or may not have been applied
   base::Counter replaced_corrupt;
   base::Counter clock_reset;
   base::Counter settings_changed;  // by another instance, or by this one
@@ -66,10 +66,10 @@ struct FleetCounters {
 
 // Events for the log, on the loop's thread.
 struct FleetListener {
-  // The instance has a pool of its own from now on, or not any more.
+  // The instance begins to use a pool of its own, or ends to.
   std::function<void(bool alone, const absl::Status& why)> on_alone{};
-  // The settings of the pool are others than this instance's. `replaced`: this instance, which has
-  // just started, has replaced them.
+  // The settings of the pool differ from those of this instance. `replaced`: this instance has just
+  // started, and has replaced them.
   std::function<void(const algorithm::FairShareOptions& settings, bool replaced)> on_settings{};
   // The value in the store was replaced by a new pool.
   std::function<void(Unusable why)> on_replaced{};
@@ -84,7 +84,7 @@ class FleetRounds {
   ~FleetRounds();
   FleetRounds(const FleetRounds&) = delete;
 
-  // A request waits, or the time of next_wake has come.
+  // Call it when a request waits, or when the time of next_wake has come.
   void Step();
   base::BootTime next_wake() const { return wake_; }
 
@@ -145,10 +145,10 @@ class FleetRounds {
   std::optional<Put> put_;
   algorithm::FairShareOptions settings_;  // of this instance, or as last heard
   bool is_introduced_ = false;            // its settings have been compared with the pool's
-  bool replaces_settings_ = false;        // the first round does
+  bool replaces_settings_ = false;        // the first round replaces the settings of the pool
   // How long after the end of a cycle an instance without requests looks at the new one.
   const base::Duration look_after_;
-  // Calls that are answered after the end of this object find it empty.
+  // Null once this object is destroyed, for calls that are answered later.
   std::shared_ptr<FleetRounds*> self_;
 };
 

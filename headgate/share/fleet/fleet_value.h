@@ -24,14 +24,14 @@ enum class Unusable : uint8_t {
 };
 
 struct ReadValue {
-  std::optional<algorithm::FairSharePool> pool;  // empty: to be made anew
+  std::optional<algorithm::FairSharePool> pool;  // empty if a new pool has to be made
   store::cas::Envelope envelope;                 // empty too, then
   Unusable unusable = Unusable::kNone;
 };
 
 ReadValue Read(std::string_view bytes, base::Instant now);
 
-// When nothing is left in the pool that a later cycle depends on, if nobody writes until then.
+// The time from which no later cycle depends on the state of the pool, if nobody writes before.
 base::Instant ExpiryOf(const algorithm::FairSharePool& pool, base::Instant now);
 
 // The bytes of the value. `envelope` has all but the pool.

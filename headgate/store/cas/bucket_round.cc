@@ -26,7 +26,8 @@ bool Looks(const SharedRequest& request) {
 
 Duration AheadMost(const Limit& limit, const RoundOptions& options) {
   if (options.ahead_most) return *options.ahead_most;
-  // A queue or a log made from a bucket with leases is dated at the end of these leases.
+  // The time of a queue or log that was made from a bucket with leases is the end of the last
+  // lease, so it may be this far ahead.
   return std::max(kAheadLeast, TimeToFull(limit)) +
          (KeepsLeases(limit.algorithm()) ? Duration(0) : options.lease_ttl_most);
 }
@@ -50,7 +51,7 @@ void SetBack(StoredBucket& bucket, Instant now) {
   state.seen = now;
 }
 
-// Returns whether the bucket was ahead of the clock by so far that it had to be set back.
+// Sets the bucket back if it is too far ahead of the clock. Returns whether it did.
 bool SetTheClock(StoredBucket& bucket, Instant clock, const RoundOptions& options) {
   const bool far = bucket.state.seen - clock > AheadMost(bucket.limit, options);
   if (far) SetBack(bucket, clock);
@@ -177,8 +178,7 @@ Changes BucketRound::Do(const SharedRequest& request, const Limit& limit, Instan
     return is_same() && leases_before == bucket.leases ? Changes::kTime : Changes::kState;
   }
   if (GivesBack(request.operation)) {
-    // The bucket of a request that keeps the bucket's limit may be a queue, which gives nothing
-    // back.
+    // If the request keeps the bucket's limit, the bucket may be a queue, which accepts no refund.
     const absl::StatusOr<Decision> given = GiveBack(request, limit, now, bucket);
     answer.status = given.status();
     if (given.ok()) answer.decision = *given;

@@ -5,8 +5,8 @@
 //   for each request, in order: answer = round.Answer(request)
 //   if round.changes() says so: write round.bytes()
 //
-// It does what the scripts of the Redis store do, by the same arithmetic: it carries the bucket
-// over to another limit, sets back a time that is far ahead, expires and grants leases, and
+// A round does the same as a script of the Redis store, with the same arithmetic: it carries the
+// bucket over to another limit, sets back a time that is far ahead, expires and grants leases, and
 // replaces a bucket that it cannot read. tests/cas holds it equal to the scripts.
 #pragma once
 
@@ -31,9 +31,8 @@ struct RoundOptions {
 
 enum class Changes : uint8_t {
   kNothing,
-  // Only the time at which the bucket was last used: requests were denied. Need not be written: the
-  // time only protects against a clock that goes back, and the rest of the bucket does not depend
-  // on it.
+  // Only the time of the last use changed, because all requests were denied. This need not be
+  // written: the time only protects against a clock that goes back.
   kTime,
   kState,  // has to be written before the answers count
 };
@@ -45,7 +44,7 @@ class BucketRound {
   BucketRound(std::optional<std::string_view> bucket, base::Instant now,
               const RoundOptions& options = {});
 
-  // The answer to the next request. Not for requests that AnswerWithoutStore answers.
+  // The answer to the next request. Do not call it for requests that AnswerWithoutStore answers.
   SharedAnswer Answer(const SharedRequest& request);
 
   // The largest change of all requests so far.

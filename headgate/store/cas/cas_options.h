@@ -41,15 +41,16 @@ struct CasOptions {
 struct alignas(64) CasCounters {
   base::Counter requests;
   base::Counter rounds;    // answered together
-  base::Counter combined;  // requests that shared a round with another one: requests less rounds
+  base::Counter combined;  // requests that shared a round with another one: the number of requests
+                           // minus that of rounds
   base::Counter reads, writes;
   base::Counter conflicts;            // writes that lost against another instance
   base::Counter throttled;            // calls that the service refused because it is overloaded
   base::Counter ambiguous;            // writes that may have been applied
   base::Counter ambiguous_applied;    // of these, found to have been applied
   base::Counter ambiguous_repeated;   // of these, written again
-  base::Counter ambiguous_forgotten;  // of these, not found out: the requests failed
-  base::Counter exhausted;            // requests whose time was over after lost attempts
+  base::Counter ambiguous_forgotten;  // of these, with an unknown result: their requests failed
+  base::Counter exhausted;            // requests whose time ended after attempts that lost a race
   base::Counter timed_out;            // requests that failed because their time was over
   base::Counter unavailable;          // requests that failed because the service does not answer
   base::Counter refused;              // requests beyond requests_per_key_max or requests_max

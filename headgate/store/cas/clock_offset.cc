@@ -9,7 +9,8 @@ std::optional<std::string> ClockOffset::OnMeasured(base::Duration offset,
                                                    base::Duration uncertainty) {
   last_ns_.store(offset.count(), std::memory_order_relaxed);
   const base::Duration distance = std::chrono::abs(offset);
-  // Near only if that is certain, so that an offset that swings around the bound raises one alarm.
+  // The clock counts as near again only if that is certain, so that an offset that swings around
+  // the bound raises only one alarm.
   if (distance + uncertainty <= kClockOffsetMax) {
     is_far_ = false;
     correction_ns_.store(0, std::memory_order_relaxed);

@@ -1,11 +1,11 @@
 // The offset between the clock of this instance and the clock of the service, the common reference
 // of all instances.
 //
-// A clock that is too far away for certain is corrected by its offset: decisions, and what clients
-// are told to wait, then follow the service's clock. The bound of a strict bucket grows by rate ×
-// the largest difference of two writers' times (README.md, Time). A lease has a margin of 5 % of 2
-// s, of which 2 % cover the drift of two clocks. The rest, 60 ms, is the largest difference that
-// two instances may have, so each may be half of that away from the service's clock.
+// A clock that is too far away for certain is corrected by its offset: decisions, and the waits in
+// answers, then follow the service's clock. The bound of a strict bucket grows by rate × the
+// largest difference of two writers' times (README.md, Time). A lease has a margin of 5 % of 2 s,
+// of which 2 % cover the drift of two clocks. The rest, 60 ms, is the largest difference that two
+// instances may have, so each may be half of that away from the service's clock.
 #pragma once
 
 #include <atomic>

@@ -11,7 +11,8 @@ namespace {
 using base::Instant;
 
 constexpr size_t kChecksumBytes = 4;
-// A time of a bucket plus the time that it takes to be fresh again (bucket_codec.cc).
+// The latest expiry: the latest time of a bucket plus the longest time until it is fresh again
+// (bucket_codec.cc).
 constexpr uint64_t kExpiresAtMax =
     static_cast<uint64_t>(base::kInstantMax.ns) + static_cast<uint64_t>(base::kDurationMax.count());
 

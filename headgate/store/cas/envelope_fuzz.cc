@@ -1,5 +1,6 @@
-// Any bytes are an envelope or not, with a good checksum too; an envelope is written as it was
-// read, and a round with whatever bucket it contains comes to a decision that makes sense.
+// Reads any bytes as an envelope, also with a correct checksum added. An envelope that can be read
+// is written back as the same bytes, and a round with the bucket in it, whatever that is, gives a
+// consistent decision.
 #include "headgate/store/cas/envelope.h"
 
 #include <cstddef>

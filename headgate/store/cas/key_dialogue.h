@@ -67,7 +67,7 @@ class KeyDialogue : public ::testing::Test {
   void Put(absl::StatusOr<Version> answer) { exchange_->OnPut(now_, answer); }
   void Put(uint64_t version) { exchange_->OnPut(now_, Version{version}); }
 
-  // The answers since the last call: what is left, or the name of an error.
+  // The answers since the last call: the remaining requests, or the name of an error.
   std::vector<std::string> Answers() {
     std::vector<std::string> answers;
     for (const auto& request : exchange_->TakeAnswered()) {

@@ -42,7 +42,7 @@ ExchangeAction KeyExchange::Next(BootTime now, Instant instant) {
   }
   const ExchangeAction action = NextRound(now, instant);
   if (action.kind != ExchangeAction::Kind::kWait) return action;
-  // The expiry of requests may have ended the round.
+  // The round may have ended because all of its requests have expired.
   if (MustUnlock(now)) return Next(now, instant);
   if (lock_ == Lock::kNone && std::any_of(waiting_.begin(), waiting_.end(), IsLocked)) {
     lock_ = Lock::kAsked;
@@ -62,7 +62,7 @@ ExchangeAction KeyExchange::NextRound(BootTime now, Instant instant) {
     if (lock_ != Lock::kHeld) LeaveLockedRequests();
     if (round_.empty()) fresh_ = false;
     if (!fresh_) JoinWaiting();
-    if (round_.empty()) break;  // all wait for the lock
+    if (round_.empty()) break;  // all requests wait for the lock
     if (known_ && IsFenced()) {
       lock_ = Lock::kStale;
       writer_.counters.locks_lost.Add();
@@ -278,7 +278,7 @@ void KeyExchange::OnPut(BootTime now, const absl::StatusOr<Version>& answer) {
     return Pause(now);
   }
   if (put_->repeats) {
-    // It may have lost against its own earlier attempt.
+    // The put may have lost against its own earlier attempt.
     if (!absl::IsAborted(status)) Pause(now);
     return;
   }
@@ -309,8 +309,7 @@ void KeyExchange::Resolve(BootTime now, Known found) {
                                    ? found.envelope->generation == before.envelope->generation
                                    : found.envelope.has_value() == before.envelope.has_value();
   if (found.version == before.version && same_generation) {
-    // Not applied yet. The same put again: if the first attempt is applied in the meantime, the
-    // second one loses, and the other way round.
+    // The put is not applied yet, so send it again: only one of the two attempts can succeed.
     writer_.counters.ambiguous_repeated.Add();
     put_->again = true;
     put_->before.asked_at = found.asked_at;

@@ -10,7 +10,7 @@
 //   got our write id             → all three answered
 //
 // Answers are linearizable. A round that changes the bucket takes effect when its put succeeds,
-// which proves that the bucket was what the round assumed. A round that changes nothing takes
+// which proves that the round had read the current bucket. A round that changes nothing takes
 // effect when its get is answered; requests that came after the get was sent wait for the next one.
 //
 // Locked requests wait until the lock of the key is held (key_locks.h):
@@ -101,7 +101,7 @@ class KeyExchange {
     kNone,
     kAsked,
     kHeld,
-    kStale,  // held, but another instance has written under a later one
+    kStale,  // whether another instance has written under a later lock than the one held here
   };
   // The value as last seen.
   struct Known {
@@ -157,7 +157,7 @@ class KeyExchange {
   Lock lock_ = Lock::kNone;
   uint64_t fence_ = 0;  // of the lock that is held
   base::BootTime held_since_{0};
-  // Not later than the earliest deadline of all requests.
+  // The earliest deadline of all requests, or an earlier time.
   base::BootTime earliest_deadline_{INT64_MAX};
 };
 

@@ -25,19 +25,19 @@ class KeyLocks {
  public:
   virtual ~KeyLocks() = default;
 
-  // Called with the fence when the lock is held: more than 0, and larger than that of any earlier
-  // holder. Called with an error when the lock cannot be obtained, or was lost; this is the last
-  // call. Not called any more after Release.
+  // Called with the fence when the lock is held. A fence is more than 0, and larger than the fence
+  // of any earlier holder. Called with an error when the lock cannot be obtained, or was lost; this
+  // is the last call. Not called any more after Release.
   //
   // Unavailable: the service is unreachable, or the session that had the lock has ended.
-  // ResourceExhausted, PermissionDenied and others: what the service said.
+  // ResourceExhausted, PermissionDenied and others come from the service.
   using Listener = std::function<void(const absl::StatusOr<uint64_t>& fence)>;
 
   // Queues for the lock of a key. This object must not hold it or queue for it already. May call
   // back before it returns.
   virtual void Take(std::string_view name, Listener listener) = 0;
-  // Gives the lock back, or stops queueing for it. No trace of it stays at the service, even if the
-  // service does not answer now.
+  // Gives the lock back, or stops queueing for it. The service forgets this request for the lock in
+  // any case, later if it does not answer now.
   virtual void Release(std::string_view name) = 0;
 };
 

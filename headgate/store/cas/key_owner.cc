@@ -55,7 +55,8 @@ BootTime KeyOwner::next_wake() const {
 }
 
 void KeyOwner::Drive(Key& key) {
-  // The service or a caller called back from within Drive, which continues anyway.
+  // Drive is running already, and has called the service or a caller, which has called back; its
+  // loop continues by itself.
   if (key.in_drive) return;
   key.in_drive = true;
   while (true) {

@@ -21,8 +21,8 @@ namespace headgate::store::cas {
 
 class KeyOwner {
  public:
-  // The service and the clock must outlive this object, and the service must not call back after
-  // the object's end. `writer_id`: random, no other owner of any process has it. `on_wake` is
+  // The service and the clock must outlive this object, and the service must not call back once it
+  // is destroyed. `writer_id` is random, so that no other owner of any process has it. `on_wake` is
   // called when next_wake() becomes earlier.
   KeyOwner(VersionedStore& service, const base::DisciplinedClock& clock, uint64_t writer_id,
            const CasOptions& options, std::function<void()> on_wake)
@@ -55,7 +55,7 @@ class KeyOwner {
     bool in_drive = false;
     bool to_send = false;
     base::BootTime wakes_at{INT64_MAX};
-    // While the key is idle: its place in the list of idle keys, and its part of the bytes.
+    // While the key is idle: its place in the list of idle keys, and the bytes that it counts for.
     bool is_idle = false;
     std::list<Key*>::iterator place{};
     size_t bytes = 0;

@@ -1,5 +1,5 @@
-// Any bytes are permits or not; permits are written as they were read, and a round over whatever
-// bytes answers with something that makes sense.
+// Reads any bytes as permits. Permits that can be read are written back as the same bytes, and a
+// round over any bytes gives consistent answers.
 #include "headgate/store/cas/permit_round.h"
 
 #include <cstddef>

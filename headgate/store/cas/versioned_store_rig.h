@@ -1,6 +1,6 @@
 // A service for tests, in memory and in virtual time. It loses races, loses answers to writes that
-// were applied or not, applies writes late, is slow, overloaded or away. As in ZooKeeper, versions
-// start again when a value is removed and made again.
+// were applied or not, applies writes late, and is slow, overloaded or unreachable. As in
+// ZooKeeper, versions start again when a value is removed and made again.
 #pragma once
 
 #include <algorithm>

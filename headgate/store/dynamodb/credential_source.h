@@ -33,8 +33,8 @@ struct CredentialOptions {
   std::string profile{};  // of the shared credentials file; empty: "default", or another source
   Environment environment{};
   uint64_t seed = 0;  // for jitter
-  // The shortest time between two attempts. After a server has refused credentials, it is five
-  // times as long.
+  // The shortest time between two attempts. After a server has refused credentials, the pause is
+  // five times as long.
   base::Duration pause_min = std::chrono::seconds(1);
   // The endpoint of the roles of containers, for tests.
   std::string container_origin = "http://169.254.170.2";
@@ -86,7 +86,7 @@ class CredentialSource {
   // Guarded by mutex_:
   std::shared_ptr<const Credentials> credentials_;
   absl::Status state_ = absl::UnavailableError("the credentials are not read yet");
-  // Lets a task of another thread that reaches the loop after this object's end do nothing.
+  // Expires with this object, so that a task that another thread posted does nothing afterwards.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,5 +1,5 @@
-// Any text as a file of credentials and as the answer of an endpoint: it is refused, or its keys
-// can stand in the fields of a request.
+// Reads any text as a file of credentials and as the answer of an endpoint. It is refused, or its
+// keys are valid in the fields of a request.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -140,7 +140,8 @@ class Session {
   }
   void OnUsable(const Status& state) {
     usability_.Set(index_, state);
-    // Other failures are reported as connection failures, or by the source of credentials.
+    // All other failures are reported elsewhere, as connection failures or by the source of
+    // credentials.
     if (state.ok() || absl::IsUnavailable(state) || absl::IsDeadlineExceeded(state)) return;
     counters_.alarms.Add();
     if (listener_.on_alarm) listener_.on_alarm(name_, std::string(state.message()));
@@ -249,8 +250,8 @@ class DynamoDbBackend final : public Backend {
     const StoreListener& listener = sessions_.front()->listener();
     if (listener.on_alarm) listener.on_alarm(name_, alarm);
   }
-  // Credentials of the environment or of a file are read before there are sessions. Those of a role
-  // need a moment, in which nothing is known.
+  // Credentials of the environment or of a file are read before there are sessions. Credentials of
+  // a role need a moment, in which nothing is known.
   void OnCredentials(const Status& state) {
     if (sessions_.empty()) {
       early_state_ = state;

@@ -52,7 +52,7 @@ void Instances::OnBeat(const absl::StatusOr<std::string>& body) {
       body.ok() ? ParseHeartbeats(*body) : absl::StatusOr<std::vector<Heartbeat>>(body.status());
   if (!beats.ok()) {
     timer_.SetAfter(options_.pause / 5);
-    // A missing answer is reported elsewhere.
+    // A heartbeat without an answer is reported elsewhere.
     const bool is_refused =
         absl::IsPermissionDenied(beats.status()) || absl::IsInvalidArgument(beats.status());
     if (is_refused) errors_.fetch_add(1, std::memory_order_relaxed);

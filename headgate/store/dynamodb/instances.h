@@ -46,7 +46,7 @@ struct InstancesOptions {
 
 class Instances {
  public:
-  // All must outlive it.
+  // All arguments must outlive this object.
   Instances(TableClient& client, net::EventLoop& loop, const base::Clock& clock,
             InstancesOptions options);
 

@@ -1,5 +1,5 @@
-// Any bytes as an answer of DynamoDB, and any bytes as a name and a value: answers are read or
-// refused, and what was written into a body is read as the same value.
+// Reads any bytes as an answer of DynamoDB, which is read or refused, and writes any bytes as a
+// name and a value, which are read back as the same.
 #include <absl/strings/escaping.h>
 
 #include <boost/json/parse.hpp>

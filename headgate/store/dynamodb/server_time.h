@@ -25,7 +25,7 @@ namespace headgate::store::dynamodb {
 
 class ServerTime {
  public:
-  // The clock that decides, which must outlive this.
+  // The clock of decisions, which must outlive this object.
   explicit ServerTime(const base::DisciplinedClock& clock) : clock_(clock) {}
   ServerTime(const ServerTime&) = delete;
 

@@ -36,7 +36,8 @@ struct ToSign {
 };
 
 // The fields that the request needs: X-Amz-Date, Authorization, and X-Amz-Security-Token if there
-// is a session token. A server takes them for five minutes before and after `now`.
+// is a session token. A server accepts them from five minutes before `now` until five minutes
+// after.
 std::vector<std::string> SignatureFields(const ToSign& request, const Credentials& credentials,
                                          base::WallTime now);
 

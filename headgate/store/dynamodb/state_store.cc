@@ -15,7 +15,8 @@ using base::BootTime;
 
 namespace {
 
-// How long a breaker may wait for a call that can be its probe.
+// An open breaker needs a call as its probe. If no request brings one for this long, a call is made
+// for this purpose.
 constexpr base::Duration kProbeIdle = std::chrono::milliseconds(100);
 constexpr base::Duration kProbeTimeout = std::chrono::seconds(2);
 
@@ -162,7 +163,7 @@ void StateStore::OnConnected() {
 
 void StateStore::Check() {
   if (was_usable_) return;
-  // One at a time, so that an old answer never follows a new one.
+  // Only one such call is sent at a time, so that an old answer never follows a new one.
   Call("GetItem", GetBody(client_.table().name, kInstancesKey), loop_.Now() + kProbeTimeout,
        [this](const absl::StatusOr<std::string>& /*body*/, bool /*answered*/) {
          if (!was_usable_) check_timer_.SetAfter(options_.check_pause);

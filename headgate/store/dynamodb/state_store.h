@@ -6,8 +6,8 @@
 // A breaker keeps calls from a service that does not answer. Throttled calls are answered, so they
 // leave it closed; the compare-and-set store repeats them after a pause that grows.
 //
-// The store is usable once DynamoDB has carried out a call. Until then it is asked every second
-// what is wrong: a missing table, a missing right, no credentials.
+// The store is usable once DynamoDB has carried out a call. Until then, a call every second finds
+// out the problem: a missing table, a missing right, no credentials.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ struct StateStoreOptions {
 
 class StateStore final : public cas::VersionedStore {
  public:
-  // All must outlive the store. The client must not call back after the end of this object.
+  // All must outlive the store. The client must not call back once the store is destroyed.
   StateStore(TableClient& client, net::EventLoop& loop, StateStoreOptions options,
              LoopStoreCounters& counters);
 

@@ -23,7 +23,7 @@ struct DateListener {
 
 class TableClient {
  public:
-  // All must outlive it. `clock` is the time of signatures.
+  // All arguments must outlive this object. `clock` is the time of signatures.
   TableClient(client::http::Client& http, const base::Clock& clock, CredentialSource& credentials,
               const Table& table, DateListener dates = {})
       : http_(http),
@@ -33,7 +33,7 @@ class TableClient {
         dates_(std::move(dates)) {}
   TableClient(const TableClient&) = delete;
 
-  // The body of the answer, or
+  // The body of the answer, or an error:
   //
   //   the statuses of ParseRefusal        DynamoDB has answered
   //   Unavailable                         not sent: no connection or no credentials

@@ -125,7 +125,7 @@ void TableMaker::FinishWith(const Status& expiry) {
 }
 
 void TableMaker::Finish(absl::StatusOr<TableMade> made) {
-  // A call that was cut short says something about the time, not about DynamoDB.
+  // A call that was cut short shows that the time is over, not that DynamoDB failed.
   if (!made.ok() && loop_.Now() >= deadline_) {
     made = absl::DeadlineExceededError(fmt::format("the table {} is not there in time: {}",
                                                    client_.table().name,

@@ -29,7 +29,7 @@ class TableMaker {
   // active. Otherwise the statuses of TableClient.
   using Done = std::function<void(absl::StatusOr<TableMade> made)>;
 
-  // All must outlive it. Calls `done` once, within `timeout`.
+  // All arguments must outlive this object. Calls `done` once, within `timeout`.
   TableMaker(TableClient& client, net::EventLoop& loop, base::Duration timeout, Done done);
   TableMaker(const TableMaker&) = delete;
 

@@ -1,4 +1,5 @@
-// Any text as a URL: it is refused, or it names a table and its name is read as the same one.
+// Reads any text as a URL. It is refused, or it names a table, and the name of the table is read
+// back as the same table.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!table.ok()) return 0;
   auto again = dynamodb::ParseTableUrl(dynamodb::NameOf(*table), none);
   HEADGATE_CHECK(again.ok());
-  again->profile = table->profile;  // says where the credentials are, not which table it is
+  // The profile says where the credentials are, not which table it is.
+  again->profile = table->profile;
   HEADGATE_CHECK(*again == *table);
   return 0;
 }

@@ -99,7 +99,7 @@ void PackZone(base::TimeZone zone, Packer& pack) {
     pack.U32(static_cast<uint32_t>(change.at_s)).U32(static_cast<uint32_t>(change.offset_s));
 }
 
-// The time of all turns of the request except the last one; for a charge, of all turns.
+// The length of all turns of the request except the last one; for a charge, of all turns.
 ExactSpan TurnsBeforeLast(const Limit& limit, ScriptOperation operation, Cost cost) {
   if (cost == 0) return {};
   if (operation == ScriptOperation::kCharge) return PriceOfAny(limit, cost);
@@ -167,7 +167,8 @@ void BucketCall::AppendNumbers() {
   const Limit& limit = limit_;
   const ScriptOperation operation =
       asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
-  // A queue or a log made from a bucket with leases is dated at the end of these leases.
+  // The time of a queue or log that was made from a bucket with leases is the end of the last
+  // lease, so it may be this far ahead.
   const Duration ahead = context_.ahead_most.value_or(
       std::max(kAheadLeast, TimeToFull(limit)) +
       (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl_most));
@@ -309,8 +310,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   return Decide(state, std::move(hits), now, allowed);
 }
 
-// Here the script answers with the state after the call. A request that it has denied cannot pass
-// yet.
+// For this operation the script answers with the state after the call, and a request that it has
+// denied cannot pass yet.
 void BucketCall::ReadGrant(std::string_view tail, BucketState state, Instant now, bool allowed,
                            SharedAnswer& answer) {
   Unpacker in(tail);

@@ -6,8 +6,8 @@
 //   do send(call) until answer = call.Read(reply)
 //
 // The script decides only whether a request passes, stores the new state, and answers with the
-// state that it found. From that state the kernel computes the decision here, and must come to the
-// same result. A bucket that was made under another limit is carried over here, by the kernel too:
+// state that it found. From that state the kernel computes the decision here, which must agree with
+// the script. A bucket that was made under another limit is carried over here, by the kernel too:
 // the script answers with the state that it found, and a second call replaces the state if it has
 // not changed since. So most requests take one call, and the first one after a change of the limit
 // takes two. A request that keeps the bucket's limit is repeated under that limit.
@@ -76,15 +76,16 @@ class BucketCall {
   };
   void AppendCommand(Form form, std::string& out) const;
 
-  // The answer; or nullopt: then this object is now another call, which has to be sent. The client
-  // handles errors of the server that do not come from our script (MOVED, NOSCRIPT, LOADING …):
-  // here they become Unavailable. DataLoss if the value under the key is damaged or foreign; it
-  // stays then.
+  // Returns the answer, or nullopt if a second call has to be sent; this object is then that call.
+  // The client handles errors of the server that do not come from our script (MOVED, NOSCRIPT,
+  // LOADING …); here they become Unavailable. DataLoss if the value under the key is damaged or
+  // foreign; the value is not changed then.
   std::optional<SharedAnswer> Read(const wire::RespValue& reply);
 
  private:
   static constexpr size_t kPartsMax = 6;
-  // How many times another instance may carry the bucket over to its own limit meanwhile.
+  // How often the call starts over because another instance has carried the bucket over to its own
+  // limit meanwhile.
   static constexpr int kCarriesMax = 8;
 
   void EndPart() { part_ends_[part_count_++] = static_cast<uint32_t>(bytes_.size()); }

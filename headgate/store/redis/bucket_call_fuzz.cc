@@ -1,5 +1,5 @@
-// Whatever a server answers: a decision that makes sense, another call, or an error. The first two
-// bytes choose what was asked, the rest is the answer.
+// Any answer of a server results in a consistent decision, another call, or an error. The first two
+// bytes choose the request, the rest is the answer.
 #include "headgate/store/redis/bucket_call.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Carries requests about buckets to the store: each becomes the call of a script (bucket_call.h),
-// the client carries the call (client.h), and the reply becomes the answer. A bucket that has to be
-// carried over to another limit takes a second call, within the time of the first.
+// Sends requests about buckets to the store: each becomes a script call (bucket_call.h), which the
+// client sends (client.h), and the reply becomes the answer. A bucket that has to be carried over
+// to another limit takes a second call, within the time of the first.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ class BucketCaller {
   // As SharedStore::Ask.
   void Ask(const SharedRequest& request, const CallContext& context, SharedStore::Done done);
 
-  // Adds what happened to buckets so far. From any thread.
+  // Adds to `counters` what has happened to buckets so far. From any thread.
   void AddTo(StoreCounters& counters) const;
 
  private:

@@ -22,7 +22,7 @@ constexpr uint8_t kRedirectsMax = 5;
 // The pause before a call to a moving slot is retried.
 constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(5);
 constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(15);
-// The same before a call to an address that another server has taken over.
+// The pause before a call is retried at an address that another server has taken over.
 constexpr base::Duration kRetryFreshMin = std::chrono::milliseconds(2);
 constexpr base::Duration kRetryFreshSpread = std::chrono::milliseconds(3);
 
@@ -47,7 +47,7 @@ Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<n
                          .waiting_max = options.waiting_max},
           .breaker = options.breaker,
           .connections = sentinel ? 1 : options.connections_per_server,
-          // A lease that is not tiny was granted within this time, if it is held: leases.md.
+          // Every held lease that is not tiny was granted within this time (leases.md).
           .clock_memory = options.lease_ttl + kLookInterval};
 }
 
@@ -162,11 +162,11 @@ void Client::Dispatch(PendingCall& call, base::BootTime now) {
 
 void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   Shard& shard = EnsureShard(server, now);
-  // The server has refused us a moment ago: nothing is sent to it for a second.
+  // After a server has refused us, nothing is sent to it for a second.
   if (const absl::Status& paused = shard.PausedAt(now); !paused.ok()) return Finish(call, paused);
   call.pass = shard.breaker().Ask(now);
   if (call.pass == Breaker::Pass::kRefused) {
-    // Another server would not help: as far as known, this one has the key.
+    // No other server is tried, because this one has the key, as far as is known.
     return OnFailed(shard, call, ConnectionEvent::kBreakerOpen, now);
   }
   shard.Send(call, now);
@@ -518,8 +518,8 @@ void Client::LookAtServers(base::BootTime now) {
   LookAtClocks(now);
 }
 
-// Forgets servers that a cluster no longer has. If nodes come and go at ever new addresses, the
-// indices would run out otherwise.
+// Forgets servers that a cluster no longer has. Otherwise the indices would run out if nodes keep
+// coming and going at new addresses.
 void Client::ForgetServers() {
   for (uint32_t server = 0; server < shards_.size(); ++server) {
     std::unique_ptr<Shard>& shard = shards_[server];

@@ -42,7 +42,7 @@ struct ScriptCall {
   std::span<const std::string_view> arguments{};
   // Unavailable while the key's shard is learning (shard_histories.h).
   bool learns = false;
-  // If set, the call is given up then at the latest.
+  // If this is set, the call is given up at this time at the latest.
   base::BootTime give_up_at{0};
 };
 

@@ -4,7 +4,7 @@
 // A server's clock reveals this: between two answers it cannot advance further than ours, except
 // for the drift of two clocks.
 //
-// A server whose clock is set forward cannot be told from a pause, and costs the held leases. A
+// If the clock of a server is set forward, that looks like a pause, and the held leases are lost. A
 // pause shorter than the margin of leases goes undetected, and does no harm.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Any reply, and any error text, is a map of slots or none; a map keeps within the slots and has
-// ports to go to.
+// Reads any reply and any error text as a map of slots. It is refused, or the map has only slots
+// that exist, and ports to connect to.
 #include <string>
 #include <string_view>
 

@@ -5,11 +5,11 @@
 namespace headgate::store::redis {
 namespace {
 
-// The shortest interval between queries, however much goes wrong.
+// The shortest interval between queries, however many failures there are.
 constexpr base::Duration kClusterPauseMin = std::chrono::milliseconds(100);
 // Added jitter, so that a fleet does not ask together.
 constexpr base::Duration kClusterSpread = std::chrono::milliseconds(50);
-// The interval of queries when nothing goes wrong: the topology may have changed unnoticed.
+// The interval of queries without any failure, because the topology may have changed unnoticed.
 constexpr base::Duration kClusterInterval = std::chrono::seconds(30);
 
 }  // namespace

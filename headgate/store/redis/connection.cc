@@ -19,7 +19,7 @@ constexpr base::Duration kFirstPauseMax = std::chrono::milliseconds(4);
 constexpr base::Duration kWorkedAfter = std::chrono::seconds(1);
 // Jitter, so that a fleet does not reconnect together.
 constexpr uint32_t kPauseJitterPercent = 50;
-// If something is done this much later than it was due, this process did not run meanwhile.
+// If an action that was due happens at least this much later, this process did not run meanwhile.
 constexpr base::Duration kPauseLeast = std::chrono::milliseconds(2);
 
 }  // namespace
@@ -136,7 +136,7 @@ void Connection::OnHandshakeReply(const wire::RespValue& reply, base::BootTime n
 void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, base::BootTime now) {
   const std::string_view code = ErrorCode(error);
   if (step == HandshakeStep::kHello && (code == "ERR" || code == "NOPROTO")) {
-    // A server older than Redis 6, or something that only resembles one.
+    // The server is older than Redis 6, or is a program that only resembles Redis.
     if (error.starts_with("ERR max number of clients")) {
       return End(absl::UnavailableError("it has reached its maximum number of clients"),
                  kRefusedPause, now);
@@ -241,7 +241,8 @@ void Connection::OnWritten(base::BootTime now) {
     CountPause(in_flight_.back().at, now);
 }
 
-// If something that was due at `due` happens only now, this process did not run meanwhile.
+// An action that was due at `due` happens only now. If that is late by kPauseLeast, this process
+// did not run meanwhile, and the pause does not count for any call.
 void Connection::CountPause(base::BootTime due, base::BootTime now) {
   const base::Duration pause = now - std::max(due, counted_until_);
   if (pause < kPauseLeast) return;

@@ -65,7 +65,7 @@ class Connection {
   // destroy it.
   class User {
    public:
-    // The user owns the call again.
+    // The reply to a call. The user owns the call again; so it does after OnFailed.
     virtual void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
     // A call that had timed out was answered without an error.

@@ -1,5 +1,5 @@
-// Bytes choose what happens to a connection: calls, what the server says, ends, time. Whatever
-// comes in whatever order: each call is answered exactly once and in time, the calls in flight stay
+// The fuzzer's bytes choose the events of a connection: calls, bytes of the server, ends, time. For
+// any events in any order: each call is answered exactly once and in time, the calls in flight stay
 // within their bounds, and a call that may have been sent is never sent again.
 #include <memory>
 #include <set>
@@ -89,7 +89,7 @@ class World final : public Connection::User {
     const Connection::Action action = connection_.TakeAction();
     if (action == Connection::Action::kConnect) socket_ = Socket::kConnecting;
     if (action == Connection::Action::kDisconnect) socket_ = Socket::kNone;
-    // Each body is one byte, and no greeting has an x.
+    // The body of each call is one byte, x, which no greeting contains.
     if (socket_ == Socket::kConnected) {
       for (const char c : output_) sent_ += c == 'x' ? 1 : 0;
       output_.clear();

@@ -1,9 +1,9 @@
 // Runs a Connection on its socket: performs its actions, writes at most once per turn, and calls it
 // in time.
 //
-// A write is delayed while more calls are in flight than have gathered for it, until their answers
-// come or for 200 µs. A busy loop then sends a few large batches instead of many small ones, each
-// of which costs both ends one or two system calls. If few are in flight, nothing is delayed.
+// A write is delayed, for at most 200 µs, while more calls are in flight than wait for the write. A
+// busy loop then sends a few large batches instead of many small ones, each of which costs both
+// ends one or two system calls. If few are in flight, nothing is delayed.
 #pragma once
 
 #include <cstdint>

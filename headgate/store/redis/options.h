@@ -47,7 +47,7 @@ struct RedisOptions {
   base::Duration silence_max = CallOptions{}.silence_max;
   base::Duration wait_max = CallOptions{}.wait_max;
   base::Duration connect_timeout = CallOptions{}.connect_timeout;
-  // A connection whose oldest reply is this late is given up. Raise it if the store stalls and
+  // A connection is given up when its oldest reply is this late. Raise it if the store stalls and
   // should not be abandoned.
   base::Duration reply_overdue = std::chrono::seconds(1);
   uint32_t connections_per_server = CallOptions{}.connections_per_server;

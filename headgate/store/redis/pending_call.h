@@ -43,10 +43,10 @@ struct PendingCall {
   uint8_t redirects = 0;
   uint8_t retries = 0;
   uint8_t script_misses = 0;
-  bool with_text = false;  // the server does not know the script
+  bool with_text = false;  // sent with the text of the script, because the server does not know it
   bool own = false;        // made by the client itself; not counted
-  bool learns = false;     // not sent while its shard is learning
-  bool asking = false;     // its slot is moving: sent to this server only once
+  bool learns = false;     // not sent, but fails, while its shard is learning (ConnectionEvent)
+  bool asking = false;     // sent behind ASKING, because the slot of its key is moving
   // Valid while the call is at a server.
   uint32_t shard = 0;
   uint32_t link = 0;

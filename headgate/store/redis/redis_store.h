@@ -22,7 +22,7 @@ class RedisStore final : public SharedStore {
   struct Options {
     // The number of instances; from any thread. Null: there is only this one.
     std::function<uint32_t()> counted{};
-    // The number of instances, whatever is counted; 0: as counted.
+    // The number of instances, which overrides the counted number; 0: the counted number is used.
     uint32_t instances = 0;
     // Called for each error of a script.
     std::function<void(const std::string& error)> on_script_error{};

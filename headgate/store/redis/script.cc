@@ -38,7 +38,8 @@ Script MakeScript(std::string_view name, std::string_view text) {
 }
 
 const Script& ScriptOf(Algorithm algorithm) {
-  // One for each form of a state, in their order; the queue has one more, behind that of the meter.
+  // Scripts() is ordered by the form of the state, but the first form has two scripts: the meter's
+  // and the queue's.
   const algorithm::Traits& traits = algorithm::TraitsOf(algorithm);
   const auto form = static_cast<size_t>(traits.state);
   return Scripts()[form + (form > 0 || traits.queues ? 1 : 0)];

@@ -10,12 +10,12 @@
 namespace headgate::store::redis {
 namespace {
 
-// The shortest interval between queries, however much goes wrong.
+// The shortest interval between queries, however many failures there are.
 constexpr base::Duration kSentinelPauseMin = std::chrono::milliseconds(200);
 // Added jitter, so that a fleet does not ask together.
 constexpr base::Duration kSentinelSpread = std::chrono::milliseconds(50);
-// The interval of queries when nothing goes wrong: a primary that was cut off does not know that it
-// was replaced.
+// The interval of queries without any failure, because a primary that was cut off does not know
+// that it was replaced.
 constexpr base::Duration kSentinelInterval = std::chrono::seconds(1);
 
 }  // namespace

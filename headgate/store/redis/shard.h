@@ -51,7 +51,7 @@ class Shard final : private Connection::User {
   // Sends over this connection, which must be ready.
   void SendOver(uint32_t link, PendingCall& call, base::BootTime now);
   uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
-  // Replaces the connection that the call used, when everything sent over it is answered.
+  // Replaces the connection that the call used, once everything that was sent over it is answered.
   void Retire(const PendingCall& call, const absl::Status& why, base::BootTime now);
   // Replaces all connections: the server may have changed since it reported its identity.
   void Restart(base::BootTime now);

@@ -62,7 +62,7 @@ using store::HistoryChange;
 // Not thread-safe.
 class ShardHistories {
  public:
-  // `ttl`: the longest life of a lease.
+  // `ttl` is the longest life of a lease.
   explicit ShardHistories(base::Duration ttl) : ttl_(ttl) {}
 
   // A server of `shard` reported its identity; `place` distinguishes its address from the others of
@@ -73,7 +73,7 @@ class ShardHistories {
   // Nothing may be decided there before this time; nullopt if the shard is not learning.
   std::optional<base::BootTime> LearningUntil(uint32_t shard, base::BootTime now) const;
 
-  // The shard is gone; another one may get its number.
+  // Call it when the shard is gone; another shard may get its number.
   void Forget(uint32_t shard) { shards_.erase(shard); }
 
  private:

@@ -1,5 +1,5 @@
-// Any text is a store or an error; what is a store and is written again, without its login, names
-// the same.
+// Reads any text as the URL of a store. It is refused, or the URL that is written for it, without
+// the login, names the same store.
 #include <sys/un.h>
 
 #include <string>

@@ -23,13 +23,13 @@ constexpr size_t kLeaseBytes = 32;
 // Ten years, in 2^32 ns: longer than a bucket remembers an earlier limit.
 constexpr uint64_t kRememberedMost = 73'475'000;
 
-// The places of the parts of a value.
+// The offsets of the parts of a value.
 struct Parts {
   bool is_log = false;
   bool leases = false;
   bool blocks = false;
-  size_t limit_bytes = 0;  // of version and limit
-  size_t state = 0;        // after these, and a block
+  size_t limit_bytes = 0;  // the length of version and limit
+  size_t state = 0;        // behind version and limit, and behind a block
   size_t remembered = 0;   // after the state
   bool has_remembered = false;
 };
@@ -107,7 +107,7 @@ std::optional<std::string> BucketOfValue(std::string_view value) {
     checksum = static_cast<uint32_t>(remembered);
     bucket.erase(parts->remembered, kRememberedBytes);
   } else if (remembered << 1 >> 1 <= seen) {
-    return std::nullopt;  // a time that is over is not stored
+    return std::nullopt;  // a time that has passed is never stored
   } else if (!parts->is_log && value.size() >= parts->remembered + kRememberedBytes + kLeaseBytes) {
     const std::string_view last = value.substr(value.size() - kLeaseBytes);
     Unpacker in(last.substr(12));
@@ -124,7 +124,7 @@ std::optional<std::string> BucketOfValue(std::string_view value) {
     }
   }
   if (checksum && *checksum != ValueChecksum(bucket)) return std::nullopt;
-  // Without a checksum it is of an earlier version, or a damaged one.
+  // A value without a checksum was written by an earlier version of Headgate, or is damaged.
   if (!checksum && parts->leases && (remembered << 1 >> 1) >> 32 > (seen >> 32) + kRememberedMost)
     return std::nullopt;
   return bucket;

@@ -126,8 +126,8 @@ void Values::Put(const cas::PutRequest& request, PutDone done) {
                });
 }
 
-// The server read its clock after it was asked, so this is ahead of the server, by at most the
-// round trip.
+// The server read its clock after the question was sent, so this time may be ahead of the server's,
+// but by at most the round trip.
 std::optional<base::Instant> Values::TimeAt(BootTime now) const {
   if (!measured_) return std::nullopt;
   return measured_->server + (now - measured_->asked_at);

@@ -7,8 +7,8 @@
 // A value is stored behind its version (8 bytes), which the writer chooses: a random one for a new
 // value, later the next number. A key of another type, or with fewer bytes, has version 0.
 //
-// A promoted replica may lack the last writes, so an old value can come back. Its readers must be
-// able to live with that.
+// A promoted replica may lack the last writes, so an old value can come back, and readers must
+// tolerate that.
 #pragma once
 
 #include <optional>

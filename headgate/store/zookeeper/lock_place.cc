@@ -111,8 +111,8 @@ void LockPlace::FindPlace(const std::vector<std::string>& names) {
     found = name;
     own = number;
   }
-  // The node that was found is another one than before, made in another transaction, so the fence
-  // is unknown.
+  // If another node of this place was found than before, it was made in another transaction, so its
+  // fence is unknown.
   if (std::exchange(own_, found) != found) fence_ = 0;
   if (!own) {
     // The node was never created, or somebody has deleted it.
@@ -165,7 +165,8 @@ void LockPlace::OnDeleted(const absl::Status& status) {
 }
 
 void LockPlace::OnPredecessorGone() {
-  // While the call that sets the watch is in flight, its answer does not count any more.
+  // The predecessor may go while the call that sets the watch is in flight; then the answer to that
+  // call no longer counts.
   if (state_ == State::kWatching || state_ == State::kBehind) state_ = State::kQueued;
 }
 

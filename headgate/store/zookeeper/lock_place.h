@@ -65,10 +65,11 @@ class LockPlace {
   void OnWatched(const absl::Status& status);
   void OnDeleted(const absl::Status& status);
 
-  // The watch has fired.
+  // The watch on the predecessor's node has fired.
   void OnPredecessorGone();
-  // A new session: the nodes of the one before are gone or will go, and answers to its calls do not
-  // count any more. If the lock was held, it is lost; otherwise the place queues again.
+  // A new session has begun: the nodes of the old session are gone or will go, and answers to its
+  // calls do not count any more. If the lock was held, it is lost; otherwise the place queues
+  // again.
   void OnSessionLost();
   // A call has failed for now, and it is time to repeat it.
   void Retry() { must_retry_ = false; }
@@ -84,12 +85,12 @@ class LockPlace {
 
  private:
   enum class State : uint8_t {
-    kNoQueue,  // its parent is missing
+    kNoQueue,  // the parent of the nodes is missing
     kNew,      // no node
     kUnsure,   // perhaps there is a node
     kQueued,   // there is a node, its position is not known
     kUnread,   // the node is the first, and its fence is not known
-    kBehind,   // behind the predecessor, without a watch
+    kBehind,   // the predecessor is known, but not watched yet
     kWatching,
     kHeld,
     kGone,
@@ -108,7 +109,7 @@ class LockPlace {
   bool must_retry_ = false;
   bool repeats_ = false;     // a creation without an answer was repeated, so there may be two nodes
   std::string own_;          // the name of the node, once it is known
-  std::string predecessor_;  // of a place that is behind or watching
+  std::string predecessor_;  // only in kBehind and kWatching
   uint64_t fence_ = 0;       // 0: not known
   absl::Status failure_;
 };

@@ -100,7 +100,7 @@ void Locks::Drive(uint64_t id) {
     const LockAction action = place.steps.Next();
     switch (action.kind) {
       case LockAction::Kind::kWait:
-        // Without a connection, the next one brings the retry.
+        // If there is no connection now, the retry follows when the next one opens.
         if (place.steps.must_retry() && client_.connected() && !std::exchange(retries_, true))
           retry_timer_.SetAfter(options_.retry_pause);
         return Tell(place);
@@ -171,7 +171,7 @@ void Locks::Do(uint64_t id, Place& place, const LockAction& action) {
       ForgetWatch(place);
       place.watched = path;
       watching_[path] = id;
-      // A node that is gone gets no watch.
+      // If the node is gone already, there is no watch.
       return client_.Get(path, Watch::kYes, [this, id, call](const absl::StatusOr<Node>& node) {
         Answer(id, call, [&](LockPlace& steps) { steps.OnWatched(node.status()); });
       });
@@ -206,7 +206,7 @@ void Locks::MakeQueue(uint64_t id, uint64_t call, const std::string& path, bool 
 
 void Locks::List(uint64_t id, uint64_t call, const std::string& path, bool sync) {
   auto synced = std::make_shared<Status>();
-  // Answered before the list, because a session answers in order.
+  // The Sync is answered before the list, because a session answers in order.
   if (sync) client_.Sync(path, [synced](const Status& status) { *synced = status; });
   client_.List(path, Watch::kNo,
                [this, id, call, synced](const absl::StatusOr<Children>& children) {

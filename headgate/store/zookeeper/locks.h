@@ -31,7 +31,7 @@ struct LocksOptions {
 
 class Locks final : public cas::KeyLocks {
  public:
-  // Both must outlive the locks. The client must not call back after their end.
+  // Both must outlive the locks. The client must not call back once the locks are destroyed.
   Locks(client::zookeeper::Client& client, net::EventLoop& loop, LocksOptions options);
 
   void Take(std::string_view name, Listener listener) override;
@@ -56,7 +56,7 @@ class Locks final : public cas::KeyLocks {
     const std::string name;     // of the key
     const std::string queue;    // path
     Listener listener;          // null: left
-    bool told = false;          // that the lock is held
+    bool told = false;          // whether the listener knows that the lock is held
     uint64_t call = 0;          // the call whose answer counts
     std::string watched{};      // path
     bool queue_unused = false;  // this place has created the queue, but no node in it

@@ -18,7 +18,7 @@ using client::zookeeper::Watch;
 
 namespace {
 
-// How long a breaker may wait for a call that can be its probe.
+// If a breaker waits for this long for a call that can be its probe, a call is made for it.
 constexpr base::Duration kProbeIdle = std::chrono::milliseconds(100);
 constexpr base::Duration kProbeTimeout = std::chrono::seconds(1);
 
@@ -30,7 +30,7 @@ Status OutcomeOf(const Status& status) {
   return status;
 }
 
-// Whether the ensemble has answered, in whatever way.
+// Whether the status is an answer of the ensemble, of any kind.
 bool IsAnswer(const Status& status) {
   return !absl::IsUnavailable(status) && !absl::IsUnknown(status) &&
          !absl::IsDeadlineExceeded(status);
@@ -53,7 +53,7 @@ void StateStore::Get(std::string_view name, BootTime deadline, GetDone done) {
   const auto number = Begin(deadline, [done](const Status& why) { done(why); });
   if (!number.ok()) return done(number.status());
   const std::string path = nodes_.PathOf(name);
-  // Answered before the read, because a session answers in order.
+  // The Sync is answered before the read, because a session answers in order.
   auto synced = std::make_shared<Status>();
   client_.Sync(path, [synced](const Status& status) { *synced = status; });
   client_.Get(
@@ -95,7 +95,7 @@ void StateStore::Make(uint64_t number, const std::string& path,
                                                                        done](const Status& status) {
                      const bool in_time = calls_.contains(number);
                      if (status.ok() && in_time) return Make(number, path, bytes, false, done);
-                     // Nothing was written to the bucket.
+                     // Only the directory could not be made, so nothing was written to the bucket.
                      const Status why =
                          IsAnswer(status) ? status : absl::UnavailableError(status.message());
                      if (End(number, why)) done(why);

@@ -50,7 +50,7 @@ struct StateStoreOptions {
 
 class StateStore final : public cas::VersionedStore {
  public:
-  // All must outlive the store. The client must not call back after the store's end.
+  // All must outlive the store. The client must not call back once the store is destroyed.
   StateStore(client::zookeeper::Client& client, net::EventLoop& loop, StateStoreOptions options,
              LoopStoreCounters& counters);
 
@@ -77,7 +77,7 @@ class StateStore final : public cas::VersionedStore {
   // Returns the call's number, or why it must not be sent. `fail` is called at the deadline.
   absl::StatusOr<uint64_t> Begin(base::BootTime deadline,
                                  std::function<void(const Status& why)> fail);
-  // The client has answered. False: it was too late.
+  // Call it when the client has answered. Returns false if the deadline was over.
   bool End(uint64_t number, const Status& outcome);
   void Make(uint64_t number, const std::string& path, std::shared_ptr<const std::string> bytes,
             bool may_make_shard, PutDone done);

@@ -84,7 +84,7 @@ void Sweeper::OnLocked() {
   timer_.SetAfter(kSlice);
 }
 
-// Each step is taken when the calls of the one before have ended.
+// Takes the next step when the calls of the previous step have ended.
 void Sweeper::Step() {
   if (budget_ == 0) return timer_.SetAfter(kSlice);
   if (names_.empty()) return ListShard();

@@ -45,8 +45,8 @@ struct SweeperCounters {
 
 class Sweeper {
  public:
-  // All must outlive it. The client must not call back after its end. `clock` is the time of
-  // decisions.
+  // All must outlive this object, and the client must not call back once it is destroyed. `clock`
+  // is the time of decisions.
   Sweeper(client::zookeeper::Client& client, net::EventLoop& loop,
           const base::DisciplinedClock& clock, SweeperOptions options);
 
