@@ -109,7 +109,7 @@ bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
   return ((folder == "http" || folder == "files" || folder == "access" ||
            folder.starts_with("client/")) &&
           lower == "net") ||
-         (folder == "http" && lower == "access") ||
+         (folder == "http/routing" && lower == "access") ||
          // The parts of the program.
          (folder.starts_with("app") && lower.starts_with("app/")) ||
          // The versions of HTTP.

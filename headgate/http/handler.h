@@ -1,5 +1,5 @@
 // Complete requests and their responses, for HTTP/1 and HTTP/2. A HandlerApplication collects a
-// request and passes it to a Handler, usually the routes of a Router (router.h).
+// request and passes it to a Handler, usually the routes of a Router (routing/router.h).
 #pragma once
 
 #include <functional>

@@ -4,7 +4,7 @@
 #include "headgate/front/api/handler.h"
 #include "headgate/http/handler_application.h"
 #include "headgate/http/http1/server_session.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "tests/scenarios/front_driver.h"
 
 namespace headgate::testing {
@@ -17,7 +17,7 @@ class HttpDriver final : public FrontDriver {
 
  private:
   front::api::CheckHandler handler_;
-  http::Router router_;
+  http::routing::Router router_;
   const http::HandlerOptions options_{};
   http::HandlerApplication application_{router_, options_};
   const http::http1::ServerOptions http1_options_{.cancels_abandoned = false};

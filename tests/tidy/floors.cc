@@ -3,8 +3,8 @@
 namespace headgate::tidy {
 namespace {
 
-const Folders kHttpFront = {"limiter", "rule",   "algorithm", "wire",
-                            "http",    "access", "net",       "base"};
+const Folders kHttpFront = {"limiter", "rule",         "algorithm", "wire", "http",
+                            "net",     "http/routing", "access",    "base"};
 Folders With(Folders folders, const Folders& more) {
   folders.insert(more.begin(), more.end());
   return folders;
@@ -38,7 +38,8 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"client/zookeeper", {4, {"net", "base"}}},
       {"client/http", {4, {"net", "base"}}},
       {"access", {4, {"store", "algorithm", "wire", "net", "base"}}},
-      {"http", {4, {"access", "wire", "net", "base"}}},
+      {"http", {4, {"wire", "net", "base"}}},
+      {"http/routing", {4, {"http", "access", "wire", "net", "base"}}},
       {"http/http2", {4, {"http", "wire", "net", "base"}}},
       {"http/http1", {4, {"http", "net", "base"}}},
       {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
@@ -74,7 +75,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
         {"answer", "mapping", "jwt", "limiter", "observe", "rule", "algorithm", "wire", "base"}}},
       {"front/auth", {5, With({"gate", "answer", "mapping", "jwt"}, kHttpFront)}},
       {"front/spoe", {5, With({"gate", "answer", "mapping"}, kHttpFront)}},
-      {"front/mux", {5, {"http/http2", "http/http1", "access", "http", "net", "base"}}},
+      {"front/mux", {5, {"http/http2", "http/http1", "http", "net", "base"}}},
       {"proxy",
        {5,
         {"gate", "answer", "mapping", "limiter", "observe", "rule", "share", "capacity",
@@ -85,8 +86,8 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
          "algorithm", "access", "observe", "files", "net", "base"}}},
       {"proxy/upstream",
        {5,
-        {"proxy", "handover", "follow", "observe", "share", "rule", "http", "access", "wire", "net",
-         "base"}}},
+        {"proxy", "handover", "follow", "observe", "share", "rule", "http/routing", "http",
+         "access", "wire", "net", "base"}}},
       {"front/admin", {5, With({"observe"}, kHttpFront)}},
       {"app/settings",
        {6,
@@ -95,8 +96,8 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"app/runtime",
        {6, {"app/settings", "handover",   "follow", "gate",        "shared_store", "store/open",
             "snapshot",     "watch/file", "watch",  "front/admin", "front/mux",    "observe",
-            "limiter",      "store",      "rule",   "http/http2",  "http",         "access",
-            "files",        "net",        "base"}}},
+            "limiter",      "store",      "rule",   "http/http2",  "http/routing", "http",
+            "access",       "files",      "net",    "base"}}},
       {"app/serve",
        {6, With({"app/runtime", "app/settings", "app/sidecar", "follow", "front/admin", "front/api",
                  "front/auth", "front/mux", "front/resp", "front/spoe", "gate", "observe", "files"},

@@ -13,7 +13,7 @@
 #include "headgate/front/admin/routes.h"
 #include "headgate/front/mux/handler_sessions.h"
 #include "headgate/front/mux/mux.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/watch/posted_editor.h"
 
@@ -38,7 +38,7 @@ class AdminFront {
   AdminFront(const AdminOptions& options, watch::EditorThread* editor, net::EventLoop& loop);
   AdminFront(const AdminFront&) = delete;
 
-  http::Router& router() { return router_; }
+  http::routing::Router& router() { return router_; }
   // Its requests count as those of these fronts. Call it before Chooser.
   void CountAs(net::RequestMeter& resp, net::RequestMeter& http) {
     resp_meter_ = &resp;
@@ -58,7 +58,7 @@ class AdminFront {
   http::http2::Counters http2_counters_;
   front::mux::Counters counters_;
   std::optional<watch::PostedEditor> editor_;
-  http::Router router_;
+  http::routing::Router router_;
   front::mux::HandlerSessions sessions_;
 };
 

@@ -11,7 +11,7 @@
 #include "headgate/gate/verdict_metrics.h"
 #include "headgate/handover/messages.h"
 #include "headgate/http/http2/flood_guard.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/observe/metrics.h"
 
 namespace headgate::app {
@@ -35,7 +35,7 @@ class Part {
   // The store is open, and the loops do not run yet.
   virtual void Begin() = 0;
   // Adds its routes of the admin address on this loop.
-  virtual void AddRoutes(http::Router& /*router*/, uint32_t /*loop*/) {}
+  virtual void AddRoutes(http::routing::Router& /*router*/, uint32_t /*loop*/) {}
   // Returns false if an address cannot be used; the error is then on the console.
   virtual bool Listen() = 0;
 

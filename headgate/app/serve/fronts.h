@@ -17,7 +17,7 @@
 #include "headgate/front/mux/mux.h"
 #include "headgate/front/resp/context.h"
 #include "headgate/front/spoe/session.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/net/server.h"
 
@@ -92,7 +92,7 @@ class Fronts {
 
     front::api::CheckHandler check;
     front::auth::AuthHandler auth;
-    http::Router router;
+    http::routing::Router router;
     front::mux::HandlerSessions sessions;
   };
   // The agent for HAProxy with answers in one form.

@@ -74,7 +74,7 @@ bool ProxyPart::Listen() {
   return true;
 }
 
-void ProxyPart::AddRoutes(http::Router& router, uint32_t /*loop*/) {
+void ProxyPart::AddRoutes(http::routing::Router& router, uint32_t /*loop*/) {
   proxy::upstream::AddControlRoutes(
       {.mode = [this] { return pool_->mode(); },
        .set_mode = [this](share::Mode mode) { SetMode(mode); },

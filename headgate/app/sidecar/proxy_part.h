@@ -32,7 +32,7 @@ class ProxyPart final : public Part {
 
   bool Load() override { return !rules_ || rules_->Load(); }
   void Begin() override;
-  void AddRoutes(http::Router& router, uint32_t loop) override;
+  void AddRoutes(http::routing::Router& router, uint32_t loop) override;
   bool Listen() override;
   void Reload() override;
   void Tick(base::Instant now) override;

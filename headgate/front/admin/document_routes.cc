@@ -195,7 +195,7 @@ auto OnAll(const DocumentHandlers& handlers, Method method) {
 
 }  // namespace
 
-void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
+void AddDocumentRoutes(rule::Editor& editor, http::routing::Router& router) {
   using MethodOfOne =
       void (DocumentHandlers::*)(const Request&, Response&, const std::string&) const;
   using Naming = std::optional<std::string> (*)(const DocumentHandlers&, const Request&, Response&);
@@ -214,14 +214,14 @@ void AddDocumentRoutes(rule::Editor& editor, http::Router& router) {
   const auto add_one = [&](std::string_view path, std::string_view what, Naming name_of) {
     router.Add({.methods = {"GET"},
                 .path = TextOf(path),
-                .match = http::Route::Match::kPrefix,
+                .match = http::routing::Route::Match::kPrefix,
                 .what = TextOf(what),
                 .needs = access::Right::kRead,
                 .handle = on_one(&DocumentHandlers::Read, name_of)});
     router.Add(
         {.methods = {"PUT", "DELETE"},
          .path = TextOf(path),
-         .match = http::Route::Match::kPrefix,
+         .match = http::routing::Route::Match::kPrefix,
          .what = fmt::format("changes {}", what),
          .needs = access::Right::kAdmin,
          .content_types = {"application/yaml", "application/json", "text/yaml", "text/plain"},

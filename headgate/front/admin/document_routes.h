@@ -13,12 +13,12 @@
 // change would have. See docs/reference/admin-api.md.
 #pragma once
 
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/rule/editor.h"
 
 namespace headgate::front::admin {
 
 // Adds the routes. `editor` calls back on the router's thread, and must outlive the router.
-void AddDocumentRoutes(rule::Editor& editor, http::Router& router);
+void AddDocumentRoutes(rule::Editor& editor, http::routing::Router& router);
 
 }  // namespace headgate::front::admin

@@ -119,7 +119,7 @@ class DocumentRoutes : public ::testing::Test {
 
   FakeEditor editor;
   access::Access access;
-  http::Router router{"Headgate", access};
+  http::routing::Router router{"Headgate", access};
   http::Suspension suspension;
   bool loopback = true;
   int woken = 0;

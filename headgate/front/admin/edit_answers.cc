@@ -199,7 +199,7 @@ std::optional<std::string> ExpectedVersion(const Request& request, Response& res
 
 rule::Author AuthorOf(const Request& request) {
   rule::Author author{.user = {}, .address = request.peer.address};
-  if (const http::ConnectionLogin* const login = http::LoginOf(request))
+  if (const http::routing::ConnectionLogin* const login = http::routing::LoginOf(request))
     author.user = login->identity.user;
   return author;
 }

@@ -92,7 +92,7 @@ void ShowTop(TopKeys& top, const Request& request, Response& response, base::Ins
 
 }  // namespace
 
-void AddFigureRoutes(observe::Metrics& metrics, TopKeys* top, http::Router& router) {
+void AddFigureRoutes(observe::Metrics& metrics, TopKeys* top, http::routing::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/v1/metrics",
               .what = "the metrics as JSON",

@@ -7,7 +7,7 @@
 // Both need access to state.
 #pragma once
 
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/observe/top_keys.h"
 
@@ -18,6 +18,6 @@ inline constexpr size_t kTopDefault = 20;
 
 // Both must outlive the router. `top` is null if the process has no rules; then /v1/top is left
 // out.
-void AddFigureRoutes(observe::Metrics& metrics, observe::TopKeys* top, http::Router& router);
+void AddFigureRoutes(observe::Metrics& metrics, observe::TopKeys* top, http::routing::Router& router);
 
 }  // namespace headgate::front::admin

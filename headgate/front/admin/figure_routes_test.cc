@@ -66,7 +66,7 @@ class Figures : public ::testing::Test {
   observe::TopKeys top_{{.secret = base::SecretFromSeed(1)}};
   net::Peer peer_;
   access::Access access_{{}};
-  http::Router router_{"Headgate", access_};
+  http::routing::Router router_{"Headgate", access_};
   base::Instant now_ = kStart;
 };
 
@@ -150,7 +150,7 @@ TEST_F(Figures, RevealsStateOnlyToWhoMaySeeIt) {
 }
 
 TEST_F(Figures, HasNoTopKeysWithoutRules) {
-  http::Router router{"Headgate", access_};
+  http::routing::Router router{"Headgate", access_};
   AddFigureRoutes(metrics_, nullptr, router);
   EXPECT_EQ(router.routes().size(), 1u);
 }

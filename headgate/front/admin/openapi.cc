@@ -14,7 +14,7 @@
 namespace headgate::front::admin {
 namespace {
 
-using http::Route;
+using http::routing::Route;
 using wire::Json;
 
 // All methods that a Path Item Object can have.

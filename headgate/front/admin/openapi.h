@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 
 namespace headgate::front::admin {
 
@@ -28,6 +28,6 @@ inline constexpr size_t kOpenApiPartCount = 6;
 extern const std::array<std::string_view, kOpenApiPartCount> kOpenApiParts;
 
 // The document of an address with these routes, and the list that GET / returns.
-std::string DescribeRoutes(std::vector<http::Route> routes);
+std::string DescribeRoutes(std::vector<http::routing::Route> routes);
 
 }  // namespace headgate::front::admin

@@ -25,7 +25,7 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-json Describe(std::vector<http::Route> routes) {
+json Describe(std::vector<http::routing::Route> routes) {
   return json::parse(DescribeRoutes(std::move(routes)));
 }
 
@@ -45,7 +45,7 @@ TEST(OpenApi, HasTheOperationsOfTheRoutesAndTheIndex) {
 }
 
 TEST(OpenApi, HasOnlyTheMethodsThatARouteTakes) {
-  const auto prefix = http::Route::Match::kPrefix;
+  const auto prefix = http::routing::Route::Match::kPrefix;
   EXPECT_THAT(Names(Describe({{.methods = {"GET"},
                                .path = "/v1/rules/",
                                .match = prefix}})["paths"]["/v1/rules/{domain}/{rule}"]),
@@ -60,7 +60,7 @@ TEST(OpenApi, TellsARouteFromThePathsBelowIt) {
               UnorderedElementsAre("/", "/auth"));
   EXPECT_THAT(
       Names(Describe(
-          {{.methods = {}, .path = "/auth/", .match = http::Route::Match::kPrefix}})["paths"]),
+          {{.methods = {}, .path = "/auth/", .match = http::routing::Route::Match::kPrefix}})["paths"]),
       UnorderedElementsAre("/", "/auth/{path}"));
 }
 
@@ -149,9 +149,9 @@ TEST(OpenApi, ThePartsNameEachOperationAndComponentOnce) {
 // The routes as the document names them: {"/v1/documents/", {"GET", "PUT", "DELETE"}}.
 using Served = std::map<std::string, std::set<std::string>>;
 
-Served ServedBy(const std::vector<http::Route>& routes) {
+Served ServedBy(const std::vector<http::routing::Route>& routes) {
   Served served{{"/", {"GET"}}};
-  for (const http::Route& route : routes)
+  for (const http::routing::Route& route : routes)
     served[route.path].insert(route.methods.begin(), route.methods.end());
   return served;
 }
@@ -186,7 +186,7 @@ class NoEditor final : public rule::Editor {
 TEST(OpenApi, DescribesTheAdminAddressCompletely) {
   NoEditor editor;
   access::Access access;
-  http::Router router("Headgate", access);
+  http::routing::Router router("Headgate", access);
   AddRoutes({.rules = [] { return nullptr; },
              .metrics = [] { return std::string(); },
              .readiness = [] { return absl::OkStatus(); }},

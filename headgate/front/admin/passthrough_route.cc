@@ -16,7 +16,7 @@ void AnswerState(bool on, http::Response& response) {
 
 }  // namespace
 
-void AddPassthroughRoute(PassthroughSwitch passthrough, http::Router& router) {
+void AddPassthroughRoute(PassthroughSwitch passthrough, http::routing::Router& router) {
   router.Add(
       {.methods = {"GET"},
        .path = std::string(kPath),

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/rule/editor.h"
 
 namespace headgate::front::admin {
@@ -18,6 +18,6 @@ struct PassthroughSwitch {
   std::function<void(bool on, const rule::Author& author)> set;
 };
 
-void AddPassthroughRoute(PassthroughSwitch passthrough, http::Router& router);
+void AddPassthroughRoute(PassthroughSwitch passthrough, http::routing::Router& router);
 
 }  // namespace headgate::front::admin

@@ -35,7 +35,7 @@ void AnswerNoRules(http::Response& response) {
                       response);
 }
 
-void AddRulesRoute(const AdminSources& sources, http::Router& router) {
+void AddRulesRoute(const AdminSources& sources, http::routing::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/v1/rules",
               .what = "the rules and their limits",
@@ -56,7 +56,7 @@ void AddRulesRoute(const AdminSources& sources, http::Router& router) {
 }
 
 // The document is made for the first request, when all routes of the address are there.
-void AddDescription(http::Router& router) {
+void AddDescription(http::routing::Router& router) {
   router.Add({.methods = {"GET"},
               .path = "/openapi.json",
               .what = "the description of this address (OpenAPI 3.1)",
@@ -70,7 +70,7 @@ void AddDescription(http::Router& router) {
 
 }  // namespace
 
-void AddRoutes(AdminSources sources, http::Router& router) {
+void AddRoutes(AdminSources sources, http::routing::Router& router) {
   if (sources.rules) AddRulesRoute(sources, router);
   AddDescription(router);
   router.Add({.methods = {"GET"},

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "headgate/base/status.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/rule/rule_set.h"
 
 namespace headgate::front::admin {
@@ -31,6 +31,6 @@ struct AdminSources {
 
 // Adds the routes. They keep `sources`. /openapi.json describes the routes that the router has when
 // it is first asked.
-void AddRoutes(AdminSources sources, http::Router& router);
+void AddRoutes(AdminSources sources, http::routing::Router& router);
 
 }  // namespace headgate::front::admin

@@ -66,7 +66,7 @@ class Admin : public ::testing::Test {
   bool passthrough = false;
   net::Peer peer;
   access::Access access;
-  http::Router router{"Headgate", access};
+  http::routing::Router router{"Headgate", access};
 };
 
 TEST_F(Admin, IsHealthyWhileItLives) {

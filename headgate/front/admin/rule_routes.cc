@@ -107,14 +107,14 @@ std::optional<rule::RulePath> RulePathIn(std::string_view path) {
   return rule;
 }
 
-void AddRuleRoutes(rule::Editor& editor, http::Router& router) {
+void AddRuleRoutes(rule::Editor& editor, http::routing::Router& router) {
   using rule::RuleAction;
   const auto add = [&](std::string_view prefix, std::string method, std::string what,
                        RuleAction action) {
     router.Add(
         {.methods = {std::move(method)},
          .path = std::string(prefix),
-         .match = http::Route::Match::kPrefix,
+         .match = http::routing::Route::Match::kPrefix,
          .what = std::move(what),
          .needs = access::Right::kAdmin,
          .content_types = {"application/yaml", "application/json", "text/yaml", "text/plain"},
@@ -125,7 +125,7 @@ void AddRuleRoutes(rule::Editor& editor, http::Router& router) {
   };
   router.Add({.methods = {"GET"},
               .path = std::string(kRules),
-              .match = http::Route::Match::kPrefix,
+              .match = http::routing::Route::Match::kPrefix,
               .what = "one rule as it is written",
               .needs = access::Right::kRead,
               .handle = [handlers = RuleHandlers(editor, kRules)](

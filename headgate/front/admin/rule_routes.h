@@ -13,13 +13,13 @@
 #include <optional>
 #include <string_view>
 
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/rule/editor.h"
 
 namespace headgate::front::admin {
 
 // Adds the routes. `editor` calls back on the router's thread, and must outlive the router.
-void AddRuleRoutes(rule::Editor& editor, http::Router& router);
+void AddRuleRoutes(rule::Editor& editor, http::routing::Router& router);
 
 // The rule that the part of a path behind its prefix names; nothing if it names none.
 std::optional<rule::RulePath> RulePathIn(std::string_view path);

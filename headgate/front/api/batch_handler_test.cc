@@ -29,7 +29,7 @@ std::string Batch(const std::vector<std::string>& checks) {
   return fmt::format(R"({{"checks":[{}]}})", fmt::join(checks, ","));
 }
 
-http::Response Post(http::Router& router, std::string_view path, std::string_view body,
+http::Response Post(http::routing::Router& router, std::string_view path, std::string_view body,
                     http::Suspension* suspension = nullptr) {
   http::Request request;
   request.method = "POST";

@@ -48,7 +48,7 @@ struct CheckRig {
   limiter::Checker checker{limiter};
   CheckHandler handler;
   access::Access access;
-  http::Router router{"Headgate", access};
+  http::routing::Router router{"Headgate", access};
   http::HandlerOptions options;
   http::HandlerApplication application{router, options};
   http::http1::ServerOptions server_options{.cancels_abandoned = false};

@@ -13,7 +13,7 @@ CheckHandler::CheckHandler(limiter::Checker& checker, const answer::LimitAnswerO
       reserve_(checker, answer_, std::move(reservation_secret)),
       permits_(checker, answer_) {}
 
-void CheckHandler::AddRoutes(http::Router& router) {
+void CheckHandler::AddRoutes(http::routing::Router& router) {
   using Request = http::Request;
   using Response = http::Response;
   router.Add({.methods = {"POST"},

@@ -14,7 +14,7 @@
 #include "headgate/front/api/check_json.h"
 #include "headgate/front/api/permit_handler.h"
 #include "headgate/front/api/reserve_handler.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/limiter/checker.h"
 
 namespace headgate::front::api {
@@ -30,7 +30,7 @@ class CheckHandler {
   CheckHandler& operator=(const CheckHandler&) = delete;
 
   // The router must not outlive this handler.
-  void AddRoutes(http::Router& router);
+  void AddRoutes(http::routing::Router& router);
 
  private:
   // Decides the request in the body into decided_, and returns it. Null if the answer comes later,

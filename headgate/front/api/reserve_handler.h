@@ -14,7 +14,7 @@
 
 #include "headgate/answer/limit_answer.h"
 #include "headgate/front/api/check_json.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/limiter/checker.h"
 
 namespace headgate::front::api {

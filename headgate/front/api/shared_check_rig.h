@@ -44,7 +44,7 @@ struct SharedCheckRig {
   limiter::Checker checker{limiter, 0, decider, {}};
   CheckHandler handler;
   access::Access access;
-  http::Router router{"Headgate", access};
+  http::routing::Router router{"Headgate", access};
   http::Suspension suspension;
   std::function<void()> before_answer = [] {};  // of the store
 };

@@ -65,7 +65,7 @@ struct Connection {
   limiter::Checker checker{limiter, 0, decider, {}};
   CheckHandler handler{checker, {}, "secret"};
   access::Access access{{.users = access::Everybody(access::Rights::All())}};
-  http::Router router{"Headgate", access};
+  http::routing::Router router{"Headgate", access};
   http::Suspension suspension;
 };
 

@@ -95,7 +95,7 @@ struct AuthRig {
       .mappings = mappings, .repeats = repeats, .secret = secret, .clock = clock};
   AuthHandler handler;
   access::Access access;
-  http::Router router{"test", access};
+  http::routing::Router router{"test", access};
 };
 
 }  // namespace headgate::front::auth

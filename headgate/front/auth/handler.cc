@@ -31,7 +31,7 @@ struct AuthHandler::Conversation {
   gate::Counters& counters;
 };
 
-void AuthHandler::AddRoutes(http::Router& router) {
+void AuthHandler::AddRoutes(http::routing::Router& router) {
   const auto handle = [this](const http::Request& request, http::Response& response,
                              base::Instant now) { Handle(request, response, now); };
   const auto refuse_head = [this](const http::Request& head, const http::Refusal& refusal,
@@ -46,7 +46,7 @@ void AuthHandler::AddRoutes(http::Router& router) {
               .answer_refused_head = refuse_head});
   router.Add({.methods = {},
               .path = std::string(kPath) + "/",
-              .match = http::Route::Match::kPrefix,
+              .match = http::routing::Route::Match::kPrefix,
               .what = "the same",
               .any_host = true,
               .handle = handle,

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "headgate/gate/judge.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/net/event_loop.h"
 
 namespace headgate::front::auth {
@@ -31,7 +31,7 @@ class AuthHandler {
   AuthHandler& operator=(const AuthHandler&) = delete;
 
   // The router must not outlive this handler.
-  void AddRoutes(http::Router& router);
+  void AddRoutes(http::routing::Router& router);
 
  private:
   struct Conversation;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "headgate/http/http1/handler_dialogue.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 
 namespace headgate::http::http1 {
 namespace handled_file_test {
@@ -47,7 +47,7 @@ struct FileDialogue {
     return output;
   }
   access::Access access;
-  Router router{"test", access};
+  routing::Router router{"test", access};
   HandlerSession parts{router, {}, {}};
 };
 

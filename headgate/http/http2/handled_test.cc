@@ -10,7 +10,7 @@
 #include "headgate/http/body.h"
 #include "headgate/http/handler_application.h"
 #include "headgate/http/http2/test_pair.h"
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 
 namespace headgate::http::http2 {
 namespace handled_test {
@@ -105,7 +105,7 @@ struct Handled {
 
   base::Instant now = kNow;
   access::Access access;
-  Router router{"test", access};
+  routing::Router router{"test", access};
   bool answer = false;
   int asked = 0;
   std::string events;

@@ -81,7 +81,7 @@ absl::StatusOr<Change> ReadChange(std::string_view body, const List& now) {
 
 }  // namespace
 
-void AddControlRoutes(ProxyControl control, http::Router& router) {
+void AddControlRoutes(ProxyControl control, http::routing::Router& router) {
   const auto shared = std::make_shared<const ProxyControl>(std::move(control));
   router.Add({.methods = {"GET"},
               .path = std::string(kPath),

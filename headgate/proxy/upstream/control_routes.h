@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/proxy/upstream/health.h"
 #include "headgate/proxy/upstream/list.h"
 #include "headgate/proxy/upstream/names.h"
@@ -30,6 +30,6 @@ struct ProxyControl {
   std::function<std::vector<Health::Address>()> addresses;
 };
 
-void AddControlRoutes(ProxyControl control, http::Router& router);
+void AddControlRoutes(ProxyControl control, http::routing::Router& router);
 
 }  // namespace headgate::proxy::upstream

@@ -34,7 +34,7 @@ struct ControlRoutes : ::testing::Test {
   std::vector<Names::State> names;
   std::vector<Health::Address> addresses;
   access::Access access;
-  http::Router router{"test", access};
+  http::routing::Router router{"test", access};
 };
 
 TEST_F(ControlRoutes, ShowTheState) {

@@ -18,7 +18,7 @@
 #include "headgate/access/access.h"
 #include "headgate/http/handler.h"
 
-namespace headgate::http {
+namespace headgate::http::routing {
 
 // The login that a connection verified last, with its Authorization field. Later requests of the
 // connection with the same field need no comparison of passwords.
@@ -56,4 +56,4 @@ class LoginCheck {
   const access::Post post_;
 };
 
-}  // namespace headgate::http
+}  // namespace headgate::http::routing

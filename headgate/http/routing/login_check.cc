@@ -1,4 +1,4 @@
-#include "headgate/http/login_check.h"
+#include "headgate/http/routing/login_check.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "headgate/http/problem.h"
 #include "headgate/wire/digest.h"
 
-namespace headgate::http {
+namespace headgate::http::routing {
 namespace {
 
 // Longer fields are refused.
@@ -171,4 +171,4 @@ void LoginCheck::AnswerFailure(const access::Login& login, Response& response) c
   AnswerProblem(401, "the user or the password is wrong", "", response);
 }
 
-}  // namespace headgate::http
+}  // namespace headgate::http::routing

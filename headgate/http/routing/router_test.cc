@@ -1,4 +1,4 @@
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 #include "headgate/http/test_lines.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace headgate::http {
+namespace headgate::http::routing {
 namespace router_test {
 
 using ::testing::HasSubstr;
@@ -360,4 +360,4 @@ TEST_F(HttpRouter, ARouteSaysWhichBodiesItTakes) {
 }
 
 }  // namespace router_test
-}  // namespace headgate::http
+}  // namespace headgate::http::routing

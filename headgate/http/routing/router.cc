@@ -1,4 +1,4 @@
-#include "headgate/http/router.h"
+#include "headgate/http/routing/router.h"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 #include "headgate/base/check.h"
 #include "headgate/http/problem.h"
 
-namespace headgate::http {
+namespace headgate::http::routing {
 namespace {
 
 // HEAD is GET without the content.
@@ -173,4 +173,4 @@ void Router::AnswerIndex(Response& response) const {
   }
 }
 
-}  // namespace headgate::http
+}  // namespace headgate::http::routing

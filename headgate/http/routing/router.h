@@ -13,9 +13,9 @@
 
 #include "headgate/access/access.h"
 #include "headgate/http/handler.h"
-#include "headgate/http/login_check.h"
+#include "headgate/http/routing/login_check.h"
 
-namespace headgate::http {
+namespace headgate::http::routing {
 
 struct Route {
   enum class Match : uint8_t {
@@ -91,4 +91,4 @@ class Router final : public Handler {
   std::vector<TurnedOff> turned_off_;
 };
 
-}  // namespace headgate::http
+}  // namespace headgate::http::routing
