@@ -115,8 +115,8 @@ TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
   }
 }
 
-// The seeds of 10,000 in which an overloaded fleet once admitted less than 99 % of the requests that
-// one bucket admits.
+// The seeds of 10,000 in which an overloaded fleet once admitted less than 99 % of the requests
+// that one bucket admits.
 TEST(Contract, AnOverloadedSlidingCounterGives99PercentOfItsLimit) {
   redis_host::LuaHost lua;
   for (const uint64_t seed : {1676u, 1873u, 3620u, 5839u, 8292u}) {

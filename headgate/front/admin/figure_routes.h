@@ -18,6 +18,7 @@ inline constexpr size_t kTopDefault = 20;
 
 // Both must outlive the router. `top` is null if the process has no rules; then /v1/top is left
 // out.
-void AddFigureRoutes(observe::Metrics& metrics, observe::TopKeys* top, http::routing::Router& router);
+void AddFigureRoutes(observe::Metrics& metrics, observe::TopKeys* top,
+                     http::routing::Router& router);
 
 }  // namespace headgate::front::admin

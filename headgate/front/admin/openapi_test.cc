@@ -58,10 +58,10 @@ TEST(OpenApi, HasOnlyTheMethodsThatARouteTakes) {
 TEST(OpenApi, TellsARouteFromThePathsBelowIt) {
   EXPECT_THAT(Names(Describe({{.methods = {}, .path = "/auth"}})["paths"]),
               UnorderedElementsAre("/", "/auth"));
-  EXPECT_THAT(
-      Names(Describe(
-          {{.methods = {}, .path = "/auth/", .match = http::routing::Route::Match::kPrefix}})["paths"]),
-      UnorderedElementsAre("/", "/auth/{path}"));
+  EXPECT_THAT(Names(Describe({{.methods = {},
+                               .path = "/auth/",
+                               .match = http::routing::Route::Match::kPrefix}})["paths"]),
+              UnorderedElementsAre("/", "/auth/{path}"));
 }
 
 TEST(OpenApi, HasEveryMethodThatOpenApiKnowsOfARouteForAnyMethod) {

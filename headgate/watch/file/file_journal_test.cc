@@ -22,7 +22,8 @@ namespace file_journal_test {
 using ::testing::ElementsAre;
 
 // The calls of the journal, in their order: the program's own functions take the place of those of
-// the C library. One list for each thread, because other tests of this program call them on several.
+// the C library. One list for each thread, because other tests of this program call them on
+// several.
 thread_local std::vector<std::string> calls;
 
 std::string NameOf(int fd) {
