@@ -30,7 +30,8 @@ Do you want to continue? [Y/n] N' && exit 1 ;; esac""",
 class DevRun(unittest.TestCase):
     def setUp(self):
         self.tree = self.enterContext(tempfile.TemporaryDirectory())
-        for path in ("dev", "headgate/app/settings/settings_table.cc", "CMakeLists.txt", "CMakePresets.json"):
+        tables = ("headgate/app/settings/settings_table.cc", "headgate/app/settings/sidecar_table.cc")
+        for path in ("dev", *tables, "CMakeLists.txt", "CMakePresets.json"):
             os.makedirs(os.path.dirname(os.path.join(self.tree, path)), exist_ok=True)
             shutil.copy2(os.path.join(ROOT, path), os.path.join(self.tree, path))
         os.mkdir(os.path.join(self.tree, "cmake"))
