@@ -8,6 +8,14 @@
 #include "headgate/base/text.h"
 
 namespace headgate::base {
+namespace {
+
+// A client may state any cost. A sum that does not fit stays at the largest number.
+void AddTo(uint64_t& sum, uint64_t more) {
+  if (__builtin_add_overflow(sum, more, &sum)) sum = UINT64_MAX;
+}
+
+}  // namespace
 
 HeavyHitters::HeavyHitters(const Options& options)
     : by_(options.by),
@@ -35,10 +43,10 @@ void HeavyHitters::Add(const Hash128& hash, std::string_view key, const Request&
   if (found == places_.end() && weight == 0) return;
   Counter& counter = found != places_.end() ? counters_[found->second] : Assign(hash, key);
   (request.allowed ? counter.allowed : counter.denied) += 1;
-  counter.cost += request.cost;
+  AddTo(counter.cost, request.cost);
   counter.label = request.label;
-  counter.count += weight;
-  total_ += weight;
+  AddTo(counter.count, weight);
+  AddTo(total_, weight);
   SinkFrom(counter.place);
 }
 
@@ -114,7 +122,7 @@ std::vector<HeavyHitters::Hitter> HeavyHitters::Top(size_t count) const {
 void HeavyHitters::Merge(const HeavyHitters& other) {
   HEADGATE_CHECK(other.by_ == by_ && other.keys_ == keys_ &&
                  other.counters_.size() == counters_.size());
-  total_ += other.total_;
+  AddTo(total_, other.total_);
   if (other.places_.empty()) return;
   std::vector<Counter> all;
   all.reserve(places_.size() + other.places_.size());
@@ -123,23 +131,23 @@ void HeavyHitters::Merge(const HeavyHitters& other) {
     Counter& both = all.emplace_back(counter);
     const auto there = other.places_.find(counter.hash);
     if (there == other.places_.end()) {
-      both.count += other.missed_most();
-      both.error += other.missed_most();
+      AddTo(both.count, other.missed_most());
+      AddTo(both.error, other.missed_most());
       continue;
     }
     const Counter& second = other.counters_[there->second];
-    both.count += second.count;
-    both.error += second.error;
+    AddTo(both.count, second.count);
+    AddTo(both.error, second.error);
     both.allowed += second.allowed;
     both.denied += second.denied;
-    both.cost += second.cost;
+    AddTo(both.cost, second.cost);
     both.label = second.label;
   }
   for (const Counter& counter : other.counters_) {
     if (counter.count == 0 || places_.contains(counter.hash)) continue;
     Counter& both = all.emplace_back(counter);
-    both.count += missed_most();
-    both.error += missed_most();
+    AddTo(both.count, missed_most());
+    AddTo(both.error, missed_most());
   }
   std::sort(all.begin(), all.end(), IsBefore);
   all.resize(counters_.size());  // cuts, or adds empty ones

@@ -52,6 +52,23 @@ TEST(HeavyHitters, ANewKeyTakesOverTheSmallestCounterAndItsCountAsError) {
                               .key = "c", .count = 3, .error = 2, .allowed = 1, .cost = 5}));
 }
 
+TEST(HeavyHitters, ASumThatDoesNotFitStaysAtTheLargestNumber) {
+  HeavyHitters hitters({.by = By::kCost, .counters = 2});
+  for (const uint64_t cost : {uint64_t{INT64_MAX}, uint64_t{INT64_MAX}, uint64_t{2}, uint64_t{1}})
+    Add(hitters, "dear", {.allowed = false, .cost = cost});
+  Add(hitters, "cheap");
+  const HeavyHitters::Hitter dear{
+      .key = "dear", .count = UINT64_MAX, .denied = 4, .cost = UINT64_MAX};
+  const HeavyHitters::Hitter cheap{.key = "cheap", .count = 1, .allowed = 1, .cost = 1};
+  EXPECT_THAT(hitters.Top(3), ElementsAre(dear, cheap));
+  EXPECT_EQ(hitters.total(), UINT64_MAX);
+  HeavyHitters other({.by = By::kCost, .counters = 2});
+  Add(other, "dear", {.allowed = false, .cost = 5});
+  other.Merge(hitters);
+  EXPECT_EQ(KeysOf(other.Top(3)), (std::vector<std::string>{"dear", "cheap"}));
+  EXPECT_EQ(other.Top(1).front().count, UINT64_MAX);
+}
+
 TEST(HeavyHitters, RanksByDenialsOrByCost) {
   HeavyHitters denials({.by = By::kDenials, .counters = 2});
   HeavyHitters costs({.by = By::kCost, .counters = 2});

@@ -112,6 +112,34 @@ class OneProcess(unittest.TestCase):
         self.assertEqual([self.get(server)[0] for _ in range(3)], [200, 200, 429])
         self.assertEqual([server.check(client="ann")[0] for _ in range(3)], [200] * 3)
 
+    def test_passthrough_of_the_process_refuses_nobody_in_the_pool_either(self):
+        server = self.start("--cycle", "1h", "--rule", "client: 100/hour", capacity=2)
+        ask = lambda method, path, body=None: server.request(method, path, body, port=server.admin_port)
+        mode = lambda: json.loads(ask("GET", "/v1/sidecar")[2])["mode"]
+        self.assertEqual([self.get(server)[0] for _ in range(3)], [200, 200, 429])
+        self.assertEqual(ask("PUT", "/v1/passthrough", "{}")[0], 200)
+        self.assertEqual(mode(), "passthrough")
+        self.assertEqual([self.get(server)[0] for _ in range(3)], [200] * 3)
+        # The mode of the pool alone may be set meanwhile, and counts afterwards.
+        self.assertEqual(ask("PATCH", "/v1/sidecar", json.dumps({"mode": "enforce"}))[0], 200)
+        self.assertEqual(self.get(server)[0], 200)
+        self.assertEqual(ask("DELETE", "/v1/passthrough")[0], 200)
+        self.assertEqual((mode(), self.get(server)[0]), ("enforce", 429))
+        self.assertEqual(ask("PATCH", "/v1/sidecar", json.dumps({"mode": "passthrough"}))[0], 200)
+        self.assertEqual(self.get(server)[0], 200)
+
+    def test_an_address_that_the_process_uses_itself_is_named(self):
+        proxy = ("--upstream", "http://127.0.0.1:9", "--capacity", "40")
+        for args, says in (
+            (("--listen-proxy", ":8080"), "--listen-proxy: ':8080' is taken by listen (127.0.0.1:8080)"),
+            (("--listen-proxy", "localhost:9001", "--admin-listen", "127.0.0.1:9001"), "is taken by admin_listen (127.0.0.1:9001)"),
+            (("--listen", ":9001", "--listen-proxy", "127.0.0.1:9001"), "is taken by listen ("),
+        ):
+            refused = run(BINARY, "serve", *args, *proxy)
+            self.assertEqual(refused.returncode, 2, args)
+            self.assertIn(says, refused.stderr)
+            self.assertIn("a port of its own", refused.stderr)
+
     def test_a_server_and_a_sidecar_share_the_buckets_of_a_store(self):
         require_redis()
         store = ("--store", f"redis://127.0.0.1:{self.enterContext(RedisServer()).port}", "--sharing", "exact", *PATIENT)

@@ -48,6 +48,7 @@ void Engine::Tick() {
 
 void Engine::SetPassthrough(bool on, const rule::Author& author) {
   if (limiter_.SetPassthrough(on) == on) return;
+  if (tell_passthrough_) tell_passthrough_();
   if (!on) {
     return log_.Info("passthrough.ended", {{"user", author.user}, {"address", author.address}});
   }

@@ -34,6 +34,9 @@ class Engine {
   // Begins or ends passthrough (limiter.h), and logs it if that changes something. `author` is
   // empty at start. From any thread.
   void SetPassthrough(bool on, const rule::Author& author);
+  // Calls `tell` after each change of it, on the thread that changes it. Set it before the loops
+  // run.
+  void TellPassthrough(std::function<void()> tell) { tell_passthrough_ = std::move(tell); }
 
   const base::DisciplinedClock& clock() const { return clock_; }
   store::MemoryStore& store() { return store_; }
@@ -56,6 +59,7 @@ class Engine {
   snapshot::PeriodicSnapshot snapshots_;
   base::Instant sweep_due_;
   std::atomic<int64_t> clock_ahead_ns_{0};
+  std::function<void()> tell_passthrough_{};
 };
 
 }  // namespace headgate::app

@@ -42,6 +42,8 @@ class Part {
   // On the main thread, while it serves. Tick comes every second.
   virtual void Reload() = 0;
   virtual void Tick(base::Instant /*now*/) {}
+  // Passthrough of the process has begun or ended. On any thread.
+  virtual void OnPassthrough() {}
   // A restart with a handover: adds its state for the next process, and takes that of the process
   // before.
   virtual void HandOver(handover::SidecarState& /*state*/) {}

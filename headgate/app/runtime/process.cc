@@ -137,6 +137,9 @@ int Process::Run() {
   if (!FindPredecessor()) return kExitUnreachable;
   const std::string& file = configuration().file;
   if (!file.empty()) log_.Info("settings.loaded", {{"file", file}});
+  engine_.TellPassthrough([this] {
+    for (const auto& part : parts_) part->OnPassthrough();
+  });
   if (settings_.passthrough == "yes") engine_.SetPassthrough(true, {});
   Begin();
   if (!ListenOnAll()) return kExitUnreachable;

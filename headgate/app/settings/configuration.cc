@@ -332,6 +332,17 @@ void CheckTls(Configuration& configuration) {
   }
 }
 
+// Whether only one of them can be listened on.
+bool TakeOnePort(const net::Endpoint& a, const net::Endpoint& b) {
+  using Kind = net::Endpoint::Kind;
+  if (a.is_unix() || b.is_unix()) return a == b;
+  if (a.port != b.port || a.port == 0) return false;
+  const bool any = a.kind == Kind::kAllInterfaces || b.kind == Kind::kAllInterfaces;
+  const bool localhost =
+      (a.kind == Kind::kLocalhost && b.loopback()) || (b.kind == Kind::kLocalhost && a.loopback());
+  return any || localhost || a == b;
+}
+
 void CheckTogether(Configuration& configuration) {
   Settings& settings = configuration.settings;
   const auto given = [&](std::string_view name) {
@@ -351,9 +362,19 @@ void CheckTogether(Configuration& configuration) {
   }
   if (settings.admin_listen == "none") settings.admin_listen.clear();
   bool any_tls = false;
+  std::vector<std::pair<std::string_view, net::Endpoint>> taken;
   const auto check_address = [&](std::string_view name, const std::string& text) {
     const auto address = ParseListenAddress(text);
     if (!address.ok()) return configuration.AddProblem(name, address.status(), kAddressForms);
+    for (const auto& [other, endpoint] : taken) {
+      if (!TakeOnePort(endpoint, address->endpoint)) continue;
+      configuration.AddProblem(
+          name, fmt::format("'{}' is taken by {} ({})", text, other, endpoint.ToString()),
+          given(other) ? "give each a port of its own"
+                       : "give each a port of its own; none turns the "
+                         "default address off");
+    }
+    taken.emplace_back(name, address->endpoint);
     any_tls = any_tls || address->tls;
     if (address->tls && settings.tls_certificate_file.empty()) {
       configuration.AddProblem(name, fmt::format("'{}' needs a certificate", text),
@@ -361,6 +382,9 @@ void CheckTogether(Configuration& configuration) {
     }
   };
   CheckTls(configuration);
+  if (!settings.admin_listen.empty()) check_address("admin_listen", settings.admin_listen);
+  // The default gives way with a warning (Process::ListenOnAll).
+  if (!given("admin_listen")) taken.clear();
   for (const std::string& text : settings.listen) check_address("listen", text);
   for (const std::string& text : settings.listen_resp) check_address("listen_resp", text);
   for (const std::string& text : settings.listen_http) check_address("listen_http", text);
@@ -380,7 +404,6 @@ void CheckTogether(Configuration& configuration) {
   if (!settings.auth_header.empty() && !http::IsToken(settings.auth_header)) {
     configuration.AddProblem("auth_header", "this is not the name of a header", "X-API-Key");
   }
-  if (!settings.admin_listen.empty()) check_address("admin_listen", settings.admin_listen);
   if (!any_tls && !settings.tls_certificate_file.empty()) {
     configuration.AddProblem("tls_certificate_file", "no address speaks TLS",
                              "write tls: before an address, as in listen: tls:127.0.0.1:8443");

@@ -29,6 +29,7 @@ ProxyPart::ProxyPart(Process& process, const ProxySettings& settings)
       clock_(process.engine().clock()),
       log_(process.log()),
       pool_(*share::SharePool::Make(settings.share)),
+      mode_(settings.share.mode),
       admission_(*pool_),
       session_options_(SessionOptionsOf(settings, process.system_clock())),
       upstreams_(
@@ -56,6 +57,7 @@ void ProxyPart::Begin() {
     fleet_->Begin(*process_.shared(), static_cast<uint32_t>(process_.settings().store_instances),
                   process_.loop(0));
   }
+  ApplyMode();
   upstreams_.Begin();
 }
 
@@ -96,8 +98,7 @@ void ProxyPart::EndWaiting(base::Instant end) {
 
 void ProxyPart::HandOver(handover::SidecarState& state) {
   state = {
-      .mode =
-          handover::LiveSetting<share::Mode>{.now = pool_->mode(), .flag = settings_.share.mode},
+      .mode = handover::LiveSetting<share::Mode>{.now = mode_.load(), .flag = settings_.share.mode},
       .upstream = handover::LiveSetting<std::string>{.now = ToString(upstreams_.list()),
                                                      .flag = ToString(settings_.upstream.list)},
       .addresses = upstreams_.HandOver(),
@@ -107,7 +108,7 @@ void ProxyPart::HandOver(handover::SidecarState& state) {
 
 // A change that was made while the old process ran stays, unless the flag has changed, too.
 void ProxyPart::TakeOver(const handover::SidecarState& state) {
-  if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != pool_->mode())
+  if (state.mode && state.mode->flag == settings_.share.mode && state.mode->now != mode_.load())
     SetMode(state.mode->now);
   if (state.upstream && state.upstream->flag == ToString(settings_.upstream.list) &&
       state.upstream->now != state.upstream->flag) {
@@ -120,11 +121,19 @@ void ProxyPart::TakeOver(const handover::SidecarState& state) {
     LogNoState(log_, status);
 }
 
-void ProxyPart::SetMode(share::Mode mode) {
+void ProxyPart::ApplyMode() {
+  const std::lock_guard lock(mode_mutex_);
+  const share::Mode mode =
+      process_.engine().limiter().passthrough() ? share::Mode::kPassthrough : mode_.load();
   pool_->SetMode(mode);
   if (fleet_) fleet_->pool().SetMode(mode);
   const bool holds = mode != share::Mode::kPassthrough;
   OnLoops([holds](SidecarLoop& loop) { loop.proxy().SetHolds(holds); });
+}
+
+void ProxyPart::SetMode(share::Mode mode) {
+  mode_ = mode;
+  ApplyMode();
   log_.Info("sidecar.mode_changed", {{"passthrough", mode == share::Mode::kPassthrough}});
 }
 

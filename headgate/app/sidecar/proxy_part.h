@@ -2,8 +2,10 @@
 // and the proxy on every event loop.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -36,6 +38,7 @@ class ProxyPart final : public Part {
   bool Listen() override;
   void Reload() override;
   void Tick(base::Instant now) override;
+  void OnPassthrough() override { ApplyMode(); }
   void HandOver(handover::SidecarState& state) override;
   void TakeOver(const handover::SidecarState& state) override;
   void EndWaiting(base::Instant end) override;
@@ -46,6 +49,8 @@ class ProxyPart final : public Part {
  private:
   // For the routes of the admin address. Callable from any loop.
   void SetMode(share::Mode mode);
+  // The pool admits everybody in its own passthrough, and in that of the process.
+  void ApplyMode();
   // Runs `work` on each loop, soon.
   void OnLoops(const std::function<void(SidecarLoop&)>& work);
   proxy::upstream::FailureWatch::Counts CountEnds() const;
@@ -57,6 +62,8 @@ class ProxyPart final : public Part {
   proxy::upstream::FailureWatch upstream_watch_{log_};
   proxy::upstream::Health upstream_health_{log_};
   const std::unique_ptr<share::SharePool> pool_;
+  std::mutex mode_mutex_;
+  std::atomic<share::Mode> mode_;  // as set
   share::PoolSnapshot snapshot_;
   share::ClientSeries client_series_{proxy::kClientSeriesMax};
   proxy::PoolAdmission admission_;
