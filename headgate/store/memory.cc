@@ -418,7 +418,13 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
     }
     for (size_t i = 0; i < group.size(); ++i) {
       const Fingerprint print = Fingerprint::Of(group[i].key);
-      if (counts[i]) TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
+      if (counts[i]) {
+        const Decision before_undo = decisions[i];
+        TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
+        // The bucket was named before, and has room again because those takes are undone. The
+        // request is counted, and stays denied.
+        if (!before_undo.allowed && decisions[i].allowed) decisions[i] = before_undo;
+      }
       if (!decisions[i].allowed || (counts[i] && group[i].cost <= decisions[i].remaining)) continue;
       // A limit that counted the request peeks with the same cost, because the request may not fit
       // any more. Other limits peek with cost 0 to report their rest.
@@ -461,6 +467,10 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
       state.block = block;
     SetLimit(ref, limits_.EntryOf(before.limit_id));
     Keep(ref, state, before.remembered_until);
+  } else if (BucketState state{.block = BucketAt(ref).block};
+             state.block.until > base::Instant{0}) {
+    state.seen = BucketAt(ref).seen;
+    Keep(ref, state, {});
   } else {
     Remove(ref);
   }

@@ -57,6 +57,38 @@ TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
   }
 }
 
+// The takes before the denial are undone, so the denied one would fit when it is counted.
+TEST(MemoryStore, AGroupThatNamesABucketTwiceIsDeniedIfBothCostsDoNotFit) {
+  for (const bool count_denied : {false, true}) {
+    MemoryRig test;
+    const LimitHandle limit = test.Make({.algorithm = Algorithm::kFixedWindow,
+                                         .requests = 5,
+                                         .period = 10s,
+                                         .count_denied = count_denied});
+    std::array group{test.Request(1, limit, 4), test.Request(1, limit, 2)};
+    group[1].joined = Joined::kOtherRule;
+    std::array<Decision, 2> decisions;
+    test.store.Take(group, decisions, kStart);
+    EXPECT_FALSE(decisions[1].allowed) << count_denied;
+    EXPECT_LT(decisions[1].remaining, 2u) << count_denied;
+    EXPECT_EQ(test.Peek(1, limit, kStart).remaining, count_denied ? 3u : 5u) << count_denied;
+  }
+}
+
+TEST(MemoryStore, ABlockThatAGroupBeginsInANewBucketStays) {
+  MemoryRig test;
+  algorithm::BlockLengths minute;
+  minute.Add(algorithm::BlockLengths::Seconds(60));
+  const LimitHandle limit = test.Make({.requests = 5, .period = 10s, .block = minute});
+  std::array group{test.Request(1, limit, 3), test.Request(1, limit, 3)};
+  group[1].joined = Joined::kOtherRule;
+  std::array<Decision, 2> decisions;
+  test.store.Take(group, decisions, kStart);
+  EXPECT_EQ(decisions[1].blocked_for, 60s);
+  EXPECT_FALSE(test.Ask(1, limit, kStart + 59s).allowed);
+  EXPECT_TRUE(test.Ask(1, limit, kStart + 60s, 5).allowed);
+}
+
 // A log counts less than such a cost, because its sum saturates.
 TEST(MemoryStore, AHugeCostInALogThatMayBeOverdrawnIsUndoneAsItWasCounted) {
   MemoryRig test;
