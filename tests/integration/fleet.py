@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from harness import PATIENT, Headgate, RedisServer, require_redis
+from harness import PATIENT, Headgate, RedisServer, replace_file, require_redis
 from load import ALONE
 
 
@@ -20,12 +20,7 @@ class FleetTest(unittest.TestCase):
         self.redis = self.enterContext(RedisServer())
 
     def write(self, name, text):
-        """Renames a new file into place, so that instances never read half of it."""
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
+        return replace_file(os.path.join(self.folder, name), text)
 
     def instance(self, *args, store=None, threads=2):
         store = store or f"redis://127.0.0.1:{self.redis.port}"

@@ -32,6 +32,14 @@ INTEGRATION = os.path.dirname(os.path.abspath(__file__))
 START_SECONDS = 20
 
 
+def replace_file(path, text):
+    """Renames a new file into place, so that nobody reads half of it. Returns the path."""
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".tmp", path)
+    return path
+
+
 def free_port():
     """A port below the range that the system gives to connections, so that no connection takes it
     before the server does."""

@@ -6,7 +6,7 @@ import re
 import tempfile
 import unittest
 
-from harness import Headgate, resident_bytes, until
+from harness import Headgate, replace_file, resident_bytes, until
 from load import encode
 
 BATCH = 1000
@@ -63,9 +63,7 @@ class Floods(unittest.TestCase):
         self.write_rules(5)
 
     def write_rules(self, requests):
-        with open(self.rules + ".tmp", "w", encoding="utf-8") as file:
-            file.write(RULES.format(requests=requests))
-        os.replace(self.rules + ".tmp", self.rules)
+        replace_file(self.rules, RULES.format(requests=requests))
 
     def start(self, *args):
         server = self.enterContext(Headgate("--rules", self.rules, "--snapshot", self.snapshot, *args))

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from harness import BINARY, PATIENT, Headgate, RedisServer, Sidecar, run, until
+from harness import BINARY, PATIENT, Headgate, RedisServer, Sidecar, replace_file, run, until
 from upstreams import Upstream
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -73,11 +73,7 @@ class GivenLimits(unittest.TestCase):
         self.rules = self.write("rules.yaml", RULES)
 
     def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
+        return replace_file(os.path.join(self.folder, name), text)
 
     def serve(self, mappings, *args):
         path = self.write("mappings.yaml", mappings)

@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from harness import BINARY, Headgate, run, until
+from harness import BINARY, Headgate, replace_file, run, until
 
 RULE = """domain: edge
 descriptors:
@@ -19,11 +19,7 @@ class LiveRules(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def write(self, text, name="edge.yaml"):
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
+        return replace_file(os.path.join(self.folder, name), text)
 
     def remaining(self, server):
         return server.check("edge", cost=0, api_key="k1")[2]["decisions"][0]["remaining"]

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import unittest
 
-from harness import BINARY, PATIENT, Headgate, RedisServer, Sidecar, require_redis, run, until
+from harness import BINARY, PATIENT, Headgate, RedisServer, Sidecar, replace_file, require_redis, run, until
 from resp import Replies, encode
 from upstreams import Nginx, Upstream
 
@@ -32,11 +32,7 @@ class OneProcess(unittest.TestCase):
         self.nginx = Nginx(self)
 
     def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
+        return replace_file(os.path.join(self.folder, name), text)
 
     def start(self, *args, upstream=None, capacity=1_000_000):
         """Its `port` is that of the fronts, `proxy_port` that of the proxy."""

@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import BINARY, RedisServer, Sidecar, read_all, require, run, until
+from harness import BINARY, RedisServer, Sidecar, read_all, replace_file, require, run, until
 from upstreams import Nginx, Upstream
 
 RULE = """domain: default
@@ -61,11 +61,7 @@ class Rules(unittest.TestCase):
         self.upstream = Upstream(self, answer)
 
     def write(self, text, name="rules.yaml"):
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
+        return replace_file(os.path.join(self.folder, name), text)
 
     def start(self, *args, **options):
         self.sidecar = self.enterContext(Sidecar(self.upstream.port, args=args, **options))
