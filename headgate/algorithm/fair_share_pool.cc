@@ -9,8 +9,8 @@ namespace {
 // any cost.
 Cost Bounded(Cost cost) { return std::min<Cost>(cost, kFairCapacityMax); }
 
-// A client that sends this many requests at once is no longer behind. Its turn is never further
-// ahead than by kTurnLead requests.
+// A client that was behind may send this many requests at once; then it has caught up. The turn
+// of a client is at most kTurnLead requests ahead.
 constexpr uint64_t kTurnBurst = 8;
 constexpr uint64_t kTurnLead = 2 * kTurnBurst;
 constexpr uint64_t kTurnUnit = 1024;

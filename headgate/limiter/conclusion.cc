@@ -65,31 +65,23 @@ Outcome OutcomeOf(const DescriptorAnswer& answer, bool must_be_known) {
   return must_be_known && outcome == Outcome::kUnavailable ? outcome : Outcome::kShadowDenied;
 }
 
-void TellEach(const Task& task, DecisionEvent event, const Observers::Numbers& numbers) {
-  task.means.observers.TellEach(numbers, [&](Observer& one, uint32_t number) {
-    if (!one.hears_decisions()) return;
-    event.series = number;
-    one.OnDecision(task.means.worker, event);
-  });
-}
-
 void Observe(const Task& task, size_t descriptor, Outcome outcome) {
   static constexpr Observers::Numbers kNoRule{};
-  const Observers& observers = task.means.observers;
   const Matched& matched = task.work.matches[descriptor];
-  const Observers::Numbers& numbers =
-      matched.rule != nullptr ? task.rules.published[matched.rule->index].series : kNoRule;
-  const DecisionEvent event{.outcome = outcome,
-                            .cost = task.request.descriptors[descriptor].cost.value_or(1),
-                            .rule = matched.rule,
-                            .series = numbers.front(),
-                            .domain = task.request.domain,
-                            .entries = task.request.descriptors[descriptor].entries,
-                            .match = &matched.match};
-  if (observers.others_hear_decisions()) [[unlikely]]
-    return TellEach(task, event, numbers);
-  if (Observer& first = observers.first(); first.hears_decisions())
-    first.OnDecision(task.means.worker, event);
+  DecisionEvent event{.outcome = outcome,
+                      .cost = task.request.descriptors[descriptor].cost.value_or(1),
+                      .rule = matched.rule,
+                      .series = 0,
+                      .domain = task.request.domain,
+                      .entries = task.request.descriptors[descriptor].entries,
+                      .match = &matched.match};
+  task.means.observers.TellEach(
+      matched.rule != nullptr ? task.rules.published[matched.rule->index].series : kNoRule,
+      [&](Observer& one, uint32_t number) {
+        if (!one.hears_decisions()) return;
+        event.series = number;
+        one.OnDecision(task.means.worker, event);
+      });
 }
 
 void ObserveGiven(const Task& task, size_t descriptor) {

@@ -115,7 +115,7 @@ class Observer {
 class Observers {
  public:
   static constexpr size_t kMax = 3;
-  // The numbers of one rule, in the order of the observers; 0 if there is no rule.
+  // The number that each observer has given one rule. All are 0 if there is no rule.
   using Numbers = std::array<uint32_t, kMax>;
 
   Observers(std::initializer_list<Observer*> all) {
@@ -129,14 +129,6 @@ class Observers {
 
   bool empty() const { return count_ == 0; }
   std::span<Observer* const> all() const { return {all_.data(), count_}; }
-  // Usually only the first one hears decisions. Needs one observer at least.
-  Observer& first() const { return *all_.front(); }
-  bool others_hear_decisions() const {
-    for (const Observer* const* one = all_.data() + 1; one < all_.data() + count_; ++one) {
-      if ((*one)->hears_decisions()) return true;
-    }
-    return false;
-  }
   // Calls `number` with each.
   template <typename Function>
   Numbers NumberEach(Function number) const {

@@ -3,9 +3,9 @@
 //
 //   Ask               begins a list at the next Tick, and keeps it for a minute
 //   a decision        is counted by its thread, in tables of its own
-//   Tick              every second: takes the tables of all threads, gives them empty ones, and
-//   adds
-//                     what it took to the lists. No thread waits; an answer is at most a second old
+//   Tick              every second: takes the tables of all threads, gives them empty ones,
+//                     and adds the counts to the lists. No thread waits; an answer is at most a
+//                     second old
 //   no list is left   nothing is counted: a decision only reads one flag
 //
 // A list is of the last 10 to 20 seconds: it has a full window of ten seconds, and the one that has

@@ -13,25 +13,37 @@
 namespace headgate::observe {
 namespace {
 
+// A rule with one entry, whose denials and admissions are counted.
+struct Rig {
+  explicit Rig(const TopKeys::Options& options = {}) : top(options) {
+    rule.domain = "edge";
+    rule.path = "api_key";
+    match.rule = &rule;
+    match.step_count = 1;
+    series = top.OnRule(rule);
+  }
+  void Count(uint32_t worker, limiter::Outcome outcome, std::string_view value) {
+    const rule::Entry entry{"api_key", value};
+    top.OnDecision(worker, {outcome, 1, &rule, series, "edge", {&entry, 1}, &match});
+  }
+
+  TopKeys top;
+  rule::Rule rule;
+  rule::Match match;
+  uint32_t series = 0;
+};
+
 // `range(0)` keys in turns.
 void CountKeys(benchmark::State& state) {
   const auto start = base::Instant::FromNanos(1'790'000'000'000'000'000);
-  TopKeys top({});
-  rule::Rule rule;
-  rule.domain = "edge";
-  rule.path = "api_key";
-  const uint32_t series = top.OnRule(rule);
-  rule::Match match;
-  match.rule = &rule;
-  match.step_count = 1;
+  Rig rig;
   std::vector<std::string> values;
   for (int64_t i = 0; i < state.range(0); ++i) values.push_back("client-" + std::to_string(i));
-  (void)top.Ask({}, start);
-  top.Tick(start);
+  (void)rig.top.Ask({}, start);
+  rig.top.Tick(start);
   size_t next = 0;
   for (auto _ : state) {
-    const rule::Entry entry{"api_key", values[next]};
-    top.OnDecision(0, {limiter::Outcome::kAllowed, 1, &rule, series, "edge", {&entry, 1}, &match});
+    rig.Count(0, limiter::Outcome::kAllowed, values[next]);
     if (++next == values.size()) next = 0;
   }
 }
@@ -41,27 +53,16 @@ BENCHMARK(CountKeys)->Arg(1)->Arg(200)->Arg(100'000);
 void Tick(benchmark::State& state) {
   auto now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   const auto workers = static_cast<uint32_t>(state.range(0));
-  TopKeys top({.workers = workers});
-  rule::Rule rule;
-  rule.domain = "edge";
-  rule.path = "api_key";
-  const uint32_t series = top.OnRule(rule);
-  rule::Match match;
-  match.rule = &rule;
-  match.step_count = 1;
+  Rig rig({.workers = workers});
   for (auto _ : state) {
     state.PauseTiming();
-    (void)top.Ask({}, now);
-    for (uint32_t worker = 0; worker < workers && top.hears_decisions(); ++worker) {
-      for (uint32_t i = 0; i < 2 * TopKeys::kCounters; ++i) {
-        const std::string value = std::to_string(i * (worker + 1));
-        const rule::Entry entry{"api_key", value};
-        top.OnDecision(worker,
-                       {limiter::Outcome::kDenied, 1, &rule, series, "edge", {&entry, 1}, &match});
-      }
+    (void)rig.top.Ask({}, now);
+    for (uint32_t worker = 0; worker < workers && rig.top.hears_decisions(); ++worker) {
+      for (uint32_t i = 0; i < 2 * TopKeys::kCounters; ++i)
+        rig.Count(worker, limiter::Outcome::kDenied, std::to_string(i * (worker + 1)));
     }
     state.ResumeTiming();
-    top.Tick(now = now + std::chrono::seconds(1));
+    rig.top.Tick(now = now + std::chrono::seconds(1));
   }
 }
 BENCHMARK(Tick)->Arg(1)->Arg(8)->Unit(benchmark::kMicrosecond);

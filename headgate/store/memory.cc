@@ -467,10 +467,8 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
       state.block = block;
     SetLimit(ref, limits_.EntryOf(before.limit_id));
     Keep(ref, state, before.remembered_until);
-  } else if (BucketState state{.block = BucketAt(ref).block};
-             state.block.until > base::Instant{0}) {
-    state.seen = BucketAt(ref).seen;
-    Keep(ref, state, {});
+  } else if (const BucketState after = BucketAt(ref); after.block.exists()) {
+    Keep(ref, {.seen = after.seen, .block = after.block}, {});
   } else {
     Remove(ref);
   }

@@ -44,7 +44,8 @@ absl::StatusOr<std::string> ReadBucket(const BackendOptions& options, std::strin
                                        base::Duration timeout);
 
 // Makes the table of the URL in `options`, if there is none, on a loop of its own. Blocks for at
-// most `timeout`. Returns a sentence about the result, or the reason why there is no usable table.
+// most `timeout`. Returns a sentence for people: the table was made, or was there. The error says
+// why there is no usable table.
 absl::StatusOr<std::string> CreateTable(const BackendOptions& options, base::Duration timeout);
 
 }  // namespace headgate::store::dynamodb
